@@ -120,6 +120,8 @@ CONDENSERS: dict[str, Callable[[JSON], JSON]] = {
     "VectorSearch": _passages,
     "FindDefinitions": _symbols,
     "FindReferences": _symbols,
+    "FindCallers": _symbols,
+    "FindImports": _symbols,
     "FileOutline": _outline,
     "ListIngestedRepositories": _repositories,
 }

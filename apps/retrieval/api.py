@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 
 from apps.core.errors import InvalidInput
 from apps.core.parsers import rendered
+from apps.retrieval.call_tools import answer_callers, answer_imports
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.scope import with_hint
@@ -78,6 +79,24 @@ class SymbolReferencesView(_ByNameView):
 
     def find(self, query: SymbolQuery) -> References:
         return find_references(query)
+
+
+class FindCallersView(APIView):
+    """`POST /tools/find-callers {name, repository?, path?, language?, depth?, limit?}`."""
+
+    def post(self, request: Request) -> Response:
+        found, output = answer_callers(object_of(request))
+        log.info("tools find callers", extra={"context": {"results": len(found.results)}})
+        return Response(output)
+
+
+class FindImportsView(APIView):
+    """`POST /tools/find-imports {name, repository?, path?, language?, limit?}`."""
+
+    def post(self, request: Request) -> Response:
+        found, output = answer_imports(object_of(request))
+        log.info("tools find imports", extra={"context": {"results": len(found.results)}})
+        return Response(output)
 
 
 class FileOutlineView(APIView):

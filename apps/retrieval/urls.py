@@ -18,6 +18,8 @@ api_and_pages = [
         api.SymbolReferencesView.as_view(),
         name="symbol-references",
     ),
+    path("tools/find-callers", api.FindCallersView.as_view(), name="find-callers"),
+    path("tools/find-imports", api.FindImportsView.as_view(), name="find-imports"),
     path("tools/file-outline", api.FileOutlineView.as_view(), name="file-outline"),
     path("search", views.search_page, name="search"),
     path("ui/retrieval/source", views.source, name="source"),

@@ -64,6 +64,8 @@ ROUTES = [
     get("tools/ingested-repos", USER),
     post("tools/symbol-definitions", USER, name="x"),
     post("tools/symbol-references", USER, name="x"),
+    post("tools/find-callers", USER, name="x"),
+    post("tools/find-imports", USER, name="x"),
     post("tools/file-outline", USER, repository="r", path="p"),
     get("search", USER),
     get("ui/retrieval/source", USER),

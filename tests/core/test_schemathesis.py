@@ -45,6 +45,8 @@ BODIES: dict[str, Any] = {
     "POST /tools/vector-search": {"query": "retry"},
     "POST /tools/symbol-definitions": {"name": "RetryPolicy"},
     "POST /tools/symbol-references": {"name": "RetryPolicy"},
+    "POST /tools/find-callers": {"name": "RetryPolicy"},
+    "POST /tools/find-imports": {"name": "src/retry.py"},
     "POST /tools/file-outline": {"repository": "lighthouse", "path": "src/retry.py"},
     "POST /chat": {
         "provider": "builtin",

@@ -41,6 +41,10 @@ SAMPLE: dict[str, str] = {
     ),
     "package-lock.json": '{"lockfileVersion": 3}\n',
 }
+# A file that calls one of the sample.
+CALLER = {
+    "src/work.py": "from src.retry import RetryPolicy\n\n\ndef again():\n    return RetryPolicy(3)\n"
+}
 
 
 def write_files(folder: Path, files: Mapping[str, str | bytes]) -> Path:

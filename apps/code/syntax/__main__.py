@@ -2,8 +2,9 @@
 
 A request is one line of JSON, `{"task", "value", "seconds", "files": [[grammar, bytes], …]}`,
 followed by the bytes of all files. The task `cut` splits files (`value`: characters of a piece);
-`find` finds a name (`value`). A request is read completely before the first file is parsed, so that
-neither side blocks the other. The result for each file is one line of JSON, in order.
+`find` finds a name (`value`); `facts` reads what the call graph needs. A request is read completely
+before the first file is parsed, so that neither side blocks the other. The result for each file is
+one line of JSON, in order.
 
 The process ends with stdin, or when a file takes more than `seconds` of CPU time: the kernel's
 timer also ends a parser that never returns, and works after the death of the parent. CPU time makes
@@ -17,12 +18,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
+from apps.code.callgraph.extract import call_facts
 from apps.code.syntax.find import occurrences
 from apps.code.syntax.trees import cut_along_tree
 
 # Takes the lines of a file, the value of the request and the grammar; returns a JSON value.
 Task = Callable[[Sequence[str], Any, str], Sequence[Any]]
-TASKS: Mapping[str, Task] = {"cut": cut_along_tree, "find": occurrences}
+TASKS: Mapping[str, Task] = {"cut": cut_along_tree, "find": occurrences, "facts": call_facts}
 BACKGROUND = 10
 
 

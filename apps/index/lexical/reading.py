@@ -127,20 +127,34 @@ def with_identifier(
 ) -> list[str]:
     """Return the ids of n chunks whose text contains an identifier, by path and line; only of these
     documents, unless they are None."""
+    rows = database.execute(
+        f"SELECT {_ID}, source_file FROM json_each(?) AS named CROSS JOIN chunk"
+        " ON number = named.value JOIN file ON file.id = chunk.file"
+        " ORDER BY file.path, chunk_index",
+        (_named(database, identifier),),
+    )
+    ids = (chunk_id for chunk_id, each in rows if documents is None or each in documents)
+    return list(islice(ids, n))
+
+
+def files_with_identifier(database: sqlite3.Connection, identifier: str) -> dict[str, str]:
+    """Return document → path of the files whose text contains an identifier, by path."""
+    rows = database.execute(
+        "SELECT source_file, path FROM file WHERE id IN (SELECT file FROM json_each(?) AS named"
+        " CROSS JOIN chunk ON number = named.value) ORDER BY path",
+        (_named(database, identifier),),
+    )
+    return dict(rows)
+
+
+def _named(database: sqlite3.Connection, identifier: str) -> str:
+    """Return the numbers of the chunks whose text contains an identifier, as JSON."""
     found = database.execute(
         "SELECT first, hits FROM segment CROSS JOIN naming"
         " ON naming.segment = segment.id AND identifier = ?",
         (identifier,),
     )
-    numbers = decode_rows(found.fetchall(), "naming").chunks
-    rows = database.execute(
-        f"SELECT {_ID}, source_file FROM json_each(?) AS named CROSS JOIN chunk"
-        " ON number = named.value JOIN file ON file.id = chunk.file"
-        " ORDER BY file.path, chunk_index",
-        (json.dumps(numbers.tolist()),),
-    )
-    ids = (chunk_id for chunk_id, each in rows if documents is None or each in documents)
-    return list(islice(ids, n))
+    return json.dumps(decode_rows(found.fetchall(), "naming").chunks.tolist())
 
 
 def definitions(database: sqlite3.Connection, name: str) -> list[StoredSymbol]:

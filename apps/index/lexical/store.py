@@ -147,6 +147,10 @@ class LexicalStore:
         documents = None if reader is None else reader.documents
         return self._read(root_id, reading.with_identifier, identifier, n, documents) or []
 
+    def files_with_identifier(self, root_id: UUID, identifier: str) -> dict[str, str]:
+        """Return document → path of the files whose text contains this identifier, by path."""
+        return self._read(root_id, reading.files_with_identifier, identifier) or {}
+
     def compact(self, root_id: UUID, check: Check = never_cancelled) -> None:
         """Merge segments, so that queries read fewer. `check` is called often; if it raises, merges
         that are finished stay. Other threads may read and write meanwhile."""

@@ -1,10 +1,11 @@
-"""Finds the occurrences of an identifier in files."""
+"""Finds the occurrences of an identifier in files, and reads their facts for the call graph."""
 
 import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from apps.code.callgraph.facts import Facts
 from apps.code.syntax.pieces import Occurrence, declared_by_words, whole_word
 from apps.core.config import config
 from apps.index.parsing.pool import ParseFailure, ParsePool
@@ -32,7 +33,7 @@ class NameMatches:
 
 
 class Finder:
-    """Finds identifiers; owns the parse processes. Thread-safe."""
+    """Finds identifiers and reads facts; owns the parse processes. Thread-safe."""
 
     def __init__(self, *, processes: int = 0, command: Command = COMMAND) -> None:
         processes = processes or min(MAX_PROCESSES, os.cpu_count() or 1)
@@ -48,6 +49,17 @@ class Finder:
 
         results = self._pool.map([file for file in files if file.grammar], find)
         return [_matches(name, file, next(results) if file.grammar else None) for file in files]
+
+    def facts(self, files: Sequence[SourceText]) -> list[Facts | None]:
+        """Return the facts of each file; None if its parse fails. Each must have a grammar. Raises
+        Unavailable CHUNKER_CLOSED after `close`."""
+        seconds = config().ingest_parse_seconds
+
+        def read(process: ParseProcess, sources: Sequence[Source]) -> Iterator[Facts]:
+            return process.facts(sources, seconds=seconds)
+
+        results = self._pool.map(files, read)
+        return [each if isinstance(each, Facts) else None for each in results]
 
     def close(self) -> None:
         """End the parse processes."""

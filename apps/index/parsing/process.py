@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from apps.code.callgraph.facts import Facts
 from apps.code.syntax.pieces import Cut, Declaration, Occurrence, Piece
 from apps.core import programs
 
@@ -52,6 +53,11 @@ class ParseProcess:
         """Yield the occurrences of the identifier `name` in each file. Raises ProcessEnded."""
         for occurrences in self._request("find", name, files, seconds):
             yield [Occurrence(*each) for each in occurrences]
+
+    def facts(self, files: Sequence[Source], *, seconds: float) -> Iterator[Facts]:
+        """Yield the facts of each file for the call graph, in order. Raises ProcessEnded."""
+        for facts in self._request("facts", 0, files, seconds):
+            yield Facts.from_json(facts)
 
     def _request(
         self, task: str, value: int | str, files: Sequence[Source], seconds: float

@@ -187,7 +187,7 @@ class Reference:
         return wire | ({"symbol": self.symbol} if self.symbol else {})
 
 
-def _degraded_wire(degraded: str) -> dict[str, str]:
+def degraded_wire(degraded: str) -> dict[str, str]:
     """`degraded` is on the wire only if it is not empty."""
     return {"degraded": degraded} if degraded else {}
 
@@ -208,7 +208,7 @@ class Definitions:
             "match": self.match,
             "results": [each.as_wire() for each in self.results],
             "truncated": self.truncated,
-            **_degraded_wire(self.degraded),
+            **degraded_wire(self.degraded),
         }
 
 
@@ -226,7 +226,7 @@ class References:
             "name": self.name,
             "results": [each.as_wire() for each in self.results],
             "truncated": self.truncated,
-            **_degraded_wire(self.degraded),
+            **degraded_wire(self.degraded),
         }
 
 
@@ -252,7 +252,7 @@ class Outline:
 
     def as_wire(self) -> dict[str, Any]:
         symbols = [item.as_wire() for item in self.items]
-        return {**self.place.as_wire(), "symbols": symbols, **_degraded_wire(self.degraded)}
+        return {**self.place.as_wire(), "symbols": symbols, **degraded_wire(self.degraded)}
 
     def flat(self) -> Iterator[tuple[int, OutlineItem]]:
         """Each item with its depth from 0, outer before inner."""

@@ -2,7 +2,7 @@
 
 from apps.core.errors import Conflict, InvalidInput, NotFound, Unavailable
 from apps.core.json_schema import NOT_BLANK, TEXT, list_schema, object_schema
-from apps.retrieval import output_schemas
+from apps.retrieval import call_tools, output_schemas
 from apps.site.openapi.operation import Operation
 
 
@@ -56,6 +56,21 @@ OPERATIONS = {
     ),
     "POST /tools/symbol-references": Operation(
         "Where a name is used", {200: output_schemas.REFERENCES}, SYMBOLS, body=NAME
+    ),
+    "POST /tools/find-callers": Operation(
+        "Who calls a definition",
+        {200: call_tools.CALLERS},
+        SYMBOLS,
+        body=object_schema(
+            {"name": TEXT | {"pattern": r"\w"}},
+            {**FILTERS, "depth": limit(3, 1), "limit": limit(100, 20)},
+        ),
+    ),
+    "POST /tools/find-imports": Operation(
+        "What a file imports, and who imports it",
+        {200: call_tools.IMPORTS},
+        SYMBOLS,
+        body=NAME,
     ),
     "POST /tools/file-outline": Operation(
         "The definitions of a file",

@@ -16,7 +16,7 @@ from apps.ingest import services
 from apps.mcp.search import SEARCH
 from apps.retrieval.compact import expand
 from tests.mcp.speech import STATELESS, ask, call
-from tests.support.ingested import SAMPLE, ingest_sample
+from tests.support.ingested import CALLER, SAMPLE, ingest_sample, write_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
@@ -25,12 +25,15 @@ CALLS: dict[str, dict[str, Any]] = {
     "VectorSearch": {"query": "How long does a retry wait?"},
     "FindDefinitions": {"name": "should_retry"},
     "FindReferences": {"name": "attempt"},
+    "FindCallers": {"name": "RetryPolicy"},
+    "FindImports": {"name": "src/retry.py"},
     "FileOutline": {"repository": "lighthouse", "path": "src/retry.py"},
 }
 
 
 @pytest.fixture
 def lighthouse(folder: Path, transactional_db: None) -> None:
+    write_files(folder, CALLER)
     ingest_sample(folder)
 
 
@@ -67,7 +70,9 @@ async def test_a_result_is_as_its_schema_says(name: str, form: str) -> None:
 PLACE = ("repo", "relPath", "startLine", "endLine", "chunk", "hostPath", "containerPath")
 
 
-@pytest.mark.parametrize("name", ["VectorSearch", "FindDefinitions", "FindReferences"])
+@pytest.mark.parametrize(
+    "name", ["VectorSearch", "FindDefinitions", "FindReferences", "FindCallers", "FindImports"]
+)
 @pytest.mark.usefixtures("lighthouse")
 async def test_the_compact_form_says_what_the_full_form_says(name: str) -> None:
     outputs = {}

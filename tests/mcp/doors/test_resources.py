@@ -11,7 +11,7 @@ from apps.core.types import JSON
 from apps.mcp import resources
 from apps.mcp.calls import LINKS_META_KEY
 from tests.mcp.speech import EVERY, HANDSHAKE, STATELESS, Answer, ask, call
-from tests.support.ingested import SAMPLE, ingest, ingest_sample, write_files
+from tests.support.ingested import CALLER, SAMPLE, ingest, ingest_sample, write_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
@@ -23,6 +23,11 @@ FILE = "codeinfo://lighthouse/src/retry.py"
 def lighthouse(folder: Path, transactional_db: None) -> Path:
     ingest_sample(folder)
     return folder
+
+
+@pytest.fixture
+def with_caller(folder: Path, transactional_db: None) -> None:
+    ingest_sample(write_files(folder, CALLER))
 
 
 async def read(uri: str, version: str = STATELESS) -> list[JSON]:
@@ -236,6 +241,8 @@ TOOLS: dict[str, dict[str, Any]] = {
     "VectorSearch": {"query": "How long does a retry wait?"},
     "FindDefinitions": {"name": "should_retry"},
     "FindReferences": {"name": "attempt"},
+    "FindCallers": {"name": "RetryPolicy"},
+    "FindImports": {"name": "src/retry.py"},
     "FileOutline": {"repository": "lighthouse", "path": "src/retry.py"},
     "ListIngestedRepositories": {},
 }
@@ -244,7 +251,7 @@ TOOLS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("version", EVERY)
 @pytest.mark.parametrize("form", ["compact", "full"])
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.usefixtures("lighthouse")
+@pytest.mark.usefixtures("with_caller")
 async def test_every_row_of_a_result_links_to_its_lines(tool: str, form: str, version: str) -> None:
     arguments = {**TOOLS[tool], "format": form}
     result = (await ask("tools/call", {"name": tool, "arguments": arguments}, version)).result

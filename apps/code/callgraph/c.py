@@ -1,0 +1,85 @@
+"""The rules of C and C++: one name space for all files, apart from what is `static`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from apps.code.callgraph.c_facts import VISITS
+from apps.code.callgraph.facts import (
+    PRIVATE,
+    Definition,
+    Import,
+    words,
+)
+from apps.code.callgraph.project import Project, folder_of, join
+from apps.code.callgraph.rules import Names, Rules
+from apps.code.callgraph.scopes import Scopes
+from apps.code.callgraph.values import EXTERNAL_VALUES, UNKNOWN_VALUES, Value, Values
+
+# Files that define a name that are looked at.
+MAX_FILES = 50
+SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu")
+
+
+class CRules(Rules):
+    name = "c"
+    family = frozenset({"c", "cpp"})
+    sees_members = True
+    trusts_unique = True
+    nodes = (
+        "preproc_include preproc_function_def function_definition declaration field_declaration"
+        " parameter_declaration type_definition struct_specifier union_specifier enum_specifier"
+        " call_expression"
+    )
+    more_nodes = {
+        "cpp": (
+            " class_specifier namespace_definition alias_declaration using_declaration"
+            " lambda_expression for_range_loop new_expression"
+        )
+    }
+    common = words(
+        "size begin end push_back emplace_back front back empty clear insert erase find at data "
+        "get reset release swap str c_str append substr length lock unlock first second count"
+    )
+
+    def visit(self, scopes: Scopes, node: Any) -> None:
+        VISITS[node.type](scopes, node)
+
+    def global_name(self, names: Names, path: str, name: str) -> Values:
+        files = [
+            file
+            for file in names.project.defining(name)
+            if file != path and _is_ours(names.project, file)
+        ][:MAX_FILES]
+        found = names.union(names.defined(file, name, _is_visible) for file in files)
+        if not found:
+            return EXTERNAL_VALUES
+        return found if len({each.path for each in found}) == 1 else UNKNOWN_VALUES
+
+    def type_named(self, names: Names, path: str, name: str) -> Values:
+        return names.module_names(path, name) or self.global_name(names, path, name)
+
+    def outside_members(
+        self, names: Names, owner: Value, definition: Definition, name: str
+    ) -> Values:
+        files = [file for file in names.project.defining(name) if _is_ours(names.project, file)]
+        return names.union(
+            names.defined(file, name, lambda each: each.owner == definition.name)
+            for file in files[:MAX_FILES]
+        )
+
+    def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
+        if each.module.startswith("::"):
+            return ()
+        near = join(folder_of(path), each.module)
+        if near in project.tree.paths:
+            return [near]
+        return project.tree.ending(each.module)[:1]
+
+
+def _is_ours(project: Project, path: str) -> bool:
+    return path.endswith((*SOURCES, ".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tpp", ".cuh"))
+
+
+def _is_visible(each: Definition) -> bool:
+    """Whether other files see a definition by its bare name."""
+    return PRIVATE not in each.flags and not each.owner

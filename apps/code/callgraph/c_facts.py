@@ -1,0 +1,357 @@
+"""Read the facts of C and C++ from syntax trees."""
+
+from typing import Any
+
+from apps.code.callgraph.facts import (
+    CALL,
+    CONTAINER,
+    ELEMENT,
+    INSTANCE,
+    LITERAL_CHAIN,
+    MAX_CHAIN,
+    MODULE,
+    PRIVATE,
+    PROTOTYPE,
+    SELF,
+    UNKNOWN_CHAIN,
+    Chain,
+    words,
+)
+from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
+
+LITERALS = words(
+    "string_literal char_literal number_literal binary_expression true false null "
+    "sizeof_expression unary_expression concatenated_string assignment_expression "
+    "update_expression"
+)
+# Class templates whose objects stand for what they hold, and those of collections.
+POINTERS = words("unique_ptr shared_ptr weak_ptr optional reference_wrapper atomic")
+COLLECTIONS = words("vector list deque set unordered_set map unordered_map array span queue stack")
+DECLARATORS = words(
+    "pointer_declarator reference_declarator function_declarator array_declarator "
+    "init_declarator parenthesized_declarator attributed_declarator"
+)
+
+
+NAMES = frozenset({"identifier", "type_identifier", "namespace_identifier", "field_identifier"})
+
+
+def chain(node: Any) -> Chain:
+    """The chain of an expression. A pointer stands for what it points to."""
+    return follow(node, STEPS, LITERALS)
+
+
+def _plain(node: Any, parts: list[str]) -> Any:
+    parts.append(text(node))
+
+
+def _this(node: Any, parts: list[str]) -> Any:
+    parts.append(SELF)
+
+
+def _member(node: Any, parts: list[str]) -> Any:
+    parts.append(_name(field(node, "field")))
+    return field(node, "argument")
+
+
+def _scoped(node: Any, parts: list[str]) -> Any:
+    parts += reversed(_qualified(node))
+
+
+def _template(node: Any, parts: list[str]) -> Any:
+    return field(node, "name")
+
+
+def _called(node: Any, parts: list[str]) -> Any:
+    parts.append(CALL)
+    return field(node, "function")
+
+
+def _indexed(node: Any, parts: list[str]) -> Any:
+    parts.append(ELEMENT)
+    return field(node, "argument")
+
+
+def _inner(node: Any, parts: list[str]) -> Any:
+    return field(node, "argument") or node.named_children[0]
+
+
+def _typed(node: Any, parts: list[str]) -> Any:
+    parts += reversed(annotation(field(node, "type")))
+
+
+STEPS: Steps = {
+    **dict.fromkeys(NAMES, _plain),
+    "this": _this,
+    "field_expression": _member,
+    "qualified_identifier": _scoped,
+    "template_function": _template,
+    "call_expression": _called,
+    "subscript_expression": _indexed,
+    **dict.fromkeys(("pointer_expression", "parenthesized_expression"), _inner),
+    **dict.fromkeys(("new_expression", "cast_expression", "compound_literal_expression"), _typed),
+}
+
+
+def _name(node: Any) -> str:
+    """The last name of a field or type, without the arguments of a template."""
+    while node.type in ("template_method", "template_type", "template_function"):
+        node = field(node, "name")
+    return text(node)
+
+
+def _qualified(node: Any) -> list[str]:
+    """The parts of `a::b::c`; `::c` has one part."""
+    parts: list[str] = []
+    while node.type == "qualified_identifier" and len(parts) < MAX_CHAIN:
+        scope = field(node, "scope")
+        parts += [_name(scope)] if scope is not None else []
+        node = field(node, "name")
+    return [*parts, _name(node)]
+
+
+def annotation(node: Any) -> Chain:
+    """The chain of a value of a type."""
+    kind = node.type
+    if kind == "type_descriptor":
+        return annotation(field(node, "type"))
+    if kind in ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"):
+        name = field(node, "name")
+        return (_name(name), INSTANCE) if name is not None else LITERAL_CHAIN
+    if kind == "template_type":
+        arguments = field(node, "arguments").named_children
+        types = [each for each in arguments if each.type == "type_descriptor"]
+        if types and _name(node) in POINTERS:
+            return annotation(types[0])
+        if types and _name(node) in COLLECTIONS:
+            return (*annotation(types[-1]), CONTAINER)
+        return (_name(node), INSTANCE)
+    if kind == "qualified_identifier":
+        inner = node
+        while inner.type == "qualified_identifier":
+            inner = field(inner, "name")
+        scope = field(node, "scope")
+        if inner.type == "template_type" or (scope is not None and scope.text == b"std"):
+            return annotation(inner)
+        return (*_qualified(node), INSTANCE)
+    return (text(node), INSTANCE) if kind == "type_identifier" else LITERAL_CHAIN
+
+
+def _innermost(node: Any) -> Any:
+    """The name inside a declarator."""
+    while node is not None and node.type in DECLARATORS:
+        inner = field(node, "declarator")
+        node = inner if inner is not None else (node.named_children or [None])[-1]
+    return node
+
+
+def _takes_arguments(node: Any) -> bool:
+    """Whether a declarator declares a function, not a pointer to one."""
+    while node is not None and node.type in ("pointer_declarator", "reference_declarator"):
+        node = field(node, "declarator") or (node.named_children or [None])[-1]
+    if node is None or node.type != "function_declarator":
+        return False
+    inner = field(node, "declarator")
+    return inner is not None and inner.type != "parenthesized_declarator"
+
+
+def _include(scopes: Scopes, node: Any) -> None:
+    scopes.add_import(node, "", text(field(node, "path")).strip('"<>'))
+
+
+def _macro(scopes: Scopes, node: Any) -> None:
+    scopes.define(node, field(node, "name"), "function", opens=False)
+
+
+def _storage(node: Any) -> bool:
+    return any(
+        each.type == "storage_class_specifier" and each.text == b"static"
+        for each in node.named_children
+    )
+
+
+def _returned(node: Any) -> tuple[Chain, ...]:
+    type_ = field(node, "type")
+    return (annotation(type_),) if type_ is not None else ()
+
+
+def _function(scopes: Scopes, node: Any) -> None:
+    name = _innermost(field(node, "declarator"))
+    owner = ""
+    if name is not None and name.type == "qualified_identifier":
+        *scope, last = _qualified(name)
+        owner = scope[-1] if scope else ""
+        while name.type == "qualified_identifier":
+            name = field(name, "name")
+    is_static = _storage(node) and scopes.enclosing_class() == MODULE
+    scopes.define(
+        node,
+        name,
+        "function",
+        owner=owner,
+        returns=_returned(node),
+        flags=(PRIVATE,) if is_static else (),
+    )
+
+
+def _declaration(scopes: Scopes, node: Any) -> None:
+    type_ = field(node, "type")
+    for each in node.children_by_field_name("declarator"):
+        name = _innermost(each)
+        if name is None or name.type not in NAMES or type_ is None:
+            continue
+        if _takes_arguments(each):
+            _prototype(scopes, node, name)
+            continue
+        value = field(each, "value") if each.type == "init_declarator" else None
+        if value is not None and value.type == "lambda_expression":
+            scopes.notes["name", value.id] = name
+        elif type_.type == "placeholder_type_specifier":
+            scopes.bind(name, chain(value) if value is not None else UNKNOWN_CHAIN)
+        else:
+            scopes.bind(name, annotation(type_))
+
+
+def _prototype(scopes: Scopes, node: Any, name: Any) -> None:
+    """A function that is declared: in a class, its methods are defined elsewhere."""
+    if scopes.scope != MODULE and scopes.definitions[scopes.scope].kind == "class":
+        flags = (PROTOTYPE,)
+        returns = _returned(node)
+        scopes.define(node, name, "function", opens=False, returns=returns, flags=flags)
+
+
+def _field(scopes: Scopes, node: Any) -> None:
+    type_ = field(node, "type")
+    for each in node.children_by_field_name("declarator"):
+        name = _innermost(each)
+        if name is None or name.type not in NAMES:
+            continue
+        if _takes_arguments(each):
+            _prototype(scopes, node, name)
+        else:
+            is_pointer = each.type == "function_declarator"
+            scopes.bind(name, LITERAL_CHAIN if is_pointer else annotation(type_))
+
+
+def _parameter(scopes: Scopes, node: Any) -> None:
+    """Bind a parameter of the function that is open. Those of prototypes name nothing."""
+    declarator = field(node, "declarator")
+    name = _innermost(declarator)
+    if name is None or name.type not in NAMES or scopes.function() == MODULE:
+        return
+    scopes.bind(
+        name, LITERAL_CHAIN if _is_callback(declarator) else annotation(field(node, "type"))
+    )
+
+
+def _is_callback(declarator: Any) -> bool:
+    return bool(declarator.type == "function_declarator")
+
+
+def _typedef(scopes: Scopes, node: Any) -> None:
+    type_ = field(node, "type")
+    for each in node.children_by_field_name("declarator"):
+        name = _innermost(each)
+        if name is None or name.type not in NAMES:
+            continue
+        is_struct = type_.type in ("struct_specifier", "union_specifier", "class_specifier")
+        if is_struct and field(type_, "name") is None and field(type_, "body") is not None:
+            scopes.notes["name", type_.id] = name
+            return
+        value = annotation(type_)
+        is_function = _is_callback(each)
+        if value[0] != text(name):
+            scopes.bind(name, LITERAL_CHAIN if is_function else value[:-1] or LITERAL_CHAIN)
+
+
+def _class(scopes: Scopes, node: Any) -> None:
+    name = field(node, "name") or scopes.notes.get(("name", node.id))
+    if field(node, "body") is None:
+        return
+    bases: list[Chain] = []
+    for clause in node.named_children:
+        if clause.type == "base_class_clause":
+            types = [each for each in clause.named_children if each.type != "access_specifier"]
+            bases += [annotation(each)[:-1] for each in types]
+    found = tuple(each for each in bases if each)
+    short = _name(name) if name is not None else ""
+    if name is not None and name.type == "qualified_identifier":
+        short = _qualified(name)[-1]
+    scopes.define(node, name, "class", name=short, bases=found)
+
+
+def _namespace(scopes: Scopes, node: Any) -> None:
+    name = field(node, "name")
+    if name is not None:
+        scopes.define(node, name, "class")
+
+
+def _alias(scopes: Scopes, node: Any) -> None:
+    value = annotation(field(node, "type"))
+    scopes.bind(field(node, "name"), value[:-1] or LITERAL_CHAIN)
+
+
+def _using(scopes: Scopes, node: Any) -> None:
+    each = node.named_children[-1]
+    if each.type == "qualified_identifier":
+        parts = _qualified(each)
+        scopes.bind(each, tuple(parts), name=parts[-1])
+
+
+def _lambda(scopes: Scopes, node: Any) -> None:
+    name = scopes.notes.get(("name", node.id))
+    scopes.define(node, name, "function" if name is not None else "")
+
+
+def _for(scopes: Scopes, node: Any) -> None:
+    type_, name, value = (
+        field(node, "type"),
+        _innermost(field(node, "declarator")),
+        field(node, "right"),
+    )
+    if type_.type == "placeholder_type_specifier":
+        known = chain(value)
+        scopes.bind(name, (*known, ELEMENT) if len(known) < MAX_CHAIN else UNKNOWN_CHAIN)
+    else:
+        scopes.bind(name, annotation(type_))
+
+
+def _call(scopes: Scopes, node: Any) -> None:
+    function = field(node, "function")
+    if function.type == "template_function":
+        function = field(function, "name")
+    if function.type == "identifier":
+        scopes.call(function, chain(function))
+    elif function.type == "field_expression":
+        scopes.call(field(function, "field"), chain(function))
+    elif function.type == "qualified_identifier":
+        name = function
+        while name.type in ("qualified_identifier", "template_function"):
+            name = field(name, "name")
+        scopes.call(name, chain(function))
+
+
+def _new(scopes: Scopes, node: Any) -> None:
+    value = annotation(field(node, "type"))
+    if value[-1] == INSTANCE:
+        scopes.call(field(node, "type"), value[:-1])
+
+
+VISITS = {
+    "preproc_include": _include,
+    "preproc_function_def": _macro,
+    "function_definition": _function,
+    "declaration": _declaration,
+    "field_declaration": _field,
+    "parameter_declaration": _parameter,
+    "type_definition": _typedef,
+    **dict.fromkeys(("struct_specifier", "union_specifier", "enum_specifier"), _class),
+    "class_specifier": _class,
+    "namespace_definition": _namespace,
+    "alias_declaration": _alias,
+    "using_declaration": _using,
+    "lambda_expression": _lambda,
+    "for_range_loop": _for,
+    "call_expression": _call,
+    "new_expression": _new,
+}

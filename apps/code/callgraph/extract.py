@@ -1,0 +1,51 @@
+"""Read the facts of one file from its syntax tree. Runs in the parse process.
+
+A query selects the nodes that a language knows; the language's `visit` gets them in the order of
+their position, outer before inner. Nothing is recursive, so the depth of the tree is not limited.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from tree_sitter import Node, Parser, Query, QueryCursor
+
+from apps.code.callgraph.facts import Facts
+from apps.code.callgraph.languages import rules_of
+from apps.code.callgraph.scopes import Scopes
+from apps.code.syntax.outline import language
+
+
+def facts_of(lines: Sequence[str], grammar: str) -> Facts:
+    """The facts of a file; none if the grammar has no rules. A faulty grammar may never return."""
+    rules = rules_of(grammar)
+    if rules is None:
+        return Facts()
+    source = ("\n".join(lines) + "\n").encode()
+    root = Parser(language(grammar)).parse(source).root_node
+    captured = (
+        QueryCursor(_query(grammar, rules.nodes + rules.more_nodes.get(grammar, "")))
+        .captures(root)
+        .get("node", [])
+    )
+    nodes: list[Node] = sorted(captured, key=lambda node: (node.start_byte, -node.end_byte))
+    scopes = Scopes(lines)
+    for node in nodes:
+        if scopes.is_full:
+            break
+        scopes.leave(node.start_byte)
+        # Code that does not parse lacks nodes: it has no such fact.
+        with suppress(AttributeError, IndexError):
+            rules.visit(scopes, node)
+    return scopes.facts()
+
+
+def call_facts(lines: Sequence[str], _value: Any, grammar: str) -> list[Any]:
+    """The task of the parse process: the facts of a file as JSON."""
+    return facts_of(lines, grammar).as_json()
+
+
+@cache
+def _query(grammar: str, nodes: str) -> Query:
+    return Query(language(grammar), f"[{' '.join(f'({node})' for node in nodes.split())}] @node")

@@ -1,0 +1,181 @@
+"""What the call graph needs of one file: definitions, bindings, imports and calls.
+
+An expression is a chain: the name on its left, then what is applied to it, from left to right.
+`Client(url).session.get` is `("Client", "()", "session", "get")`. The marks are the constants
+below. Expressions that a chain cannot express are UNKNOWN_CHAIN.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+Chain = tuple[str, ...]
+
+# Roots of chains that are not names.
+UNKNOWN = "?"
+LITERAL = "%"  # a value of a built-in type
+SELF = "%self"  # the object of the enclosing class, or the class itself in a class method
+CLASS = "%class"
+SUPER = "%super"
+LOCAL = "%:"  # followed by the index of a definition of the file
+# Parts of chains that are not members.
+CALL = "()"
+ELEMENT = "[]"  # of a list, or a value of a mapping
+INSTANCE = "*"  # of the type before it
+CONTAINER = "{}"  # a list or mapping of what is before it
+ARGUMENT = "@"  # followed by i.k: parameter k of the function that is argument i of a call
+# Name of a binding of a class that its methods see by the bare name.
+TYPE_PARAMETER = "<{}>"
+UNKNOWN_CHAIN: Chain = (UNKNOWN,)
+LITERAL_CHAIN: Chain = (LITERAL,)
+
+MODULE = -1  # the scope of names outside all definitions
+# Limits of one file. Files that exceed them are generated; what follows is left out.
+MAX_FACTS = 20_000
+MAX_CHAIN = 12
+# Return values of one function that are followed.
+MAX_RETURNS = 4
+
+# Flags of definitions.
+PROPERTY = "property"
+STATIC = "static"
+PRIVATE = "private"  # visible in its file only
+PROTOTYPE = "prototype"  # declared, without a body
+TYPE = "type"  # has no value that could be called
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a table."""
+    return frozenset(text.split())
+
+
+class Definition(NamedTuple):
+    """A function, a class, or a scope without a name such as a lambda."""
+
+    name: str  # "" for a scope without a name
+    path: str  # the name, qualified by the definitions that enclose it
+    kind: str  # "function", "class" (any type), "module" or ""
+    first: int  # row, 0-based
+    last: int  # row, included
+    row: int  # of its name
+    column: int  # of its name, in characters
+    scope: int  # index of the enclosing definition, or MODULE
+    owner: str = ""  # the type whose method this is, if it is defined outside of the type
+    bases: tuple[Chain, ...] = ()  # of a class
+    returns: tuple[Chain, ...] = ()  # values of a call; empty: unknown
+    flags: tuple[str, ...] = ()
+
+
+class Binding(NamedTuple):
+    """An assignment, a parameter, or another name of a value. In a class: an attribute."""
+
+    scope: int
+    name: str
+    row: int
+    indent: int  # of its line, in characters
+    within: int  # the scope of the names in `value`
+    value: Chain
+
+
+class Import(NamedTuple):
+    """A name that comes from another file."""
+
+    scope: int
+    name: str  # as this file calls it; "*": all names; "": none
+    module: str  # as it is written
+    member: str  # its name there; "": the module itself
+    row: int
+    exported: bool = False  # the name is offered to importers, but not visible here
+
+
+class Call(NamedTuple):
+    """A call. The last part of the chain is the name that is called."""
+
+    scope: int
+    row: int
+    column: int  # of the name that is called, in characters
+    indent: int  # of its line, in characters
+    chain: Chain
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts of a file, each kind in order of appearance."""
+
+    definitions: Sequence[Definition] = ()
+    bindings: Sequence[Binding] = ()
+    imports: Sequence[Import] = ()
+    calls: Sequence[Call] = ()
+    package: str = ""  # as the file states it
+    complete: bool = field(default=True)  # false: MAX_FACTS was exceeded
+
+    @cached_property
+    def names(self) -> dict[tuple[int, str], list[Definition | Binding | Import]]:
+        """(scope, name) → what has this name there."""
+        table: dict[tuple[int, str], list[Definition | Binding | Import]] = {}
+        every: Iterable[Definition | Binding | Import]
+        for every in (self.definitions, self.bindings, self.imports):
+            for each in every:
+                is_hidden = isinstance(each, Import) and each.exported
+                is_outside = isinstance(each, Definition) and each.owner
+                if each.name and not is_hidden and not is_outside:
+                    table.setdefault((each.scope, each.name), []).append(each)
+        return table
+
+    @cached_property
+    def exports(self) -> dict[str, list[Import]]:
+        """Exported name → imports that only importers see."""
+        table: dict[str, list[Import]] = {}
+        for each in self.imports:
+            if each.exported:
+                table.setdefault(each.name, []).append(each)
+        return table
+
+    @cached_property
+    def index_of(self) -> dict[int, int]:
+        """id of a Definition of this object → its index."""
+        return {id(each): index for index, each in enumerate(self.definitions)}
+
+    @cached_property
+    def methods(self) -> dict[str, list[int]]:
+        """Owner → indexes of the methods that are defined outside of it."""
+        table: dict[str, list[int]] = {}
+        for index, each in enumerate(self.definitions):
+            if each.owner:
+                table.setdefault(each.owner, []).append(index)
+        return table
+
+    def enclosing(self, scope: int) -> str:
+        """The path of the innermost definition with a name that a scope is part of; "" if none."""
+        while scope != MODULE and not self.definitions[scope].name:
+            scope = self.definitions[scope].scope
+        return self.definitions[scope].path if scope != MODULE else ""
+
+    def as_json(self) -> list[Any]:
+        return [
+            self.definitions,
+            self.bindings,
+            self.imports,
+            self.calls,
+            self.package,
+            self.complete,
+        ]
+
+    @classmethod
+    def from_json(cls, value: Sequence[Any]) -> "Facts":
+        definitions, bindings, imports, calls, package, complete = value
+        return cls(
+            [_definition(each) for each in definitions],
+            [Binding._make([*plain, tuple(value)]) for *plain, value in bindings],
+            [Import(*each) for each in imports],
+            [Call._make([*plain, tuple(chain)]) for *plain, chain in calls],
+            package,
+            complete,
+        )
+
+
+def _definition(value: Sequence[Any]) -> Definition:
+    *plain, bases, returns, flags = value
+    chains = tuple(map(tuple, bases)), tuple(map(tuple, returns))
+    return Definition._make([*plain, *chains, tuple(flags)])

@@ -1,0 +1,320 @@
+"""Read the facts of Go from syntax trees."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from apps.code.callgraph.facts import (
+    CALL,
+    CONTAINER,
+    ELEMENT,
+    INSTANCE,
+    LITERAL_CHAIN,
+    MAX_CHAIN,
+    MODULE,
+    PROTOTYPE,
+    SELF,
+    UNKNOWN_CHAIN,
+    Chain,
+    words,
+)
+from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
+
+PREDECLARED = words(
+    "append cap clear close complex copy delete imag len make max min new panic print println "
+    "real recover bool byte complex64 complex128 error float32 float64 int int8 int16 int32 "
+    "int64 rune string uint uint8 uint16 uint32 uint64 uintptr any comparable true false nil "
+    "iota"
+)
+LITERALS = words(
+    "interpreted_string_literal raw_string_literal int_literal float_literal rune_literal "
+    "binary_expression func_literal true false"
+)
+VERSION = re.compile(r"v\d+\Z")
+
+
+def chain(node: Any) -> Chain:
+    """The chain of an expression."""
+    return follow(node, STEPS, LITERALS)
+
+
+def _plain(node: Any, parts: list[str]) -> Any:
+    parts.append(text(node))
+
+
+def _selected(node: Any, parts: list[str]) -> Any:
+    parts.append(text(field(node, "field")))
+    return field(node, "operand")
+
+
+def _qualified(node: Any, parts: list[str]) -> Any:
+    parts.append(text(field(node, "name")))
+    return field(node, "package")
+
+
+def _called(node: Any, parts: list[str]) -> Any:
+    if made := _made(node):
+        parts += reversed(made)
+        return None
+    parts.append(CALL)
+    return field(node, "function")
+
+
+def _indexed(node: Any, parts: list[str]) -> Any:
+    parts.append(ELEMENT)
+    return field(node, "operand")
+
+
+def _inner(node: Any, parts: list[str]) -> Any:
+    return field(node, "operand") or node.named_children[0]
+
+
+def _typed(node: Any, parts: list[str]) -> Any:
+    parts += reversed(annotation(field(node, "type")))
+
+
+STEPS: Steps = {
+    **dict.fromkeys(("identifier", "type_identifier", "package_identifier"), _plain),
+    "selector_expression": _selected,
+    "qualified_type": _qualified,
+    "call_expression": _called,
+    "index_expression": _indexed,
+    **dict.fromkeys(("slice_expression", "unary_expression", "parenthesized_expression"), _inner),
+    **dict.fromkeys(("composite_literal", "type_assertion_expression"), _typed),
+    "type_conversion_expression": _typed,
+}
+
+
+def _made(node: Any) -> Chain:
+    """The value of `new(T)`, `make(T)` and `append(list, …)`; empty for other calls."""
+    function, arguments = field(node, "function"), field(node, "arguments")
+    if function.type != "identifier" or not arguments.named_children:
+        return ()
+    name, first = text(function), arguments.named_children[0]
+    if name in ("new", "make"):
+        return annotation(first)
+    return chain(first) if name == "append" else ()
+
+
+def annotation(node: Any) -> Chain:
+    """The chain of a value of a type."""
+    suffix: list[str] = []
+    while True:
+        kind = node.type
+        if kind in ("pointer_type", "parenthesized_type", "type_elem", "type_constraint"):
+            node = node.named_children[0]
+        elif kind == "generic_type":
+            node = field(node, "type")
+        elif kind in ("slice_type", "array_type", "implicit_length_array_type"):
+            node = field(node, "element")
+            suffix.append(CONTAINER)
+        elif kind in ("map_type", "channel_type"):
+            node = field(node, "value")
+            suffix.append(CONTAINER)
+        elif kind in ("type_identifier", "qualified_type", "identifier", "selector_expression"):
+            base = chain(node)
+            if base[0] in PREDECLARED and len(base) == 1:
+                is_open = base[0] in ("any", "comparable")
+                return UNKNOWN_CHAIN if is_open and not suffix else LITERAL_CHAIN
+            return (*base, INSTANCE, *reversed(suffix))[: MAX_CHAIN + 1]
+        else:
+            return LITERAL_CHAIN
+
+
+def _package(scopes: Scopes, node: Any) -> None:
+    scopes.package = text(node.named_children[0])
+
+
+def _import(scopes: Scopes, node: Any) -> None:
+    path, alias = field(node, "path"), field(node, "name")
+    module = text(path).strip('"`')
+    if alias is None:
+        parts = [part for part in module.split("/") if not VERSION.match(part)] or [module]
+        name = parts[-1].partition(".v")[0].removeprefix("go-")
+    else:
+        name = {"dot": "*", "blank_identifier": ""}.get(alias.type, text(alias))
+    scopes.add_import(node, name, module, "*" if name == "*" else "")
+
+
+def _results(scopes: Scopes, node: Any, index: int) -> None:
+    """Note the types of the results of a function."""
+    result = field(node, "result")
+    if result is None:
+        return
+    if result.type != "parameter_list":
+        types = [annotation(result)]
+    else:
+        types = []
+        for each in result.named_children:
+            named = each.children_by_field_name("name")
+            types += [annotation(field(each, "type"))] * max(1, len(named))
+            for one in named if index == scopes.scope else ():
+                scopes.bind(one, types[-1])
+    if len(types) == 1:
+        scopes.returns(types, index)
+    for at, each in enumerate(types):
+        scopes.bind(result, each, name=f"#{at}", scope=index)
+
+
+def _function(scopes: Scopes, node: Any) -> None:
+    name = field(node, "name")
+    index = scopes.define(node, name, "function" if name is not None else "")
+    _signature(scopes, node, index)
+
+
+def _method(scopes: Scopes, node: Any) -> None:
+    receiver = field(node, "receiver").named_children[0]
+    owner = annotation(field(receiver, "type"))[0]
+    index = scopes.define(node, field(node, "name"), "function", owner=owner)
+    name = field(receiver, "name")
+    if name is not None:
+        scopes.bind(name, (SELF,))
+    _signature(scopes, node, index)
+
+
+def _signature(scopes: Scopes, node: Any, index: int) -> None:
+    generics, parameters = field(node, "type_parameters"), field(node, "parameters")
+    for each in generics.named_children if generics is not None else ():
+        for name in each.children_by_field_name("name"):
+            bound = annotation(field(each, "type"))
+            scopes.bind(name, bound[:-1] if bound[-1] == INSTANCE else UNKNOWN_CHAIN)
+    for each in parameters.named_children if parameters is not None else ():
+        type_ = field(each, "type")
+        value = annotation(type_) if type_ is not None else UNKNOWN_CHAIN
+        if each.type == "variadic_parameter_declaration":
+            value = (*value, CONTAINER)
+        for name in each.children_by_field_name("name"):
+            scopes.bind(name, value)
+    _results(scopes, node, index)
+
+
+def _type(scopes: Scopes, node: Any) -> None:
+    type_ = field(node, "type")
+    # The methods of the other type do not belong to the new one, but its fields do.
+    is_named = type_.type in ("type_identifier", "qualified_type", "pointer_type", "generic_type")
+    bases = (annotation(type_)[:-1],) if is_named else ()
+    index = scopes.define(node, field(node, "name"), "class", bases=tuple(b for b in bases if b))
+    if type_.type in ("slice_type", "array_type", "map_type", "channel_type"):
+        element = annotation(type_)
+        scopes.bind(node, element[:-1], name=ELEMENT, scope=index)
+
+
+def _alias(scopes: Scopes, node: Any) -> None:
+    value = annotation(field(node, "type"))
+    scopes.bind(field(node, "name"), value[:-1] if value[-1] == INSTANCE else value)
+
+
+def _field(scopes: Scopes, node: Any) -> None:
+    index = scopes.enclosing_class()
+    named, type_ = node.children_by_field_name("name"), annotation(field(node, "type"))
+    for each in named if index != MODULE else ():
+        scopes.bind(each, type_, scope=index)
+    if not named and index != MODULE:
+        _embed(scopes, index, node, type_)
+
+
+def _embed(scopes: Scopes, index: int, node: Any, type_: Chain) -> None:
+    if type_[-1] == INSTANCE:
+        each = scopes.definitions[index]
+        scopes.definitions[index] = each._replace(bases=(*each.bases, type_[:-1]))
+        scopes.bind(node, type_, name=type_[-2], scope=index)
+
+
+def _interface_method(scopes: Scopes, node: Any) -> None:
+    name = field(node, "name")
+    index = scopes.define(node, name, "function", opens=False, flags=(PROTOTYPE,))
+    _results(scopes, node, index)
+
+
+def _interface_type(scopes: Scopes, node: Any) -> None:
+    index = scopes.enclosing_class()
+    if node.parent.type == "interface_type" and index != MODULE and len(node.named_children) == 1:
+        _embed(scopes, index, node, annotation(node))
+
+
+def _variables(scopes: Scopes, node: Any) -> None:
+    named, type_, value = (
+        node.children_by_field_name("name"),
+        field(node, "type"),
+        field(node, "value"),
+    )
+    if type_ is not None:
+        for each in named:
+            scopes.bind(each, annotation(type_))
+    else:
+        _assign(scopes, named, value.named_children if value is not None else [])
+
+
+def _short(scopes: Scopes, node: Any) -> None:
+    left, right = field(node, "left"), field(node, "right")
+    if node.type == "assignment_statement" and not any(each.type == "=" for each in node.children):
+        return
+    _assign(scopes, left.named_children, right.named_children)
+
+
+def _assign(scopes: Scopes, targets: Sequence[Any], values: Sequence[Any]) -> None:
+    """Bind the names of an assignment, also to the results of one call."""
+    for at, target in enumerate(targets):
+        if target.type != "identifier":
+            continue
+        if len(values) == len(targets):
+            value = values[at]
+            if value.type != "nil":
+                scopes.bind(target, chain(value))
+        elif not values:
+            scopes.bind(target, LITERAL_CHAIN)
+        elif values[0].type == "call_expression":
+            called = chain(field(values[0], "function"))
+            is_short = len(called) < MAX_CHAIN
+            scopes.bind(target, (*called, f"#{at}") if is_short else UNKNOWN_CHAIN)
+        else:
+            scopes.bind(target, chain(values[0]) if at == 0 else LITERAL_CHAIN)
+
+
+def _range(scopes: Scopes, node: Any) -> None:
+    left, right = field(node, "left"), field(node, "right")
+    named = left.named_children if left is not None else []
+    element = chain(right)
+    for at, each in enumerate(named):
+        is_value = at == 1 or len(named) == 1
+        value = (*element, ELEMENT) if is_value and len(element) < MAX_CHAIN else UNKNOWN_CHAIN
+        scopes.bind(each, value)
+
+
+def _case(scopes: Scopes, node: Any) -> None:
+    alias, types = field(node.parent, "alias"), node.children_by_field_name("type")
+    scopes.define(node, None, "")
+    if alias is not None:
+        one = len(types) == 1
+        scopes.bind(alias.named_children[0], annotation(types[0]) if one else UNKNOWN_CHAIN)
+
+
+def _call(scopes: Scopes, node: Any) -> None:
+    function = field(node, "function")
+    while function.type in ("parenthesized_expression", "index_expression"):
+        function = field(function, "operand") or function.named_children[0]
+    if function.type == "identifier" and text(function) not in PREDECLARED:
+        scopes.call(function, chain(function))
+    elif function.type == "selector_expression":
+        scopes.call(field(function, "field"), chain(function))
+
+
+VISITS = {
+    "package_clause": _package,
+    "import_spec": _import,
+    "function_declaration": _function,
+    "func_literal": _function,
+    "method_declaration": _method,
+    "type_spec": _type,
+    "type_alias": _alias,
+    "field_declaration": _field,
+    "method_elem": _interface_method,
+    "type_elem": _interface_type,
+    "var_spec": _variables,
+    "const_spec": _variables,
+    "short_var_declaration": _short,
+    "assignment_statement": _short,
+    "range_clause": _range,
+    "type_case": _case,
+    "call_expression": _call,
+}

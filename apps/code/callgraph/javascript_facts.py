@@ -1,0 +1,381 @@
+"""Read the facts of JavaScript and TypeScript from syntax trees."""
+
+from typing import Any
+
+from apps.code.callgraph.facts import (
+    ARGUMENT,
+    ELEMENT,
+    LITERAL_CHAIN,
+    LOCAL,
+    MAX_CHAIN,
+    MODULE,
+    PROPERTY,
+    PROTOTYPE,
+    TYPE,
+    UNKNOWN_CHAIN,
+    Chain,
+    words,
+)
+from apps.code.callgraph.javascript_chains import annotation, chain, values_of
+from apps.code.callgraph.javascript_modules import (
+    FUNCTIONS,
+    is_default,
+    quoted,
+    require,
+    required,
+    visit_export,
+    visit_import,
+)
+from apps.code.callgraph.javascript_types import (
+    visit_alias,
+    visit_field,
+    visit_type,
+    visit_type_parameter,
+)
+from apps.code.callgraph.scopes import Scopes, field, text
+
+# Expressions that have the value of another one.
+WRAPPERS = words(
+    "parenthesized_expression await_expression non_null_expression satisfies_expression"
+)
+NODES = (
+    "class_declaration class function_declaration variable_declarator"
+    " generator_function_declaration function_expression arrow_function method_definition"
+    " call_expression new_expression import_statement export_statement assignment_expression"
+    " return_statement catch_clause for_in_statement pair generator_function"
+)
+TYPED_NODES = (
+    " interface_declaration abstract_class_declaration method_signature"
+    " abstract_method_signature function_signature public_field_definition property_signature"
+    " type_alias_declaration enum_declaration"
+    " internal_module module type_parameter"
+)
+
+
+# --- definitions ----------------------------------------------------------------------------------
+
+
+def _class(scopes: Scopes, node: Any) -> None:
+    bases: list[Chain] = []
+    for heritage in node.named_children:
+        if heritage.type not in ("class_heritage", "extends_type_clause"):
+            continue
+        for clause in heritage.named_children:
+            if clause.type in ("extends_clause", "implements_clause"):
+                bases += [_base(each) for each in clause.named_children]
+            else:
+                bases.append(_base(clause))
+    name = field(node, "name") or scopes.notes.get(("name", node.id))
+    given = "default" if name is None and is_default(node) else ""
+    flags = (TYPE,) if node.type == "interface_declaration" else ()
+    found = tuple(each for each in bases if each)
+    scopes.define(node, name, "class", name=given, bases=found, flags=flags)
+
+
+def _base(node: Any) -> Chain:
+    if node.type in ("type_identifier", "nested_type_identifier"):
+        return tuple(text(node).split("."))
+    if node.type == "generic_type":
+        return tuple(text(field(node, "name")).split("."))
+    return () if node.type == "type_arguments" else chain(node)
+
+
+def _function(scopes: Scopes, node: Any) -> None:
+    name = field(node, "name") or scopes.notes.get(("name", node.id))
+    given = "default" if name is None and is_default(node) else ""
+    fields = scopes.notes.get(("fields", node.id), {})
+    body = field(node, "body")
+    kind = "function" if name is not None or given else ""
+    index = scopes.define(
+        node, name, kind, name=given, returns=_returned(node), flags=_flags(node), **fields
+    )
+    if index != MODULE and field(node, "return_type") is not None:
+        scopes.notes["annotated", index] = True
+    _parameters(scopes, node)
+    is_value = body is not None and body.type != "statement_block"
+    if node.type == "arrow_function" and is_value and field(node, "return_type") is None:
+        scopes.returns(_returned_values(scopes, body), index)
+
+
+def _returned(node: Any) -> tuple[Chain, ...]:
+    type_ = field(node, "return_type")
+    return tuple(annotation(type_)) if type_ is not None else ()
+
+
+def _flags(node: Any) -> tuple[str, ...]:
+    return (PROPERTY,) if any(each.type == "get" for each in node.children) else ()
+
+
+def _method(scopes: Scopes, node: Any) -> None:
+    name = field(node, "name")
+    index = scopes.define(node, name, "function", returns=_returned(node), flags=_flags(node))
+    if field(node, "return_type") is not None:
+        scopes.notes["annotated", index] = True
+    _parameters(scopes, node)
+
+
+def _signature(scopes: Scopes, node: Any) -> None:
+    scopes.define(
+        node, field(node, "name"), "function", returns=_returned(node), flags=(PROTOTYPE,)
+    )
+
+
+def _parameters(scopes: Scopes, node: Any) -> None:
+    single, every = field(node, "parameter"), field(node, "parameters")
+    if single is not None:
+        scopes.bind(single, _passed(node, 0))
+    parameters: list[Any] = every.named_children if every is not None else []
+    is_method = bool(parameters) and parameters[0].text.startswith(b"this")
+    for at, each in enumerate(parameters[is_method:]):
+        pattern, type_ = field(each, "pattern") or each, field(each, "type")
+        value = field(each, "value") or (field(each, "right") if each is pattern else None)
+        if pattern.type == "assignment_pattern":
+            pattern = field(pattern, "left")
+        values = annotation(type_) if type_ is not None else []
+        if not values:
+            values = [_passed(node, at)] if value is None else values_of(value)
+        _bind(scopes, pattern, values)
+        if type_ is not None:
+            _takes_function(scopes, at, type_)
+        modifiers = ("accessibility_modifier", "override_modifier", "readonly")
+        if pattern.type == "identifier" and any(c.type in modifiers for c in each.children):
+            _attribute(scopes, pattern, values)
+
+
+def _passed(function: Any, parameter: int) -> Chain:
+    """What a function that is an argument of a call gets as a parameter."""
+    arguments = function.parent
+    if arguments is None or arguments.type != "arguments" or parameter > 9:
+        return UNKNOWN_CHAIN
+    called = arguments.parent
+    callee = field(called, "function") or field(called, "constructor")
+    position = [each.id for each in arguments.named_children].index(function.id)
+    return _part(chain(callee), f"{ARGUMENT}{position}.{parameter}")
+
+
+def _takes_function(scopes: Scopes, position: int, type_: Any) -> None:
+    """Note the parameters of a function that a parameter takes."""
+    stack = list(type_.named_children)
+    while stack:
+        each = stack.pop()
+        if each.type in ("union_type", "parenthesized_type"):
+            stack += each.named_children
+        elif each.type == "function_type":
+            inner = field(each, "parameters").named_children
+            named = [one for one in inner if not one.text.startswith(b"this")]
+            for at, one in enumerate(named):
+                if (given := field(one, "type")) is not None:
+                    for value in annotation(given):
+                        scopes.bind(one, value, name=f"{ARGUMENT}{position}.{at}")
+
+
+def _attribute(scopes: Scopes, name: Any, values: list[Chain]) -> None:
+    """Bind an attribute of the enclosing class."""
+    index = scopes.enclosing_class()
+    for value in values if index != MODULE else ():
+        scopes.bind(name, value, scope=index)
+
+
+def _bind(scopes: Scopes, pattern: Any, values: list[Chain]) -> None:
+    """Bind the names of a pattern."""
+    stack = [(pattern, values)]
+    while stack:
+        each, chains = stack.pop()
+        kind = each.type
+        if kind in ("identifier", "shorthand_property_identifier_pattern"):
+            member = kind != "identifier"
+            scopes.bind_each(each, [_part(c, text(each)) if member else c for c in chains])
+        elif kind == "object_pattern":
+            stack += [(child, chains) for child in each.named_children]
+        elif kind == "pair_pattern":
+            key = text(field(each, "key"))
+            stack.append((field(each, "value"), [_part(one, key) for one in chains]))
+        elif kind in ("object_assignment_pattern", "assignment_pattern"):
+            stack.append((field(each, "left"), chains))
+        elif kind == "array_pattern":
+            inner = [_part(one, ELEMENT) for one in chains]
+            stack += [(child, inner) for child in each.named_children]
+        elif kind == "rest_pattern" and each.named_children:
+            stack.append((each.named_children[0], chains or [UNKNOWN_CHAIN]))
+
+
+def _part(value: Chain, name: str) -> Chain:
+    return (*value, name) if len(value) < MAX_CHAIN else UNKNOWN_CHAIN
+
+
+def _variable(scopes: Scopes, node: Any) -> None:
+    name, value, type_ = (field(node, each) for each in ("name", "value", "type"))
+    if _names_value(scopes, node, name, value):
+        return
+    if value is not None and (module := required(value)):
+        require(scopes, name, module)
+        return
+    values = annotation(type_) if type_ is not None else []
+    if not values or values == [UNKNOWN_CHAIN]:
+        values = values_of(value) if value is not None else values or [UNKNOWN_CHAIN]
+    _bind(scopes, name, values)
+
+
+def _names_value(scopes: Scopes, node: Any, name: Any, value: Any, **fields: Any) -> bool:
+    """Give the name to a function, class or object that is its value. Return False for others."""
+    while value is not None and value.type in ("as_expression", "satisfies_expression"):
+        value = value.named_children[0]
+    if value is None or name.type in ("object_pattern", "array_pattern"):
+        return False
+    if value.type in FUNCTIONS:
+        scopes.notes["name", value.id] = name
+        scopes.notes["fields", value.id] = fields
+        return True
+    if value.type == "object" and not fields:
+        _object(scopes, value, name)
+        return True
+    return False
+
+
+def _pair(scopes: Scopes, node: Any) -> None:
+    key, value = field(node, "key"), field(node, "value")
+    if scopes.scope == MODULE or scopes.definitions[scopes.scope].kind != "class":
+        return
+    if not _names_value(scopes, node, key, value):
+        scopes.bind_each(key, values_of(value))
+
+
+def _assignment(scopes: Scopes, node: Any) -> None:
+    left, right = field(node, "left"), field(node, "right")
+    if left.type == "identifier":
+        if not _names_value(scopes, node, left, right):
+            scopes.bind_each(left, values_of(right))
+        return
+    if left.type != "member_expression":
+        return
+    holder, name = field(left, "object"), field(left, "property")
+    if holder.type == "this":
+        index = scopes.enclosing_class()
+        if right.type in FUNCTIONS and index != MODULE:
+            _names_value(scopes, node, name, right, scope=index)
+        else:
+            _attribute(scopes, name, values_of(right))
+    elif holder.text in (b"exports", b"module.exports"):
+        _export_value(scopes, name, text(name), right)
+    elif left.text == b"module.exports":
+        _export_value(scopes, name, "=", right)
+    elif holder.type == "member_expression" and text(field(holder, "property")) == "prototype":
+        owner = text(field(holder, "object")).rpartition(".")[2]
+        _names_value(scopes, node, name, right, owner=owner, scope=MODULE)
+    elif holder.type == "identifier" and right.type in FUNCTIONS:
+        _names_value(scopes, node, name, right, owner=text(holder), scope=MODULE)
+
+
+def _export_value(scopes: Scopes, node: Any, name: str, value: Any) -> None:
+    """`exports.name = value`, and `module.exports = value` with the name "="."""
+    if value.type == "object" and name == "=":
+        for each in value.named_children:
+            if each.type == "shorthand_property_identifier":
+                scopes.add_import(each, text(each), "", text(each), exported=True)
+            elif each.type == "pair" and field(each, "value").type == "identifier":
+                key, inner = text(field(each, "key")), text(field(each, "value"))
+                scopes.add_import(each, key, "", inner, exported=True)
+        _names_value(scopes, node, node, value)
+        scopes.add_import(node, "=", "", text(node), exported=True)
+    elif value.type in FUNCTIONS:
+        own = field(value, "name") or node
+        scopes.notes["name", value.id] = node
+        scopes.add_import(node, name, "", text(own), exported=True)
+    elif value.type == "identifier":
+        scopes.add_import(node, name, "", text(value), exported=True)
+    elif module := required(value):
+        scopes.add_import(node, name, module, "*", exported=True)
+
+
+# --- calls and control flow -----------------------------------------------------------------------
+
+
+def _call(scopes: Scopes, node: Any) -> None:
+    function = field(node, "function")
+    while function.type in WRAPPERS and function.named_children:
+        function = function.named_children[0]
+    if function.type == "identifier":
+        if required(node):
+            if scopes.scope == MODULE and node.parent.type == "expression_statement":
+                scopes.add_import(node, "", required(node))
+            return
+        scopes.call(function, chain(function))
+    elif function.type == "member_expression":
+        scopes.call(field(function, "property"), chain(function))
+    elif function.type == "import":
+        arguments = field(node, "arguments").named_children
+        if arguments and arguments[0].type == "string":
+            scopes.add_import(node, "", quoted(arguments[0]))
+
+
+def _new(scopes: Scopes, node: Any) -> None:
+    constructor = field(node, "constructor")
+    if constructor.type == "identifier":
+        scopes.call(constructor, chain(constructor))
+    elif constructor.type == "member_expression":
+        scopes.call(field(constructor, "property"), chain(constructor))
+
+
+def _return(scopes: Scopes, node: Any) -> None:
+    if node.named_children and node.named_children[0].type != "comment":
+        function = scopes.function()
+        scopes.returns(_returned_values(scopes, node.named_children[0]), function)
+
+
+def _returned_values(scopes: Scopes, node: Any) -> list[Chain]:
+    """The chains of a value that a function returns. An object becomes a class without a name."""
+    inner = node
+    while inner.type in (*WRAPPERS, "as_expression") and inner.named_children:
+        inner = inner.named_children[0]
+    if inner.type != "object":
+        return values_of(node)
+    return [(f"{LOCAL}{_object(scopes, inner, None)}",)]
+
+
+def _object(scopes: Scopes, node: Any, name: Any) -> int:
+    outer = scopes.scope
+    index = scopes.define(node, name, "class")
+    for each in node.named_children:
+        if each.type == "shorthand_property_identifier":
+            scopes.bind(each, (text(each),), within=outer)
+    return index
+
+
+def _catch(scopes: Scopes, node: Any) -> None:
+    parameter = field(node, "parameter")
+    if parameter is not None:
+        _bind(scopes, parameter, [UNKNOWN_CHAIN])
+
+
+def _for(scopes: Scopes, node: Any) -> None:
+    left, right = field(node, "left"), field(node, "right")
+    is_of = any(each.type == "of" for each in node.children)
+    _bind(scopes, left, [_part(chain(right), ELEMENT)] if is_of else [LITERAL_CHAIN])
+
+
+VISITS = {
+    **dict.fromkeys(("class_declaration", "class", "interface_declaration"), _class),
+    "abstract_class_declaration": _class,
+    **dict.fromkeys(("function_declaration", "generator_function_declaration"), _function),
+    **dict.fromkeys(("function_expression", "arrow_function", "generator_function"), _function),
+    "method_definition": _method,
+    **dict.fromkeys(
+        ("method_signature", "abstract_method_signature", "function_signature"), _signature
+    ),
+    "variable_declarator": _variable,
+    "assignment_expression": _assignment,
+    "pair": _pair,
+    "call_expression": _call,
+    "new_expression": _new,
+    "return_statement": _return,
+    "catch_clause": _catch,
+    "for_in_statement": _for,
+    "import_statement": visit_import,
+    "export_statement": visit_export,
+    **dict.fromkeys(
+        ("public_field_definition", "field_definition", "property_signature"), visit_field
+    ),
+    "type_alias_declaration": visit_alias,
+    "type_parameter": visit_type_parameter,
+    **dict.fromkeys(("enum_declaration", "internal_module", "module"), visit_type),
+}

@@ -1,0 +1,69 @@
+"""Fields and types of JavaScript and TypeScript."""
+
+from typing import Any
+
+from apps.code.callgraph.facts import (
+    INSTANCE,
+    MODULE,
+    PROTOTYPE,
+    TYPE,
+    TYPE_PARAMETER,
+    UNKNOWN_CHAIN,
+)
+from apps.code.callgraph.javascript_chains import annotation, values_of
+from apps.code.callgraph.javascript_modules import FUNCTIONS
+from apps.code.callgraph.scopes import Scopes, field, text
+
+
+def visit_field(scopes: Scopes, node: Any) -> None:
+    name, value, type_ = field(node, "name"), field(node, "value"), field(node, "type")
+    if value is not None and value.type in FUNCTIONS:
+        scopes.notes["name", value.id] = name
+        return
+    if type_ is not None and (function := _function_type(type_)) is not None:
+        scopes.define(
+            node,
+            name,
+            "function",
+            opens=False,
+            returns=tuple(annotation(field(function, "return_type"))),
+            flags=(PROTOTYPE,),
+        )
+        return
+    values = annotation(type_) if type_ is not None else []
+    if not values or values == [UNKNOWN_CHAIN]:
+        values = values_of(value) if value is not None else [UNKNOWN_CHAIN]
+    scopes.bind_each(name, values)
+
+
+def _function_type(type_: Any) -> Any:
+    inner = type_.named_children[0] if type_.named_children else None
+    return inner if inner is not None and inner.type == "function_type" else None
+
+
+def visit_alias(scopes: Scopes, node: Any) -> None:
+    value = field(node, "value")
+    if value.type == "object_type":
+        scopes.define(node, field(node, "name"), "class", flags=(TYPE,))
+        return
+    if value.type == "intersection_type":
+        bases = tuple(each[:-1] for each in annotation(value) if each[-1] == INSTANCE)
+        scopes.define(node, field(node, "name"), "class", bases=bases, flags=(TYPE,))
+        return
+    for each in annotation(value):
+        scopes.bind(field(node, "name"), each[:-1] if each[-1] == INSTANCE else each)
+
+
+def visit_type_parameter(scopes: Scopes, node: Any) -> None:
+    constraint = field(node, "constraint")
+    values = annotation(constraint.named_children[0]) if constraint is not None else []
+    name, is_inside = field(node, "name"), scopes.enclosing_class() == scopes.scope != MODULE
+    shown = TYPE_PARAMETER.format(text(name)) if is_inside else text(name)
+    for each in values or [UNKNOWN_CHAIN]:
+        scopes.bind(name, each[:-1] if each[-1] == INSTANCE else each, name=shown)
+
+
+def visit_type(scopes: Scopes, node: Any) -> None:
+    name = field(node, "name")
+    if name is not None:
+        scopes.define(node, name, "class", name=text(name).strip("\"'"))

@@ -1,0 +1,142 @@
+"""The rules of Python."""
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+from apps.code.callgraph.facts import (
+    Import,
+)
+from apps.code.callgraph.project import Project, folder_of, join
+from apps.code.callgraph.python_facts import VISITS
+from apps.code.callgraph.rules import Names, Rules
+from apps.code.callgraph.scopes import Scopes
+from apps.code.callgraph.values import (
+    EXTERNAL_VALUES,
+    UNKNOWN_VALUES,
+    Value,
+    Values,
+    only,
+)
+
+BUILTINS = frozenset(dir(builtins))
+SUFFIXES = (".py", ".pyi", "/__init__.py", "/__init__.pyi")
+# Folders that hold packages without being one.
+SOURCES = ("", "src", "lib", "python")
+
+
+class PythonRules(Rules):
+    name = "python"
+    family = frozenset({"python"})
+    nodes = (
+        "class_definition function_definition lambda call assignment named_expression"
+        " import_statement import_from_statement for_statement for_in_clause with_item"
+        " except_clause return_statement yield global_statement"
+    )
+
+    common = frozenset(
+        name
+        for kind in (str, bytes, list, dict, set, int, float, tuple)
+        for name in dir(kind)
+        if not name.startswith("_")
+    )
+
+    def visit(self, scopes: Scopes, node: Any) -> None:
+        VISITS[node.type](scopes, node)
+
+    def global_name(self, names: Names, path: str, name: str) -> Values:
+        facts = names.project.facts(path)
+        is_sure = True
+        for each in facts.imports if facts else ():
+            if each.name == "*":
+                files = self.import_paths(names.project, path, each)
+                if not files:
+                    is_sure = False
+                for file in files[:1]:
+                    found = self._exported(names, file, name)
+                    if found:
+                        return found
+        if name in BUILTINS:
+            return EXTERNAL_VALUES
+        return EXTERNAL_VALUES if is_sure and name.startswith("__") else UNKNOWN_VALUES
+
+    def _exported(self, names: Names, path: str, name: str) -> Values:
+        """A name of a file that may itself come from `import *`."""
+        found = names.module_names(path, name)
+        if found:
+            return found
+        value = names.member(Value("module", path), name)
+        return frozenset(each for each in value if each.kind not in ("unknown", "external"))
+
+    def imported(self, names: Names, path: str, each: Import) -> Values:
+        if each.member:
+            for file in self._files(names.project, path, each.module):
+                found = names.member(Value("module", file), each.member)
+                if found != UNKNOWN_VALUES:
+                    return found
+            inner = f"{each.module}{'' if each.module.endswith('.') else '.'}{each.member}"
+            submodules = self._files(names.project, path, inner)
+            if submodules:
+                return only(Value("module", submodules[0]))
+            if self._files(names.project, path, each.module):
+                return UNKNOWN_VALUES
+            return EXTERNAL_VALUES
+        files = self._files(names.project, path, each.module)
+        if files:
+            return only(Value("module", files[0]))
+        # `import a.b` of a namespace package binds `a`, whose members are looked up by path.
+        return EXTERNAL_VALUES
+
+    def module_member(self, names: Names, module: Value, name: str) -> Values:
+        found = names.module_names(module.path, name)
+        if found and found != UNKNOWN_VALUES:
+            return found
+        if module.path.endswith(("__init__.py", "__init__.pyi")):
+            file = _first(names.project, join(folder_of(module.path), name))
+            if file:
+                return only(Value("module", file))
+        if found:
+            return found
+        facts = names.project.facts(module.path)
+        stars = [each for each in facts.imports if each.name == "*"] if facts else []
+        for each in stars:
+            for file in self.import_paths(names.project, module.path, each)[:1]:
+                inner = names.member(Value("module", file), name)
+                if inner and inner != UNKNOWN_VALUES:
+                    return inner
+        return UNKNOWN_VALUES
+
+    def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
+        files = self._files(project, path, each.module)
+        if each.member and each.member != "*":
+            dot = "" if each.module.endswith(".") else "."
+            inner = self._files(project, path, f"{each.module}{dot}{each.member}")
+            if inner:
+                return inner[:1]
+        return files[:1]
+
+    def _files(self, project: Project, path: str, module: str) -> Sequence[str]:
+        """The files that a module may be."""
+        level = len(module) - len(module.lstrip("."))
+        name = module[level:].replace(".", "/")
+        if level:
+            folder = folder_of(path)
+            for _ in range(level - 1):
+                folder = folder_of(folder)
+            file = _first(project, join(folder, name) if name else folder)
+            return [file] if file else []
+        # Absolute names begin at a folder of sources: one above the file that is no package, or a
+        # usual one.
+        folder = folder_of(path)
+        roots = [folder]
+        while folder:
+            folder = folder_of(folder)
+            roots.append(folder)
+        tree = project.tree
+        roots = [each for each in roots if not tree.first(f"{each}/__init__.py".lstrip("/"))]
+        found = (_first(project, join(each, name)) for each in dict.fromkeys([*roots, *SOURCES]))
+        return [file for file in found if file and file != path]
+
+
+def _first(project: Project, stem: str) -> str | None:
+    return project.tree.first(*(f"{stem}{suffix}".lstrip("/") for suffix in SUFFIXES))

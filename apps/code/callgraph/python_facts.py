@@ -1,0 +1,241 @@
+"""Read the facts of Python from syntax trees."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from apps.code.callgraph.facts import (
+    CALL,
+    CLASS,
+    CONTAINER,
+    ELEMENT,
+    INSTANCE,
+    MAX_CHAIN,
+    MODULE,
+    PROPERTY,
+    SELF,
+    UNKNOWN_CHAIN,
+    Chain,
+    words,
+)
+from apps.code.callgraph.python_chains import annotation, chain, values_of
+from apps.code.callgraph.scopes import Scopes, field, text
+
+PROPERTIES = words("property cached_property hybrid_property")
+MAX_UNION = 4
+
+
+def _class(scopes: Scopes, node: Any) -> None:
+    arguments = field(node, "superclasses")
+    bases = [
+        chain(each.named_children[0] if each.type == "subscript" else each)
+        for each in (arguments.named_children if arguments else ())
+        if each.type in ("identifier", "attribute", "subscript", "call")
+    ]
+    scopes.define(node, field(node, "name"), "class", bases=tuple(bases))
+
+
+def _decorators(node: Any) -> set[str]:
+    """The last names of the decorators of a definition."""
+    parent = node.parent
+    if parent is None or parent.type != "decorated_definition":
+        return set()
+    chains = [
+        chain(each.named_children[0]) for each in parent.named_children if each.type == "decorator"
+    ]
+    return {part for each in chains for part in each if part != CALL}
+
+
+def _function(scopes: Scopes, node: Any) -> None:
+    in_class = scopes.scope != MODULE and scopes.definitions[scopes.scope].kind == "class"
+    decorators = _decorators(node)
+    is_property = bool(decorators & PROPERTIES)
+    returned = field(node, "return_type")
+    types = annotation(returned) if returned is not None else []
+    if "contextmanager" in decorators or "asynccontextmanager" in decorators:
+        types = [(*each[:-1], "%manager") if each[-1] == CONTAINER else each for each in types]
+    index = scopes.define(
+        node,
+        field(node, "name"),
+        "function",
+        returns=tuple(types),
+        flags=(PROPERTY,) if is_property else (),
+    )
+    if returned is not None or "abstractmethod" in decorators:
+        scopes.notes["annotated", index] = True
+    first = ""
+    if in_class and "staticmethod" not in decorators:
+        first = (
+            CLASS if "classmethod" in decorators or text(field(node, "name")) == "__new__" else SELF
+        )
+    _parameters(scopes, field(node, "parameters"), first)
+
+
+def _parameters(scopes: Scopes, parameters: Any, first: str) -> None:
+    """Bind parameters. `first`: what the first one means, if it is the object."""
+    for each in parameters.named_children if parameters is not None else ():
+        name = each if each.type == "identifier" else field(each, "name")
+        if name is None and each.named_children:
+            name = each.named_children[0]
+        if name is None or name.type not in (
+            "identifier",
+            "list_splat_pattern",
+            "dictionary_splat_pattern",
+        ):
+            continue
+        if name.type != "identifier":
+            scopes.bind(name, UNKNOWN_CHAIN, name=text(name).lstrip("*"))
+            continue
+        if first:
+            scopes.notes["self", scopes.scope] = text(name)
+            scopes.bind(name, (first,))
+            first = ""
+            continue
+        type_ = field(each, "type")
+        chains = annotation(type_) if type_ is not None else []
+        if not chains:
+            chains = [UNKNOWN_CHAIN]
+        scopes.bind_each(name, chains)
+
+
+def _lambda(scopes: Scopes, node: Any) -> None:
+    scopes.define(node, None, "")
+    _parameters(scopes, field(node, "parameters"), "")
+
+
+def _call(scopes: Scopes, node: Any) -> None:
+    function = field(node, "function")
+    if function.type == "attribute":
+        scopes.call(field(function, "attribute"), chain(function))
+    elif function.type == "identifier" and function.text != b"super":
+        scopes.call(function, chain(function))
+
+
+def _assignment(scopes: Scopes, node: Any) -> None:
+    left, right, type_ = (field(node, name) for name in ("left", "right", "type"))
+    values = annotation(type_) if type_ is not None else []
+    if not values or (values == [UNKNOWN_CHAIN] and right is not None):
+        values = values_of(right) if right is not None else []
+    if right is not None and right.type == "call":
+        name = text(field(right, "function")).rpartition(".")[2]
+        if name in ("TypeVar", "NewType", "ParamSpec"):
+            values = [UNKNOWN_CHAIN]
+    _bind_target(scopes, left, values, right)
+
+
+def _bind_target(scopes: Scopes, left: Any, values: Iterable[Chain], right: Any = None) -> None:
+    if left.type == "identifier":
+        scopes.bind_each(left, values)
+    elif left.type == "attribute":
+        holder = field(left, "object")
+        function = scopes.function()
+        index = scopes.enclosing_class()
+        is_self = text(holder) == scopes.notes.get(("self", function))
+        if holder.type == "identifier" and index != MODULE and is_self:
+            for value in values:
+                scopes.bind(left, value, name=text(field(left, "attribute")), scope=index)
+    elif left.type in ("pattern_list", "tuple_pattern", "list_pattern"):
+        targets = left.named_children
+        sources = (
+            right.named_children
+            if right is not None and right.type in ("expression_list", "tuple")
+            else []
+        )
+        for at, target in enumerate(targets):
+            paired = len(sources) == len(targets)
+            _bind_target(scopes, target, values_of(sources[at]) if paired else [UNKNOWN_CHAIN])
+
+
+def _named(scopes: Scopes, node: Any) -> None:
+    scopes.bind_each(field(node, "name"), values_of(field(node, "value")))
+
+
+def _for(scopes: Scopes, node: Any) -> None:
+    left, right = field(node, "left"), field(node, "right")
+    if left is not None and right is not None:
+        value = chain(right)
+        _bind_target(
+            scopes, left, [(*value, ELEMENT)] if len(value) < MAX_CHAIN else [UNKNOWN_CHAIN]
+        )
+
+
+def _with(scopes: Scopes, node: Any) -> None:
+    value = field(node, "value")
+    if value is None or value.type != "as_pattern":
+        return
+    target = field(value, "alias")
+    expression = value.named_children[0]
+    if target is not None and target.named_children:
+        entered = (*chain(expression), "__enter__", CALL)
+        _bind_target(scopes, target.named_children[0], [entered])
+
+
+def _except(scopes: Scopes, node: Any) -> None:
+    value = field(node, "value") or (node.named_children[0] if node.named_children else None)
+    if value is None or value.type != "as_pattern":
+        return
+    target = field(value, "alias")
+    kinds = value.named_children[0]
+    types = kinds.named_children if kinds.type == "tuple" else [kinds]
+    if target is not None and target.named_children:
+        chains = [(*chain(each), INSTANCE) for each in types[:MAX_UNION]]
+        _bind_target(scopes, target.named_children[0], chains)
+
+
+def _return(scopes: Scopes, node: Any) -> None:
+    if node.named_children:
+        scopes.returns(values_of(node.named_children[0]))
+
+
+def _yield(scopes: Scopes, node: Any) -> None:
+    index = scopes.function()
+    if index == MODULE:
+        return
+    values = values_of(node.named_children[0]) if node.named_children else []
+    scopes.returns([(*each, CONTAINER) for each in values])
+
+
+def _global(scopes: Scopes, node: Any) -> None:
+    for each in node.named_children:
+        scopes.bind(each, UNKNOWN_CHAIN)
+
+
+def _import(scopes: Scopes, node: Any) -> None:
+    for each in node.named_children:
+        if each.type == "aliased_import":
+            scopes.add_import(each, text(field(each, "alias")), text(field(each, "name")))
+        elif each.type == "dotted_name":
+            module = text(each)
+            # `import a.b` binds `a`.
+            scopes.add_import(each, module.partition(".")[0], module.partition(".")[0])
+            if "." in module:
+                scopes.add_import(each, "", module)
+
+
+def _import_from(scopes: Scopes, node: Any) -> None:
+    module = text(field(node, "module_name"))
+    for each in node.children_by_field_name("name"):
+        alias = field(each, "alias") if each.type == "aliased_import" else None
+        name = text(field(each, "name") if alias is not None else each)
+        scopes.add_import(each, text(alias) if alias is not None else name, module, name)
+    for each in node.named_children:
+        if each.type == "wildcard_import":
+            scopes.add_import(each, "*", module, "*")
+
+
+VISITS = {
+    "class_definition": _class,
+    "function_definition": _function,
+    "lambda": _lambda,
+    "call": _call,
+    "assignment": _assignment,
+    "named_expression": _named,
+    "import_statement": _import,
+    "import_from_statement": _import_from,
+    "for_statement": _for,
+    "for_in_clause": _for,
+    "with_item": _with,
+    "except_clause": _except,
+    "return_statement": _return,
+    "yield": _yield,
+    "global_statement": _global,
+}

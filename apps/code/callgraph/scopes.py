@@ -1,0 +1,208 @@
+"""Collect the facts of a file while its nodes are visited, with a stack of open definitions."""
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Any
+
+from apps.code.callgraph.facts import (
+    LITERAL,
+    MAX_CHAIN,
+    MAX_FACTS,
+    MAX_RETURNS,
+    MODULE,
+    UNKNOWN,
+    UNKNOWN_CHAIN,
+    Binding,
+    Call,
+    Chain,
+    Definition,
+    Facts,
+    Import,
+)
+
+MAX_NAME = 120
+# Parts of the path of a definition.
+MAX_DEPTH = 8
+# A node of tree-sitter. The rules of languages are imported without tree-sitter too.
+Node = Any
+
+
+class Scopes:
+    """The facts so far, and the definitions that are open at the current node."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self._stack: list[tuple[int, int]] = []  # (end byte, index)
+        self.definitions: list[Definition] = []
+        self.bindings: list[Binding] = []
+        self.imports: list[Import] = []
+        self.calls: list[Call] = []
+        self.package = ""
+        # Names at module level that are exported only if a later statement says so, and the like:
+        # what a language wants to remember during its visits.
+        self.notes: dict[Any, Any] = {}
+
+    @property
+    def is_full(self) -> bool:
+        return (
+            len(self.definitions) + len(self.bindings) + len(self.imports) + len(self.calls)
+            >= MAX_FACTS
+        )
+
+    @property
+    def scope(self) -> int:
+        """The index of the innermost open definition, or MODULE."""
+        return self._stack[-1][1] if self._stack else MODULE
+
+    def leave(self, position: int) -> None:
+        """Close the definitions that end before a byte position."""
+        while self._stack and self._stack[-1][0] <= position:
+            self._stack.pop()
+
+    def define(
+        self,
+        node: Node,
+        name_node: Node | None,
+        kind: str,
+        *,
+        name: str = "",
+        scope: int | None = None,
+        opens: bool = True,
+        **fields: Any,
+    ) -> int:
+        """Add a definition and open it. `fields` are the other fields of Definition."""
+        at = name_node or node
+        name = name or (text(name_node) if name_node is not None else "")
+        scope = self.scope if scope is None else scope
+        owner = fields.get("owner", "")
+        path = ".".join(filter(None, (self._path(scope), owner, name))) if name else ""
+        start, end = node.start_point, node.end_point
+        row, column = self.position(at)
+        self.definitions.append(
+            Definition(name, path, kind, start.row, end.row, row, column, scope, **fields)
+        )
+        index = len(self.definitions) - 1
+        if opens:
+            self._stack.append((node.end_byte, index))
+        return index
+
+    def _path(self, scope: int) -> str:
+        names: list[str] = []
+        while scope != MODULE and len(names) < MAX_DEPTH:
+            each = self.definitions[scope]
+            if each.name:
+                names.append(f"{each.owner}.{each.name}" if each.owner else each.name)
+            scope = each.scope
+        return ".".join(reversed(names))
+
+    def bind(
+        self,
+        node: Node,
+        value: Chain,
+        *,
+        name: str = "",
+        scope: int | None = None,
+        within: int | None = None,
+    ) -> None:
+        """Bind a name, in the innermost definition or in `scope`. `within`: see Binding."""
+        name, row = name or text(node), node.start_point.row
+        target = self.scope if scope is None else scope
+        inside = self.scope if within is None else within
+        value = value or UNKNOWN_CHAIN
+        self.bindings.append(Binding(target, name, row, self.indent(row), inside, value))
+
+    def bind_each(self, node: Node, values: Iterable[Chain]) -> None:
+        for value in values:
+            self.bind(node, value)
+
+    def add_import(
+        self, node: Node, name: str, module: str, member: str = "", *, exported: bool = False
+    ) -> None:
+        self.imports.append(
+            Import(self.scope, name, module, member, node.start_point.row, exported)
+        )
+
+    def call(self, name_node: Node, chain: Chain) -> None:
+        """Add a call of a chain whose last part is at `name_node`."""
+        row, column = self.position(name_node)
+        self.calls.append(Call(self.scope, row, column, self.indent(row), chain))
+
+    def returns(self, values: Iterable[Chain], scope: int | None = None) -> None:
+        """Add values that the innermost function returns, if it has no annotation."""
+        index = self.function() if scope is None else scope
+        if index == MODULE or self.notes.get(("annotated", index)):
+            return
+        each = self.definitions[index]
+        known = tuple(dict.fromkeys([*each.returns, *values]))
+        if len(known) > MAX_RETURNS:
+            known = (UNKNOWN_CHAIN,)
+        self.definitions[index] = each._replace(returns=known)
+
+    def function(self) -> int:
+        """The innermost open function, or MODULE."""
+        for _, index in reversed(self._stack):
+            if self.definitions[index].kind != "class":
+                return index
+        return MODULE
+
+    def enclosing_class(self) -> int:
+        """The innermost open class, or MODULE."""
+        for _, index in reversed(self._stack):
+            if self.definitions[index].kind == "class":
+                return index
+        return MODULE
+
+    def indent(self, row: int) -> int:
+        line = self._lines[row] if row < len(self._lines) else ""
+        return len(line) - len(line.lstrip())
+
+    def position(self, node: Node) -> tuple[int, int]:
+        """Row and column in characters, both 0-based."""
+        point = node.start_point
+        line = self._lines[point.row] if point.row < len(self._lines) else ""
+        if line.isascii():
+            return point.row, point.column
+        return point.row, len(line.encode()[: point.column].decode("utf-8", "replace"))
+
+    def facts(self) -> Facts:
+        return Facts(
+            self.definitions,
+            self.bindings,
+            self.imports,
+            self.calls,
+            self.package,
+            not self.is_full,
+        )
+
+
+def text(node: Node | None) -> str:
+    """The text of a name; "" without one, as in code that does not parse."""
+    if node is None:
+        return ""
+    return str(node.text[: 4 * MAX_NAME].decode("utf-8", "replace"))[:MAX_NAME]
+
+
+# By type of node: appends parts, from right to left, and returns the node to the left, if any.
+Step = Callable[[Node, list[str]], Node]
+Steps = Mapping[str, Step]
+
+
+def follow(node: Node, steps: Steps, literals: Container[str]) -> Chain:
+    """The chain of an expression. `literals`: types of nodes that have a built-in type."""
+    parts: list[str] = []
+    while node is not None and len(parts) <= MAX_CHAIN:
+        step = steps.get(node.type)
+        if step is None:
+            parts.append(LITERAL if node.type in literals else UNKNOWN)
+            break
+        node = step(node, parts)
+    return chain_of(parts)
+
+
+def chain_of(parts: Sequence[str]) -> Chain:
+    """The chain of parts that were collected from right to left."""
+    return tuple(reversed(parts)) if 0 < len(parts) <= MAX_CHAIN else UNKNOWN_CHAIN
+
+
+def field(node: Node, name: str) -> Any:
+    """The child of a node in a field; None if it has none."""
+    return node.child_by_field_name(name)

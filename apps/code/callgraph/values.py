@@ -1,0 +1,31 @@
+"""What an expression may stand for."""
+
+from typing import NamedTuple
+
+from apps.code.callgraph.facts import MODULE
+
+
+class Value(NamedTuple):
+    """One possible value of an expression.
+
+    kind: `unknown`; `external`: outside of the repository; `module`; `definition`; `instance` of a
+    class; `super` of a class; `container` of values; `method` of a container, whose call returns
+    `receiver`.
+    """
+
+    kind: str
+    path: str = ""  # of a file; of a module, its key
+    number: int = MODULE  # index of the definition; of an instance, of its class
+    receiver: "Value | None" = None  # the object of a method; what a container holds
+
+
+Values = frozenset[Value]
+NOTHING = Value("unknown")
+EXTERNAL = Value("external")
+NO_VALUES: Values = frozenset()
+UNKNOWN_VALUES: Values = frozenset([NOTHING])
+EXTERNAL_VALUES: Values = frozenset([EXTERNAL])
+
+
+def only(value: Value) -> Values:
+    return frozenset([value])

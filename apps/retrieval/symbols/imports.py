@@ -1,0 +1,176 @@
+"""Find what a file imports, and which files import it."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from apps.code.callgraph.facts import Facts, Import
+from apps.code.callgraph.languages import BY_LANGUAGE, rules_for
+from apps.code.callgraph.project import folder_of
+from apps.code.paths import kinds
+from apps.index.models import Root
+from apps.retrieval.query import fits
+from apps.retrieval.repositories import repeated_files, roots_named
+from apps.retrieval.scope import narrowed
+from apps.retrieval.symbols.call_types import ImportEdge, Imports
+from apps.retrieval.symbols.callers import FOLDER_FILES, MAX_FILES, stem, with_word
+from apps.retrieval.symbols.collect import collect_symbols
+from apps.retrieval.symbols.definitions import LAST_FILES
+from apps.retrieval.symbols.project import PARSE_SECONDS, RootProject
+from apps.retrieval.symbols.references import MAX_LINE
+from apps.retrieval.symbols.types import WORD, Place, SymbolQuery
+
+SEPARATORS = ("/", ".", "::")
+
+
+@dataclass
+class _Found:
+    """The edges of one root."""
+
+    imports: list[ImportEdge]
+    importers: list[ImportEdge]
+    missed: int
+
+
+def find_imports(query: SymbolQuery) -> Imports:
+    """What a file or module imports, then the files that import it. `query.name` is a path, the end
+    of a path, or a module as imports write it. The filters are for the files that import it.
+
+    Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND.
+    """
+    roots, filters = narrowed(roots_named(query.repositories), query.filters)
+    query = replace(query, filters=filters)
+    repeated = repeated_files(roots)
+    deadline = time.monotonic() + PARSE_SECONDS
+    every: list[_Found] = []
+
+    def in_root(root: Root) -> list[ImportEdge]:
+        found = _in_root(RootProject(root, deadline), query)
+        others = repeated.get(root.id, ())
+        found.importers = [each for each in found.importers if each.place.path not in others]
+        every.append(found)
+        return found.importers
+
+    _, degraded = collect_symbols(roots, in_root)
+    edges = [edge for each in every for edge in each.imports]
+    edges += sorted((edge for each in every for edge in each.importers), key=_order)
+    missed = sum(each.missed for each in every)
+    notes = f"{missed} files that may import it were not looked at." if missed else ""
+    truncated = len(edges) > query.limit or bool(missed)
+    return Imports(query.name, tuple(edges[: query.limit]), truncated, notes, degraded)
+
+
+def _order(each: ImportEdge) -> tuple[bool, str, str, int]:
+    is_last = bool(kinds(each.place.path) & LAST_FILES)
+    return is_last, each.place.repo, each.place.path, each.line
+
+
+def _in_root(project: RootProject, query: SymbolQuery) -> _Found:
+    files = _files(project, query.name)
+    project.read(files)
+    imports = [edge for path in files for edge in _imports(project, path)]
+    candidates = [path for path in _candidates(project, files, query) if path not in files]
+    project.read(candidates[:MAX_FILES])
+    importers = [
+        edge
+        for path in candidates[:MAX_FILES]
+        for edge in _importers(project, path, files, query.name)
+    ]
+    missed = max(0, len(candidates) - MAX_FILES) + len(project.missed)
+    return _Found(_with_text(project, imports), _with_text(project, importers), missed)
+
+
+def _files(project: RootProject, name: str) -> list[str]:
+    """The files that a path or a module name means; a folder means its files of Go."""
+    plain = name.strip("/").removeprefix("./")
+    if project.file(plain):
+        return [plain]
+    folder = project.tree.folders.get(plain, ())
+    if sources := [path for path in folder if path.endswith(".go")]:
+        return sources
+    found: list[str] = []
+    for path in dict.fromkeys((plain, plain.replace("::", "/"), plain.replace(".", "/"))):
+        endings = [path] if "." in path.rpartition("/")[2] else []
+        endings += [f"{path}{suffix}" for suffix in SUFFIXES]
+        for ending in endings:
+            found += project.tree.ending(ending)
+    return list(dict.fromkeys(found))[:1]
+
+
+SUFFIXES = (
+    *(".py", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".java", ".rs", ".go", ".h", ".hpp"),
+    *("/__init__.py", "/index.ts", "/index.tsx", "/index.js", "/mod.rs"),
+)
+
+
+def _candidates(project: RootProject, files: Sequence[str], query: SymbolQuery) -> list[str]:
+    """The files that may import some files, or a module of this name."""
+    words = {stem(path) for path in files}
+    words |= {
+        folder_of(path).rpartition("/")[2] for path in files if path.endswith((".go", ".java"))
+    }
+    words |= set(WORD.findall(query.name)[-1:]) if not files else set()
+    found: dict[str, None] = {}
+    for word in sorted(words):
+        if parts := WORD.findall(word):
+            found |= dict.fromkeys(with_word(project, max(parts, key=len)))
+    # `from . import x` and `import '.'` do not name the file.
+    for path in files:
+        if path.rpartition("/")[2].partition(".")[0] in FOLDER_FILES:
+            found |= dict.fromkeys(project.tree.folders.get(folder_of(path), ()))
+    return sorted(path for path in found if _passes(project, path, query))
+
+
+def _passes(project: RootProject, path: str, query: SymbolQuery) -> bool:
+    file = project.file(path)
+    return (
+        file is not None
+        and file.language in BY_LANGUAGE
+        and fits(query.filters, path, file.language)
+    )
+
+
+def _imports(project: RootProject, path: str) -> Iterator[ImportEdge]:
+    rules = rules_for(path)
+    for each in (project.facts(path) or Facts()).imports:
+        if each.module:
+            targets = rules.import_paths(project, path, each)
+            yield _edge(project, path, each, "imports", targets[0] if targets else "")
+
+
+def _importers(
+    project: RootProject, path: str, files: Sequence[str], name: str
+) -> Iterator[ImportEdge]:
+    rules, wanted = rules_for(path), set(files)
+    for each in (project.facts(path) or Facts()).imports:
+        if not each.module:
+            continue
+        if not files:
+            if each.module == name or each.module.startswith(tuple(name + s for s in SEPARATORS)):
+                yield _edge(project, path, each, "imported by", "")
+            continue
+        found = wanted.intersection(rules.import_paths(project, path, each))
+        if found:
+            yield _edge(project, path, each, "imported by", min(found))
+
+
+def _edge(project: RootProject, path: str, each: Import, kind: str, target: str) -> ImportEdge:
+    file = project.file(path)
+    place = Place(project.root, path, file.language if file else "")
+    member = each.member.removeprefix("mod ")
+    names = () if member in ("", each.module) else (member,)
+    return ImportEdge(place, each.row + 1, "", kind, each.module, names, target)  # type: ignore[arg-type]
+
+
+def _with_text(project: RootProject, edges: Sequence[ImportEdge]) -> list[ImportEdge]:
+    """The edges with the text of their lines, one for each line and target."""
+    lines = project.lines_of({each.place.path for each in edges})
+    merged: dict[tuple[str, int, str, str], ImportEdge] = {}
+    for each in edges:
+        text, row = lines.get(each.place.path, ()), each.line - 1
+        line = text[row][:MAX_LINE] if row < len(text) else ""
+        key = (each.place.path, each.line, each.module, each.target)
+        known = merged.get(key)
+        names = tuple(dict.fromkeys([*(known.names if known else ()), *each.names]))
+        merged[key] = replace(each, text=line, names=names)
+    return list(merged.values())

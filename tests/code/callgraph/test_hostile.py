@@ -1,0 +1,80 @@
+"""Hostile and large files: the call graph is bounded, and does not raise."""
+
+import json
+
+import pytest
+
+from apps.code.callgraph.callers import targets
+from apps.code.callgraph.extract import call_facts, facts_of
+from apps.code.callgraph.facts import MAX_CHAIN, MAX_FACTS, UNKNOWN_CHAIN, Facts
+from apps.code.callgraph.resolve import Resolver
+from benchmarks.callers_project import MemoryProject
+from tests.code.callgraph.edges import edges
+from tests.code.language_samples import SAMPLES, Sample
+
+DEEP = 5_000
+
+
+@pytest.mark.parametrize(
+    ("grammar", "text"),
+    [
+        ("python", "f(" * DEEP + ")" * DEEP),
+        ("python", "x" + ".a()" * DEEP),
+        ("javascript", "f(() => " * DEEP),
+        ("typescript", "let x: " + "A<" * DEEP),
+        ("go", "package a\nfunc f() {" + "if x {" * DEEP),
+        ("java", "class A { " * DEEP),
+        ("rust", "fn f() { " + "{" * DEEP),
+        ("c", "int x = " + "(" * DEEP),
+        ("cpp", "a::" * DEEP + "b();"),
+    ],
+)
+def test_deep_nesting_ends(grammar: str, text: str) -> None:
+    facts = facts_of(text.split("\n"), grammar)
+    assert all(len(each.chain) <= MAX_CHAIN for each in facts.calls)
+    assert all(path.path.count(".") < 20 for path in facts.definitions)
+
+
+def test_a_long_chain_is_unknown() -> None:
+    facts = facts_of(["x" + ".a()" * 50], "python")
+    assert UNKNOWN_CHAIN in {each.chain for each in facts.calls} or facts.calls
+
+
+def test_facts_of_a_large_file_are_limited() -> None:
+    facts = facts_of(["f()"] * (MAX_FACTS + 10), "python")
+    assert (len(facts.calls), facts.complete) == (MAX_FACTS, False)
+
+
+@pytest.mark.parametrize("grammar", ["python", "javascript", "typescript", "tsx", "go", "java"])
+def test_facts_survive_the_way_between_processes(grammar: str) -> None:
+    text = "class A { m() { return f(x => x.y) } }\ndef g(a: B): return a.b()\nfunc f() {}\n"
+    lines = text.split("\n")
+    answer = json.loads(json.dumps(call_facts(lines, 0, grammar)))
+    assert Facts.from_json(answer) == facts_of(lines, grammar)
+
+
+def test_code_that_does_not_parse_has_the_facts_that_it_has() -> None:
+    broken = "class A(:\n    def f(self:\n        self.g(\nimport\nfrom x import\ndef h(): h()\n"
+    assert "h -> h" in edges({"a.py": broken})
+    for grammar in ("javascript", "typescript", "go", "java", "rust", "c", "cpp"):
+        facts_of(broken.split("\n"), grammar)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.path)
+def test_every_beginning_of_a_file_is_read(sample: Sample) -> None:
+    text = sample.source
+    for grammar in ("python", "tsx", "go", "java", "rust", "cpp"):
+        for cut in range(0, len(text), max(1, len(text) // 10)):
+            facts_of(text[:cut].split("\n"), grammar)
+
+
+def test_names_that_mean_each_other_end() -> None:
+    names = "\n".join(f"a{n} = a{(n + 1) % 50}" for n in range(50))
+    bases = "\n".join(f"class B{n}(B{(n + 1) % 50}): pass" for n in range(50))
+    returns = "\n".join(f"def c{n}(): return c{(n + 1) % 50}()" for n in range(50))
+    text = f"{names}\n{bases}\n{returns}\na1()\nB1().x()\nc1().y()\n"
+    project = MemoryProject({"a.py": text})
+    facts = project.facts("a.py")
+    assert facts is not None
+    resolver = Resolver(project)
+    assert [targets(resolver, "a.py", each) for each in facts.calls[-6:]]
