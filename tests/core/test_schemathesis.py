@@ -46,6 +46,8 @@ BODIES: dict[str, Any] = {
     "POST /tools/symbol-definitions": {"name": "RetryPolicy"},
     "POST /tools/symbol-references": {"name": "RetryPolicy"},
     "POST /tools/file-outline": {"repository": "lighthouse", "path": "src/retry.py"},
+    "POST /tools/grep": {"pattern": "retry"},
+    "POST /tools/read-file": {"repository": "lighthouse", "path": "src/retry.py"},
     "POST /chat": {
         "provider": "builtin",
         "model": "search",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from apps.retrieval.compact_texts import described
 from apps.retrieval.lines import source_url
 
 # Limit per answer; further references stay text.
@@ -283,7 +284,7 @@ def _passage(row: Any) -> Passage | None:
         path=path,
         start=_line(row.get("startLine")),
         end=_line(row.get("endLine")),
-        text=chunk if isinstance(chunk, str) else "",
+        text=chunk if isinstance(chunk, str) else _described(row),
         distance=float(score) if isinstance(score, int | float) else None,
         language=str(row.get("language") or ""),
         host_path=str(row.get("hostPath") or ""),
@@ -292,6 +293,17 @@ def _passage(row: Any) -> Passage | None:
         kind=str(row.get("kind") or ""),
         is_weak=row.get("weak") is True,
     )
+
+
+def _described(row: Mapping[str, Any]) -> str:
+    """What a row without text says of its file: size and language, or a count of lines."""
+    if isinstance(row.get("size"), int):
+        try:
+            return described(row)
+        except (KeyError, TypeError):
+            return ""  # from another program
+    count = row.get("count")
+    return f"{count:,} line{'' if count == 1 else 's'}" if isinstance(count, int) else ""
 
 
 def _line(value: Any) -> int | None:
