@@ -18,8 +18,8 @@ UNITS = ("B", "KB", "MB", "GB", "TB")
 
 def compact_grep(output: JSON) -> JSON:
     """The compact output of Grep: lines by file and definition; or files by repository."""
-    notes = _named(output, "generations", "lines", "files", "degraded", "stopped", "truncated")
-    notes |= _named(output, "hint")
+    notes = _named(output, "generations", "lines", "files", "degraded", "slow", "stopped")
+    notes |= _named(output, "truncated", "hint")
     if output.get("mode") != "content":
         counts = [(row, f": {row['count']}" if "count" in row else "") for row in output["results"]]
         return {

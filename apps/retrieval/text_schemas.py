@@ -14,7 +14,8 @@ GENERATIONS: JSON = {
 NOTES: JSON = {
     "truncated": TRUNCATED,
     "hint": typed("string", "How to get the rest, or what to try."),
-    "degraded": typed("string", "Which files were not searched, or slowly."),
+    "degraded": typed("string", "What was not searched, if anything."),
+    "slow": typed("string", "Set if the index does not have all files yet."),
     "stopped": typed("string", "Set if the time was over before all files were read."),
 }
 TOTALS: JSON = {"files": COUNT, "lines": COUNT, "mode": TEXT, "generations": GENERATIONS}

@@ -38,7 +38,8 @@ class Passage:
     distance: of a search result; lower is better.
     host_path: path on the host, if known; host_path_warning: why it may be wrong.
     model: the embedding model of a search result.
-    kind: kind of a symbol (`class`, `reference`); "" for a search result.
+    kind: kind of a symbol (`class`, `reference`), `match`, `lines`, `file` or `folder`; "" for a
+    search result.
     """
 
     repo: str
@@ -53,6 +54,11 @@ class Passage:
     model: str = ""
     kind: str = ""
     is_weak: bool = False  # a search result that did not pass the cutoff
+
+    @property
+    def is_entry(self) -> bool:
+        """A whole file or folder, of which `text` says something."""
+        return self.kind in ("file", "folder")
 
     @property
     def full_path(self) -> str:

@@ -95,20 +95,23 @@ class Search:
         return None
 
     @property
-    def notes(self) -> dict[str, Any]:
-        """`stopped` and `degraded`, if there is something to say."""
-        notes: dict[str, Any] = {}
+    def notes(self) -> dict[str, str]:
+        """`stopped`, `slow` and `degraded`, if there is something to say."""
+        notes = {}
         if self.stopped:
             notes["stopped"] = (
                 f"Stopped after {self.done:,} of {self.total:,} files: {SECONDS:g} seconds are "
                 "over. Narrow with path, language or repository, or use a longer fixed part."
             )
-        lacks = []
         if self.unknown:
-            lacks.append(f"{self.unknown:,} files without n-grams were read one by one")
+            notes["slow"] = f"{_files(self.unknown)} without n-grams were read one by one."
         if self.unreadable:
-            lacks.append(f"{self.unreadable:,} files were not searched, as their text is missing")
-        return notes | ({"degraded": "; ".join(lacks)} if lacks else {})
+            notes["degraded"] = f"the text of {_files(self.unreadable)} is missing"
+        return notes
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file{'' if count == 1 else 's'}"
 
 
 @dataclass(frozen=True)
