@@ -25,7 +25,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks import product
@@ -51,49 +53,65 @@ class Cost(NamedTuple):
 # --- patterns -------------------------------------------------------------------------------------
 
 
+@dataclass
+class Drawing:
+    """Draws pieces of patterns from texts."""
+
+    texts: Sequence[str]
+    chance: random.Random
+
+    def line(self) -> str:
+        while True:
+            text = self.chance.choice(self.texts)
+            found = self.chance.choice(text.split("\n")).strip()
+            if len(found) > 3 and found.isascii() and found.isprintable():
+                return found
+
+    def name(self) -> str:
+        while True:
+            if names := IDENTIFIER.findall(self.line()):
+                return str(self.chance.choice(names))
+
+    def piece(self) -> str:
+        text = self.line()
+        start = self.chance.randrange(max(1, len(text) - 4))
+        return text[start : start + self.chance.randint(3, 40)]
+
+    def loose(self) -> str:
+        """An identifier with one character replaced by what matches others too."""
+        text = self.name()
+        at = self.chance.randrange(len(text))
+        wild = self.chance.choice([r"\w", ".", r"\w+", r"\w*", "[a-z]"])
+        return text[:at] + wild + text[at + 1 :]
+
+    def letters(self, count: int) -> str:
+        return "".join(self.chance.choice(ascii_lowercase + "_") for _ in range(count))
+
+    def maybe(self, part: float) -> bool:
+        return self.chance.random() < part
+
+
 def patterns(texts: Sequence[str], chance: random.Random) -> Iterator["Pattern"]:
     """Patterns without end: drawn from the lines of files, and generated."""
     from apps.retrieval.texts.patterns import Pattern
 
-    def line() -> str:
-        while True:
-            found = chance.choice(chance.choice(texts).split("\n")).strip()
-            if len(found) > 3 and found.isascii() and found.isprintable():
-                return found
-
-    def name() -> str:
-        while True:
-            if names := IDENTIFIER.findall(line()):
-                return str(chance.choice(names))
-
-    def piece() -> str:
-        text = line()
-        start = chance.randrange(max(1, len(text) - 4))
-        return text[start : start + chance.randint(3, 40)]
-
-    def loose() -> str:
-        text = name()
-        at = chance.randrange(len(text))
-        return text[:at] + chance.choice([r"\w", ".", r"\w+", r"\w*", "[a-z]"]) + text[at + 1 :]
-
-    def words(count: int) -> str:
-        return "".join(chance.choice("abcdefghijklmnopqrstuvwxyz_") for _ in range(count))
-
+    draw = Drawing(texts, chance)
+    name, letters = draw.name, draw.letters
     kinds = [
-        lambda: Pattern(name(), word=chance.random() < 0.5),
-        lambda: Pattern(piece(), fixed=True, ignore_case=chance.random() < 0.3),
-        lambda: Pattern(re.escape(name()) + chance.choice([r"\s*\(", r"\b", ";$", "_", r"\."])),
+        lambda: Pattern(name(), word=draw.maybe(0.5)),
+        lambda: Pattern(draw.piece(), fixed=True, ignore_case=draw.maybe(0.3)),
+        lambda: Pattern(name() + chance.choice([r"\s*\(", r"\b", ";$", "_", r"\."])),
         lambda: Pattern(rf"{name()}.*{name()}"),
-        lambda: Pattern(loose(), ignore_case=chance.random() < 0.3),
-        lambda: Pattern("|".join(name() for _ in range(chance.randint(2, 5)))),
-        lambda: Pattern(rf"(?:{name()}|{name()})_?(?:{words(1)}|{words(2)})?", word=True),
+        lambda: Pattern(draw.loose(), ignore_case=draw.maybe(0.3)),
+        lambda: Pattern("|".join([name(), name(), name()])),
+        lambda: Pattern(rf"(?:{name()}|{name()})_?(?:{letters(1)}|{letters(2)})?", word=True),
         lambda: Pattern(rf"^\s*{name()}\s+{name()}"),
         lambda: Pattern(rf"{name()}[^\n]*\n[^\n]*{name()}", multiline=True),
-        lambda: Pattern(rf"{words(2)}{chance.choice(['', '+', '{2}', '?'])}{words(1)}x"),
-        lambda: Pattern(words(chance.randint(4, 12)), ignore_case=chance.random() < 0.5),
-        lambda: Pattern(rf"[A-Z]{{{chance.randint(2, 5)},}}_{words(1).upper()}{words(1).upper()}"),
+        lambda: Pattern(rf"{letters(2)}{chance.choice(['', '+', '{2}', '?'])}{letters(1)}x"),
+        lambda: Pattern(letters(chance.randint(4, 12)), ignore_case=draw.maybe(0.5)),
+        lambda: Pattern(rf"[A-Z]{{{chance.randint(2, 5)},}}_{letters(2).upper()}"),
         lambda: Pattern(rf"\b0x[0-9a-f]{{{chance.randint(5, 12)}}}\b"),
-        lambda: Pattern(rf"(?i){name()}(?:{words(1)}|\d+)?"),
+        lambda: Pattern(rf"(?i){name()}(?:{letters(1)}|\d+)?"),
     ]
     while True:
         yield chance.choice(kinds)()

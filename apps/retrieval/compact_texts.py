@@ -1,6 +1,7 @@
 """The compact form of the outputs of Grep, ReadFile and ListFiles, and its expansion.
 
-A path stands once for its lines, which are `12: text`, or `12- text` for context.
+A path stands once for its lines, which are `12: text`, or `12- text` for context, below `@` and the
+symbol that contains them.
 """
 
 import re
@@ -13,6 +14,8 @@ from apps.core.types import JSON
 LINE = re.compile(r"(\d{1,9})([:-]) ?(.*)", re.DOTALL)
 COUNTED = re.compile(r"(.+): (\d+)", re.DOTALL)
 ENTRY = re.compile(r"(.+?): (.*)", re.DOTALL)
+# Above the lines of a definition is `@` and its symbol.
+NO_SYMBOL, DEFINITION = "@", " (definition)"
 UNITS = ("B", "KB", "MB", "GB", "TB")
 
 
@@ -29,16 +32,21 @@ def compact_grep(output: JSON) -> JSON:
             ]
         } | notes
     files: dict[tuple[str, str], JSON] = {}
+    headings: dict[tuple[str, str], str] = {}
     for row in output["results"]:
+        key = row["repo"], row["relPath"]
         place = {"repo": row["repo"], "relPath": row["relPath"], "matches": []}
-        groups = files.setdefault((row["repo"], row["relPath"]), place)["matches"]
-        group = _named(row, "symbol")
-        if row["kind"] == "definition":
-            group["kind"] = "definition"
-        if not groups or {**groups[-1], "lines": []} != {**group, "lines": []}:
-            groups.append(group | {"lines": []})
-        groups[-1]["lines"] += _numbered(row)
+        lines = files.setdefault(key, place)["matches"]
+        heading = _heading(row)
+        if heading != headings.get(key, NO_SYMBOL):
+            headings[key] = heading
+            lines.append(heading)
+        lines += _numbered(row)
     return {"results": list(files.values())} | notes
+
+
+def _heading(row: JSON) -> str:
+    return f"@{row.get('symbol', '')}{DEFINITION if row['kind'] == 'definition' else ''}"
 
 
 def compact_read(output: JSON) -> JSON:
@@ -73,10 +81,13 @@ def described(row: Mapping[str, Any]) -> str:
 def expanded_rows(row: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[JSON]:
     """The rows of the full form that a compact row of these tools stands for; `place` has the facts
     about its file. Context is lost."""
-    for group in _objects(row.get("matches")):
-        for number, mark, text in _parsed(group.get("lines")):
+    facts = {"symbol": "", "kind": "match"}
+    for line in _strings(row.get("matches")):
+        if line.startswith("@"):
+            kind = "definition" if line.endswith(DEFINITION) else "match"
+            facts = {"symbol": line[1:].removesuffix(DEFINITION), "kind": kind}
+        for number, mark, text in _parsed([line]):
             if mark == ":":
-                facts = {"symbol": group.get("symbol", ""), "kind": group.get("kind", "match")}
                 yield {**place, **facts, "startLine": number, "endLine": number, "chunk": text}
     repo = row.get("repo")
     for text in _strings(row.get("files")):
@@ -117,11 +128,6 @@ def _parsed(lines: Any) -> Iterator[tuple[int, str, str]]:
 
 def _strings(value: Any) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    rows = value if isinstance(value, list) else []
-    return [row for row in rows if isinstance(row, Mapping)]
 
 
 def _named(output: Mapping[str, Any], *names: str) -> JSON:

@@ -49,9 +49,11 @@ COMPACT_GREP = object_schema(
                 {"repo": TEXT},
                 {
                     "relPath": TEXT,
-                    "matches": list_schema(
-                        object_schema({"lines": LINES}, {"symbol": TEXT, "kind": TEXT})
-                    ),
+                    "matches": list_schema(TEXT)
+                    | {
+                        "description": "`12: text`, `12- text` for context, below `@symbol`, the "
+                        "definition that contains them."
+                    },
                     "files": list_schema(TEXT),
                 },
             )

@@ -12,6 +12,8 @@ from apps.retrieval.texts.grep_query import DEFAULT_LIMIT, MAX_CONTEXT, MAX_LIMI
 from apps.retrieval.texts.listing import DEFAULT_DEPTH, MAX_DEPTH
 from apps.retrieval.texts.listing import DEFAULT_LIMIT as DEFAULT_FILES
 from apps.retrieval.texts.listing import MAX_LIMIT as MAX_FILES
+from apps.retrieval.texts.patterns import MAX_PATTERN
+from apps.retrieval.texts.reading import MAX_RANGES_TEXT
 from apps.retrieval.tool import (
     FILE_PATH,
     LANGUAGE,
@@ -65,7 +67,7 @@ GREP = Tool(
     ),
     parameters=schema(
         {
-            "pattern": {"type": "string", "minLength": 1},
+            "pattern": {"type": "string", "maxLength": MAX_PATTERN},
             "fixed": FLAG | {"description": "Plain text, no expression."},
             "ignore_case": FLAG,
             "word": FLAG,
@@ -109,7 +111,11 @@ READ_FILE = Tool(
         {
             "repository": REPOSITORY_ID,
             "path": FILE_PATH,
-            "lines": {"type": "string", "description": "Ranges; '90-' is to the end."},
+            "lines": {
+                "type": "string",
+                "maxLength": MAX_RANGES_TEXT,
+                "description": "Ranges; '90-' is to the end.",
+            },
         },
         "repository",
         "path",

@@ -8,6 +8,7 @@ from typing import Any
 from apps.core.config import config
 from apps.core.types import JSON
 from apps.retrieval.capping import capped, capped_form
+from apps.retrieval.query import MAX_ID, MAX_PATH
 from apps.retrieval.snippets import MAX_LINES
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -39,18 +40,17 @@ class Tool:
         return capped_form(output, self.compact, limit) if is_compact else capped(output, limit)
 
 
-# Short, as every model pays for them with each tool; the tools check lengths themselves.
+# Short, as every model pays for them with each tool.
+_ID: JSON = {"type": "string", "maxLength": MAX_ID}
+_PATH: JSON = {"type": "string", "maxLength": MAX_PATH}
 REPOSITORY: JSON = {
-    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+    "anyOf": [_ID, {"type": "array", "items": _ID}],
     "description": "Only this `id`, or a list of them.",
 }
-PATH: JSON = {
-    "type": "string",
-    "description": "Only paths that begin with 'src/' or match a glob, '*.{ts,tsx}'.",
-}
-LANGUAGE: JSON = {"type": "string", "description": "Only 'python', 'ts'."}
-REPOSITORY_ID: JSON = {"type": "string", "minLength": 1, "description": "Its `id`."}
-FILE_PATH: JSON = {"type": "string", "minLength": 1, "description": "`relPath` of a result."}
+PATH: JSON = _PATH | {"description": "Only paths that begin with 'src/' or match a '*.{ts,tsx}'."}
+LANGUAGE: JSON = _ID | {"description": "Only 'python', 'ts'."}
+REPOSITORY_ID: JSON = _ID | {"description": "Its `id`."}
+FILE_PATH: JSON = _PATH | {"description": "`relPath` of a result."}
 SNIPPET_LINES: JSON = {
     "type": "integer",
     "minimum": 1,

@@ -46,6 +46,16 @@ async def test_lines_of_a_file_can_be_cited_and_its_outline_is_shown(
     assert "The file on disk has changed since." in text and "Citations (1)" in text
 
 
+async def test_files_of_grep_are_counted_as_files(async_client: AsyncClient) -> None:
+    rows = [{"repo": "httpx", "relPath": PATH, "kind": "file", "count": 3}]
+    result = {"mode": "count", "results": rows, "truncated": False, "files": 1, "lines": 3}
+    await answered(
+        step("Grep", {"pattern": "build", "mode": "count"}, result), {"type": "text", "text": "3."}
+    )
+    text = visible(await page(async_client))
+    assert "Grep Success 1 file" in text and f"httpx/{PATH} 3 lines" in text
+
+
 async def test_files_and_folders_are_a_list(async_client: AsyncClient) -> None:
     rows = [
         {"repo": "httpx", "relPath": "docs/", "kind": "folder", "size": 1_200, "files": 2}

@@ -65,6 +65,9 @@ ROUTES = [
     post("tools/symbol-definitions", USER, name="x"),
     post("tools/symbol-references", USER, name="x"),
     post("tools/file-outline", USER, repository="r", path="p"),
+    post("tools/grep", USER, pattern="x"),
+    post("tools/read-file", USER, repository="r", path="p"),
+    post("tools/list-files", USER),
     get("search", USER),
     get("ui/retrieval/source", USER),
     # site

@@ -198,6 +198,8 @@ class ToolStep:
         if any(isinstance(result.get(key), list) for key in ("results", "symbols")):
             more = "at least " if result.get("truncated") else ""
             words = RESULT_WORDS.get(self.name, ("match", "matches"))
+            if result.get("mode") in ("files", "count"):
+                words = "file", "files"
             return more + counted(len(passages_of(result)), *words)
         if self.repositories is not None:
             return counted(len(self.repositories), "repository", "repositories")

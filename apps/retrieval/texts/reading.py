@@ -18,6 +18,7 @@ from apps.retrieval.symbols.outline import nested
 from apps.retrieval.symbols.types import OutlineQuery, Place
 
 MAX_RANGES = 20
+MAX_RANGES_TEXT = 400  # characters
 # A file with more lines is shown with its outline, and its first lines, if no range is given.
 LARGE = 400
 FIRST_LINES = 60
@@ -107,6 +108,8 @@ def _ranges(value: Any) -> tuple[tuple[int, int | None], ...]:
     """Ranges in text, merged where they overlap."""
     if value is None or value in ("", []):
         return ()
+    if len(str(value)) > MAX_RANGES_TEXT:
+        raise _invalid(f"lines must have at most {MAX_RANGES_TEXT} characters")
     parts = value if isinstance(value, list) else str(value).split(",")
     if len(parts) > MAX_RANGES:
         raise _invalid(f"lines must have at most {MAX_RANGES} ranges")
