@@ -282,7 +282,7 @@ def latency(rg: str, tree: Path, name: str, drawn: Iterator["Pattern"], count: i
             chosen.append(pattern)
     own_cost(chosen[0], name)  # reads the table of files
     own = [own_cost(pattern, name) for pattern in chosen]
-    others = [rg_cost(rg, pattern, tree) for pattern in chosen[: min(count, 100)]]
+    others = [rg_cost(rg, pattern, tree) for pattern in chosen[: max(10, count // 20)]]
     for title, costs in (("Grep", own), ("ripgrep", others)):
         cpu, wall = [each.cpu for each in costs], [each.wall for each in costs]
         print(

@@ -160,7 +160,7 @@ def grep(query: GrepQuery) -> dict[str, Any]:
             for root, file, count in counts
         ]
         roots = {root.id: root for root, _, _ in counts}
-    output = {
+    output: dict[str, Any] = {
         "mode": query.mode,
         "results": results,
         "generations": {repo_id(root): root.generation for root in roots.values()},

@@ -14,7 +14,7 @@ from apps.index.query_cache import per_generation
 Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FileFacts:
     """An ingested file."""
 
@@ -34,6 +34,7 @@ class FileTable:
     key_of: Numbers  # for each file, the number of its key
     # File name of a segment → number of the key of each of its texts, -1 for other texts.
     _keys_of: dict[str, Numbers] = field(default_factory=dict)
+    _numbers_by_id: dict[str, int] = field(default_factory=dict)
 
     def candidates(self, segments: Sequence[Segment], required: Required) -> tuple[Numbers, int]:
         """The numbers of the files that may match, and how many of them no segment knows."""
@@ -59,8 +60,6 @@ class FileTable:
         if not self._numbers_by_id:
             self._numbers_by_id.update((each.id, n) for n, each in enumerate(self.files))
         return self._numbers_by_id.get(source_file)
-
-    _numbers_by_id: dict[str, int] = field(default_factory=dict)
 
     def _numbers(self, name: str, segment: Segment) -> Numbers:
         if (numbers := self._keys_of.get(name)) is None:
