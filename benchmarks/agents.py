@@ -3,9 +3,10 @@
     python -m benchmarks.agents --checkouts DIR [--data DIR] [--questions N]
 
 Each ingested repository is asked N questions of the development set. The names that the answers
-give are looked up (FindDefinitions, FindReferences), and the outline of the best file is read. The
-plain text of an answer is, for each row, a line `repo/path:lines symbol` and the code below it; for
-an outline it is the path, and for each definition a line with lines, kind and signature.
+give are looked up (FindDefinitions, FindReferences, Grep), and outline and first lines of the best
+file are read. The plain text of an answer is, for each row, a line `repo/path:lines symbol` and the
+code below it; for an outline it is the path, and for each definition a line with lines, kind and
+signature; for lines of a file it is the path, and `12: code`.
 
 Counts are of OpenAI's encoding o200k (npm gpt-tokenizer, installed for the tests by `make test`).
 Prints a table for both formats, for the text item and for `structuredContent` each by itself.
@@ -27,6 +28,7 @@ from typing import Any
 
 import httpx
 
+from apps.retrieval.compact_texts import described
 from benchmarks import product
 
 LIMIT = 1.2
@@ -64,10 +66,20 @@ def plain(output: JSON) -> str:
     if "symbols" in output:
         outline = "\n".join(_outline(output["symbols"]))
         return f"{output['repo']}/{output['relPath']}\n{outline}"
+    if "totalLines" in output:
+        numbered = "\n".join(line for row in output["results"] for line in _numbered(row))
+        return f"{output['repo']}/{output['relPath']}\n{numbered}"
     return "\n".join(map(_row, output["results"]))
 
 
+def _numbered(row: JSON) -> Iterator[str]:
+    lines = enumerate(row["chunk"].split("\n"), row["startLine"])
+    return (f"{number}: {line}" for number, line in lines)
+
+
 def _row(row: JSON) -> str:
+    if "size" in row:
+        return f"{row['repo']}/{row['relPath']}: {described(row)}"
     place = f"{row['repo']}/{row['relPath']}:{_lines(row)}"
     return f"{place} {row.get('symbol') or ''}\n{row['chunk']}"
 
@@ -109,8 +121,11 @@ def answers(client: httpx.Client, repositories: Sequence[JSON], questions: int) 
         for symbol in list(symbols)[:2]:
             yield call(client, "FindDefinitions", name=symbol, repository=name)
             yield call(client, "FindReferences", name=symbol, repository=name)
+            yield call(client, "Grep", pattern=symbol, repository=name)
         for row in rows[:1]:
             yield call(client, "FileOutline", repository=name, path=row["relPath"])
+            yield call(client, "ReadFile", repository=name, path=row["relPath"], lines="1-200")
+        yield call(client, "ListFiles", repository=name)
 
 
 def token_counts(texts: Sequence[str]) -> list[int]:

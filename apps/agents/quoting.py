@@ -11,6 +11,7 @@ from typing import Any
 
 from apps.agents.messages import ToolResult
 from apps.core.types import JSON
+from apps.retrieval.compact_texts import compact_grep, compact_list, compact_read
 
 CLOSING = "</tool_result>"
 
@@ -52,11 +53,12 @@ def _body(result: ToolResult) -> Any:
     if not result.ok:
         return {"error": {"code": result.error_code, "message": result.error_message}}
     condense = CONDENSERS.get(result.call.name)
-    return (
-        condense(result.payload)
-        if condense and isinstance(result.payload, dict)
-        else result.payload
-    )
+    if condense is None or not isinstance(result.payload, dict):
+        return result.payload
+    try:
+        return condense(result.payload)
+    except (AttributeError, KeyError, TypeError):
+        return result.payload  # from another program of that name
 
 
 def _escape_markers(data: str) -> str:
@@ -115,6 +117,24 @@ def _outline(payload: JSON) -> JSON:
     return {"file": file, "outline": "\n".join(lines)}
 
 
+def _lines(payload: JSON) -> JSON:
+    """The lines of Grep by file, or its files by repository."""
+    found = compact_grep(payload)
+    return found | {"results": [_with_file(row) for row in found["results"]]}
+
+
+def _read(payload: JSON) -> JSON:
+    return _with_file(compact_read(payload))
+
+
+def _with_file(row: JSON) -> JSON:
+    """The row with the path as a citation has it."""
+    if "relPath" not in row:
+        return row
+    rest = {key: value for key, value in row.items() if key not in ("repo", "relPath")}
+    return {"file": place(row["repo"], row["relPath"], None, None), **rest}
+
+
 # Tool name → the payload without host paths, ids and summaries, which are useless to a model.
 CONDENSERS: dict[str, Callable[[JSON], JSON]] = {
     "VectorSearch": _passages,
@@ -124,4 +144,7 @@ CONDENSERS: dict[str, Callable[[JSON], JSON]] = {
     "FindImports": _symbols,
     "FileOutline": _outline,
     "ListIngestedRepositories": _repositories,
+    "Grep": _lines,
+    "ReadFile": _read,
+    "ListFiles": compact_list,
 }

@@ -66,7 +66,15 @@ def links(output: JSON) -> list[str]:
     if "repos" in output:
         return [uri_of(row["id"]) for row in output["repos"]]
     rows = [output] if "relPath" in output else output.get("results", ())
-    return [_link(row) for row in rows]
+    return [uri for row in rows for uri in _links(row)]
+
+
+def _links(row: JSON) -> list[str]:
+    """The URIs of a row: one, or those of the files that it lists."""
+    if "relPath" in row:
+        return [_link(row)]
+    files = [*row.get("files", ()), *row.get("entries", ())]
+    return [uri_of(row["repo"], each.partition(": ")[0]) for each in files]
 
 
 def _link(row: JSON) -> str:

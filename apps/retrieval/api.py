@@ -1,6 +1,7 @@
 """`/tools/*`: search, repositories and symbols as JSON (docs/retrieval.md, docs/symbols.md)."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpResponse
@@ -23,6 +24,7 @@ from apps.retrieval.symbols import (
     find_references,
 )
 from apps.retrieval.symbols.types import Definitions, References
+from apps.retrieval.text_tools import grep_output, list_output, read_output
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -108,6 +110,38 @@ class FileOutlineView(APIView):
         facts = {"repository": query.repository, "results": sum(1 for _ in answer.flat())}
         log.info("tools file outline", extra={"context": facts})
         return Response(answer.as_wire())
+
+
+class _OutputView(APIView):
+    """Answers with the output of a tool, uncut by its common cap."""
+
+    event = ""  # the log message
+    output: Callable[[dict[str, Any]], dict[str, Any]]
+
+    def post(self, request: Request) -> HttpResponse:
+        output = type(self).output(object_of(request))
+        log.info(self.event, extra={"context": {"results": len(output["results"])}})
+        return rendered(output)
+
+
+class GrepView(_OutputView):
+    """`POST /tools/grep {pattern, fixed?, ignore_case?, word?, multiline?, mode?, context?, limit?,
+    offset?, repository?, path?, language?}`."""
+
+    event, output = "tools grep", staticmethod(grep_output)
+
+
+class ReadFileView(_OutputView):
+    """`POST /tools/read-file {repository, path, lines?}`."""
+
+    event, output = "tools read file", staticmethod(read_output)
+
+
+class ListFilesView(_OutputView):
+    """`POST /tools/list-files {repository?, path?, language?, depth?, skipped?, limit?,
+    offset?}`."""
+
+    event, output = "tools list files", staticmethod(list_output)
 
 
 def object_of(request: Request) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from apps.core.types import JSON
 from apps.index import queries
 from apps.index.models import Root
 from apps.index.paths import map_path
+from apps.retrieval.compact_texts import expanded_rows, expanded_text
 from apps.retrieval.output_schemas import DISTANCE, REPOSITORY
 from apps.retrieval.repositories import repo_id
 
@@ -119,8 +120,11 @@ def expand(output: Any) -> Any:
     """
     if not is_compact(output):
         return output
+    if isinstance(output.get("text"), list):
+        root = _roots().get(str(output.get("repo")))
+        return {**output, "results": list(expanded_text(output, _place(output, root)))}
     if isinstance(output.get("results"), list):
-        roots = {repo_id(root): root for root in reversed(queries.published_roots())}
+        roots = _roots()
         rows = [row for each in output["results"] for row in _expanded(each, roots)]
         return {**output, "results": rows}
     if isinstance(output.get("symbols"), list):
@@ -132,24 +136,26 @@ def expand(output: Any) -> Any:
 
 def is_compact(output: Any) -> bool:
     """Whether this is a compact output with rows."""
-    keys = ("results", "symbols", "repos")
+    keys = ("results", "symbols", "repos", "text")
     lists = [output.get(key) for key in keys] if isinstance(output, Mapping) else []
     return any(_is_compact_row(row) for rows in lists if isinstance(rows, list) for row in rows)
 
 
 def _is_compact_row(row: Any) -> bool:
     if not isinstance(row, Mapping):
-        return isinstance(row, str)  # a symbol
+        return isinstance(row, str)  # a symbol, or a line
     counts = row.get("counts")
     is_repository = isinstance(counts, Mapping) and "embedded" not in counts
-    return is_repository or "lines" in row or "references" in row
+    names = ("lines", "references", "matches", "files", "entries")
+    return is_repository or any(isinstance(row.get(name), str | list) for name in names)
 
 
 def _expanded(row: Any, roots: Mapping[str, Root]) -> Iterable[Any]:
     if not _is_compact_row(row):
         return [row]
-    repo, path = row.get("repo"), row.get("relPath")
-    place = {"repo": repo, "relPath": path, **_looked_up(roots.get(str(repo)), str(path))}
+    place = _place(row, roots.get(str(row.get("repo"))))
+    if any(name in row for name in ("matches", "files", "entries")):
+        return list(expanded_rows(row, place))
     if "references" in row:
         return [place | each for each in _expanded_references(row)]
     chunk = row.get("chunk")
@@ -190,6 +196,15 @@ def _expanded_repository(repo: Any, output: Mapping[str, Any]) -> Any:
     implied = {"containerPath": repo.get("hostPath"), "modelId": output.get("lockedModelId")}
     counts = {"embedded": repo["counts"].get("chunks"), **repo["counts"]}
     return {**implied, **repo, "counts": counts}
+
+
+def _roots() -> dict[str, Root]:
+    return {repo_id(root): root for root in reversed(queries.published_roots())}
+
+
+def _place(row: Mapping[str, Any], root: Root | None) -> JSON:
+    repo, path = row.get("repo"), row.get("relPath")
+    return {"repo": repo, "relPath": path, **_looked_up(root, str(path))}
 
 
 def _looked_up(root: Root | None, path: str) -> JSON:

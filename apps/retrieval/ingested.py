@@ -66,6 +66,13 @@ def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
     return each
 
 
+def ingested_text(root: Root, source_file: str) -> str | None:
+    """The text of a file as it was ingested, its lines joined by "\n"; None if neither the stores
+    nor the disk have it."""
+    lines = ingested_lines([(root, source_file)]).get(source_file)
+    return None if lines is None else "\n".join(lines)
+
+
 def stored_lines(root: Root, file: SourceFile) -> list[str] | None:
     """The lines as they were ingested, from the stores; None if they lack them."""
     texts = _texts([file])

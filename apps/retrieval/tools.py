@@ -13,6 +13,7 @@ from apps.retrieval.scope import with_hint
 from apps.retrieval.search import search
 from apps.retrieval.snippets import cut, parse_snippet_lines
 from apps.retrieval.symbol_tools import SYMBOL_TOOLS
+from apps.retrieval.text_tools import TEXT_TOOLS
 from apps.retrieval.tool import (
     LANGUAGE,
     PATH,
@@ -44,19 +45,14 @@ def _list_repositories(arguments: Mapping[str, Any]) -> JSON:
 VECTOR_SEARCH = Tool(
     name="VectorSearch",
     description=(
-        "Search the ingested source repositories by meaning and by words and get back the passages "
-        "that match the query best, each with repository, path, lines (1-based, both "
-        "included) and text. Use it before answering any question about the "
-        "code or its documentation, and again with other words if the passages do not answer it. "
-        "If you know the name, use FindDefinitions or FindReferences to find where it is defined "
-        "or used. "
-        "Search for one thing at a time, in words or identifiers that the code itself would use: "
-        "'retry with backoff after HTTP 429', 'class ConnectionPool'. `score` is a distance: lower "
-        "is better, above about 1.4 unrelated. Distant passages are left out, unless they have an "
-        "identifier or enough of the rare words of the query. If nothing remains, the best few are "
-        "returned with `weak: true`: do not rely on them. `missingWords` are words of the query "
-        "that no passage has. At most two passages come from one file. If the query names a "
-        "repository, its passages come first. " + QUOTED
+        "Search the ingested source repositories by meaning and by words and get the passages that "
+        "match best, with path, lines (1-based, both included) and text. Use it first for a "
+        "question about code or documentation, and again with other words if the passages do not "
+        "answer it. Not for an exact name or text: use FindDefinitions, FindReferences or Grep. "
+        "Search for one thing at a time, in words or identifiers that the code would use: 'retry "
+        "with backoff after HTTP 429', 'class ConnectionPool'. `score` is a distance: lower is "
+        "better, above about 1.4 unrelated. With `weak: true` nothing fits: do not rely on it. "
+        "`missingWords` are words of the query that no passage has. " + QUOTED
     ),
     parameters=schema(
         {
@@ -64,14 +60,12 @@ VECTOR_SEARCH = Tool(
                 "type": "string",
                 "minLength": 1,
                 "maxLength": MAX_QUERY,
-                "description": "What to search for: a sentence, a symbol or a few keywords.",
+                "description": "A sentence, a symbol or a few keywords.",
             },
             "repository": REPOSITORY,
             "path": PATH,
             "language": LANGUAGE,
-            "limit": limit(
-                DEFAULT_LIMIT, MAX_LIMIT, "Most passages to consider; fewer may be returned."
-            ),
+            "limit": limit(DEFAULT_LIMIT, MAX_LIMIT),
         },
         "query",
     ),
@@ -93,10 +87,9 @@ VECTOR_SEARCH = Tool(
 LIST_REPOSITORIES = Tool(
     name="ListIngestedRepositories",
     description=(
-        "List the source repositories that can be searched: for each its `id` (the name that "
-        "the other tools take as `repository`), description, folder, time of the last ingest and "
-        "the number of files and chunks. Use it to learn what can be searched, or to find the "
-        "`repository` of a project that a question names."
+        "List the source repositories that can be searched, with `id` (what other tools take as "
+        "`repository`), description, folder, time of the last ingest and number of files. Use it "
+        "to learn what there is, or which repository a question means."
     ),
     parameters=schema({}),
     function=_list_repositories,
@@ -107,4 +100,9 @@ LIST_REPOSITORIES = Tool(
     progress="Looking up which repositories there are",
 )
 
-TOOLS: tuple[Tool, ...] = (LIST_REPOSITORIES, VECTOR_SEARCH, *SYMBOL_TOOLS, *CALL_TOOLS)
+TOOLS: tuple[Tool, ...] = (
+    *(LIST_REPOSITORIES, VECTOR_SEARCH),
+    *SYMBOL_TOOLS,
+    *CALL_TOOLS,
+    *TEXT_TOOLS,
+)

@@ -21,6 +21,9 @@ api_and_pages = [
     path("tools/find-callers", api.FindCallersView.as_view(), name="find-callers"),
     path("tools/find-imports", api.FindImportsView.as_view(), name="find-imports"),
     path("tools/file-outline", api.FileOutlineView.as_view(), name="file-outline"),
+    path("tools/grep", api.GrepView.as_view(), name="grep"),
+    path("tools/read-file", api.ReadFileView.as_view(), name="read-file"),
+    path("tools/list-files", api.ListFilesView.as_view(), name="list-files"),
     path("search", views.search_page, name="search"),
     path("ui/retrieval/source", views.source, name="source"),
 ]

@@ -31,6 +31,7 @@ def test_all_tools_are_offered_under_the_contracts_names() -> None:
         *["ListIngestedRepositories", "VectorSearch"],
         *["FindDefinitions", "FindReferences", "FileOutline"],
         *["FindCallers", "FindImports"],
+        *["Grep", "ReadFile", "ListFiles"],
     }
     assert toolset() == REAL_TOOLS
 
@@ -101,6 +102,29 @@ def test_an_outline_is_quoted_as_lines() -> None:
     payload = {"repo": "acme", "relPath": "net.py", "symbols": [{**outer, "children": [inner]}]}
     quoted = data_of(quote_result(ToolResult(replace(CALL, name="FileOutline"), payload)))
     assert quoted == {"file": "acme/net.py", "outline": "2-4 class: class Net\n  3-4 method: get"}
+
+
+def test_exact_text_is_quoted_as_numbered_lines_without_host_paths() -> None:
+    place = {"repo": "acme", "relPath": "net.py", "hostPath": "/home/me/acme/net.py"}
+    row = {**place, "startLine": 3, "endLine": 3, "kind": "match", "chunk": "get()"}
+    context = {"before": ["def run():"], "symbol": "run"}
+    found = {"mode": "content", "results": [row | context], "generations": {"acme": 2}}
+    quoted = data_of(quote_result(ToolResult(replace(CALL, name="Grep"), found)))
+    assert quoted == {
+        "results": [{"file": "acme/net.py", "matches": ["@run", "2- def run():", "3: get()"]}],
+        "generations": {"acme": 2},
+    }
+    read = {**place, "totalLines": 9, "results": [row]}
+    quoted = data_of(quote_result(ToolResult(replace(CALL, name="ReadFile"), read)))
+    assert quoted == {"file": "acme/net.py", "totalLines": 9, "text": ["3: get()"]}
+    entry = {"repo": "acme", "relPath": "net.py", "kind": "file", "size": 1_500}
+    quoted = data_of(
+        quote_result(ToolResult(replace(CALL, name="ListFiles"), {"results": [entry]}))
+    )
+    assert quoted == {"results": [{"repo": "acme", "entries": ["net.py: 1.5 KB"]}]}
+    # A tool of another server may have the same name.
+    other = {"results": [{"line": 1}]}
+    assert data_of(quote_result(ToolResult(replace(CALL, name="Grep"), other))) == other
 
 
 def test_an_error_is_quoted_with_its_code() -> None:

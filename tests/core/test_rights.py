@@ -67,6 +67,9 @@ ROUTES = [
     post("tools/find-callers", USER, name="x"),
     post("tools/find-imports", USER, name="x"),
     post("tools/file-outline", USER, repository="r", path="p"),
+    post("tools/grep", USER, pattern="x"),
+    post("tools/read-file", USER, repository="r", path="p"),
+    post("tools/list-files", USER),
     get("search", USER),
     get("ui/retrieval/source", USER),
     # site

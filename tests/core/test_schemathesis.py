@@ -48,6 +48,8 @@ BODIES: dict[str, Any] = {
     "POST /tools/find-callers": {"name": "RetryPolicy"},
     "POST /tools/find-imports": {"name": "src/retry.py"},
     "POST /tools/file-outline": {"repository": "lighthouse", "path": "src/retry.py"},
+    "POST /tools/grep": {"pattern": "retry"},
+    "POST /tools/read-file": {"repository": "lighthouse", "path": "src/retry.py"},
     "POST /chat": {
         "provider": "builtin",
         "model": "search",

@@ -17,6 +17,7 @@ def test_the_tools_have_the_contracts_names_and_strict_schemas() -> None:
         *["ListIngestedRepositories", "VectorSearch"],
         *["FindDefinitions", "FindReferences", "FileOutline"],
         *["FindCallers", "FindImports"],
+        *["Grep", "ReadFile", "ListFiles"],
     ]
     for tool in TOOLS:
         assert tool.parameters["type"] == "object"

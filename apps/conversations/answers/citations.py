@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from apps.retrieval.compact_texts import described
 from apps.retrieval.lines import source_url
 
 # Limit per answer; further references stay text.
@@ -37,7 +38,8 @@ class Passage:
     distance: of a search result; lower is better.
     host_path: path on the host, if known; host_path_warning: why it may be wrong.
     model: the embedding model of a search result.
-    kind: kind of a symbol (`class`, `reference`); "" for a search result.
+    kind: kind of a symbol (`class`, `reference`), `match`, `lines`, `file` or `folder`; "" for a
+    search result.
     """
 
     repo: str
@@ -52,6 +54,11 @@ class Passage:
     model: str = ""
     kind: str = ""
     is_weak: bool = False  # a search result that did not pass the cutoff
+
+    @property
+    def is_entry(self) -> bool:
+        """A whole file or folder, of which `text` says something."""
+        return self.kind in ("file", "folder")
 
     @property
     def full_path(self) -> str:
@@ -283,7 +290,7 @@ def _passage(row: Any) -> Passage | None:
         path=path,
         start=_line(row.get("startLine")),
         end=_line(row.get("endLine")),
-        text=chunk if isinstance(chunk, str) else "",
+        text=chunk if isinstance(chunk, str) else _described(row),
         distance=float(score) if isinstance(score, int | float) else None,
         language=str(row.get("language") or ""),
         host_path=str(row.get("hostPath") or ""),
@@ -292,6 +299,17 @@ def _passage(row: Any) -> Passage | None:
         kind=str(row.get("kind") or ""),
         is_weak=row.get("weak") is True,
     )
+
+
+def _described(row: Mapping[str, Any]) -> str:
+    """What a row without text says of its file: size and language, or a count of lines."""
+    if isinstance(row.get("size"), int):
+        try:
+            return described(row)
+        except (KeyError, TypeError):
+            return ""  # from another program
+    count = row.get("count")
+    return f"{count:,} line{'' if count == 1 else 's'}" if isinstance(count, int) else ""
 
 
 def _line(value: Any) -> int | None:

@@ -15,6 +15,9 @@ from apps.retrieval.highlight import highlight_lines
 from apps.retrieval.tools import TOOLS
 
 State = Literal["running", "ok", "failed"]
+SUBJECTS = ("query", "pattern", "name", "path")
+# Members of a result that are sentences for people.
+NOTES = ("changed", "stopped", "slow")
 STATES: dict[str, State] = {"started": "running", "success": "ok", "error": "failed"}
 RESULT_WORDS = {tool.name: tool.result_words for tool in TOOLS}
 MAX_PREVIEW_LINES, MAX_PREVIEW_CHARS = 4, 300
@@ -118,8 +121,8 @@ class ToolStep:
 
     @property
     def query(self) -> str:
-        """The subject of the call: a query, a name or a path."""
-        subjects = (self.parameters.get(key) for key in ("query", "name", "path"))
+        """The subject of the call: a query, a pattern, a name or a path."""
+        subjects = (self.parameters.get(key) for key in SUBJECTS)
         return str(next(filter(None, subjects), ""))
 
     @property
@@ -134,6 +137,19 @@ class ToolStep:
         """What the result lacks because part of the index was not searched."""
         result = self.result if isinstance(self.result, Mapping) else {}
         return str(result.get("degraded") or "")
+
+    @property
+    def notes(self) -> list[str]:
+        """What the tool says of its result: that it is old, or not all."""
+        result = self.result if isinstance(self.result, Mapping) else {}
+        return [str(result[key]) for key in NOTES if result.get(key)]
+
+    @property
+    def outline(self) -> str:
+        """The outline that came with the lines of a large file."""
+        result = self.result if isinstance(self.result, Mapping) else {}
+        lines = result.get("outline")
+        return "\n".join(map(str, lines)) if isinstance(lines, list) else ""
 
     @property
     def is_weak(self) -> bool:
@@ -161,7 +177,8 @@ class ToolStep:
     @property
     def result_json(self) -> str:
         """The result as JSON; "" if the page renders it as files or repositories."""
-        return "" if self.files or self.repositories is not None else pretty(self.result)
+        drawn = self.files or self.entries or self.repositories is not None
+        return "" if drawn else pretty(self.result)
 
     @property
     def locked_model(self) -> str:
@@ -181,6 +198,8 @@ class ToolStep:
         if any(isinstance(result.get(key), list) for key in ("results", "symbols")):
             more = "at least " if result.get("truncated") else ""
             words = RESULT_WORDS.get(self.name, ("match", "matches"))
+            if result.get("mode") in ("files", "count"):
+                words = "file", "files"
             return more + counted(len(passages_of(result)), *words)
         if self.repositories is not None:
             return counted(len(self.repositories), "repository", "repositories")
@@ -191,10 +210,17 @@ class ToolStep:
         """The matches by file, files in alphabetical order."""
         files: dict[tuple[str, str], FoundFile] = {}
         for passage in passages_of(self.result):
+            if passage.is_entry:
+                continue
             key = (passage.repo, passage.path)
             file = files.setdefault(key, FoundFile(*key, matches=[]))
             file.matches.append(FoundPassage(passage, self.citations.number_of(passage)))
         return [files[key] for key in sorted(files)]
+
+    @property
+    def entries(self) -> list[Passage]:
+        """Whole files and folders, in the order of the tool."""
+        return [passage for passage in passages_of(self.result) if passage.is_entry]
 
 
 Step = Thought | ToolStep

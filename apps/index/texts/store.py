@@ -62,14 +62,23 @@ class TextStore:
 
     def read(self, keys: Iterable[str]) -> dict[str, str]:
         """Return key → text. Texts that are missing or damaged are left out."""
-        texts: dict[str, str] = {}
+        return {key: data.decode() for key, data in self.read_bytes(keys).items()}
+
+    def read_bytes(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Return key → text in UTF-8, as `read` does."""
+        texts: dict[str, bytes] = {}
         for part in slices(keys):
             with text_errors():
                 places = self._index.places(part)
                 for key, place in places.items():
-                    if (text := self._text(key, place)) is not None:
-                        texts[key] = text
+                    if (data := self._data(key, place)) is not None:
+                        texts[key] = data
         return texts
+
+    def keys(self) -> set[str]:
+        """Return the keys of all texts, without reading them."""
+        with text_errors():
+            return self._index.keys()
 
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Return the keys without a text: it was never added, its segment is missing or cut, or it
@@ -154,15 +163,17 @@ class TextStore:
         self._segments.close()
         self._index.close()
 
-    def _text(self, key: str, place: Place) -> str | None:
-        """A text; None if it is missing or damaged."""
+    def _data(self, key: str, place: Place) -> bytes | None:
+        """A text in UTF-8; None if it is missing or damaged."""
         block, start, size = place
         try:
-            return self._segments.read(block)[start : start + size].decode()
+            data = self._segments.read(block)[start : start + size]
+            data.decode()
+            return data
         except FileNotFoundError:
             # A merge has moved it, or the file is lost.
             moved = self._index.places([key]).get(key)
-            return self._text(key, moved) if moved and moved != place else None
+            return self._data(key, moved) if moved and moved != place else None
         except (OSError, zstandard.ZstdError, UnicodeDecodeError):
             self._damaged.add(block)
             return None

@@ -89,6 +89,13 @@ class TextIndex:
                 return 0
             return int(database.execute("SELECT count(*) FROM text").fetchone()[0])
 
+    def keys(self) -> set[str]:
+        """Return the keys of all texts."""
+        with self.reading() as database:
+            if database is None:
+                return set()
+            return {key.hex() for (key,) in database.execute("SELECT sha256 FROM text")}
+
     def is_broken(self) -> bool:
         """Whether there is a file that is no index, or is malformed. Reads all of it."""
         try:

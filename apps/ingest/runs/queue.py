@@ -22,6 +22,7 @@ from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.telemetry import span, tell
 from apps.index import endings, queries
 from apps.index.endings import CANCELLED, INTERRUPTED, Ending
+from apps.index.grams import get_grams
 from apps.index.models import IngestRun, Root
 from apps.index.vectors.chroma import failed as store_failed
 from apps.ingest.runs import (
@@ -258,6 +259,8 @@ class Worker(threading.Thread):
             if run is None:
                 return self._rebuild_one()
             execute(run, beating=True)
+            if get_grams().is_fragmented():
+                sweep.due.set()
             # The stores may have lost chunks since the run checked them.
             store_failed.set()
         except DatabaseError as error:
@@ -278,6 +281,7 @@ class Worker(threading.Thread):
         try:
             sweep.sweep(self._stop_if_work_waits)
             store_failed.set()
+            sweep.maintain_grams(self._stop_if_work_waits)
         except RunCancelled:
             return  # `sweep.due` stays set
         except CodeinfoError as error:

@@ -15,6 +15,7 @@ from django.db.models.functions import Coalesce
 
 from apps.core.errors import Unavailable
 from apps.index import changes, freeze, sharing, stores
+from apps.index.grams import get_grams
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, RemovedRoot, Root, SourceFile, SourceFileQuerySet
@@ -57,6 +58,16 @@ def sweep(check: Check = never_cancelled) -> None:
     get_texts().collect(_named, check)
     lock.release()
     due.clear()
+
+
+def maintain_grams(check: Check = never_cancelled) -> None:
+    """Index the texts that have no n-grams yet, as those of an earlier version, and merge segments.
+    `due` is set again if an error or `check` ends it. Raises Unavailable, and as `check`."""
+    try:
+        get_grams().maintain(get_texts(), check)
+    except BaseException:
+        due.set()
+        raise
 
 
 def _keys(files: SourceFileQuerySet) -> list[str]:

@@ -10,6 +10,7 @@ from apps.code.values import ChunkedFile
 from apps.core import disk
 from apps.core.ingest_throttle import WRITE_SLICE
 from apps.embedding.types import Vectors
+from apps.index.grams import GramWriter, get_grams
 from apps.index.lexical import SegmentWriter, get_lexical
 from apps.index.lexical.background import BackgroundWriter
 from apps.index.models import SourceFile
@@ -44,6 +45,7 @@ class Writer:
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="ingest-store")
         self._processes = BackgroundWriter(get_lexical(), root_id, self._check) if large else None
         self._words = self._processes or SegmentWriter(get_lexical(), root_id, job.check)
+        self._grams = GramWriter(get_grams())
         self._open = ExitStack()
         self._merge: Future[None] | None = None
         self._closing = False
@@ -75,6 +77,8 @@ class Writer:
         stored = self.wait()
         with self._job.timed("words"):
             self._words.flush()
+        with self._job.timed("n-grams"):
+            self._grams.flush()
         if self._merge is not None:
             self._merge.result()
         return stored
@@ -114,6 +118,8 @@ class Writer:
             return
         with self._job.timed("texts"):
             get_texts().add({file.sha256: file.text for _, file in files})
+        with self._job.timed("n-grams"):
+            self._grams.add({file.sha256: file.text.encode() for _, file in files})
         if not records:
             return
         with self._job.timed("words"):

@@ -42,6 +42,8 @@ EXACT, OTHER_CASE, SAME_STEMS = 1.0, 0.8, 0.6
 MOST, SOME = 0.5, 0.2
 # As in `results`: a third passage of a file would take the place of another file.
 MAX_PER_FILE = 2
+# More than any score.
+ABOVE_ALL = 1e9
 
 
 @lru_cache(maxsize=50_000)
@@ -152,6 +154,13 @@ class RankingQuery:
         )
 
     @cached_property
+    def asked_names(self) -> frozenset[str]:
+        """The unqualified identifiers of a query that asks for nothing else."""
+        own = frozenset[str]().union(*self.stems_of_names)
+        is_all = self.stems <= own and not _QUALIFIER.search(self.text)
+        return self.names if is_all else frozenset()
+
+    @cached_property
     def stems_of_names(self) -> frozenset[frozenset[str]]:
         """The stems of each identifier in the query."""
         return frozenset(map(stems_of, self.names))
@@ -182,13 +191,16 @@ def rank(query: RankingQuery, passages: Passages, weights: Weights | None = None
     """Indexes of passages, best first, at most MAX_PER_FILE of a file; ties keep their order.
 
     A passage ranks by the score of its file, less a penalty for each better passage of that file.
+    If the query asks for an identifier and nothing else, passages that declare it come first.
     """
     weights = weights or Weights()
     scores = passage_scores(query, passages, weights)
     scores_of_files = file_scores(query, passages, scores, weights)
-    best, positions = best_of_files(passages.file_of, scores)
+    asked = query.asked_names
+    declares = np.array([not asked.isdisjoint(names) for names in passages.names], np.bool_)
+    best, positions = best_of_files(passages.file_of, scores + ABOVE_ALL * declares)
     final = scores_of_files[passages.file_of[best]] - weights.repeat_penalty * positions
-    order: list[int] = best[np.lexsort((best, -final))].tolist()
+    order: list[int] = best[np.lexsort((best, -final, ~declares[best]))].tolist()
     return order
 
 

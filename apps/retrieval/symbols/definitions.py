@@ -55,7 +55,7 @@ def find_definitions(query: SymbolQuery) -> Definitions:
     hits, match = _best_named(hits, query)
     order = {root.id: index for index, root in enumerate(roots)}
     # The sort is stable: ties stay in the order of path and line.
-    hits.sort(key=lambda each: (*_rank(each.symbol), order[each.root.id]))
+    hits.sort(key=lambda each: (*rank_of(each.symbol), order[each.root.id]))
     results = tuple(_definitions(hits[: query.limit]))
     truncated = len(hits) > query.limit
     return Definitions(query.name, results, truncated, match, degraded)
@@ -96,7 +96,7 @@ def _parts(path: str) -> list[str]:
     return [part.lower() for part in SEPARATORS.split(path) if part]
 
 
-def _rank(symbol: StoredSymbol) -> tuple[bool, bool, bool, int]:
+def rank_of(symbol: StoredSymbol) -> tuple[bool, bool, bool, int]:
     """Sort key: tests and examples last, definitions before declarations, public before private,
     top-level before nested."""
     return (

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from apps.code.languages import FILE_TYPES
 from apps.code.paths import kinds
+from apps.core.errors import Unavailable
 from apps.index import sharing
-from apps.index.lexical import get_lexical
+from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.parsing.finder import NameMatches, SourceText, get_finder
 from apps.index.queries import live_file_ids
@@ -36,9 +37,10 @@ class _File(NamedTuple):
 
 
 def find_references(query: SymbolQuery) -> References:
-    """At most `query.limit` lines that contain the last part of a name, by path, tests last.
+    """At most `query.limit` lines that contain the last part of a name: its definitions, then the
+    others by path, tests last.
 
-    Definitions are included and marked. Comments and strings are left out if the language has a
+    Definitions are marked. Comments and strings are left out if the language has a
     grammar. Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
@@ -46,10 +48,30 @@ def find_references(query: SymbolQuery) -> References:
     repeated = repeated_files(roots)
     files, degraded = collect_symbols(roots, lambda root: list(_files(root, query)))
     files = [file for file in files if file.place.path not in repeated.get(file.place.root.id, ())]
-    files.sort(key=lambda file: bool(kinds(file.place.path) & LAST_FILES))
+    defining = _defining(query.last, roots)
+    files.sort(key=lambda file: (_is_last(file.place), file.source_file not in defining))
     lines = list(islice(_references(query.last, files[:MAX_FILES]), query.limit + 1))
+    lines.sort(key=lambda line: (_is_last(line.place), not line.defines))
     truncated = len(lines) > query.limit or len(files) > MAX_FILES
     return References(query.last, tuple(lines[: query.limit]), truncated, degraded)
+
+
+def _is_last(place: Place) -> bool:
+    return bool(kinds(place.path) & LAST_FILES)
+
+
+def _defining(name: str, roots: Sequence[Root]) -> set[str]:
+    """The documents of the files with a definition of exactly this name. Only the order of the lines
+    depends on them."""
+    symbols = [each for root in roots for each in _stored(root, name)]
+    return {each.source_file for each in symbols if each.name == name}
+
+
+def _stored(root: Root, name: str) -> Sequence[StoredSymbol]:
+    try:
+        return get_lexical().definitions(root.store, name, sharing.reader(root))
+    except Unavailable:
+        return ()  # `collect_symbols` has told
 
 
 def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:

@@ -217,7 +217,7 @@ class References:
     """The references to a name."""
 
     name: str  # the last part of the name in the query
-    results: tuple[Reference, ...]  # by path and line, tests last
+    results: tuple[Reference, ...]  # definitions, then by path and line, tests last
     truncated: bool  # there are more
     degraded: str = ""  # as in SearchResult
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
+from apps.index.grams import reset_grams
 from apps.index.lexical import reset_lexical
 from apps.index.texts import reset_texts
 from apps.index.types import never_cancelled
@@ -74,4 +75,5 @@ def _own_stores() -> Iterator[None]:
     finally:
         reset_lexical()
         reset_texts()
+        reset_grams()
         reset_store()

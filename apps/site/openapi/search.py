@@ -1,8 +1,8 @@
 """Search, symbols and repositories."""
 
 from apps.core.errors import Conflict, InvalidInput, NotFound, Unavailable
-from apps.core.json_schema import NOT_BLANK, TEXT, list_schema, object_schema
-from apps.retrieval import call_tools, output_schemas
+from apps.core.json_schema import BOOLEAN, NOT_BLANK, TEXT, list_schema, object_schema, one_of
+from apps.retrieval import call_tools, output_schemas, text_schemas
 from apps.site.openapi.operation import Operation
 
 
@@ -28,6 +28,9 @@ NOT_INGESTED = Conflict("Nothing is ingested.", code="INGEST_REQUIRED")
 NO_WORDS = Unavailable("The word index cannot be read.", code="LEXICAL_UNAVAILABLE")
 NO_FILE = NotFound("There is no such file.", code="FILE_NOT_FOUND")
 INVALID = InvalidInput("Wrong.", details={"details": ["query is required"]})
+NO_TEXTS = Unavailable("The text store cannot be read.", code="TEXTS_UNAVAILABLE")
+TEXTS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_TEXTS)
+OFFSET = {"type": "integer", "description": "Results to skip, by default 0."}
 SYMBOLS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_WORDS)
 
 OPERATIONS = {
@@ -77,6 +80,46 @@ OPERATIONS = {
         {200: output_schemas.OUTLINE},
         (*SYMBOLS, NO_FILE),
         body=object_schema({"repository": NOT_BLANK, "path": NOT_BLANK}),
+    ),
+    "POST /tools/grep": Operation(
+        "Lines that match a pattern",
+        {200: text_schemas.GREP},
+        (*TEXTS, InvalidInput("Wrong pattern.", code="BAD_PATTERN", details={"details": [""]})),
+        body=object_schema(
+            {"pattern": TEXT | {"minLength": 1}},
+            {
+                **FILTERS,
+                **dict.fromkeys(("fixed", "ignore_case", "word", "multiline"), BOOLEAN),
+                "mode": one_of("content", "files", "count"),
+                "context": {"type": "integer", "description": "0 to 20 lines around each match."},
+                "limit": limit(500, 50),
+                "offset": OFFSET,
+            },
+        ),
+    ),
+    "POST /tools/read-file": Operation(
+        "Numbered lines of a file",
+        {200: text_schemas.READ},
+        (*TEXTS, NO_FILE, Unavailable("The text is lost.", code="TEXT_LOST")),
+        body=object_schema(
+            {"repository": NOT_BLANK, "path": NOT_BLANK},
+            {"lines": TEXT | {"description": "Ranges: `10-40, 90-`."}},
+        ),
+    ),
+    "POST /tools/list-files": Operation(
+        "Files that match, or a tree of folders",
+        {200: text_schemas.LIST},
+        TEXTS,
+        body=object_schema(
+            {},
+            {
+                **FILTERS,
+                "depth": limit(20, 2),
+                "skipped": BOOLEAN,
+                "limit": limit(1_000, 100),
+                "offset": OFFSET,
+            },
+        ),
     ),
     "GET /tools/ingested-repos": Operation(
         "The repositories that can be searched", {200: output_schemas.REPOSITORIES}

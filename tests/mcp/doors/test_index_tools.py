@@ -28,6 +28,9 @@ CALLS: dict[str, dict[str, Any]] = {
     "FindCallers": {"name": "RetryPolicy"},
     "FindImports": {"name": "src/retry.py"},
     "FileOutline": {"repository": "lighthouse", "path": "src/retry.py"},
+    "Grep": {"pattern": r"retry\w*", "context": 1},
+    "ReadFile": {"repository": "lighthouse", "path": "src/retry.py", "lines": "1-2, 4-"},
+    "ListFiles": {"depth": 1},
 }
 
 
@@ -71,7 +74,11 @@ PLACE = ("repo", "relPath", "startLine", "endLine", "chunk", "hostPath", "contai
 
 
 @pytest.mark.parametrize(
-    "name", ["VectorSearch", "FindDefinitions", "FindReferences", "FindCallers", "FindImports"]
+    "name",
+    [
+        *["VectorSearch", "FindDefinitions", "FindReferences", "FindCallers", "FindImports"],
+        *["Grep", "ReadFile"],
+    ],
 )
 @pytest.mark.usefixtures("lighthouse")
 async def test_the_compact_form_says_what_the_full_form_says(name: str) -> None:
@@ -91,6 +98,26 @@ async def test_the_compact_form_says_what_the_full_form_says(name: str) -> None:
         for field in PLACE:
             assert one[field] == other[field]
         assert (one.get("symbol") or "") == (other.get("symbol") or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("Grep", {"pattern": "retry", "mode": "count"}), ("ListFiles", {"path": "*.py"})],
+)
+@pytest.mark.usefixtures("lighthouse")
+async def test_compact_files_are_expanded_to_their_paths(
+    name: str, arguments: dict[str, Any]
+) -> None:
+    outputs = {}
+    for form in ("compact", "full"):
+        params = {"name": name, "arguments": arguments | {"format": form}}
+        outputs[form] = (await ask("tools/call", params)).result["structuredContent"]
+    expanded = (await sync_to_async(expand)(outputs["compact"]))["results"]
+    full = outputs["full"]["results"]
+    fields = ("repo", "relPath", "kind", "count")
+    assert full and [[row.get(f) for f in fields] for row in expanded] == [
+        [row.get(f) for f in fields] for row in full
+    ]
 
 
 @pytest.mark.parametrize("name", ["VectorSearch", "FindDefinitions"])
@@ -135,16 +162,21 @@ async def test_every_output_is_cut_at_a_row_to_the_limit(
     size = len(json.dumps(whole, ensure_ascii=False))
     configure(tool_max_chars=size - 10)
     cut = await output()
-    rows = next(key for key in ("results", "repos", "symbols") if key in whole)
+    rows = next(key for key in ("results", "repos", "symbols", "text") if key in whole)
     assert cut["truncated"] is True
     assert len(json.dumps(cut, ensure_ascii=False)) <= size - 10
-    assert cut[rows] == whole[rows][: len(cut[rows])] or name == "FindReferences"
+    assert cut[rows] == whole[rows][: len(cut[rows])] or name in (
+        *("FindReferences", "Grep", "ListFiles"),  # their rows are groups
+    )
 
 
-@pytest.mark.parametrize("name", ["FindDefinitions", "FindReferences"])
+@pytest.mark.parametrize(
+    ("name", "subject"),
+    [("FindDefinitions", "name"), ("FindReferences", "name"), ("Grep", "pattern")],
+)
 @pytest.mark.usefixtures("lighthouse")
-async def test_an_empty_result_is_a_success_with_a_hint(name: str) -> None:
-    answer = (await call(name, STATELESS, name="nowhere_to_be_found")).result
+async def test_an_empty_result_is_a_success_with_a_hint(name: str, subject: str) -> None:
+    answer = (await call(name, STATELESS, **{subject: "nowhere_to_be_found"})).result
     assert not answer.get("isError")
     assert answer["structuredContent"]["results"] == []
     assert "leave out `repository`" in answer["structuredContent"]["hint"]

@@ -79,3 +79,16 @@ def test_each_passage_is_ranked_once_and_each_file_at_most_twice(found: list[Pas
     files = [(found[i].root, found[i].path) for i in got]
     assert all(files.count(file) <= MAX_PER_FILE for file in files)
     assert {(p.root, p.path) for p in found} == set(files)
+
+
+def test_an_identifiers_own_definition_comes_before_a_similar_one() -> None:
+    similar = Passage("r", "src/poll.c", ("uv__poll_io",), 0.9, 9.0)
+    user = Passage("r", "src/linux.c", (), 0.9, 9.0)
+    own = Passage("r", "src/linux.c", ("uv__io_poll",), 0.1, 1.0)
+    second = Passage("r", "src/linux.c", (), 0.8, 8.0)
+    passages = (similar, user, second, own)
+    for text in ("uv__io_poll", "what is `uv__io_poll`?"):
+        assert order(*passages, question=RankingQuery.of(text))[0] == 3
+    # A question about more than the name is ranked by its scores.
+    other = RankingQuery.of("how long does uv__io_poll wait for a timer")
+    assert order(*passages, question=other)[0] == 0

@@ -28,9 +28,9 @@ def places(answer: dict[str, Any]) -> list[str]:
 def test_comments_and_strings_are_left_out(refer: Any) -> None:
     answer = refer("moor")
     assert places(answer) == [
-        *["src/harbour/client.py:3", "src/harbour/client.py:11", "src/harbour/client.py:15"],
-        "src/harbour/client.py:18",
-        *["src/harbour/ships.py:1", "src/harbour/ships.py:6"],
+        *["src/harbour/client.py:11", "src/harbour/ships.py:1"],  # definitions
+        *["src/harbour/client.py:3", "src/harbour/client.py:15", "src/harbour/client.py:18"],
+        "src/harbour/ships.py:6",
         *["tests/test_ships.py:1", "tests/test_ships.py:5"],
     ]
     assert {each["match"] for each in answer["results"]} == {"identifier"}

@@ -1,0 +1,17 @@
+"""The n-gram index: which texts may match a pattern, so that Grep reads few of them."""
+
+from apps.index.grams.expressions import ANY, Required, literals_of, required_by
+from apps.index.grams.segments import Segment
+from apps.index.grams.store import GramStore, GramWriter, get_grams, reset_grams
+
+__all__ = [
+    "ANY",
+    "GramStore",
+    "GramWriter",
+    "Required",
+    "Segment",
+    "get_grams",
+    "literals_of",
+    "required_by",
+    "reset_grams",
+]

@@ -1,0 +1,230 @@
+"""The store of the n-gram index: a folder of segments beside the texts, for all roots.
+
+It is derived: what is missing is added from the text store (`maintain`), and a text that no
+segment has yet counts as one that may match. So neither a kill nor a lost file loses a result.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from secrets import randbits
+
+import numpy as np
+
+from apps.core.config import config
+from apps.core.errors import Unavailable
+from apps.index.grams.expressions import folded
+from apps.index.grams.segments import DOC_BITS, MAX_TEXTS, BrokenSegment, Pairs, Segment, write
+from apps.index.texts import TextStore
+from apps.index.types import Check, never_cancelled
+
+logger = logging.getLogger("codeinfo.ingest")
+
+_ENDING = ".grams"
+# Pairs of trigram and text of one segment: about 50 MB of texts. Building takes 40 bytes each.
+MAX_PAIRS = 4_000_000
+# So many segments of about the same size are merged.
+MERGED_AT_ONCE = 8
+# A segment is written again when less than this part of its texts exists.
+LIVE_PART = 0.5
+TEXTS_AT_ONCE = 200
+
+
+@contextmanager
+def gram_errors() -> Iterator[None]:
+    """Translate errors of the file system to Unavailable GRAMS_UNAVAILABLE."""
+    try:
+        yield
+    except OSError as error:
+        message = f"The n-gram index failed: {error}"
+        raise Unavailable(message, code="GRAMS_UNAVAILABLE") from error
+
+
+def pairs_of(text: bytes, number: int) -> Pairs:
+    """The distinct trigrams of a text, as `segments.write` takes them."""
+    data = np.frombuffer(folded(text), np.uint8).astype(np.uint32)
+    if len(data) < 3:
+        return np.zeros(0, np.uint64)
+    grams = data[:-2] << 16 | data[1:-1] << 8 | data[2:]
+    breaks = data == ord("\n")
+    grams = np.unique(grams[~(breaks[:-2] | breaks[1:-1] | breaks[2:])])
+    return grams.astype(np.uint64) << np.uint64(DOC_BITS) | np.uint64(number)
+
+
+class GramStore:
+    """Thread-safe. Any number of processes may read and write. Raises Unavailable
+    GRAMS_UNAVAILABLE. Keys are SHA-256 digests in hex."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._open: dict[str, Segment | None] = {}  # None: broken
+
+    def segments(self) -> list[Segment]:
+        """Return the segments there are now, without broken ones."""
+        with gram_errors(), self._lock:
+            names = self._names()
+            for name in self._open.keys() - names:
+                del self._open[name]
+            for name in names - self._open.keys():
+                with suppress(FileNotFoundError):  # merged meanwhile
+                    self._open[name] = _opened(self._folder / name)
+            return [each for each in self._open.values() if each is not None]
+
+    def missing(self, keys: Iterable[str]) -> list[str]:
+        """Return the keys of texts that are not indexed."""
+        indexed = [segment.hex_keys for segment in self.segments()]
+        return [key for key in keys if not any(key in each for each in indexed)]
+
+    def is_fragmented(self) -> bool:
+        """Return whether there are so many segments that `maintain` would merge some."""
+        with gram_errors():
+            return len(self._names()) > 3 * MERGED_AT_ONCE and bool(_due(self.segments(), None))
+
+    def size(self) -> int:
+        """Return the bytes of all segments."""
+        with gram_errors():
+            return sum((self._folder / name).stat().st_size for name in self._names())
+
+    def build(
+        self,
+        keys: Iterable[str],
+        read: Callable[[Sequence[str]], Mapping[str, bytes]],
+        check: Check = never_cancelled,
+    ) -> None:
+        """Index texts, whether or not they are indexed. Those that cannot be read are left out.
+
+        `check` is called often; if it raises, segments that are finished stay.
+        """
+        writer, waiting = GramWriter(self), list(dict.fromkeys(keys))
+        for start in range(0, len(waiting), TEXTS_AT_ONCE):
+            check()
+            writer.collect(read(waiting[start : start + TEXTS_AT_ONCE]))
+        writer.flush()
+
+    def maintain(self, texts: TextStore, check: Check = never_cancelled) -> None:
+        """Add texts that are missing, leave out those that were deleted, and merge segments.
+        Delete files that are broken or unfinished. `check` as in `build`."""
+        with self._writing:
+            self._remove_unusable()
+            stored = texts.keys()
+            self.build(self.missing(stored), texts.read_bytes, check)
+            for group in _due(self.segments(), stored):
+                check()
+                keys = [key for each in group for key in each.hex_keys if key in stored]
+                self.build(keys, texts.read_bytes, check)
+                with gram_errors():
+                    for each in group:
+                        each.path.unlink(missing_ok=True)
+
+    def write(self, keys: Sequence[str], pairs: Sequence[Pairs]) -> None:
+        """Write a segment."""
+        with gram_errors():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path = self._folder / f"{randbits(62):x}{_ENDING}"
+            write(path, [bytes.fromhex(key) for key in keys], np.concatenate(pairs))
+
+    def close(self) -> None:
+        """Forget the segments. The next call opens them again."""
+        with self._lock:
+            self._open.clear()
+
+    def _names(self) -> set[str]:
+        with suppress(FileNotFoundError):
+            return {name for name in os.listdir(self._folder) if name.endswith(_ENDING)}
+        return set()
+
+    def _remove_unusable(self) -> None:
+        self.segments()
+        with gram_errors(), self._lock:
+            for name in [name for name, segment in self._open.items() if segment is None]:
+                (self._folder / name).unlink(missing_ok=True)
+                del self._open[name]
+                logger.warning("n-grams removed, as they are damaged", extra={"context": {}})
+            for path in self._folder.glob("*.new"):
+                path.unlink(missing_ok=True)
+
+
+def _opened(path: Path) -> Segment | None:
+    try:
+        return Segment(path)
+    except BrokenSegment:
+        return None
+
+
+def _due(segments: Sequence[Segment], stored: set[str] | None) -> list[list[Segment]]:
+    """Groups of segments to write again, each as one or more. `stored`: the texts that exist;
+    None: all."""
+    sparse = [
+        each
+        for each in segments
+        if stored is not None and len(each.hex_keys & stored) < each.texts * LIVE_PART
+    ]
+    tiers: dict[int, list[Segment]] = {}
+    for each in segments:
+        if each.pairs < MAX_PAIRS // 2 and each not in sparse:
+            tiers.setdefault(each.pairs.bit_length() // 3, []).append(each)
+    groups = [tier for tier in tiers.values() if len(tier) >= MERGED_AT_ONCE]
+    return [[each] for each in sparse] + groups
+
+
+class GramWriter:
+    """Indexes many texts in large segments. Not thread-safe.
+
+    What it has collected is written at MAX_PAIRS and at `flush`; before, its texts count as not
+    indexed.
+    """
+
+    def __init__(self, store: GramStore) -> None:
+        self._store = store
+        self._keys: dict[str, None] = {}
+        self._pairs: list[Pairs] = []
+        self._size = 0
+
+    def add(self, texts: Mapping[str, bytes]) -> None:
+        """Collect those of key → text that are not indexed."""
+        self.collect({key: texts[key] for key in self._store.missing(texts)})
+
+    def collect(self, texts: Mapping[str, bytes]) -> None:
+        """Collect key → text."""
+        for key, text in texts.items():
+            if key in self._keys:
+                continue
+            pairs = pairs_of(text, len(self._keys))
+            self._keys[key] = None
+            self._pairs.append(pairs)
+            self._size += len(pairs)
+            if self._size >= MAX_PAIRS or len(self._keys) == MAX_TEXTS:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what is collected."""
+        if self._keys:
+            self._store.write(list(self._keys), self._pairs)
+            self._keys, self._pairs, self._size = {}, [], 0
+
+
+_store: GramStore | None = None
+_opening = threading.Lock()
+
+
+def get_grams() -> GramStore:
+    """Return the n-gram index of this process, in the data folder."""
+    global _store
+    with _opening:
+        if _store is None:
+            _store = GramStore(config().data_dir.absolute() / "grams")
+        return _store
+
+
+def reset_grams() -> None:
+    """Close the n-gram index. The next `get_grams` reads the settings again."""
+    global _store
+    with _opening:
+        if _store is not None:
+            _store.close()
+        _store = None

@@ -1,0 +1,425 @@
+"""Grep: the lines of the ingested texts that match a pattern.
+
+The n-gram index tells which files may match; only these are read. Definitions of an identifier in
+the pattern come first, then lines by path. All ends at a time limit, and the answer says so.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+
+from apps.core.errors import Unavailable
+from apps.index import sharing
+from apps.index.changes import sweep_due
+from apps.index.grams import Segment, get_grams, literals_of, required_by
+from apps.index.lexical import StoredSymbol, get_lexical
+from apps.index.models import Root
+from apps.index.texts import get_texts
+from apps.index.types import Filters
+from apps.retrieval.ingested import ingested_text
+from apps.retrieval.query import fits
+from apps.retrieval.repositories import repeated_files, repo_id, roots_named
+from apps.retrieval.scope import narrowed
+from apps.retrieval.symbols.definitions import OUTLINE_ONLY, rank_of
+from apps.retrieval.symbols.types import Place
+from apps.retrieval.texts.grep_query import GrepQuery
+from apps.retrieval.texts.patterns import LineMatch, Matcher, identifiers
+from apps.retrieval.texts.table import FileFacts, FileTable, Numbers, file_table
+
+log = logging.getLogger("codeinfo.retrieval")
+
+# Time limit of one query, seconds.
+SECONDS = 10.0
+FILES_AT_ONCE = 32
+# Characters of a line that are shown, around the match.
+MAX_LINE = 300
+MAX_SPAN = 20  # lines of a match that spans lines
+MAX_NAMES, MAX_DEFINITIONS = 3, 10
+
+
+class Candidate(NamedTuple):
+    """A file that may match."""
+
+    root: Root
+    file: FileFacts
+
+
+class Scope(NamedTuple):
+    """The files of one root that may match, by their numbers in its table."""
+
+    root: Root
+    table: FileTable
+    numbers: Numbers
+
+
+class Found(NamedTuple):
+    """A file, its text in UTF-8, and the lines in it that match."""
+
+    root: Root
+    file: FileFacts
+    data: bytes
+    matches: Iterator[LineMatch]
+
+
+@dataclass
+class Search:
+    """A search in progress: what is known of its end."""
+
+    query: GrepQuery
+    roots: Sequence[Root]
+    matcher: Matcher
+    until: float  # `time.monotonic` at which it ends
+    total: int = 0  # files that may match
+    done: int = 0  # of these, files that were read
+    stopped: bool = False
+    unknown: int = 0  # files without n-grams
+    unreadable: int = 0  # files whose text is lost
+    scopes: list[Scope] = field(default_factory=list)
+
+    def candidates(self) -> Iterator[Candidate]:
+        """The files that may match: of each root, by path."""
+        for scope in self.scopes:
+            files = scope.table.files
+            yield from (Candidate(scope.root, files[number]) for number in scope.numbers.tolist())
+
+    def candidate(self, root: Root, source_file: str) -> Candidate | None:
+        """The file with this id, if it may match."""
+        for scope in self.scopes:
+            number = scope.table.number_of(source_file) if scope.root.id == root.id else None
+            if number is not None and np.isin(number, scope.numbers):
+                return Candidate(root, scope.table.files[number])
+        return None
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """`stopped`, `slow` and `degraded`, if there is something to say."""
+        notes = {}
+        if self.stopped:
+            notes["stopped"] = (
+                f"Stopped after {self.done:,} of {self.total:,} files: {SECONDS:g} seconds are "
+                "over. Narrow with path, language or repository, or use a longer fixed part."
+            )
+        if self.unknown:
+            notes["slow"] = f"{_files(self.unknown)} without n-grams were read one by one."
+        if self.unreadable:
+            notes["degraded"] = f"the text of {_files(self.unreadable)} is missing"
+        return notes
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file{'' if count == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A line that matches; several if the match spans lines."""
+
+    place: Place
+    source_file: str  # SourceFile.document
+    line: int  # 1-based
+    end_line: int
+    text: str
+    before: tuple[str, ...] = ()  # context
+    after: tuple[str, ...] = ()
+    symbol: str = ""  # path of the definition that contains the line
+    defines: bool = False
+
+    @property
+    def key(self) -> tuple[UUID, str, int]:
+        """The root, the file and the line. Roots may share a document."""
+        return self.place.root.id, self.source_file, self.line
+
+    def as_wire(self) -> dict[str, Any]:
+        wire = {
+            **self.place.as_wire(),
+            "startLine": self.line,
+            "endLine": self.end_line,
+            "kind": "definition" if self.defines else "match",
+            "chunk": self.text,
+        }
+        more = {"symbol": self.symbol, "before": list(self.before), "after": list(self.after)}
+        return wire | {key: value for key, value in more.items() if value}
+
+
+def grep(query: GrepQuery) -> dict[str, Any]:
+    """The output of Grep: rows of lines or files.
+
+    Raises InvalidInput BAD_PATTERN, Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, and
+    Unavailable if the texts cannot be read.
+    """
+    search = started(query)
+    if query.mode == "content":
+        rows, more = _page(_hits(search), query)
+        results = [hit.as_wire() for hit in _with_symbols(rows)]
+        roots = {hit.place.root.id: hit.place.root for hit in rows}
+    else:
+        counts, more, totals = _counted(search)
+        results = [
+            Place(root, file.path, file.language).as_wire()
+            | {"kind": "file"}
+            | ({"count": count} if count else {})
+            for root, file, count in counts
+        ]
+        roots = {root.id: root for root, _, _ in counts}
+    output: dict[str, Any] = {
+        "mode": query.mode,
+        "results": results,
+        "generations": {repo_id(root): root.generation for root in roots.values()},
+        "truncated": more or search.stopped,
+        **search.notes,
+    }
+    if query.mode == "count":
+        output |= totals
+    if more:
+        output["hint"] = (
+            f"There is more: continue with offset {query.offset + len(results)}, or narrow with "
+            "path, language, repository or a longer pattern."
+        )
+    return output
+
+
+def started(query: GrepQuery) -> Search:
+    """The search, with the files that may match: of each root, by path. Raises as `grep`."""
+    matcher = query.pattern.compiled()
+    until = time.monotonic() + SECONDS
+    roots, filters = narrowed(roots_named(query.repositories), query.filters)
+    query = replace(query, filters=filters)
+    search = Search(query, roots, matcher, until)
+    pattern = query.pattern
+    required = required_by(pattern.text, fixed=pattern.fixed, ignore_case=pattern.ignore_case)
+    segments = _segments()
+    repeated = repeated_files(roots)
+    for root in roots:
+        table = file_table(root)
+        numbers, unknown = table.candidates(segments, required)
+        search.unknown += unknown
+        left_out = repeated.get(root.id, ())
+        if left_out or filters != Filters():
+            fitting = [
+                number
+                for number in numbers.tolist()
+                if (file := table.files[number]).path not in left_out
+                and fits(filters, file.path, file.language)
+            ]
+            numbers = np.array(fitting, np.int64)
+        search.scopes.append(Scope(root, table, numbers))
+        search.total += len(numbers)
+    if search.unknown:
+        sweep_due.set()
+    return search
+
+
+def found(search: Search, candidates: Iterable[Candidate]) -> Iterator[Found]:
+    """The files of these that match, until the time limit."""
+    rest = iter(candidates)
+    while batch := list(islice(rest, FILES_AT_ONCE)):
+        if time.monotonic() > search.until:
+            search.stopped = True
+            return
+        texts = get_texts().read_bytes(file.sha256 for _, file in batch)
+        for root, file in batch:
+            data = texts.get(file.sha256)
+            if data is None:
+                data = _other_text(root, file)
+            search.done += 1
+            if data is None:
+                search.unreadable += 1
+                continue
+            matches = search.matcher.matches(data)
+            if first := next(matches, None):
+                yield Found(root, file, data, _chained(first, matches))
+
+
+def _chained(first: LineMatch, rest: Iterator[LineMatch]) -> Iterator[LineMatch]:
+    yield first
+    yield from rest
+
+
+def _other_text(root: Root, file: FileFacts) -> bytes | None:
+    text = ingested_text(root, file.document)
+    return None if text is None else text.encode()
+
+
+def _segments() -> list[Segment]:
+    """The n-gram index; without it, all files are read."""
+    try:
+        return get_grams().segments()
+    except Unavailable as error:
+        log.warning("n-grams cannot be read: %s", error.message)
+        return []
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def _page(hits: Iterator[Hit], query: GrepQuery) -> tuple[list[Hit], bool]:
+    """The rows of the query, and whether there are more."""
+    rows = list(islice(hits, query.offset, query.offset + query.limit + 1))
+    return rows[: query.limit], len(rows) > query.limit
+
+
+def _hits(search: Search) -> Iterator[Hit]:
+    """Definitions, then all other lines by path."""
+    first: set[tuple[UUID, str, int]] = set()
+    for hit in _definition_hits(search):
+        first.add(hit.key)
+        yield hit
+    search.done = 0
+    for each in found(search, search.candidates()):
+        for hit in _hits_of(each, search.query.context):
+            if hit.key not in first:
+                yield hit
+
+
+def _definition_hits(search: Search) -> Iterator[Hit]:
+    """Of each definition of an identifier in the pattern, the first line that matches."""
+    pattern = search.query.pattern
+    names = identifiers(literals_of(pattern.text, fixed=pattern.fixed))[:MAX_NAMES]
+    symbols = _definitions(search, names)
+    if not symbols:
+        return
+    places = dict.fromkeys((root, symbol.source_file) for root, symbol in symbols)
+    files = [file for place in places if (file := search.candidate(*place)) is not None]
+    seen: set[tuple[UUID, str, int]] = set()
+    texts: dict[str, bytes] = {}
+    hits: dict[tuple[UUID, str], list[Hit]] = {}
+    for each in found(search, files):
+        texts[each.file.document] = each.data
+        hits[each.root.id, each.file.document] = list(_hits_of(each, search.query.context))
+    for root, symbol in symbols:
+        line = _line_of_name(texts.get(symbol.source_file, b""), symbol)
+        for hit in hits.get((root.id, symbol.source_file), ()):
+            if hit.line <= line <= hit.end_line and hit.key not in seen:
+                seen.add(hit.key)
+                yield replace(hit, defines=True)
+
+
+def _line_of_name(data: bytes, symbol: StoredSymbol) -> int:
+    """The line of a definition that has its name, after decorators and comments; 0 for none."""
+    lines = data.split(b"\n")[symbol.start_line - 1 : symbol.end_line]
+    name = symbol.name.encode()
+    named = (number for number, line in enumerate(lines, symbol.start_line) if name in line)
+    return next(named, 0)
+
+
+def _definitions(search: Search, names: Sequence[str]) -> list[tuple[Root, StoredSymbol]]:
+    """The best definitions of some names in the files of the search."""
+    symbols: list[tuple[Root, StoredSymbol]] = []
+    ignore_case = search.query.pattern.ignore_case
+    for name in names:
+        for root in search.roots:
+            try:
+                stored = get_lexical().definitions(root.store, name, sharing.reader(root))
+            except Unavailable:
+                continue  # lines come by path then
+            symbols += [
+                (root, symbol)
+                for symbol in stored
+                if symbol.kind not in OUTLINE_ONLY and (ignore_case or symbol.name == name)
+            ]
+    symbols.sort(key=lambda pair: rank_of(pair[1]))
+    return symbols[:MAX_DEFINITIONS]
+
+
+def _hits_of(each: Found, context: int) -> Iterator[Hit]:
+    """The lines of one file that match, with `context` lines around each, none twice."""
+    place = Place(each.root, each.file.path, each.file.language)
+    lines = each.data.split(b"\n") if context else []
+    line, counted, shown = 1, 0, 0  # `shown`: the last line that an earlier hit has
+    matches = list(each.matches) if context else each.matches
+    upcoming = iter(_line_numbers(each.data, matches[1:])) if isinstance(matches, list) else None
+    for match in matches:
+        line += each.data.count(b"\n", counted, match.start)
+        counted = match.start
+        end_line = line + each.data.count(b"\n", match.start, match.end)
+        before: tuple[str, ...] = ()
+        after: tuple[str, ...] = ()
+        if upcoming is not None:
+            following = next(upcoming, len(lines) + 1)
+            before = _shown(lines[max(shown, line - 1 - context) : line - 1])
+            last = min(end_line + context, following - 1)
+            after = _shown(lines[end_line:last])
+            shown = max(end_line, last)
+        text = _text(each.data, match)
+        yield Hit(place, each.file.document, line, end_line, text, before, after)
+
+
+def _line_numbers(data: bytes, matches: Sequence[LineMatch]) -> Iterator[int]:
+    line, counted = 1, 0
+    for match in matches:
+        line += data.count(b"\n", counted, match.start)
+        counted = match.start
+        yield line
+
+
+def _shown(lines: Sequence[bytes]) -> tuple[str, ...]:
+    return tuple(_cut(line.decode("utf-8", "replace"), 0) for line in lines)
+
+
+def _text(data: bytes, match: LineMatch) -> str:
+    """The lines of a match, long ones cut around it."""
+    first, *rest = data[match.start : match.end].decode("utf-8", "replace").split("\n")
+    at = len(data[match.start : match.at].decode("utf-8", "replace"))
+    lines = [_cut(first, at), *(_cut(line, 0) for line in rest[: MAX_SPAN - 1])]
+    if len(rest) >= MAX_SPAN:
+        lines.append("…")
+    return "\n".join(lines)
+
+
+def _cut(line: str, at: int) -> str:
+    """MAX_LINE characters of a line, from a little before the character `at`."""
+    if len(line) <= MAX_LINE:
+        return line
+    start = max(0, min(at - MAX_LINE // 4, len(line) - MAX_LINE))
+    end = start + MAX_LINE
+    return f"{'…' * bool(start)}{line[start:end]}{'…' * (end < len(line))}"
+
+
+def _with_symbols(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits with the innermost definition that contains each."""
+    outlines: dict[str, list[StoredSymbol]] = {}
+    for hit in hits:
+        if hit.source_file not in outlines:
+            try:
+                outline = get_lexical().outline(hit.place.root.store, hit.source_file)
+            except Unavailable:
+                outline = []
+            outlines[hit.source_file] = outline
+    return [replace(hit, symbol=_innermost(outlines[hit.source_file], hit.line)) for hit in hits]
+
+
+def _innermost(symbols: Sequence[StoredSymbol], line: int) -> str:
+    """The path of the smallest definition that contains a line; "" for none."""
+    around = [each for each in symbols if each.start_line <= line <= each.end_line]
+    return min(around, key=lambda each: each.end_line - each.start_line).path if around else ""
+
+
+# --- files and counts -----------------------------------------------------------------------------
+
+
+def _counted(search: Search) -> tuple[list[tuple[Root, FileFacts, int]], bool, dict[str, int]]:
+    """The files of the query with the number of their lines that match (0 in the mode `files`),
+    whether there are more, and the totals of the mode `count`."""
+    query = search.query
+    counting = query.mode == "count"
+    rows: list[tuple[Root, FileFacts, int]] = []
+    files = lines = 0
+    more = False
+    for each in found(search, search.candidates()):
+        count = sum(1 for _ in each.matches) if counting else 0
+        files, lines = files + 1, lines + count
+        if files <= query.offset:
+            continue
+        if len(rows) < query.limit:
+            rows.append((each.root, each.file, count))
+            continue
+        more = True
+        if not counting:
+            break
+    return rows, more, {"files": files, "lines": lines}

@@ -1,0 +1,150 @@
+"""Patterns as Grep reads them: RE2 over lines, in time linear in the text."""
+
+import re as std_re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import re2
+
+from apps.core.errors import InvalidInput
+
+MAX_PATTERN = 1_000
+_IDENTIFIER = std_re.compile(r"[^\W\d]\w{2,}")
+_LINE_BREAK = std_re.compile(r"(?<!\\)(?:\\\\)*\\n|\n")
+_LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
+
+
+class LineMatch(NamedTuple):
+    """Lines that match. Offsets are in bytes."""
+
+    start: int  # of the first line
+    end: int  # of the last line, without its line break
+    at: int  # where the first match begins
+    until: int  # where it ends
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What to look for in each line, or in a whole text if `multiline`."""
+
+    text: str
+    fixed: bool = False  # plain text, no regular expression
+    ignore_case: bool = False
+    word: bool = False  # whole words only
+    multiline: bool = False  # a match may span lines
+
+    def compiled(self) -> "Matcher":
+        """Raises InvalidInput BAD_PATTERN; the message says what is wrong and what to do."""
+        return Matcher(self)
+
+
+class Matcher:
+    """A compiled pattern. Classes such as `\\w` and `\\b` are ASCII, as RE2 has them."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        self._plain = (
+            pattern.text.encode()
+            if pattern.fixed and not (pattern.ignore_case or pattern.word)
+            else b""
+        )
+        self._multiline = pattern.multiline
+        if not pattern.multiline and _has_line_break(pattern):
+            raise _bad("it has a line break, but lines are matched one by one. Set multiline.")
+        source = re2.escape(pattern.text) if pattern.fixed else pattern.text
+        self._group = int(pattern.word)
+        _compile(source, pattern)  # alone, as brackets around it could complete it
+        if pattern.word:
+            source = rf"(?:^|[^0-9A-Za-z_])({source})(?:$|[^0-9A-Za-z_])"
+        self._regexp = _compile(f"(?m){source}", pattern)
+
+    def matches(self, data: bytes) -> Iterator[LineMatch]:
+        """The lines that match, in order, each once.
+
+        `data` is UTF-8, its lines joined by "\n"; the empty text has no line.
+        """
+        if not data:
+            return iter(())
+        return self._spans(data) if self._multiline else self._lines(data)
+
+    def _lines(self, data: bytes) -> Iterator[LineMatch]:
+        position, size = 0, len(data)
+        while position <= size and (found := self._search(data, position)):
+            at, until = found
+            start, end = data.rfind(b"\n", 0, at) + 1, _line_end(data, at)
+            yield LineMatch(start, end, at, min(until, end))
+            position = end + 1
+
+    def _spans(self, data: bytes) -> Iterator[LineMatch]:
+        position, size = 0, len(data)
+        waiting: LineMatch | None = None
+        while position <= size and (found := self._search(data, position)):
+            at, until = found
+            start, end = data.rfind(b"\n", 0, at) + 1, _line_end(data, max(at, until - 1))
+            if waiting and start <= waiting.end:
+                waiting = waiting._replace(end=max(end, waiting.end))
+            else:
+                if waiting:
+                    yield waiting
+                waiting = LineMatch(start, end, at, until)
+            after_empty = end if position < end else end + 1
+            position = until if until > at else after_empty
+        if waiting:
+            yield waiting
+
+    def _search(self, data: bytes, position: int) -> tuple[int, int] | None:
+        if self._plain:
+            at = data.find(self._plain, position)
+            return None if at < 0 else (at, at + len(self._plain))
+        found = self._regexp.search(data, position)
+        if found is None:
+            return None
+        start, end = found.span(self._group)
+        return start, end
+
+
+def identifiers(literals: list[str]) -> list[str]:
+    """The identifiers of at least three characters in strings, each once, longest first."""
+    found = dict.fromkeys(name for text in literals for name in _IDENTIFIER.findall(text))
+    return sorted(found, key=len, reverse=True)
+
+
+def _line_end(data: bytes, at: int) -> int:
+    end = data.find(b"\n", at)
+    return len(data) if end < 0 else end
+
+
+def _has_line_break(pattern: Pattern) -> bool:
+    return "\n" in pattern.text if pattern.fixed else bool(_LINE_BREAK.search(pattern.text))
+
+
+def _compile(source: str, pattern: Pattern) -> "re2._Regexp":
+    options = re2.Options()
+    options.log_errors = False
+    options.case_sensitive = not pattern.ignore_case
+    options.never_nl = not pattern.multiline
+    try:
+        return re2.compile(source.encode(), options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else ""
+        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        raise _bad(_explained(text, pattern.text)) from None
+
+
+def _explained(reason: str, pattern: str) -> str:
+    """What is wrong with a pattern, and what to do."""
+    if any(mark in pattern for mark in _LOOKAROUND) and "(?" in reason:
+        return (
+            f"{reason}. RE2 has no lookahead or lookbehind: match more, with a group or context, "
+            "and choose among the lines."
+        )
+    if std_re.search(r"\\[1-9]", pattern) and "escape" in reason:
+        return f"{reason}. RE2 has no backreferences: write the repeated text out."
+    if "too large" in reason:
+        return f"{reason}. Use fewer or smaller repetitions."
+    return f"{reason}. Correct it, or set fixed to search for it as plain text."
+
+
+def _bad(reason: str) -> InvalidInput:
+    text = f"pattern is not usable: {reason}"
+    return InvalidInput(text, code="BAD_PATTERN", details={"details": [text]})

@@ -1,0 +1,222 @@
+"""The n-gram index: it never loses a text that matches, whatever happens to its files."""
+
+import re
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import re2
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apps.index.grams import ANY, GramStore, GramWriter, Required, literals_of, required_by
+from apps.index.grams import store as store_module
+from apps.index.grams.store import pairs_of
+from apps.index.texts import TextStore
+
+TEXTS = [
+    "def moor(ship):\n    return SHIP",
+    "class Harbour:\n\tberth = 'é'\n",
+    "uv__io_poll(loop, timeout);",
+    "",
+    "ab",
+    "Kelvin \u212a and long \u017f",
+    *(f"entry_{number} = {number * 37}\nreturn {number}" for number in range(300)),
+]
+
+
+def keyed(texts: Iterable[str]) -> dict[str, str]:
+    return {sha256(text.encode()).hexdigest(): text for text in texts}
+
+
+@pytest.fixture
+def grams(tmp_path: Path) -> GramStore:
+    return GramStore(tmp_path / "grams")
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> TextStore:
+    store = TextStore(tmp_path / "texts")
+    store.add(keyed(TEXTS))
+    return store
+
+
+def candidates(grams: GramStore, pattern: str, **options: bool) -> set[str]:
+    """The indexed texts that may match."""
+    required, texts = required_by(pattern, **options), keyed(TEXTS)
+    found: set[str] = set()
+    for segment in grams.segments():
+        names = [each.ljust(32, b"\0").hex() for each in segment.keys.tolist()]
+        mask = segment.matching(required)
+        found |= {texts[name] for name, hit in zip(names, mask, strict=True) if hit}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "some", "others"),
+    [
+        ("uv__io_poll", [TEXTS[2]], TEXTS[:2]),
+        ("moor|Harbour", TEXTS[:2], TEXTS[2:5]),
+        (r"uv__\w+poll", [TEXTS[2]], TEXTS[:2]),
+        (r"(?i)HARBOUR", [TEXTS[1]], TEXTS[2:4]),
+        (r"entry_(7|8)\b", [TEXTS[13], TEXTS[14]], TEXTS[:5]),
+        (r"[mM]oor", [TEXTS[0]], TEXTS[1:4]),
+        ("'é'", [TEXTS[1]], TEXTS[2:4]),
+        ("(?i)kelvin k", [TEXTS[5]], TEXTS[:4]),
+        (r"ret{0}urn|moo{1}r(?:x|y)?", [TEXTS[0]], TEXTS[1:4]),
+    ],
+)
+def test_texts_that_may_match_are_found_and_others_are_not(
+    grams: GramStore, texts: TextStore, pattern: str, some: list[str], others: list[str]
+) -> None:
+    grams.maintain(texts)
+    found = candidates(grams, pattern)
+    assert found >= set(some) and found.isdisjoint(others)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["", "ab", "a.b", ".*", "abc|x", "(abc)?", "(abc)*", r"\w{9}", "(?i)é", "[^abc]+"]
+)
+def test_a_pattern_without_three_fixed_characters_requires_nothing(pattern: str) -> None:
+    assert required_by(pattern) == ANY
+
+
+def test_the_literals_of_a_pattern_are_its_fixed_parts() -> None:
+    assert literals_of(r"\buv__io_poll\s*\(") == ["uv__io_poll", "("]
+    assert literals_of("a.b", fixed=True) == ["a.b"]
+    assert literals_of("moor|Harbour") == []
+    assert literals_of("x" + "(" * 60 + ")" * 60) == []
+
+
+PIECE = st.sampled_from(
+    [
+        *["moor", "ship", "SHIP", "é", "K", "return", r"\w", r"\s", ".", "[a-f]", "[^x]", r"\."],
+        *["_", "io", r"\d", "(", "1", r"\x41", r"\bpoll\b", "(?i:HAR)", r"\Qa.b\E", "\\)"],
+    ]
+)
+TREE = st.recursive(
+    PIECE.filter(lambda piece: piece not in "("),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=4).map("".join),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: f"(?:{'|'.join(parts)})"),
+        st.tuples(inner, st.sampled_from(["?", "*", "+", "{2}", "{0,3}", "{1,}", "+?"])).map(
+            lambda pair: f"(?:{pair[0]}){pair[1]}"
+        ),
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300)
+@given(TREE, st.booleans())
+def test_a_text_that_matches_always_has_what_is_required(pattern: str, ignore_case: bool) -> None:
+    options = re2.Options()
+    options.log_errors, options.case_sensitive = False, not ignore_case
+    compiled = re2.compile(pattern.encode(), options)
+    required = required_by(pattern, ignore_case=ignore_case)
+    for text in TEXTS[:12]:
+        if compiled.search(text.encode()):
+            has = {int(pair) >> 16 for pair in pairs_of(text.encode(), 0)}
+            assert satisfied(required, has), (pattern, text)
+
+
+def satisfied(required: Required, has: set[int]) -> bool:
+    return required.grams <= has and all(
+        any(satisfied(part, has) for part in parts) for parts in required.either
+    )
+
+
+# --- the files ------------------------------------------------------------------------------------
+
+
+def test_texts_are_indexed_once_however_often_they_are_added(
+    grams: GramStore, texts: TextStore
+) -> None:
+    writer = GramWriter(grams)
+    writer.add({key: text.encode() for key, text in keyed(TEXTS).items()})
+    assert grams.missing(keyed(TEXTS)) == list(keyed(TEXTS)), "nothing is written yet"
+    writer.flush()
+    size = grams.size()
+    writer.add({key: text.encode() for key, text in keyed(TEXTS).items()})
+    writer.flush()
+    grams.maintain(texts)
+    assert (grams.size(), grams.missing(keyed(TEXTS))) == (size, [])
+
+
+def test_many_small_segments_are_merged_and_deleted_texts_are_left_out(
+    grams: GramStore, texts: TextStore
+) -> None:
+    every = list(keyed(TEXTS).items())
+    for start in range(0, len(every), 10):
+        writer = GramWriter(grams)
+        writer.add({key: text.encode() for key, text in every[start : start + 10]})
+        writer.flush()
+    assert grams.is_fragmented()
+    expected = candidates(grams, "entry_2")
+    grams.maintain(texts)
+    assert len(grams.segments()) < 8 and not grams.is_fragmented()
+    assert candidates(grams, "entry_2") == expected
+    kept = keyed(TEXTS[:5])
+    texts.collect(lambda keys: set(keys) & kept.keys())
+    grams.maintain(texts)
+    assert {key for each in grams.segments() for key in each.hex_keys} == kept.keys()
+
+
+def test_a_large_index_has_several_segments(
+    grams: GramStore, texts: TextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "MAX_PAIRS", 500)
+    monkeypatch.setattr(store_module, "MAX_TEXTS", 40)
+    grams.maintain(texts)
+    assert len(grams.segments()) >= 8
+    assert max(each.texts for each in grams.segments()) <= 40
+    assert candidates(grams, "entry_29") == {text for text in TEXTS if "entry_29" in text}
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "other"])
+def test_a_damaged_segment_is_built_again(grams: GramStore, texts: TextStore, damage: str) -> None:
+    grams.maintain(texts)
+    (segment,) = grams.segments()
+    data = segment.path.read_bytes()
+    spoiled = {
+        "cut": data[:-5],
+        "flip": data[:200] + bytes([data[200] ^ 4]) + data[201:],
+        "empty": b"",
+        "other": b"x" * len(data),
+    }
+    segment.path.write_bytes(spoiled[damage])
+    (segment.path.parent / "0.new").write_bytes(b"unfinished")
+    grams.close()
+    assert grams.segments() == []
+    grams.maintain(texts)
+    assert grams.missing(keyed(TEXTS)) == []
+    assert not list(segment.path.parent.glob("*.new")) and not segment.path.exists()
+
+
+def test_an_interrupted_build_keeps_the_segments_that_are_finished(
+    grams: GramStore, texts: TextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "TEXTS_AT_ONCE", 50)
+    monkeypatch.setattr(store_module, "MAX_TEXTS", 40)
+    calls = []
+
+    def check() -> None:
+        calls.append(1)
+        if len(calls) == 4:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        grams.maintain(texts, check)
+    missing = grams.missing(keyed(TEXTS))
+    assert 0 < len(missing) < len(keyed(TEXTS))
+    grams.maintain(texts)
+    assert grams.missing(keyed(TEXTS)) == []
+
+
+def test_matching_is_what_a_scan_finds(grams: GramStore, texts: TextStore) -> None:
+    grams.maintain(texts)
+    for number in (3, 37, 299):
+        pattern = f"entry_{number} "
+        matching = {text for text in TEXTS if re.search(pattern, text)}
+        assert matching <= candidates(grams, pattern, fixed=True)

@@ -1,0 +1,192 @@
+"""POST /tools/grep: the lines that match a pattern."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apps.index.grams import get_grams, reset_grams
+from apps.retrieval.texts import finding
+from tests.retrieval.texts.conftest import Post
+
+pytestmark = [pytest.mark.door, pytest.mark.django_db, pytest.mark.usefixtures("harbour")]
+
+Rows = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def lines(post: Post) -> Callable[..., list[str]]:
+    """lines(pattern=…) are `path:line text` of the answer's rows, in order."""
+
+    def found(**body: Any) -> list[str]:
+        status, answer = post("grep", **body)
+        assert status == 200, answer
+        return [f"{r['relPath']}:{r['startLine']} {r['chunk'].strip()}" for r in answer["results"]]
+
+    return found
+
+
+def test_definitions_of_the_identifier_come_first_then_lines_by_path(lines) -> None:
+    found = lines(pattern=r"\bmoor\b", repository="harbour")
+    assert found[:2] == [
+        "src/harbour/ships.py:1 def moor(ship, seconds):",
+        "src/harbour/client.py:11 def moor(self, ship: str) -> bool:",
+    ]
+    rest = [each.partition(" ")[0] for each in found[2:]]
+    paths = [each.partition(":")[0] for each in rest]
+    assert paths == sorted(paths) and len(set(found)) == len(found)
+    assert "docs/guide.md:5" in rest and "src/harbour/client.py:3" in rest
+
+
+def test_a_hit_has_line_symbol_and_generation(post: Post) -> None:
+    _, answer = post("grep", pattern="return moor(ship", fixed=True)
+    (row,) = answer["results"]
+    assert row["symbol"] == "Client.moor" and row["kind"] == "match"
+    assert (row["repo"], row["startLine"], row["endLine"]) == ("harbour", 15, 15)
+    assert row["chunk"] == "        return moor(ship, TIMEOUT)"
+    assert answer["generations"] == {"harbour": 1} and answer["truncated"] is False
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"pattern": "crane", "ignore_case": True}, ["lib/crane.rs:1", "lib/crane.rs:3"]),
+        ({"pattern": "crane"}, []),
+        ({"pattern": "Ship)", "fixed": True, "path": "*.ts"}, ["web/ship.ts:3"]),
+        ({"pattern": "Ship", "word": True, "language": "sql"}, []),
+        ({"pattern": "ship", "word": True, "language": "sql"}, ["db/ships.sql:2"]),
+        ({"pattern": r"^\s*length\b"}, ["src/harbour/ships.py:10"]),
+        ({"pattern": r"int\).$", "path": "db/"}, ["db/ships.sql:1"]),
+        ({"pattern": r"SELECT|CREATE"}, ["db/ships.sql:1", "db/ships.sql:3"]),
+        ({"pattern": "x" * 999}, []),
+    ],
+)
+def test_options(lines, options: dict[str, Any], expected: list[str]) -> None:
+    assert [each.partition(" ")[0] for each in lines(**options)] == expected
+
+
+def test_a_match_of_several_lines_needs_multiline(post: Post) -> None:
+    pattern = r"struct\{\}\n\nfunc"
+    status, answer = post("grep", pattern=pattern)
+    assert status == 400 and answer["error"] == "BAD_PATTERN" and "multiline" in answer["message"]
+    _, answer = post("grep", pattern=pattern, multiline=True)
+    (row,) = answer["results"]
+    assert (row["startLine"], row["endLine"]) == (4, 6)
+    assert row["chunk"].startswith("type Ship struct{}\n\nfunc (s *Ship)")
+
+
+def test_context_lines_stand_around_a_match_and_none_twice(post: Post) -> None:
+    _, answer = post("grep", pattern="TIMEOUT", context=2, repository="harbour")
+    numbers = [
+        number
+        for row in answer["results"]
+        for number in range(
+            row["startLine"] - len(row.get("before", ())),
+            row["endLine"] + len(row.get("after", ())) + 1,
+        )
+    ]
+    assert sorted(numbers) == [3, 4, 5, 6, 7, 13, 14, 15, 16, 17]
+    assert answer["results"][0]["before"] == ["from harbour.ships import moor", ""]
+
+
+def test_files_and_counts(post: Post) -> None:
+    _, answer = post("grep", pattern="berth", mode="files")
+    assert [row["relPath"] for row in answer["results"]] == ["db/ships.sql"]
+    _, answer = post("grep", pattern="moor", mode="count", repository="harbour")
+    counts = {row["relPath"]: row["count"] for row in answer["results"]}
+    assert counts == {
+        "docs/guide.md": 1,
+        "src/harbour/client.py": 7,
+        "src/harbour/ships.py": 2,
+        "tests/test_ships.py": 3,
+    }
+    assert (answer["files"], answer["lines"]) == (4, 13)
+
+
+def test_more_lines_follow_with_an_offset(post: Post, lines) -> None:
+    every = lines(pattern="moor")
+    _, first = post("grep", pattern="moor", limit=3)
+    assert first["truncated"] and "offset 3" in first["hint"]
+    assert lines(pattern="moor", limit=3) + lines(pattern="moor", offset=3) == every
+
+
+def test_a_long_line_is_cut_around_the_match() -> None:
+    line = "a" * 1_000 + "needle" + "b" * 1_000
+    cut = finding._cut(line, 1_000)
+    assert "needle" in cut and cut.startswith("…a") and cut.endswith("b…") and len(cut) < 310
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("a(?=b)", "lookahead"),
+        (r"(a)\1", "backreferences"),
+        ("a(b", "set fixed"),
+        ("a)(b", "set fixed"),
+        (r"(\w{1,900}){900}", "repetition"),
+    ],
+)
+def test_an_unusable_pattern_is_refused_with_what_to_do(
+    post: Post, pattern: str, words: str
+) -> None:
+    status, answer = post("grep", pattern=pattern)
+    assert (status, answer["error"]) == (400, "BAD_PATTERN")
+    assert words in answer["message"]
+
+
+def test_wrong_arguments_are_all_named(post: Post) -> None:
+    body = {"pattern": "", "mode": "all", "fixed": "yes", "context": "x", "path": "/etc"}
+    status, answer = post("grep", **body)
+    assert status == 400
+    assert answer["details"] == [
+        "pattern is required",
+        "fixed must be true or false",
+        "mode must be content, files, count",
+        "context must be an integer",
+        "path must be relative to the repository",
+    ]
+    assert post("grep", pattern="x" * 1_001)[0] == 400
+
+
+def test_a_search_that_takes_too_long_says_how_far_it_came(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finding, "SECONDS", -1)
+    _, answer = post("grep", pattern=".")
+    assert answer["results"] == [] and answer["truncated"]
+    assert answer["stopped"].startswith("Stopped after 0 of 10 files")
+
+
+def test_without_n_grams_all_files_are_read_and_the_answer_says_so(post: Post) -> None:
+    expected = post("grep", pattern="berth")[1]["results"]
+    assert expected and "slow" not in post("grep", pattern="berth")[1]
+    kept = {each.path: each.path.read_bytes() for each in get_grams().segments()}
+    try:
+        for path in kept:
+            path.unlink()
+        _, answer = post("grep", pattern="berth")
+        assert answer["results"] == expected
+        assert answer["slow"] == "10 files without n-grams were read one by one."
+    finally:
+        for path, data in kept.items():
+            path.write_bytes(data)
+        reset_grams()
+
+
+def test_a_damaged_segment_counts_as_missing(post: Post) -> None:
+    expected = post("grep", pattern="berth")[1]["results"]
+    (segment, *_) = get_grams().segments()
+    data = segment.path.read_bytes()
+    try:
+        segment.path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        reset_grams()
+        _, answer = post("grep", pattern="berth")
+        assert answer["results"] == expected and "n-grams" in answer["slow"]
+    finally:
+        segment.path.write_bytes(data)
+        reset_grams()
+
+
+def test_a_filter_that_leaves_no_file_is_named(post: Post) -> None:
+    _, answer = post("grep", pattern="moor", path="srx/")
+    assert answer["results"] == [] and "No file of" in answer["hint"]
