@@ -10,7 +10,9 @@ from rest_framework.views import APIView
 
 from apps.core.errors import InvalidInput
 from apps.core.parsers import rendered
+from apps.retrieval.context import ContextQuery, build_context
 from apps.retrieval.query import SearchQuery
+from apps.retrieval.related_code import RelatedQuery, related_code
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.scope import with_hint
 from apps.retrieval.search import search
@@ -89,6 +91,29 @@ class FileOutlineView(APIView):
         facts = {"repository": query.repository, "results": sum(1 for _ in answer.flat())}
         log.info("tools file outline", extra={"context": facts})
         return Response(answer.as_wire())
+
+
+class ContextView(APIView):
+    """`POST /tools/context {question, repository?, path?, language?, max_tokens?}`."""
+
+    def post(self, request: Request) -> HttpResponse:
+        query = ContextQuery.parse(object_of(request))
+        answer = build_context(query)
+        facts = {**query.as_log(), "results": len(answer.pieces)}
+        log.info("tools context", extra={"context": facts})
+        return rendered(with_hint(answer.as_wire(), query.repositories, query.filters))
+
+
+class RelatedCodeView(APIView):
+    """`POST /tools/related-code {repository, path, start_line, end_line?, within?, within_path?,
+    language?, limit?}`."""
+
+    def post(self, request: Request) -> HttpResponse:
+        query = RelatedQuery.parse(object_of(request))
+        output = related_code(query)
+        facts = {**query.as_log(), "results": len(output["results"])}
+        log.info("tools related code", extra={"context": facts})
+        return rendered(with_hint(output, query.repositories, query.filters))
 
 
 def object_of(request: Request) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from apps.core.types import JSON
 from apps.retrieval import compact
+from apps.retrieval.context_tools import CONTEXT_TOOLS
 from apps.retrieval.output_schemas import MATCHES, REPOSITORIES
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, SearchQuery
 from apps.retrieval.repositories import list_repositories
@@ -106,4 +107,4 @@ LIST_REPOSITORIES = Tool(
     progress="Looking up which repositories there are",
 )
 
-TOOLS: tuple[Tool, ...] = (LIST_REPOSITORIES, VECTOR_SEARCH, *SYMBOL_TOOLS)
+TOOLS: tuple[Tool, ...] = (LIST_REPOSITORIES, VECTOR_SEARCH, *SYMBOL_TOOLS, *CONTEXT_TOOLS)

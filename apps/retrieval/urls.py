@@ -19,6 +19,8 @@ api_and_pages = [
         name="symbol-references",
     ),
     path("tools/file-outline", api.FileOutlineView.as_view(), name="file-outline"),
+    path("tools/context", api.ContextView.as_view(), name="context"),
+    path("tools/related-code", api.RelatedCodeView.as_view(), name="related-code"),
     path("search", views.search_page, name="search"),
     path("ui/retrieval/source", views.source, name="source"),
 ]

@@ -30,6 +30,7 @@ def test_all_tools_are_offered_under_the_contracts_names() -> None:
     assert {tool.name for tool in toolset()} == {
         *["ListIngestedRepositories", "VectorSearch"],
         *["FindDefinitions", "FindReferences", "FileOutline"],
+        *["Context", "RelatedCode"],
     }
     assert toolset() == REAL_TOOLS
 

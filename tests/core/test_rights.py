@@ -65,6 +65,8 @@ ROUTES = [
     post("tools/symbol-definitions", USER, name="x"),
     post("tools/symbol-references", USER, name="x"),
     post("tools/file-outline", USER, repository="r", path="p"),
+    post("tools/context", USER, question="x"),
+    post("tools/related-code", USER, repository="r", path="p", start_line=1),
     get("search", USER),
     get("ui/retrieval/source", USER),
     # site

@@ -46,6 +46,12 @@ BODIES: dict[str, Any] = {
     "POST /tools/symbol-definitions": {"name": "RetryPolicy"},
     "POST /tools/symbol-references": {"name": "RetryPolicy"},
     "POST /tools/file-outline": {"repository": "lighthouse", "path": "src/retry.py"},
+    "POST /tools/context": {"question": "Where is the retry?"},
+    "POST /tools/related-code": {
+        "repository": "lighthouse",
+        "path": "src/retry.py",
+        "start_line": 1,
+    },
     "POST /chat": {
         "provider": "builtin",
         "model": "search",

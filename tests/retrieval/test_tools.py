@@ -16,6 +16,7 @@ def test_the_tools_have_the_contracts_names_and_strict_schemas() -> None:
     assert [tool.name for tool in TOOLS] == [
         *["ListIngestedRepositories", "VectorSearch"],
         *["FindDefinitions", "FindReferences", "FileOutline"],
+        *["Context", "RelatedCode"],
     ]
     for tool in TOOLS:
         assert tool.parameters["type"] == "object"

@@ -119,7 +119,7 @@ class ToolStep:
     @property
     def query(self) -> str:
         """The subject of the call: a query, a name or a path."""
-        subjects = (self.parameters.get(key) for key in ("query", "name", "path"))
+        subjects = (self.parameters.get(key) for key in ("query", "question", "name", "path"))
         return str(next(filter(None, subjects), ""))
 
     @property

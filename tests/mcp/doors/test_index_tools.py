@@ -26,6 +26,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "FindDefinitions": {"name": "should_retry"},
     "FindReferences": {"name": "attempt"},
     "FileOutline": {"repository": "lighthouse", "path": "src/retry.py"},
+    "Context": {"question": "How long does a retry wait?"},
+    "RelatedCode": {"repository": "lighthouse", "path": "src/retry.py", "start_line": 1},
 }
 
 
