@@ -15,7 +15,7 @@ from apps.core.types import JSON
 from apps.index import queries
 from apps.index.models import Root
 from apps.index.paths import map_path
-from apps.retrieval.context.wire import expanded_lines
+from apps.retrieval.context_form import expanded_lines
 from apps.retrieval.output_schemas import DISTANCE, REPOSITORY
 from apps.retrieval.repositories import repo_id
 

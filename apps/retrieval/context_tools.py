@@ -7,8 +7,8 @@ from apps.core.types import JSON
 from apps.retrieval import compact
 from apps.retrieval.context import ContextQuery, build_context
 from apps.retrieval.context.types import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
-from apps.retrieval.context.wire import CONTEXT as COMPACT_CONTEXT
-from apps.retrieval.context.wire import compact_context
+from apps.retrieval.context_form import CONTEXT as COMPACT_CONTEXT
+from apps.retrieval.context_form import compact_context
 from apps.retrieval.output_schemas import CONTEXT, MATCHES
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_ID, MAX_LIMIT, MAX_PATH, MAX_QUERY
 from apps.retrieval.related_code import RelatedQuery, related_code

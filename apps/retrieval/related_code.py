@@ -86,9 +86,9 @@ def related_code(query: RelatedQuery) -> dict[str, Any]:
             code="LINES_NOT_FOUND",
         )
     limits = Limits.from_config()
-    asked = SearchQuery(text, query.repositories, CANDIDATES, query.filters, is_code=True)
+    search_query = SearchQuery(text, query.repositories, CANDIDATES, query.filters, is_code=True)
     every = replace(limits, cutoff=None, total_chars=CANDIDATES * limits.chunk_chars)
-    result = search(asked, every)
+    result = search(search_query, every)
     others = [
         match
         for match in result.matches

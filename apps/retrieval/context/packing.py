@@ -1,7 +1,6 @@
 """Pack pieces into a number of tokens. No line is packed twice."""
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from apps.core.types import JSON
 from apps.embedding.words import stems
 from apps.retrieval.context.tokens import estimate
 from apps.retrieval.context.types import Piece
-from apps.retrieval.context.wire import compact_line, compact_row
+from apps.retrieval.context_form import compact_line, compact_row
 from apps.retrieval.ranking.rank import query_stems
 from apps.retrieval.snippets import best_lines
 from apps.retrieval.symbols.types import SEPARATORS
@@ -19,8 +18,10 @@ from apps.retrieval.symbols.types import SEPARATORS
 MAX_LINE = 120
 # Tokens of a line beside its text: quotes and a comma.
 LINE_TOKENS = 2
-_DULL = re.compile(
-    r"\s*(?:from|import|using|use|package|require|include|#|//|/?\*|\"\"\"|--|;;|[{}()]*$)"
+# Lines that tell nothing of a file begin with one of these.
+DULL = (
+    *("from ", "import ", "using ", "use ", "package ", "require", "include", "export * "),
+    *("#", "//", "/*", "*", '"""', "--", ";;", "{", "}", "(", ")", "<?php"),
 )
 # Numbers of lines that a passage may be cut to.
 CUTS = (80, 60, 40, 30, 22, 16, 12, 8, 5, 3)
@@ -132,9 +133,10 @@ def telling_line(lines: Sequence[str], question: str, symbol: str) -> int:
     if wanted.intersection(stems(lines[at])):
         return at
     name = SEPARATORS.split(symbol)[-1].strip()
-    named = (index for index, line in enumerate(lines) if name and name in line)
-    telling = (index for index, line in enumerate(lines) if line.strip() and not _DULL.match(line))
-    return next(named, next(telling, at))
+    texts = [line.strip() for line in lines]
+    named = (index for index, text in enumerate(texts) if name and name in text)
+    others = (index for index, text in enumerate(texts) if text and not text.startswith(DULL))
+    return next(named, next(others, at))
 
 
 def in_order(pieces: Iterable[Piece]) -> tuple[Piece, ...]:

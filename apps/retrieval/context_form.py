@@ -5,7 +5,7 @@ Passages and definitions are rows with a list of lines. Callers, tests and menti
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from apps.core.json_schema import TEXT, list_schema, object_schema, typed
@@ -13,7 +13,7 @@ from apps.core.types import JSON
 
 # The key of the lines with each role.
 LINES = {"caller": "callers", "test": "tests", "mention": "mentions"}
-_LINE = re.compile(r"(.{1,2000}?):(\d{1,9}) (?:(.{1,1000}?) )?\| (.*)", re.DOTALL)
+_NUMBER = re.compile(r":(\d{1,9}) ")
 
 
 def compact_context(output: JSON) -> JSON:
@@ -48,29 +48,31 @@ def compact_line(row: JSON) -> str:
     return f"{row['repo']}/{row['relPath']}:{row['startLine']} {symbol}| {row['chunk']}"
 
 
-def expanded_lines(output: Mapping[str, Any], repositories: Collection[str]) -> Iterable[JSON]:
+def expanded_lines(output: Mapping[str, Any], repositories: Collection[str]) -> Iterator[JSON]:
     """The rows of the lines of a compact output, without paths of the machine. Leaves out texts
     that are not in one of these repositories."""
     for role, key in LINES.items():
         texts = output.get(key)
         for text in texts if isinstance(texts, list) else ():
-            match = _LINE.fullmatch(text) if isinstance(text, str) else None
-            repo = max(
-                (r for r in repositories if match and match[1].startswith(f"{r}/")),
-                key=len,
-                default="",
-            )
-            if match and repo:
-                number = int(match[2])
-                yield {
-                    "repo": repo,
-                    "relPath": match[1][len(repo) + 1 :],
-                    "kind": role,
-                    "startLine": number,
-                    "endLine": number,
-                    "symbol": match[3] or "",
-                    "chunk": match[4],
-                }
+            if isinstance(text, str) and (row := _expanded(text, repositories)):
+                yield row | {"kind": role}
+
+
+def _expanded(text: str, repositories: Collection[str]) -> JSON | None:
+    place, _, chunk = text.partition("| ")
+    number = _NUMBER.search(place)
+    repo = max((each for each in repositories if place.startswith(f"{each}/")), key=len, default="")
+    if number is None or not repo:
+        return None
+    line = int(number[1])
+    return {
+        "repo": repo,
+        "relPath": place[len(repo) + 1 : number.start()],
+        "startLine": line,
+        "endLine": line,
+        "symbol": place[number.end() :].strip(),
+        "chunk": chunk,
+    }
 
 
 _LINES_OF = list_schema(TEXT) | {"description": "repo/path:12 symbol | line"}
