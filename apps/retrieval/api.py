@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from apps.core.errors import InvalidInput
 from apps.core.parsers import rendered
 from apps.retrieval.call_tools import answer_callers, answer_imports
+from apps.retrieval.context_tools import context_output, related_output
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.scope import with_hint
@@ -142,6 +143,19 @@ class ListFilesView(_OutputView):
     offset?}`."""
 
     event, output = "tools list files", staticmethod(list_output)
+
+
+class ContextView(_OutputView):
+    """`POST /tools/context {question, repository?, path?, language?, max_tokens?}`."""
+
+    event, output = "tools context", staticmethod(context_output)
+
+
+class RelatedCodeView(_OutputView):
+    """`POST /tools/related-code {repository, path, start_line, end_line?, within?, within_path?,
+    language?, limit?}`."""
+
+    event, output = "tools related code", staticmethod(related_output)
 
 
 def object_of(request: Request) -> dict[str, Any]:

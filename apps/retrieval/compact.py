@@ -16,6 +16,7 @@ from apps.index import queries
 from apps.index.models import Root
 from apps.index.paths import map_path
 from apps.retrieval.compact_texts import expanded_rows, expanded_text
+from apps.retrieval.context_form import expanded_lines
 from apps.retrieval.output_schemas import DISTANCE, REPOSITORY
 from apps.retrieval.repositories import repo_id
 
@@ -126,6 +127,10 @@ def expand(output: Any) -> Any:
     if isinstance(output.get("results"), list):
         roots = _roots()
         rows = [row for each in output["results"] for row in _expanded(each, roots)]
+        rows += [
+            {**row, **_looked_up(roots[row["repo"]], row["relPath"])}
+            for row in expanded_lines(output, roots)
+        ]
         return {**output, "results": rows}
     if isinstance(output.get("symbols"), list):
         return {**output, "symbols": [_expanded_symbol(symbol) for symbol in output["symbols"]]}

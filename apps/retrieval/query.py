@@ -50,6 +50,7 @@ class SearchQuery:
     limit: int = DEFAULT_LIMIT  # 1 to MAX_LIMIT matches
     filters: Filters = field(default_factory=Filters)
     preferred: frozenset[Hashable] = frozenset()  # paths of the roots that the text names
+    is_code: bool = False  # the text is code: a name in it is no wish for a repository
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "SearchQuery":
@@ -82,6 +83,8 @@ class SearchQuery:
         Their ids are taken out of the text, because other repositories are found by them too. They
         stay if they are all that the text says. Names of all roots distinguish nothing.
         """
+        if self.is_code:
+            return self
         text, named = self.text, set[Hashable]()
         for root in roots:
             text, count = _mention(repo_id(root)).subn(" ", text)

@@ -6,6 +6,7 @@ from typing import Any
 from apps.core.types import JSON
 from apps.retrieval import compact
 from apps.retrieval.call_tools import CALL_TOOLS
+from apps.retrieval.context_tools import CONTEXT_TOOLS
 from apps.retrieval.output_schemas import MATCHES, REPOSITORIES
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, SearchQuery
 from apps.retrieval.repositories import list_repositories
@@ -105,4 +106,5 @@ TOOLS: tuple[Tool, ...] = (
     *SYMBOL_TOOLS,
     *CALL_TOOLS,
     *TEXT_TOOLS,
+    *CONTEXT_TOOLS,
 )

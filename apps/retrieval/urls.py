@@ -24,6 +24,8 @@ api_and_pages = [
     path("tools/grep", api.GrepView.as_view(), name="grep"),
     path("tools/read-file", api.ReadFileView.as_view(), name="read-file"),
     path("tools/list-files", api.ListFilesView.as_view(), name="list-files"),
+    path("tools/context", api.ContextView.as_view(), name="context"),
+    path("tools/related-code", api.RelatedCodeView.as_view(), name="related-code"),
     path("search", views.search_page, name="search"),
     path("ui/retrieval/source", views.source, name="source"),
 ]

@@ -32,6 +32,7 @@ def test_all_tools_are_offered_under_the_contracts_names() -> None:
         *["FindDefinitions", "FindReferences", "FileOutline"],
         *["FindCallers", "FindImports"],
         *["Grep", "ReadFile", "ListFiles"],
+        *["Context", "RelatedCode"],
     }
     assert toolset() == REAL_TOOLS
 

@@ -70,6 +70,8 @@ ROUTES = [
     post("tools/grep", USER, pattern="x"),
     post("tools/read-file", USER, repository="r", path="p"),
     post("tools/list-files", USER),
+    post("tools/context", USER, question="x"),
+    post("tools/related-code", USER, repository="r", path="p", start_line=1),
     get("search", USER),
     get("ui/retrieval/source", USER),
     # site

@@ -50,6 +50,12 @@ BODIES: dict[str, Any] = {
     "POST /tools/file-outline": {"repository": "lighthouse", "path": "src/retry.py"},
     "POST /tools/grep": {"pattern": "retry"},
     "POST /tools/read-file": {"repository": "lighthouse", "path": "src/retry.py"},
+    "POST /tools/context": {"question": "Where is the retry?"},
+    "POST /tools/related-code": {
+        "repository": "lighthouse",
+        "path": "src/retry.py",
+        "start_line": 1,
+    },
     "POST /chat": {
         "provider": "builtin",
         "model": "search",

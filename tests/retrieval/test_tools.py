@@ -18,6 +18,7 @@ def test_the_tools_have_the_contracts_names_and_strict_schemas() -> None:
         *["FindDefinitions", "FindReferences", "FileOutline"],
         *["FindCallers", "FindImports"],
         *["Grep", "ReadFile", "ListFiles"],
+        *["Context", "RelatedCode"],
     ]
     for tool in TOOLS:
         assert tool.parameters["type"] == "object"

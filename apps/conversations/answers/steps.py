@@ -15,7 +15,7 @@ from apps.retrieval.highlight import highlight_lines
 from apps.retrieval.tools import TOOLS
 
 State = Literal["running", "ok", "failed"]
-SUBJECTS = ("query", "pattern", "name", "path")
+SUBJECTS = ("query", "question", "pattern", "name", "path")
 # Members of a result that are sentences for people.
 NOTES = ("changed", "stopped", "slow")
 STATES: dict[str, State] = {"started": "running", "success": "ok", "error": "failed"}

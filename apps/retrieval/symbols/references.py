@@ -61,7 +61,7 @@ def _is_last(place: Place) -> bool:
 
 
 def _defining(name: str, roots: Sequence[Root]) -> set[str]:
-    """The documents of the files with a definition of exactly this name. Only the order of the lines
+    """The documents with a definition of exactly this name. Only the order of the lines
     depends on them."""
     symbols = [each for root in roots for each in _stored(root, name)]
     return {each.source_file for each in symbols if each.name == name}

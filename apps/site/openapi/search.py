@@ -19,6 +19,7 @@ FILTERS = {
     "path": TEXT | {"description": "The beginning of paths, or a glob: `*.{ts,tsx}`."},
     "language": TEXT | {"description": "A language, or the extension of a file."},
 }
+LINE = {"type": "integer", "minimum": 1}
 NAME = object_schema({"name": TEXT | {"pattern": r"\w"}}, {**FILTERS, "limit": limit(100, 20)})
 
 NO_REPOSITORY = NotFound(
@@ -31,27 +32,29 @@ INVALID = InvalidInput("Wrong.", details={"details": ["query is required"]})
 NO_TEXTS = Unavailable("The text store cannot be read.", code="TEXTS_UNAVAILABLE")
 TEXTS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_TEXTS)
 OFFSET = {"type": "integer", "description": "Results to skip, by default 0."}
+NO_LINES = NotFound("The file has no such lines.", code="LINES_NOT_FOUND")
 SYMBOLS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_WORDS)
+SEARCH = (
+    *SYMBOLS,
+    Unavailable(
+        "The embedding server does not have the model.",
+        code="EMBED_MODEL_MISSING",
+        details={"modelId": ""},
+        retryable=False,
+    ),
+    Unavailable(
+        "The embedding server does not answer.",
+        code="EMBEDDER_UNAVAILABLE",
+        details={"modelId": ""},
+    ),
+    Unavailable("Chroma does not answer.", code="CHROMA_UNAVAILABLE"),
+)
 
 OPERATIONS = {
     "POST /tools/vector-search": Operation(
         "Search all code by vectors and words",
         {200: output_schemas.MATCHES},
-        (
-            *(INVALID, NO_REPOSITORY, NOT_INGESTED, NO_WORDS),
-            Unavailable(
-                "The embedding server does not have the model.",
-                code="EMBED_MODEL_MISSING",
-                details={"modelId": ""},
-                retryable=False,
-            ),
-            Unavailable(
-                "The embedding server does not answer.",
-                code="EMBEDDER_UNAVAILABLE",
-                details={"modelId": ""},
-            ),
-            Unavailable("Chroma does not answer.", code="CHROMA_UNAVAILABLE"),
-        ),
+        SEARCH,
         body=object_schema({"query": NOT_BLANK}, {**FILTERS, "limit": limit(20, 5)}),
     ),
     "POST /tools/symbol-definitions": Operation(
@@ -118,6 +121,36 @@ OPERATIONS = {
                 "skipped": BOOLEAN,
                 "limit": limit(1_000, 100),
                 "offset": OFFSET,
+            },
+        ),
+    ),
+    "POST /tools/context": Operation(
+        "Everything that answers a question, packed into a number of tokens",
+        {200: output_schemas.CONTEXT},
+        SEARCH,
+        body=object_schema(
+            {"question": NOT_BLANK},
+            {
+                **FILTERS,
+                "max_tokens": {
+                    "type": "integer",
+                    "description": "200 to 20,000, by default 4,000.",
+                },
+            },
+        ),
+    ),
+    "POST /tools/related-code": Operation(
+        "Passages like some lines of a file",
+        {200: output_schemas.MATCHES},
+        (*SEARCH, NO_FILE, NO_LINES),
+        body=object_schema(
+            {"repository": NOT_BLANK, "path": NOT_BLANK, "start_line": LINE},
+            {
+                "end_line": LINE,
+                "within": REPOSITORY,
+                "within_path": FILTERS["path"],
+                "language": FILTERS["language"],
+                "limit": limit(20, 5),
             },
         ),
     ),

@@ -31,6 +31,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "Grep": {"pattern": r"retry\w*", "context": 1},
     "ReadFile": {"repository": "lighthouse", "path": "src/retry.py", "lines": "1-2, 4-"},
     "ListFiles": {"depth": 1},
+    "Context": {"question": "How long does a retry wait?"},
+    "RelatedCode": {"repository": "lighthouse", "path": "src/retry.py", "start_line": 1},
 }
 
 

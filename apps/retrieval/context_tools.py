@@ -1,0 +1,114 @@
+"""The tools that gather code: everything for one question, and passages like some lines."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.core.types import JSON
+from apps.retrieval import compact
+from apps.retrieval.context import ContextQuery, build_context
+from apps.retrieval.context.types import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
+from apps.retrieval.context_form import CONTEXT as COMPACT_CONTEXT
+from apps.retrieval.context_form import compact_context
+from apps.retrieval.output_schemas import CONTEXT, MATCHES
+from apps.retrieval.query import DEFAULT_LIMIT, MAX_ID, MAX_LIMIT, MAX_PATH, MAX_QUERY
+from apps.retrieval.related_code import RelatedQuery, related_code
+from apps.retrieval.scope import with_hint
+from apps.retrieval.snippets import cut, parse_snippet_lines
+from apps.retrieval.tool import LANGUAGE, PATH, REPOSITORY, Tool, limit, log_call, schema
+
+
+def context_output(arguments: Mapping[str, Any]) -> JSON:
+    """The output of Context. Raises InvalidInput, and as `build_context`."""
+    query = ContextQuery.parse(arguments)
+    answer = build_context(query)
+    log_call("Context", **query.as_log(), results=len(answer.pieces))
+    return with_hint(answer.as_wire(), query.repositories, query.filters)
+
+
+def related_output(arguments: Mapping[str, Any]) -> JSON:
+    """The output of RelatedCode, with whole passages. Raises InvalidInput, and as
+    `related_code`."""
+    query = RelatedQuery.parse(arguments)
+    output = related_code(query)
+    log_call("RelatedCode", **query.as_log(), results=len(output["results"]))
+    return with_hint(output, query.repositories, query.filters)
+
+
+def _related_code(arguments: Mapping[str, Any]) -> JSON:
+    snippet_lines = parse_snippet_lines(arguments)
+    return cut(related_output(arguments), "", snippet_lines)
+
+
+CONTEXT_TOOL = Tool(
+    name="Context",
+    description=(
+        "Start here with a question about ingested code: one call returns the passages that answer "
+        "it, the definitions they use, lines of callers and tests, and a line of each further file "
+        "that may matter, within `max_tokens`. Example: question 'How does a failed upload get "
+        "retried?'. Use VectorSearch for more of one kind. Not for a known name "
+        "(FindDefinitions)."
+    ),
+    parameters=schema(
+        {
+            "question": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY},
+            "max_tokens": {
+                "type": "integer",
+                "minimum": MIN_TOKENS,
+                "maximum": MAX_TOKENS,
+                "default": DEFAULT_TOKENS,
+            },
+            "repository": REPOSITORY,
+            "path": PATH,
+            "language": LANGUAGE,
+        },
+        "question",
+    ),
+    function=context_output,
+    title="Gather what answers a question",
+    output_schema=CONTEXT,
+    compact=compact_context,
+    compact_schema=COMPACT_CONTEXT,
+    progress="Gathering what answers",
+    subject="question",
+    empty_hint=(
+        "Nothing came close. Ask again with names and words that the code itself would use; leave "
+        "out `repository` and filters."
+    ),
+    result_words=("passage", "passages"),
+)
+
+RELATED_CODE = Tool(
+    name="RelatedCode",
+    description=(
+        "Find passages like some lines of an ingested file: similar implementations, copies, "
+        "places that a change must also reach. Example: repository 'flask', path 'src/app.py', "
+        "start_line 40, end_line 60. Not for uses of a name (FindReferences)."
+    ),
+    parameters=schema(
+        {
+            "repository": {"type": "string", "minLength": 1, "maxLength": MAX_ID},
+            "path": {"type": "string", "minLength": 1, "maxLength": MAX_PATH},
+            "start_line": {"type": "integer", "minimum": 1},
+            "end_line": {"type": "integer", "minimum": 1},
+            "within": REPOSITORY,
+            "within_path": PATH,
+            "language": LANGUAGE,
+            "limit": limit(DEFAULT_LIMIT, MAX_LIMIT),
+        },
+        "repository",
+        "path",
+        "start_line",
+    ),
+    function=_related_code,
+    title="Find code like these lines",
+    output_schema=MATCHES,
+    has_passages=True,
+    compact=compact.compact_matches,
+    compact_schema=compact.MATCHES,
+    progress="Looking for code like",
+    subject="path",
+    empty_hint="Nothing is like these lines. Choose the lines of a whole function.",
+    result_words=("passage", "passages"),
+)
+
+CONTEXT_TOOLS = (CONTEXT_TOOL, RELATED_CODE)
