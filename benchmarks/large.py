@@ -6,8 +6,8 @@
 
 Prints one table a tree. Packages come through apt-get, which must be able to reach Debian's
 packages; a source package needs the `deb` sources of the machine to have sources too. All state is
-in a temporary folder (--folder), of about five times the size of the tree. A run takes from 20
-minutes to an hour, and its seconds mean something on an idle machine only.
+in a temporary folder (--folder), of about five times the size of the tree. A run takes from half
+an hour to an hour and a half, and its seconds mean something on an idle machine only.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from statistics import median, quantiles
 
 import httpx
 
-from benchmarks import product
+from benchmarks import operations, product
 from benchmarks.search import QUESTIONS
 
 TREES = ("linux-source-6.1", "llvm-toolchain-14")
@@ -255,6 +255,7 @@ def measure(name: str, folder: Path) -> list[Row]:
         ("nothing changed", f"{unchanged:.1f} s"),
         plain_chroma(folder / "plain"),
         *ripgrep(tree),
+        *operations.measure(data, tree, folder, server_of),
     ]
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from channels.testing import WebsocketCommunicator
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.embedding.static import MODEL_ID
@@ -269,6 +271,46 @@ def test_the_skip_list_has_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     pages = [skips.page(skips.of_run(run), number=number) for number in (1, 2, 3)]
     assert [len(each.files) for each in pages] == [2, 2, 1]
     assert [each.next_page for each in pages] == [2, 3, None]
+
+
+@pytest.mark.parametrize(
+    ("url", "rows"),
+    [
+        ("/ingest", 0),
+        ("/ingest/roots", 0),
+        ("/ui/ingest/parts", 0),
+        ("/ui/ingest/root/{root}", 0),
+        ("/ui/ingest/skipped?root={root}", skips.PAGE_SIZE),
+        ("/ui/ingest/skipped?run={run}&page=50", skips.PAGE_SIZE),
+        ("/ui/ingest/skipped?run={run}&page=51", 0),
+        ("/ui/ingest/skipped?root={root}&reason=Too%20large", skips.PAGE_SIZE),
+    ],
+)
+def test_lists_send_as_much_with_10_000_skipped_files_as_with_few(
+    client: Client, url: str, rows: int
+) -> None:
+    few, many = (_with_skipped(count, name) for count, name in ((3, "few"), (10_000, "many")))
+    queries = []
+    for root, run in (few, many):
+        address = url.format(root=root.id, run=run.id)
+        client.get(address)
+        with CaptureQueriesContext(connection) as asked:
+            html = client.get(address).content.decode()
+        queries.append(len(asked))
+    assert queries[0] == queries[1] < 10
+    assert html.count(".bin") == rows
+    assert len(html) < 40_000 + 300 * rows
+
+
+def _with_skipped(count: int, name: str) -> tuple[Root, IngestRun]:
+    run = make_run(path=f"/code/{name}", state="completed", skipped=count)
+    root = make_root(name, skipped=count, last_run_id=run.id)
+    reasons = ("Binary", "Too large: over 1 MB")
+    SourceFile.objects.bulk_create(
+        SourceFile(run=run, root=root, path=f"{n}.bin", skip_reason=reasons[n % 2], since=1)
+        for n in range(count)
+    )
+    return root, run
 
 
 def test_the_skip_list_of_a_root_has_only_live_files(client: Client) -> None:
