@@ -175,15 +175,16 @@ def test_without_n_grams_all_files_are_read_and_the_answer_says_so(post: Post) -
 
 def test_a_damaged_segment_counts_as_missing(post: Post) -> None:
     expected = post("grep", pattern="berth")[1]["results"]
-    (segment, *_) = get_grams().segments()
-    data = segment.path.read_bytes()
+    written = {each.path: each.path.read_bytes() for each in get_grams().segments()}
     try:
-        segment.path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        for path, data in written.items():
+            path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
         reset_grams()
         _, answer = post("grep", pattern="berth")
         assert answer["results"] == expected and "n-grams" in answer["slow"]
     finally:
-        segment.path.write_bytes(data)
+        for path, data in written.items():
+            path.write_bytes(data)
         reset_grams()
 
 
