@@ -13,7 +13,7 @@ from apps.core.errors import Unavailable
 from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.static import StaticCodeEmbedder
 from apps.index import queries, sharing
-from apps.index.lexical import get_lexical
+from apps.index.lexical import get_lexical, words
 from apps.index.mapped.copies import get_copies
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.vectors.store import VectorStore, get_store
@@ -343,9 +343,19 @@ def _symbols(root: Root, name: str) -> list[tuple[object, ...]]:
     return [*defined, *used]
 
 
+def _words(root: Root, text: str) -> object:
+    """The BM25 scores, and what they count."""
+    lexical, reader, query = get_lexical(), sharing.reader(root), list(dict.fromkeys(words(text)))
+    hits = lexical.search(root.store, query, 50, None, reader)
+    facts = lexical.facts(root.store, [hit.id for hit in hits])
+    scores = [(*facts[hit.id][2:4], round(hit.score, 4)) for hit in hits]
+    return sorted(scores), lexical.frequencies(root.store, query, reader)
+
+
 def _all_answers(root: Root) -> list[object]:
     """By vector, words and both, from the stores."""
     answers: list[object] = [_ask(root, text) for text in QUESTIONS]
+    answers += [_words(root, text) for text in QUESTIONS]
     with patch("apps.retrieval.search._embed", side_effect=Unavailable("away")):
         answers += [_ask(root, text) for text in QUESTIONS]
     return answers + [_symbols(root, name) for name in NAMES]
