@@ -25,6 +25,12 @@ def lexical(tmp_path: Path) -> Iterator[LexicalStore]:
     lexical_store.close()
 
 
+def delete_run(store: LexicalStore, run: str) -> int:
+    """Delete the files of a run, as `record` names them."""
+    files = [each for each in store.documents(ROOT) if each.startswith(f"{run}/")]
+    return store.delete_files(ROOT, files)
+
+
 def record(
     path: str, text: str, number: int = 0, run: str = "r", names: str = "", symbol: str = ""
 ) -> ChunkRecord:
@@ -205,7 +211,7 @@ def test_facts_are_deleted_with_their_chunks(lexical: LexicalStore) -> None:
     ids = ["r:a.py:0", "s:b.py:0", "r:none.py:0"]
     lengths = {i: facts.length for i, facts in lexical.facts(ROOT, ids).items()}
     assert lengths == {"r:a.py:0": 7, "s:b.py:0": 5}
-    lexical.delete_run(ROOT, "s")
+    delete_run(lexical, "s")
     assert set(lexical.facts(ROOT, ids)) == {"r:a.py:0"}
     # Numbers may be used again.
     lexical.add(ROOT, [record("c.py", "the third")])
@@ -244,7 +250,7 @@ def test_definitions_and_outlines_come_from_the_symbols(lexical: LexicalStore) -
     # As written where it is; else in any case.
     assert [s.name for s in lexical.definitions(ROOT, "Get")] == ["GET", "get"]
     assert lexical.definitions(ROOT, "put") == []
-    assert lexical.delete_run(ROOT, one[0].run_id) == 0
+    assert lexical.delete_files(ROOT, [one[0].document]) == 0
     assert lexical.outline(ROOT, one[0].id) == []
     assert [s.name for s in lexical.definitions(ROOT, "get")] == ["GET"]
 
@@ -265,7 +271,7 @@ def test_deleting_a_run_leaves_the_scores_of_an_index_without_it(
     lexical.add(ROOT, old[:9] + new[:5])
     lexical.add(ROOT, old[9:])
     lexical.add(ROOT, new[5:])
-    assert lexical.delete_run(ROOT, "old") == 19
+    assert delete_run(lexical, "old") == 19
     alone = LexicalStore(tmp_path / "alone")
     alone.add(ROOT, new)
     for question in ("retry", "new3 old3", "f7 py"):
@@ -274,7 +280,7 @@ def test_deleting_a_run_leaves_the_scores_of_an_index_without_it(
     assert lexical.ids(ROOT) == {each.id for each in new}
     assert lexical.frequencies(ROOT, ["old3", "retry"]) == ({"retry": 19}, 19)
     assert lexical.chunks_with_identifier(ROOT, "old3", 9) == []
-    assert lexical.delete_run(ROOT, "old") == 0
+    assert delete_run(lexical, "old") == 0
     alone.close()
 
 
@@ -313,7 +319,7 @@ def test_settling_many_writes_changes_no_answer(
     ]
     lexical.add(ROOT, [record("late.py", "retry late")])
     assert found(lexical, "late") == ["late.py"]
-    assert lexical.delete_run(ROOT, "r0") == 4
+    assert delete_run(lexical, "r0") == 4
     assert lexical.ids(ROOT) == {"r1:f1.py:0", "r1:f5.py:0", "r1:f7.py:0", "r:late.py:0"}
 
 
@@ -338,5 +344,5 @@ def test_a_root_without_an_index_holds_nothing(lexical: LexicalStore, verb: str)
     assert lexical.frequencies(nobody, ["a"]) == ({}, 0)
     assert lexical.chunks_with_identifier(nobody, "a", 5) == []
     assert lexical.definitions(nobody, "a") == []
-    assert lexical.delete_run(nobody, "r") == lexical.delete_files(nobody, ["f"]) == 0
+    assert lexical.delete_files(nobody, ["f"]) == 0
     assert lexical.roots() == set()

@@ -77,7 +77,7 @@ def test_an_index_with_a_broken_page_is_deleted_by_the_write_that_meets_it(
     path.write_bytes(whole)
     assert not lexical.is_intact(ROOT)
     with pytest.raises(Unavailable, match="malformed"):
-        lexical.delete_run(ROOT, "r")
+        lexical.delete_files(ROOT, [each.source_file for each in some(2)])
     assert not path.exists()
     lexical.add(ROOT, some(2))
     assert lexical.is_intact(ROOT)

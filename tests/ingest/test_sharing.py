@@ -10,15 +10,17 @@ from unittest.mock import patch
 import pytest
 
 from apps.core.errors import Unavailable
+from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.static import StaticCodeEmbedder
 from apps.index import queries, sharing
-from apps.index.lexical import get_lexical
+from apps.index.lexical import get_lexical, words
 from apps.index.mapped.copies import get_copies
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.vectors.store import VectorStore, get_store
 from apps.ingest import services
 from apps.ingest.runs import integrity, queue, reindex, sweep
 from apps.ingest.verification import verify
+from apps.retrieval.gather import nearest_readable
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.results import Match
 from apps.retrieval.root_cache import RootCache
@@ -174,6 +176,24 @@ def test_equal_copies_share_the_parts_of_their_mapped_copies(
     assert len(list(parts.glob("*.part"))) == 2
 
 
+def test_a_small_root_gets_all_its_candidates_from_a_large_store(folder: Path, store: Any) -> None:
+    files = {f"ship_{n}.py": f"def sail_{n}(wind):\n    return wind * {n}\n" for n in range(60)}
+    large = ingest(write_files(folder / "large", files))
+    few = dict(list(files.items())[-6:])
+    small = ingest(write_files(folder / "small", few))
+    assert small.store == large.store
+    vector = get_embedder(DEFAULT_MODEL).embed_query("sail_3 wind")
+    readers = {root.id: sharing.reader(root) for root in (small, large)}
+    found = nearest_readable(store, [small, large], readers, vector, 5)
+    assert len(found[large.id]) == len(found[small.id]) == 5
+    documents = {each.rpartition(":")[0] for each, _ in found[small.id]}
+    assert documents <= queries.live_file_ids(small)
+    alone = ingest_alone(write_files(folder / "alone", few))
+    expected = store.nearest(alone.store, vector, 5)
+    distances = [distance for _, distance in found[small.id]]
+    assert distances == pytest.approx([distance for _, distance in expected], abs=1e-5)
+
+
 # --- removing -------------------------------------------------------------------------------------
 
 
@@ -323,9 +343,19 @@ def _symbols(root: Root, name: str) -> list[tuple[object, ...]]:
     return [*defined, *used]
 
 
+def _words(root: Root, text: str) -> object:
+    """The BM25 scores, and what they count."""
+    lexical, reader, query = get_lexical(), sharing.reader(root), list(dict.fromkeys(words(text)))
+    hits = lexical.search(root.store, query, 50, None, reader)
+    facts = lexical.facts(root.store, [hit.id for hit in hits])
+    scores = [(*facts[hit.id][2:4], round(hit.score, 4)) for hit in hits]
+    return sorted(scores), lexical.frequencies(root.store, query, reader)
+
+
 def _all_answers(root: Root) -> list[object]:
     """By vector, words and both, from the stores."""
     answers: list[object] = [_ask(root, text) for text in QUESTIONS]
+    answers += [_words(root, text) for text in QUESTIONS]
     with patch("apps.retrieval.search._embed", side_effect=Unavailable("away")):
         answers += [_ask(root, text) for text in QUESTIONS]
     return answers + [_symbols(root, name) for name in NAMES]

@@ -1,8 +1,8 @@
 """`python -m tests.site.mongodb_offline`, with a DATABASE_URL of MongoDB: what needs no server.
 
 Every migration is applied to a database that only writes down which indexes and updates are asked
-of it, and the queries on which locks and lists rest are put into MongoDB's language. Prints both,
-as JSON.
+of it, and the queries on which locks and lists rest are put into MongoDB's language. Prints all of
+it, as JSON.
 """
 
 import json

@@ -167,18 +167,19 @@ class LexicalStore:
         with self._merging, suppress(Removed):
             merging.shrink(partial(self._files.rearranging, root_id), check)
 
-    def delete_run(self, root_id: UUID, run_id: UUID | str, check: Check = never_cancelled) -> int:
-        """Delete what a run wrote. Return the number of chunks. If `check` raises, nothing is
-        deleted."""
-        return self._delete(root_id, "run = ?", str(run_id), check)
-
     def delete_files(
         self, root_id: UUID, source_file_ids: Sequence[UUID | str], check: Check = never_cancelled
     ) -> int:
-        """Delete the chunks and symbols of some files. Return the number of chunks."""
+        """Delete the chunks and symbols of some files (`SourceFile.document`). Return the number of
+        chunks. If `check` raises, nothing is deleted."""
+        # `writing` would create the file.
+        if not self._files.exists(root_id):
+            return 0
         names = json.dumps([str(each) for each in source_file_ids])
         which = "source_file IN (SELECT value FROM json_each(?))"
-        return self._delete(root_id, which, names, check)
+        with self._files.writing(root_id) as database:
+            rows = database.execute(f"SELECT id FROM file WHERE {which}", (names,))
+            return writing.remove(database, [number for (number,) in rows], check)
 
     def origin(self, root_id: UUID) -> Origin | None:
         """Return the origin that a root's index records; None if there is no index or no origin."""
@@ -278,14 +279,6 @@ class LexicalStore:
         """Call `work` in a read transaction on a root's index; None if there is no index."""
         with self._files.reading(root_id) as database:
             return None if database is None else work(database, *args, **options)
-
-    def _delete(self, root_id: UUID, which: str, value: str, check: Check) -> int:
-        # `writing` would create the file.
-        if not self._files.exists(root_id):
-            return 0
-        with self._files.writing(root_id) as database:
-            rows = database.execute(f"SELECT id FROM file WHERE {which}", (value,))
-            return writing.remove(database, [number for (number,) in rows], check)
 
     def _snapshot(
         self, root_id: UUID, database: sqlite3.Connection, reader: Reader | None
