@@ -16,7 +16,7 @@ from apps.retrieval.repositories import repeated_files, roots_named
 from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.call_types import CalledDefinition, Caller, Callers, CallersQuery
 from apps.retrieval.symbols.collect import collect_symbols
-from apps.retrieval.symbols.definitions import LAST_FILES, find_definitions
+from apps.retrieval.symbols.definitions import LAST_FILES, matching
 from apps.retrieval.symbols.project import PARSE_SECONDS, RootProject
 from apps.retrieval.symbols.references import MAX_LINE
 from apps.retrieval.symbols.types import MAX_LIMIT, WORD, Place, SymbolQuery
@@ -72,8 +72,9 @@ class _Search:
             names |= aliases
             paths = list(dict.fromkeys([*paths, *self._candidates(aliases, keys)]))
         for path in paths:
+            called = names | self._aliases(path, names)
             for call in self.facts(path).calls:
-                if call.chain[-1] not in names | self._aliases(path, names):
+                if call.chain[-1] not in called:
                     continue
                 if (site := self._site(path, call, keys, overridden)) is not None:
                     found.setdefault((path, call.row, call.column), site)
@@ -209,19 +210,17 @@ def _wanted(project: RootProject, query: CallersQuery) -> list[Key]:
         query.symbol,
         repositories=(project.root.name,),
         filters=type(query.symbol.filters)(),
-        limit=MAX_DEFINITIONS,
     )
-    found = [
-        each for each in find_definitions(plain).results if each.place.root.id == project.root.id
-    ]
-    project.read(each.place.path for each in found)
+    hits, _, _ = matching(plain)
+    found = [hit.symbol for hit in hits if hit.root.id == project.root.id][:MAX_DEFINITIONS]
+    project.read(each.file_path for each in found)
     keys: dict[Key, None] = {}
     for each in found:
-        facts = project.facts(each.place.path) or Facts()
+        facts = project.facts(each.file_path) or Facts()
         for index, one in enumerate(facts.definitions):
             is_inside = each.start_line - 1 <= one.row <= each.end_line - 1
             if one.name == each.name and is_inside:
-                keys[each.place.path, index] = None
+                keys[each.file_path, index] = None
                 break
     return list(keys)
 

@@ -20,7 +20,7 @@ from apps.index.query_cache import per_generation
 from apps.retrieval.ingested import ingested_lines
 
 # Seconds in which one query may parse files that it has not met before.
-PARSE_SECONDS = 0.6
+PARSE_SECONDS = 0.4
 # Files that are parsed in one call.
 FILES_AT_ONCE = 8
 # Lines of a file. Longer ones are generated.
