@@ -42,7 +42,9 @@ SAMPLE: dict[str, str] = {
 }
 # A file that calls one of the sample.
 CALLER = {
-    "src/work.py": "from src.retry import RetryPolicy\n\n\ndef again():\n    return RetryPolicy(3)\n"
+    "src/work.py": (
+        "from src.retry import RetryPolicy\n\n\ndef again():\n    return RetryPolicy(3)\n"
+    ),
 }
 
 

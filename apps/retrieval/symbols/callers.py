@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from apps.code.callgraph.callers import ancestors, targets, unresolved
 from apps.code.callgraph.facts import MODULE, Call, Facts
+from apps.code.callgraph.languages import rules_for
 from apps.code.callgraph.resolve import Resolver
 from apps.code.paths import kinds
 from apps.index.lexical import get_lexical
@@ -17,7 +18,7 @@ from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.call_types import CalledDefinition, Caller, Callers, CallersQuery
 from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.definitions import LAST_FILES, matching
-from apps.retrieval.symbols.project import PARSE_SECONDS, RootProject
+from apps.retrieval.symbols.project import FILES_AT_ONCE, PARSE_SECONDS, RootProject
 from apps.retrieval.symbols.references import MAX_LINE
 from apps.retrieval.symbols.types import MAX_LIMIT, WORD, Place, SymbolQuery
 
@@ -113,8 +114,10 @@ class _Search:
         for word in sorted(words - {"default", "=", "*"}):
             files |= dict.fromkeys(with_word(self.project, word))
         folders = {path.rpartition("/")[0] for path, _ in keys}
+        # Languages do not call each other.
+        languages = {each for path, _ in keys for each in rules_for(path).family}
         ordered = sorted(
-            (path for path in files if self._passes(path)),
+            (path for path in files if self._passes(path, languages)),
             key=lambda path: (
                 bool(kinds(path) & LAST_FILES),
                 path.rpartition("/")[0] not in folders,
@@ -124,11 +127,11 @@ class _Search:
         self.project.read(ordered[:MAX_FILES])
         return ordered[:MAX_FILES]
 
-    def _passes(self, path: str) -> bool:
+    def _passes(self, path: str, languages: set[str]) -> bool:
         file = self.project.file(path)
         return (
             file is not None
-            and file.language in self.project.languages
+            and file.language in languages
             and path not in self.repeated
             and fits(self.query.filters, path, file.language)
         )
@@ -213,7 +216,9 @@ def _wanted(project: RootProject, query: CallersQuery) -> list[Key]:
     )
     hits, _, _ = matching(plain)
     found = [hit.symbol for hit in hits if hit.root.id == project.root.id][:MAX_DEFINITIONS]
-    project.read(each.file_path for each in found)
+    paths = [each.file_path for each in found]
+    project.read(paths[:FILES_AT_ONCE], always=True)
+    project.read(paths)
     keys: dict[Key, None] = {}
     for each in found:
         facts = project.facts(each.file_path) or Facts()
@@ -227,6 +232,7 @@ def _wanted(project: RootProject, query: CallersQuery) -> list[Key]:
 
 def _at_line(project: RootProject, path: str, line: int) -> list[Key]:
     """The innermost definition with a name that contains a line."""
+    project.read([path], always=True)
     facts = project.facts(path) or Facts()
     around = [
         (one.last - one.first, index)
@@ -305,7 +311,7 @@ def _notes(searches: Sequence[_Search], name: str) -> str:
     notes = []
     if missed:
         notes.append(
-            f"{missed} files that may call it were not looked at within the time: ask again, or"
+            f"{missed} files that may call it were not looked at: ask again, or"
             " narrow by `repository`, `path` or `language`."
         )
     if unknown:
