@@ -27,12 +27,29 @@ DEEP = 5_000
         ("rust", "fn f() { " + "{" * DEEP),
         ("c", "int x = " + "(" * DEEP),
         ("cpp", "a::" * DEEP + "b();"),
+        ("python", "x: " + "list[" * DEEP + "A" + "]" * DEEP + " = " + "[" * DEEP + "]" * DEEP),
+        (
+            "typescript",
+            "let x: " + "Array<" * DEEP + "A" + ">" * DEEP + " = " + "[" * DEEP + "]" * DEEP,
+        ),
+        ("java", "class A { " + "List<" * DEEP + "A" + ">" * DEEP + " x; }"),
+        ("go", "package a\nvar x " + "[]map[string]" * DEEP + "A"),
+        ("rust", "struct A { x: " + "Vec<" * DEEP + "A" + ">" * DEEP + " }"),
+        ("cpp", "std::vector<" * DEEP + "A" + ">" * DEEP + " x;"),
     ],
 )
 def test_deep_nesting_ends(grammar: str, text: str) -> None:
     facts = facts_of(text.split("\n"), grammar)
     assert all(len(each.chain) <= MAX_CHAIN for each in facts.calls)
     assert all(path.path.count(".") < 20 for path in facts.definitions)
+
+
+def test_a_long_line_takes_linear_time_and_has_right_columns() -> None:
+    line = "é();" * 4_000 + "ende()"
+    facts = facts_of([line], "javascript")
+    assert [facts.calls[at].column for at in (0, 1, -1)] == [0, 4, 16_000]
+    facts = facts_of(["f(" + "x => x.y()," * 4_000 + ")"], "javascript")
+    assert len(facts.calls) == 4_001
 
 
 def test_a_long_chain_is_unknown() -> None:
