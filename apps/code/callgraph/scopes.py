@@ -220,8 +220,11 @@ def follow(node: Node, steps: Steps, literals: Container[str]) -> Chain:
 
 
 def chain_of(parts: Sequence[str]) -> Chain:
-    """The chain of parts that were collected from right to left."""
-    return tuple(reversed(parts)) if 0 < len(parts) <= MAX_CHAIN else UNKNOWN_CHAIN
+    """The chain of parts that were collected from right to left. Of one that is too long, the last
+    part is known."""
+    if not parts:
+        return UNKNOWN_CHAIN
+    return tuple(reversed(parts)) if len(parts) <= MAX_CHAIN else (UNKNOWN, parts[0])
 
 
 def field(node: Node, name: str) -> Any:
