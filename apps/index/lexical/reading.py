@@ -110,33 +110,35 @@ def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, st
 
 def with_identifier(database: sqlite3.Connection, identifier: str, n: int) -> list[str]:
     """Return the ids of n chunks whose text contains an identifier, by path and line."""
+    found = database.execute(
+        "SELECT first, hits FROM segment CROSS JOIN naming"
+        " ON naming.segment = segment.id AND identifier = ?",
+        (identifier,),
+    )
+    numbers = decode_rows(found.fetchall(), "naming").chunks
     rows = database.execute(
         f"SELECT {_ID} FROM json_each(?) AS named CROSS JOIN chunk"
         " ON number = named.value JOIN file ON file.id = chunk.file"
         " ORDER BY file.path, chunk_index LIMIT ?",
-        (_named(database, identifier), n),
+        (json.dumps(numbers.tolist()), n),
     )
     return [chunk_id for (chunk_id,) in rows]
 
 
 def files_with_identifier(database: sqlite3.Connection, identifier: str) -> dict[str, str]:
     """Return SourceFile id → path of the files whose text contains an identifier, by path."""
-    rows = database.execute(
-        "SELECT source_file, path FROM file WHERE id IN (SELECT file FROM json_each(?) AS named"
-        " CROSS JOIN chunk ON number = named.value) ORDER BY path",
-        (_named(database, identifier),),
-    )
-    return dict(rows)
-
-
-def _named(database: sqlite3.Connection, identifier: str) -> str:
-    """Return the numbers of the chunks whose text contains an identifier, as JSON."""
     found = database.execute(
         "SELECT first, hits FROM segment CROSS JOIN naming"
         " ON naming.segment = segment.id AND identifier = ?",
         (identifier,),
     )
-    return json.dumps(decode_rows(found.fetchall(), "naming").chunks.tolist())
+    numbers = decode_rows(found.fetchall(), "naming").chunks
+    rows = database.execute(
+        "SELECT source_file, path FROM file WHERE id IN (SELECT file FROM json_each(?) AS named"
+        " CROSS JOIN chunk ON number = named.value) ORDER BY path",
+        (json.dumps(numbers.tolist()),),
+    )
+    return dict(rows)
 
 
 def definitions(database: sqlite3.Connection, name: str) -> list[StoredSymbol]:
