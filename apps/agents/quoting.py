@@ -91,13 +91,14 @@ def _repositories(payload: JSON) -> JSON:
 
 
 def _symbols(payload: JSON) -> JSON:
-    """Definitions or references, each with its citation."""
-    fields = {key: payload[key] for key in ("match", "truncated") if payload.get(key)}
+    """Definitions, references, callers or imports, each with its citation."""
+    fields = {key: payload[key] for key in ("match", "truncated", "notes") if payload.get(key)}
     return {**fields, "results": [_symbol(match) for match in payload.get("results", [])]}
 
 
 def _symbol(match: JSON) -> JSON:
-    fields = {key: match[key] for key in ("kind", "symbol", "match") if match.get(key)}
+    names = ("kind", "symbol", "match", "callee", "depth", "target")
+    fields = {key: match[key] for key in names if match.get(key)}
     lines = match.get("startLine"), match.get("endLine")
     citation = place(match.get("repo", ""), match.get("relPath", ""), *lines)
     return {"citation": citation, **fields, "chunk": match.get("chunk", "")}

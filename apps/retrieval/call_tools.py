@@ -125,7 +125,7 @@ def answer_callers(arguments: Mapping[str, Any]) -> tuple[Callers, JSON]:
     found = find_callers(query)
     symbol = query.symbol
     output = with_hint(found.as_wire(), symbol.repositories, symbol.filters)
-    if not found.results and "hint" not in output:
+    if not found.results and not found.notes and "hint" not in output:
         output["hint"] = _no_callers(query, found)
     return found, output
 

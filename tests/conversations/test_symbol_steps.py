@@ -47,6 +47,19 @@ async def test_references_that_are_not_all_say_so(async_client: AsyncClient) -> 
     assert "FindReferences Success at least 2 lines" in visible(await page(async_client))
 
 
+async def test_callers_are_rows_that_say_how_sure_they_are(async_client: AsyncClient) -> None:
+    lines = [row(3, 3, "client.build()", "proven"), row(9, 9, "x.build()", "possible")]
+    await answered(
+        step("FindCallers", {"name": "Client.build"}, {"results": lines, "truncated": False}),
+        {"type": "text", "text": "One calls it (`httpx/httpx/_client.py:3`)."},
+    )
+    html = await page(async_client)
+    assert "FindCallers Success 2 calls" in visible(html)
+    assert 'class="tmatch__d">proven<' in html
+    assert 'class="tmatch__d">possible<' in html
+    assert "Citations (1)" in visible(html)
+
+
 async def test_an_outline_is_rows_of_which_the_first_line_can_be_cited(
     async_client: AsyncClient,
 ) -> None:

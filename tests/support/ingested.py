@@ -45,7 +45,7 @@ SAMPLE: dict[str, str] = {
 CALLER = {
     "src/work.py": (
         "from src.retry import RetryPolicy\n\n\ndef again():\n    return RetryPolicy(3)\n"
-    )
+    ),
 }
 
 

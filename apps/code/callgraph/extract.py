@@ -1,7 +1,7 @@
 """Read the facts of one file from its syntax tree. Runs in the parse process.
 
 A query selects the nodes that a language knows; the language's `visit` gets them in the order of
-their position, outer before inner. Nothing is recursive, so the depth of the tree is not limited.
+their position, outer before inner. The tree is not walked recursively, but types in types are.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,10 @@ from apps.code.callgraph.facts import Facts
 from apps.code.callgraph.languages import rules_of
 from apps.code.callgraph.scopes import Scopes
 from apps.code.syntax.outline import language
+
+# What a visit raises for a node that lacks parts, as in code that does not parse, or that is nested
+# too deeply: it has no such fact.
+INCOMPLETE = (AttributeError, IndexError, RecursionError, StopIteration, TypeError, ValueError)
 
 
 def facts_of(lines: Sequence[str], grammar: str) -> Facts:
@@ -35,8 +39,7 @@ def facts_of(lines: Sequence[str], grammar: str) -> Facts:
         if scopes.is_full:
             break
         scopes.leave(node.start_byte)
-        # Code that does not parse lacks nodes: it has no such fact.
-        with suppress(AttributeError, IndexError):
+        with suppress(*INCOMPLETE):
             rules.visit(scopes, node)
     return scopes.facts()
 

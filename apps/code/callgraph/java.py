@@ -42,6 +42,8 @@ COLLECTIONS = words(
     "ConcurrentHashMap Queue Deque ArrayDeque Stream Supplier Callable Future "
     "CompletableFuture AtomicReference ThreadLocal Provider WeakReference"
 )
+# A call with more passes no lambdas whose parameters are known.
+MAX_ARGUMENTS = 20
 BASES = ("superclass", "super_interfaces", "extends_interfaces")
 
 
@@ -287,7 +289,8 @@ def _lambda(scopes: Scopes, node: Any) -> None:
 
 def _passed(node: Any, arguments: Any, parameter: int) -> Chain:
     """What a lambda that is an argument of a call gets as a parameter."""
-    if arguments.type != "argument_list" or arguments.parent.type != "method_invocation":
+    is_call = arguments.type == "argument_list" and arguments.parent.type == "method_invocation"
+    if not is_call or arguments.named_child_count > MAX_ARGUMENTS:
         return UNKNOWN_CHAIN
     called = chain(arguments.parent)[:-1]
     position = [each.id for each in arguments.named_children].index(node.id)

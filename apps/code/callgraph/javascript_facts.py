@@ -38,6 +38,8 @@ from apps.code.callgraph.scopes import Scopes, field, text
 WRAPPERS = words(
     "parenthesized_expression await_expression non_null_expression satisfies_expression"
 )
+# A call with more passes no functions whose parameters are known.
+MAX_ARGUMENTS = 20
 NODES = (
     "class_declaration class function_declaration variable_declarator"
     " generator_function_declaration function_expression arrow_function method_definition"
@@ -146,6 +148,8 @@ def _passed(function: Any, parameter: int) -> Chain:
     """What a function that is an argument of a call gets as a parameter."""
     arguments = function.parent
     if arguments is None or arguments.type != "arguments" or parameter > 9:
+        return UNKNOWN_CHAIN
+    if arguments.named_child_count > MAX_ARGUMENTS:
         return UNKNOWN_CHAIN
     called = arguments.parent
     callee = field(called, "function") or field(called, "constructor")

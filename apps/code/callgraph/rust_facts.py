@@ -330,7 +330,7 @@ def _macro_call(scopes: Scopes, node: Any) -> None:
             before, each = tokens[at - 1], tokens[at]
             is_list = each.type == "token_tree" and each.text[:1] == b"("
             if is_list and before.type == "identifier":
-                scopes.call(before, _tokens(tokens[:at]))
+                scopes.call(before, _tokens(tokens[max(0, at - 2 * MAX_CHAIN) : at]))
 
 
 def _tokens(tokens: Sequence[Any]) -> Chain:

@@ -1,7 +1,7 @@
 """Collect the facts of a file while its nodes are visited, with a stack of open definitions."""
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from apps.code.callgraph.facts import (
     LITERAL,
@@ -26,11 +26,22 @@ MAX_DEPTH = 8
 Node = Any
 
 
+class _Placed(NamedTuple):
+    """Where the last node on a line that is not ASCII begins."""
+
+    row: int
+    byte: int
+    column: int
+    line: bytes
+
+
 class Scopes:
     """The facts so far, and the definitions that are open at the current node."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
+        self._indented = -1, 0
+        self._placed = _Placed(-1, 0, 0, b"")
         self._stack: list[tuple[int, int]] = []  # (end byte, index)
         self.definitions: list[Definition] = []
         self.bindings: list[Binding] = []
@@ -152,16 +163,26 @@ class Scopes:
         return MODULE
 
     def indent(self, row: int) -> int:
-        line = self._lines[row] if row < len(self._lines) else ""
-        return len(line) - len(line.lstrip())
+        """Spaces at the beginning of a row. Remembers the last row, as one may be very long."""
+        if row != self._indented[0]:
+            line = self._lines[row] if row < len(self._lines) else ""
+            self._indented = row, len(line) - len(line.lstrip())
+        return self._indented[1]
 
     def position(self, node: Node) -> tuple[int, int]:
         """Row and column in characters, both 0-based."""
-        point = node.start_point
-        line = self._lines[point.row] if point.row < len(self._lines) else ""
+        row, byte = node.start_point
+        line = self._lines[row] if row < len(self._lines) else ""
         if line.isascii():
-            return point.row, point.column
-        return point.row, len(line.encode()[: point.column].decode("utf-8", "replace"))
+            return row, byte
+        last = self._placed
+        if row != last.row or byte < last.byte:
+            encoded = last.line if row == last.row else line.encode()
+            last = _Placed(row, 0, 0, encoded)
+        # From the last node on, so that a long line is decoded once.
+        column = last.column + len(last.line[last.byte : byte].decode("utf-8", "replace"))
+        self._placed = _Placed(row, byte, column, last.line)
+        return row, column
 
     def facts(self) -> Facts:
         return Facts(
@@ -199,8 +220,11 @@ def follow(node: Node, steps: Steps, literals: Container[str]) -> Chain:
 
 
 def chain_of(parts: Sequence[str]) -> Chain:
-    """The chain of parts that were collected from right to left."""
-    return tuple(reversed(parts)) if 0 < len(parts) <= MAX_CHAIN else UNKNOWN_CHAIN
+    """The chain of parts that were collected from right to left. Of one that is too long, the last
+    part is known."""
+    if not parts:
+        return UNKNOWN_CHAIN
+    return tuple(reversed(parts)) if len(parts) <= MAX_CHAIN else (UNKNOWN, parts[0])
 
 
 def field(node: Node, name: str) -> Any:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from apps.code.callgraph.callers import ancestors, targets, unresolved
 from apps.code.callgraph.facts import MODULE, Call, Facts
+from apps.code.callgraph.languages import rules_for
 from apps.code.callgraph.resolve import Resolver
 from apps.code.paths import kinds
 from apps.index.lexical import get_lexical
@@ -16,8 +17,8 @@ from apps.retrieval.repositories import repeated_files, roots_named
 from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.call_types import CalledDefinition, Caller, Callers, CallersQuery
 from apps.retrieval.symbols.collect import collect_symbols
-from apps.retrieval.symbols.definitions import LAST_FILES, find_definitions
-from apps.retrieval.symbols.project import PARSE_SECONDS, RootProject
+from apps.retrieval.symbols.definitions import LAST_FILES, matching
+from apps.retrieval.symbols.project import FILES_AT_ONCE, PARSE_SECONDS, RootProject
 from apps.retrieval.symbols.references import MAX_LINE
 from apps.retrieval.symbols.types import MAX_LIMIT, WORD, Place, SymbolQuery
 
@@ -72,8 +73,9 @@ class _Search:
             names |= aliases
             paths = list(dict.fromkeys([*paths, *self._candidates(aliases, keys)]))
         for path in paths:
+            called = names | self._aliases(path, names)
             for call in self.facts(path).calls:
-                if call.chain[-1] not in names | self._aliases(path, names):
+                if call.chain[-1] not in called:
                     continue
                 if (site := self._site(path, call, keys, overridden)) is not None:
                     found.setdefault((path, call.row, call.column), site)
@@ -112,8 +114,10 @@ class _Search:
         for word in sorted(words - {"default", "=", "*"}):
             files |= dict.fromkeys(with_word(self.project, word))
         folders = {path.rpartition("/")[0] for path, _ in keys}
+        # Languages do not call each other.
+        languages = {each for path, _ in keys for each in rules_for(path).family}
         ordered = sorted(
-            (path for path in files if self._passes(path)),
+            (path for path in files if self._passes(path, languages)),
             key=lambda path: (
                 bool(kinds(path) & LAST_FILES),
                 path.rpartition("/")[0] not in folders,
@@ -123,11 +127,11 @@ class _Search:
         self.project.read(ordered[:MAX_FILES])
         return ordered[:MAX_FILES]
 
-    def _passes(self, path: str) -> bool:
+    def _passes(self, path: str, languages: set[str]) -> bool:
         file = self.project.file(path)
         return (
             file is not None
-            and file.language in self.project.languages
+            and file.language in languages
             and path not in self.repeated
             and fits(self.query.filters, path, file.language)
         )
@@ -209,25 +213,26 @@ def _wanted(project: RootProject, query: CallersQuery) -> list[Key]:
         query.symbol,
         repositories=(project.root.name,),
         filters=type(query.symbol.filters)(),
-        limit=MAX_DEFINITIONS,
     )
-    found = [
-        each for each in find_definitions(plain).results if each.place.root.id == project.root.id
-    ]
-    project.read(each.place.path for each in found)
+    hits, _, _ = matching(plain)
+    found = [hit.symbol for hit in hits if hit.root.id == project.root.id][:MAX_DEFINITIONS]
+    paths = [each.file_path for each in found]
+    project.read(paths[:FILES_AT_ONCE], always=True)
+    project.read(paths)
     keys: dict[Key, None] = {}
     for each in found:
-        facts = project.facts(each.place.path) or Facts()
+        facts = project.facts(each.file_path) or Facts()
         for index, one in enumerate(facts.definitions):
             is_inside = each.start_line - 1 <= one.row <= each.end_line - 1
             if one.name == each.name and is_inside:
-                keys[each.place.path, index] = None
+                keys[each.file_path, index] = None
                 break
     return list(keys)
 
 
 def _at_line(project: RootProject, path: str, line: int) -> list[Key]:
     """The innermost definition with a name that contains a line."""
+    project.read([path], always=True)
     facts = project.facts(path) or Facts()
     around = [
         (one.last - one.first, index)
@@ -306,7 +311,7 @@ def _notes(searches: Sequence[_Search], name: str) -> str:
     notes = []
     if missed:
         notes.append(
-            f"{missed} files that may call it were not looked at within the time: ask again, or"
+            f"{missed} files that may call it were not looked at: ask again, or"
             " narrow by `repository`, `path` or `language`."
         )
     if unknown:

@@ -34,7 +34,9 @@ LAST_FILES = frozenset({"test", "example", "legacy"})
 MAX_TEXT = 2_000
 
 
-class _Hit(NamedTuple):
+class Hit(NamedTuple):
+    """A definition that matches a name."""
+
     root: Root
     symbol: StoredSymbol
 
@@ -47,6 +49,15 @@ def find_definitions(query: SymbolQuery) -> Definitions:
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
+    hits, match, degraded = matching(query)
+    results = tuple(_definitions(hits[: query.limit]))
+    truncated = len(hits) > query.limit
+    return Definitions(query.name, results, truncated, match, degraded)
+
+
+def matching(query: SymbolQuery) -> tuple[list[Hit], MatchedName, str]:
+    """All definitions of `find_definitions` without their texts, how they match, and the text of
+    `degraded`. Raises as `find_definitions`."""
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
     query = replace(query, filters=filters)
     repeated = repeated_files(roots)
@@ -56,21 +67,19 @@ def find_definitions(query: SymbolQuery) -> Definitions:
     order = {root.id: index for index, root in enumerate(roots)}
     # The sort is stable: ties stay in the order of path and line.
     hits.sort(key=lambda each: (*rank_of(each.symbol), order[each.root.id]))
-    results = tuple(_definitions(hits[: query.limit]))
-    truncated = len(hits) > query.limit
-    return Definitions(query.name, results, truncated, match, degraded)
+    return hits, match, degraded
 
 
-def _of_root(root: Root, query: SymbolQuery) -> Iterator[_Hit]:
+def _of_root(root: Root, query: SymbolQuery) -> Iterator[Hit]:
     live = live_file_ids(root)
     for symbol in get_lexical().definitions(root.store, query.last, sharing.reader(root)):
         if symbol.kind in OUTLINE_ONLY or symbol.source_file not in live:
             continue
         if fits(query.filters, symbol.file_path, symbol.language):
-            yield _Hit(root, symbol)
+            yield Hit(root, symbol)
 
 
-def _best_named(hits: Sequence[_Hit], query: SymbolQuery) -> tuple[list[_Hit], MatchedName]:
+def _best_named(hits: Sequence[Hit], query: SymbolQuery) -> tuple[list[Hit], MatchedName]:
     """The hits that match the name best, and how they match."""
     qualifiers = query.parts[:-1]
     qualified = [each for each in hits if _has_qualifiers(each, qualifiers)]
@@ -80,7 +89,7 @@ def _best_named(hits: Sequence[_Hit], query: SymbolQuery) -> tuple[list[_Hit], M
     return (exact, "exact") if exact or not hits else (qualified, "case-insensitive")
 
 
-def _has_qualifiers(hit: _Hit, qualifiers: Sequence[str]) -> bool:
+def _has_qualifiers(hit: Hit, qualifiers: Sequence[str]) -> bool:
     """Return True if the qualifiers name the scopes of a symbol: the last ones directly before it
     in the symbol path, the others in the file path, in order."""
     *scopes, _ = _parts(hit.symbol.path) or [""]
@@ -107,7 +116,7 @@ def rank_of(symbol: StoredSymbol) -> tuple[bool, bool, bool, int]:
     )
 
 
-def _definitions(hits: Sequence[_Hit]) -> Iterator[Definition]:
+def _definitions(hits: Sequence[Hit]) -> Iterator[Definition]:
     lines = ingested_lines((each.root, each.symbol.source_file) for each in hits)
     for root, symbol in hits:
         text = lines.get(symbol.source_file, [])[symbol.start_line - 1 : symbol.end_line]

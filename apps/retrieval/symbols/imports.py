@@ -16,7 +16,7 @@ from apps.retrieval.symbols.call_types import ImportEdge, Imports
 from apps.retrieval.symbols.callers import FOLDER_FILES, MAX_FILES, stem, with_word
 from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.definitions import LAST_FILES
-from apps.retrieval.symbols.project import PARSE_SECONDS, RootProject
+from apps.retrieval.symbols.project import FILES_AT_ONCE, PARSE_SECONDS, RootProject
 from apps.retrieval.symbols.references import MAX_LINE
 from apps.retrieval.symbols.types import WORD, Place, SymbolQuery
 
@@ -67,6 +67,7 @@ def _order(each: ImportEdge) -> tuple[bool, str, str, int]:
 
 def _in_root(project: RootProject, query: SymbolQuery) -> _Found:
     files = _files(project, query.name)
+    project.read(files[:FILES_AT_ONCE], always=True)
     project.read(files)
     imports = [edge for path in files for edge in _imports(project, path)]
     candidates = [path for path in _candidates(project, files, query) if path not in files]

@@ -6,7 +6,7 @@ import pytest
 
 from apps.code.callgraph.callers import targets
 from apps.code.callgraph.extract import call_facts, facts_of
-from apps.code.callgraph.facts import MAX_CHAIN, MAX_FACTS, UNKNOWN_CHAIN, Facts
+from apps.code.callgraph.facts import MAX_CHAIN, MAX_FACTS, Facts
 from apps.code.callgraph.resolve import Resolver
 from benchmarks.callers_project import MemoryProject
 from tests.code.callgraph.edges import edges
@@ -27,6 +27,15 @@ DEEP = 5_000
         ("rust", "fn f() { " + "{" * DEEP),
         ("c", "int x = " + "(" * DEEP),
         ("cpp", "a::" * DEEP + "b();"),
+        ("python", "x: " + "list[" * DEEP + "A" + "]" * DEEP + " = " + "[" * DEEP + "]" * DEEP),
+        (
+            "typescript",
+            "let x: " + "Array<" * DEEP + "A" + ">" * DEEP + " = " + "[" * DEEP + "]" * DEEP,
+        ),
+        ("java", "class A { " + "List<" * DEEP + "A" + ">" * DEEP + " x; }"),
+        ("go", "package a\nvar x " + "[]map[string]" * DEEP + "A"),
+        ("rust", "struct A { x: " + "Vec<" * DEEP + "A" + ">" * DEEP + " }"),
+        ("cpp", "std::vector<" * DEEP + "A" + ">" * DEEP + " x;"),
     ],
 )
 def test_deep_nesting_ends(grammar: str, text: str) -> None:
@@ -35,9 +44,18 @@ def test_deep_nesting_ends(grammar: str, text: str) -> None:
     assert all(path.path.count(".") < 20 for path in facts.definitions)
 
 
-def test_a_long_chain_is_unknown() -> None:
+def test_a_long_line_takes_linear_time_and_has_right_columns() -> None:
+    line = "é();" * 4_000 + "ende()"
+    facts = facts_of([line], "javascript")
+    assert [facts.calls[at].column for at in (0, 1, -1)] == [0, 4, 16_000]
+    facts = facts_of(["f(" + "x => x.y()," * 4_000 + ")"], "javascript")
+    assert len(facts.calls) == 4_001
+
+
+def test_of_a_long_chain_the_last_name_is_known() -> None:
     facts = facts_of(["x" + ".a()" * 50], "python")
-    assert UNKNOWN_CHAIN in {each.chain for each in facts.calls} or facts.calls
+    assert {each.chain for each in facts.calls if each.chain[0] == "?"} == {("?", "a")}
+    assert max(len(each.chain) for each in facts.calls) == MAX_CHAIN
 
 
 def test_facts_of_a_large_file_are_limited() -> None:

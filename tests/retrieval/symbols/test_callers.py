@@ -12,7 +12,7 @@ from apps.index.models import IndexLock, IngestRun, Root
 from apps.index.parsing.finder import reset_finder
 from apps.index.vectors.store import get_store, reset_store
 from apps.retrieval.call_tools import FIND_CALLERS
-from apps.retrieval.symbols import callers, project
+from apps.retrieval.symbols import callers, imports, project
 from tests.retrieval.symbols.conftest import Post
 from tests.support.ingested import ingest, write_files
 
@@ -66,7 +66,7 @@ Call = Callable[..., dict[str, Any]]
 @pytest.fixture
 def call(port: Path, post: Post, monkeypatch: pytest.MonkeyPatch) -> Call:
     # Another process may keep the machine busy.
-    for module in (callers, project):
+    for module in (callers, imports):
         monkeypatch.setattr(module, "PARSE_SECONDS", 60.0)
 
     def called(name: str, **more: Any) -> dict[str, Any]:
@@ -228,7 +228,7 @@ def test_the_compact_form_groups_lines_by_file_and_definition(call: Call) -> Non
     ]
 
 
-def imports(post: Post, name: str, **more: Any) -> list[tuple[str, str, list[str], str | None]]:
+def edges_of(post: Post, name: str, **more: Any) -> list[tuple[str, str, list[str], str | None]]:
     status, answer = post("find-imports", name=name, **more)
     assert status == 200, answer
     return [
@@ -239,15 +239,15 @@ def imports(post: Post, name: str, **more: Any) -> list[tuple[str, str, list[str
 
 @pytest.mark.usefixtures("call")
 def test_imports_go_both_ways(post: Post) -> None:
-    assert imports(post, "port/work.py") == [
+    assert edges_of(post, "port/work.py") == [
         ("port/work.py:1", "imports", ["Ship", "start"], "port/__init__.py"),
         ("tests/test_work.py:1", "imported by", ["day"], "port/work.py"),
     ]
-    assert imports(post, "port.ships") == [
+    assert edges_of(post, "port.ships") == [
         ("port/__init__.py:1", "imported by", ["Ship", "launch"], "port/ships.py")
     ]
 
 
 @pytest.mark.usefixtures("call")
 def test_importers_of_an_unknown_module_are_none(post: Post) -> None:
-    assert imports(post, "nowhere.at_all") == []
+    assert edges_of(post, "nowhere.at_all") == []
