@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from apps.index.grams import ANY, GramStore, GramWriter, Required, literals_of, required_by
 from apps.index.grams import store as store_module
+from apps.index.grams.expressions import TRIGRAM
 from apps.index.grams.store import pairs_of
 from apps.index.texts import TextStore
 
@@ -57,6 +58,9 @@ def candidates(grams: GramStore, pattern: str, **options: bool) -> set[str]:
     ("pattern", "some", "others"),
     [
         ("uv__io_poll", [TEXTS[2]], TEXTS[:2]),
+        ("out", [TEXTS[2]], TEXTS[:2]),
+        ("HIP", [TEXTS[0]], TEXTS[1:5]),
+        (r"t\);|x[yz]w", [TEXTS[2]], TEXTS[:2]),
         ("moor|Harbour", TEXTS[:2], TEXTS[2:5]),
         (r"uv__\w+poll", [TEXTS[2]], TEXTS[:2]),
         (r"(?i)HARBOUR", [TEXTS[1]], TEXTS[2:4]),
@@ -122,9 +126,11 @@ def test_a_text_that_matches_always_has_what_is_required(pattern: str, ignore_ca
 
 
 def satisfied(required: Required, has: set[int]) -> bool:
-    return required.grams <= has and all(
-        any(satisfied(part, has) for part in parts) for parts in required.either
-    )
+    prefixes = {gram >> 8 for gram in has}
+    return all(
+        (gram - TRIGRAM) >> 8 in prefixes if gram & TRIGRAM else gram in has
+        for gram in required.grams
+    ) and all(any(satisfied(part, has) for part in parts) for parts in required.either)
 
 
 # --- the files ------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""The trigrams that a text must have to match a regular expression in RE2's syntax.
+"""The n-grams that a text must have to match a regular expression in RE2's syntax.
 
 What this analyser does not know, and what may match too many strings, requires nothing. So a text
-that matches always has what is required. Trigrams are of folded bytes (`folded`), which serves
+that matches always has what is required. They are of folded bytes (`folded`), which serves
 patterns of either case with one index.
 """
 
@@ -16,6 +16,8 @@ MAX_STRINGS = 16
 MAX_CLASS = 8  # characters
 MAX_REPEAT = 8
 MAX_DEPTH = 50  # of groups
+# Marks three bytes, which any fourth may follow.
+TRIGRAM = 1 << 32
 _KELVIN, _LONG_S = "\u212a".encode(), "\u017f".encode()
 _REPEAT = re.compile(r"\{(\d{1,4})(,(\d{0,4}))?\}")
 _FLAGS = re.compile(r"\(\?([imsU]*)(?:-([imsU]+))?([:)])")
@@ -34,18 +36,21 @@ def folded(data: bytes) -> bytes:
     return data.replace(_KELVIN, b"k").replace(_LONG_S, b"s").lower()
 
 
-def trigrams(data: bytes) -> frozenset[int]:
-    """The trigrams of folded bytes, each as an integer of 24 bits. None has a line break."""
-    return frozenset(
-        data[at] << 16 | data[at + 1] << 8 | data[at + 2]
-        for at in range(len(data) - 2)
-        if b"\n" not in data[at : at + 3]
-    )
+def grams_of(data: bytes) -> frozenset[int]:
+    """The n-grams of folded bytes, line by line: each four bytes as an integer of 32 bits. Of a
+    line of three bytes, TRIGRAM with these in the place of the first three."""
+    grams: set[int] = set()
+    for line in data.split(b"\n"):
+        if len(line) == 3:
+            grams.add(TRIGRAM | int.from_bytes(line) << 8)
+        grams.update(int.from_bytes(line[at : at + 4]) for at in range(len(line) - 3))
+    return frozenset(grams)
 
 
 @dataclass(frozen=True)
 class Required:
-    """Trigrams that a text must have: all of `grams`, and for each of `either` one of its parts.
+    """N-grams (`grams_of`) that a text must have: all of `grams`, and for each of `either` one of
+    its parts.
 
     Without both it requires nothing.
     """
@@ -57,7 +62,7 @@ class Required:
         return bool(self.grams or self.either)
 
     def all_grams(self) -> set[int]:
-        """Every trigram that is named anywhere."""
+        """Every n-gram that is named anywhere."""
         inner = (part.all_grams() for parts in self.either for part in parts)
         return set(self.grams).union(*inner)
 
@@ -77,7 +82,7 @@ def _one_of(parts: Iterable[Required]) -> Required:
 
 
 def _of_strings(strings: Iterable[str]) -> Required:
-    return _one_of(Required(trigrams(folded(each.encode("utf-8", "replace")))) for each in strings)
+    return _one_of(Required(grams_of(folded(each.encode("utf-8", "replace")))) for each in strings)
 
 
 def required_by(pattern: str, *, fixed: bool = False, ignore_case: bool = False) -> Required:

@@ -24,7 +24,7 @@ from apps.index.types import Check, never_cancelled
 logger = logging.getLogger("codeinfo.ingest")
 
 _ENDING = ".grams"
-# Pairs of trigram and text of one segment: about 50 MB of texts. Building takes 40 bytes each.
+# Pairs of n-gram and text of one segment: about 25 MB of texts. Building takes 40 bytes each.
 MAX_PAIRS = 4_000_000
 # So many segments of about the same size are merged.
 MERGED_AT_ONCE = 8
@@ -44,13 +44,14 @@ def gram_errors() -> Iterator[None]:
 
 
 def pairs_of(text: bytes, number: int) -> Pairs:
-    """The distinct trigrams of a text, as `segments.write` takes them."""
-    data = np.frombuffer(folded(text), np.uint8).astype(np.uint32)
-    if len(data) < 3:
+    """The distinct n-grams of a text, as `segments.write` takes them. The last of four bytes may be
+    a line break: each three of a line have a fourth."""
+    data = np.frombuffer(folded(text) + b"\n", np.uint8).astype(np.uint32)
+    if len(data) < 4:
         return np.zeros(0, np.uint64)
-    grams = data[:-2] << 16 | data[1:-1] << 8 | data[2:]
+    grams = data[:-3] << 24 | data[1:-2] << 16 | data[2:-1] << 8 | data[3:]
     breaks = data == ord("\n")
-    grams = np.unique(grams[~(breaks[:-2] | breaks[1:-1] | breaks[2:])])
+    grams = np.unique(grams[~(breaks[:-3] | breaks[1:-2] | breaks[2:-1])])
     return grams.astype(np.uint64) << np.uint64(DOC_BITS) | np.uint64(number)
 
 

@@ -23,6 +23,8 @@ CACHED_BYTES = 8 << 20  # of decompressed blocks that stay in memory
 # A block ends with the text that fills it, and a file has at most a few megabytes.
 MAX_BLOCK_BYTES = 1 << 28
 OPEN_SEGMENTS = 64
+# A decompressor for each thread: making one takes as long as a small block.
+_own = threading.local()
 
 
 class Block(NamedTuple):
@@ -109,7 +111,10 @@ def _decompressed(data: bytes) -> bytes:
     size = zstandard.get_frame_parameters(data).content_size
     if size > MAX_BLOCK_BYTES:
         raise zstandard.ZstdError(f"a block of {size:,} bytes")
-    return zstandard.ZstdDecompressor().decompress(data)
+    decompressor = getattr(_own, "decompressor", None)
+    if decompressor is None:
+        decompressor = _own.decompressor = zstandard.ZstdDecompressor()
+    return bytes(decompressor.decompress(data))
 
 
 class SegmentWriter:
