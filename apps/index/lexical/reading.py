@@ -154,13 +154,7 @@ def _named(database: sqlite3.Connection, identifier: str) -> str:
         " ON naming.segment = segment.id AND identifier = ?",
         (identifier,),
     )
-    numbers = decode_rows(found.fetchall(), "naming").chunks
-    rows = database.execute(
-        "SELECT source_file, path FROM file WHERE id IN (SELECT file FROM json_each(?) AS named"
-        " CROSS JOIN chunk ON number = named.value) ORDER BY path",
-        (json.dumps(numbers.tolist()),),
-    )
-    return dict(rows)
+    return json.dumps(decode_rows(found.fetchall(), "naming").chunks.tolist())
 
 
 def definitions(database: sqlite3.Connection, name: str) -> list[StoredSymbol]:
