@@ -34,14 +34,15 @@ def toolset(
 def _scoped(tool: Tool, repositories: tuple[str, ...]) -> Tool:
     (repository,) = repositories
     properties: JSON = tool.parameters.get("properties", {})
-    if "repository" not in properties:
+    scopes = [name for name in tool.scopes if name in properties]
+    if not scopes:
         return _listing_only(tool, repositories)
 
     def run(arguments: Mapping[str, Any]) -> JSON:
-        return tool.function({**arguments, "repository": repository})
+        return tool.function({**arguments, **dict.fromkeys(scopes, repository)})
 
-    remaining = {name: schema for name, schema in properties.items() if name != "repository"}
-    required = [name for name in tool.parameters.get("required", ()) if name != "repository"]
+    remaining = {name: schema for name, schema in properties.items() if name not in scopes}
+    required = [name for name in tool.parameters.get("required", ()) if name not in scopes]
     return replace(
         tool,
         description=f"{tool.description} Here it looks into the repository {repository!r} only.",
@@ -52,24 +53,28 @@ def _scoped(tool: Tool, repositories: tuple[str, ...]) -> Tool:
 
 def _limited(tool: Tool, repositories: tuple[str, ...]) -> Tool:
     properties: JSON = tool.parameters.get("properties", {})
-    if "repository" not in properties:
+    scopes = [name for name in tool.scopes if name in properties]
+    if not scopes:
         return _listing_only(tool, repositories)
-    required = "repository" in tool.parameters.get("required", ())
+    optional = set(scopes).difference(tool.parameters.get("required", ()))
 
     def run(arguments: Mapping[str, Any]) -> JSON:
-        requested = arguments.get("repository")
-        if not requested and not required:
-            return tool.function({**arguments, "repository": list(repositories)})
-        for one in requested if isinstance(requested, list) else [requested]:
-            _check_allowed(one, repositories)
-        return tool.function(arguments)
+        allowed = dict(arguments)
+        for name in scopes:
+            requested = arguments.get(name)
+            if not requested and name in optional:
+                allowed[name] = list(repositories)
+                continue
+            for one in requested if isinstance(requested, list) else [requested]:
+                _check_allowed(one, repositories)
+        return tool.function(allowed)
 
-    words = properties["repository"]["description"]
-    choice = {"type": "string", "enum": list(repositories), "description": words}
+    choice = {"type": "string", "enum": list(repositories)}
+    choices = {name: choice | {"description": properties[name]["description"]} for name in scopes}
     return replace(
         tool,
         description=f"{tool.description} Here it looks into {_listed(repositories)} only.",
-        parameters={**tool.parameters, "properties": {**properties, "repository": choice}},
+        parameters={**tool.parameters, "properties": {**properties, **choices}},
         function=run,
     )
 

@@ -10,11 +10,21 @@ from apps.retrieval.context.types import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
 from apps.retrieval.context_form import CONTEXT as COMPACT_CONTEXT
 from apps.retrieval.context_form import compact_context
 from apps.retrieval.output_schemas import CONTEXT, MATCHES
-from apps.retrieval.query import DEFAULT_LIMIT, MAX_ID, MAX_LIMIT, MAX_PATH, MAX_QUERY
+from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY
 from apps.retrieval.related_code import RelatedQuery, related_code
 from apps.retrieval.scope import with_hint
 from apps.retrieval.snippets import cut, parse_snippet_lines
-from apps.retrieval.tool import LANGUAGE, PATH, REPOSITORY, Tool, limit, log_call, schema
+from apps.retrieval.tool import (
+    FILE_PATH,
+    LANGUAGE,
+    PATH,
+    REPOSITORY,
+    REPOSITORY_ID,
+    Tool,
+    limit,
+    log_call,
+    schema,
+)
 
 
 def context_output(arguments: Mapping[str, Any]) -> JSON:
@@ -38,6 +48,8 @@ def _related_code(arguments: Mapping[str, Any]) -> JSON:
     snippet_lines = parse_snippet_lines(arguments)
     return cut(related_output(arguments), "", snippet_lines)
 
+
+LINE: JSON = {"type": "integer", "minimum": 1}
 
 CONTEXT_TOOL = Tool(
     name="Context",
@@ -86,10 +98,10 @@ RELATED_CODE = Tool(
     ),
     parameters=schema(
         {
-            "repository": {"type": "string", "minLength": 1, "maxLength": MAX_ID},
-            "path": {"type": "string", "minLength": 1, "maxLength": MAX_PATH},
-            "start_line": {"type": "integer", "minimum": 1},
-            "end_line": {"type": "integer", "minimum": 1},
+            "repository": REPOSITORY_ID,
+            "path": FILE_PATH,
+            "start_line": LINE,
+            "end_line": LINE,
             "within": REPOSITORY,
             "within_path": PATH,
             "language": LANGUAGE,
@@ -107,6 +119,7 @@ RELATED_CODE = Tool(
     compact_schema=compact.MATCHES,
     progress="Looking for code like",
     subject="path",
+    scopes=("repository", "within"),
     empty_hint="Nothing is like these lines. Choose the lines of a whole function.",
     result_words=("passage", "passages"),
 )

@@ -59,8 +59,12 @@ class RelatedQuery:
         end = parse_limit(data.get("end_line"), start, MAX_LINE, problems, name="end_line")
         if end < start:
             problems.append("end_line must not be before start_line")
-        repositories = parse_repositories(data.get("within"), problems)
-        filters = parse_filters({**data, "path": data.get("within_path")}, problems)
+        scope: list[str] = []
+        repositories = parse_repositories(data.get("within"), scope)
+        filters = parse_filters({**data, "path": data.get("within_path")}, scope)
+        problems += [
+            each.replace("repository", "within").replace("path", "within_path") for each in scope
+        ]
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
         if problems:
             raise InvalidInput(", ".join(problems), details={"details": problems})

@@ -27,6 +27,9 @@ class Tool:
     output_schema: JSON  # JSON Schema of what `run` returns, an object
     progress: str  # shown while it runs, before the argument `subject`
     subject: str = ""  # name of an argument; "" for none
+    scopes: tuple[str, ...] = (
+        "repository",
+    )  # the arguments that hold repositories, if it has them
     empty_hint: str = ""  # what to try if `results` is an empty list
     result_words: tuple[str, str] = ("match", "matches")  # singular and plural
     has_passages: bool = False  # whether it takes SNIPPET_LINES too, which MCP offers

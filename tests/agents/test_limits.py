@@ -99,3 +99,17 @@ async def test_an_outline_still_needs_its_repository(calls: list[JSON]) -> None:
     call = ToolCall("c", "FileOutline", {"repository": "secret", "path": "a.py"})
     result = await execute(call, toolset(ALLOWED))
     assert result.error_code == "FORBIDDEN_REPOSITORY"
+
+
+@pytest.mark.parametrize("named_within", [{}, {"within": None}, {"within": "secret"}])
+async def test_related_code_stays_within_the_limit(calls: list[JSON], named_within: JSON) -> None:
+    lines = {"repository": "acme", "path": "a.py", "start_line": 1, **named_within}
+    result = await execute(ToolCall("c", "RelatedCode", lines), toolset(ALLOWED))
+    if named_within.get("within"):
+        assert result.error_code == "FORBIDDEN_REPOSITORY"
+        assert calls == []
+    else:
+        assert [call["within"] for call in calls] == [["acme", "papers"]]
+    calls.clear()
+    await execute(ToolCall("c", "RelatedCode", lines), toolset(("acme",)))
+    assert [(call["repository"], call["within"]) for call in calls] == [("acme", "acme")]

@@ -63,11 +63,13 @@ def sweep(check: Check = never_cancelled) -> None:
 def maintain_grams(check: Check = never_cancelled) -> None:
     """Index the texts that have no n-grams yet, as those of an earlier version, and merge segments.
     `due` is set again if an error or `check` ends it. Raises Unavailable, and as `check`."""
+    complete = False
     try:
         get_grams().maintain(get_texts(), check)
-    except BaseException:
-        due.set()
-        raise
+        complete = True
+    finally:
+        if not complete:
+            due.set()
 
 
 def _keys(files: SourceFileQuerySet) -> list[str]:

@@ -154,7 +154,7 @@ class RankingQuery:
         )
 
     @cached_property
-    def asked_names(self) -> frozenset[str]:
+    def sole_names(self) -> frozenset[str]:
         """The unqualified identifiers of a query that asks for nothing else."""
         own = frozenset[str]().union(*self.stems_of_names)
         is_all = self.stems <= own and not _QUALIFIER.search(self.text)
@@ -196,8 +196,8 @@ def rank(query: RankingQuery, passages: Passages, weights: Weights | None = None
     weights = weights or Weights()
     scores = passage_scores(query, passages, weights)
     scores_of_files = file_scores(query, passages, scores, weights)
-    asked = query.asked_names
-    declares = np.array([not asked.isdisjoint(names) for names in passages.names], np.bool_)
+    wanted = query.sole_names
+    declares = np.array([not wanted.isdisjoint(names) for names in passages.names], np.bool_)
     best, positions = best_of_files(passages.file_of, scores + ABOVE_ALL * declares)
     final = scores_of_files[passages.file_of[best]] - weights.repeat_penalty * positions
     order: list[int] = best[np.lexsort((best, -final, ~declares[best]))].tolist()

@@ -29,6 +29,7 @@ from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.definitions import OUTLINE_ONLY, rank_of
 from apps.retrieval.symbols.types import Place
 from apps.retrieval.texts.grep_query import GrepQuery
+from apps.retrieval.texts.hits import FileMatches, Hit, hits_of
 from apps.retrieval.texts.patterns import LineMatch, Matcher, identifiers
 from apps.retrieval.texts.table import FileFacts, FileTable, Numbers, file_table
 
@@ -37,9 +38,6 @@ log = logging.getLogger("codeinfo.retrieval")
 # Time limit of one query, seconds.
 SECONDS = 10.0
 FILES_AT_ONCE = 32
-# Characters of a line that are shown, around the match.
-MAX_LINE = 300
-MAX_SPAN = 20  # lines of a match that spans lines
 MAX_NAMES, MAX_DEFINITIONS = 3, 10
 
 
@@ -56,15 +54,6 @@ class Scope(NamedTuple):
     root: Root
     table: FileTable
     numbers: Numbers
-
-
-class Found(NamedTuple):
-    """A file, its text in UTF-8, and the lines in it that match."""
-
-    root: Root
-    file: FileFacts
-    data: bytes
-    matches: Iterator[LineMatch]
 
 
 @dataclass
@@ -114,37 +103,6 @@ class Search:
 
 def _files(count: int) -> str:
     return f"{count:,} file{'' if count == 1 else 's'}"
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A line that matches; several if the match spans lines."""
-
-    place: Place
-    source_file: str  # SourceFile.document
-    line: int  # 1-based
-    end_line: int
-    text: str
-    before: tuple[str, ...] = ()  # context
-    after: tuple[str, ...] = ()
-    symbol: str = ""  # path of the definition that contains the line
-    defines: bool = False
-
-    @property
-    def key(self) -> tuple[UUID, str, int]:
-        """The root, the file and the line. Roots may share a document."""
-        return self.place.root.id, self.source_file, self.line
-
-    def as_wire(self) -> dict[str, Any]:
-        wire = {
-            **self.place.as_wire(),
-            "startLine": self.line,
-            "endLine": self.end_line,
-            "kind": "definition" if self.defines else "match",
-            "chunk": self.text,
-        }
-        more = {"symbol": self.symbol, "before": list(self.before), "after": list(self.after)}
-        return wire | {key: value for key, value in more.items() if value}
 
 
 def grep(query: GrepQuery) -> dict[str, Any]:
@@ -215,7 +173,7 @@ def started(query: GrepQuery) -> Search:
     return search
 
 
-def found(search: Search, candidates: Iterable[Candidate]) -> Iterator[Found]:
+def found(search: Search, candidates: Iterable[Candidate]) -> Iterator[FileMatches]:
     """The files of these that match, until the time limit."""
     rest = iter(candidates)
     while batch := list(islice(rest, FILES_AT_ONCE)):
@@ -233,7 +191,7 @@ def found(search: Search, candidates: Iterable[Candidate]) -> Iterator[Found]:
                 continue
             matches = search.matcher.matches(data)
             if first := next(matches, None):
-                yield Found(root, file, data, _chained(first, matches))
+                yield FileMatches(root, file, data, _chained(first, matches))
 
 
 def _chained(first: LineMatch, rest: Iterator[LineMatch]) -> Iterator[LineMatch]:
@@ -272,7 +230,7 @@ def _hits(search: Search) -> Iterator[Hit]:
         yield hit
     search.done = 0
     for each in found(search, search.candidates()):
-        for hit in _hits_of(each, search.query.context):
+        for hit in hits_of(each, search.query.context):
             if hit.key not in first:
                 yield hit
 
@@ -291,7 +249,7 @@ def _definition_hits(search: Search) -> Iterator[Hit]:
     hits: dict[tuple[UUID, str], list[Hit]] = {}
     for each in found(search, files):
         texts[each.file.document] = each.data
-        hits[each.root.id, each.file.document] = list(_hits_of(each, search.query.context))
+        hits[each.root.id, each.file.document] = list(hits_of(each, search.query.context))
     for root, symbol in symbols:
         line = _line_of_name(texts.get(symbol.source_file, b""), symbol)
         for hit in hits.get((root.id, symbol.source_file), ()):
@@ -325,60 +283,6 @@ def _definitions(search: Search, names: Sequence[str]) -> list[tuple[Root, Store
             ]
     symbols.sort(key=lambda pair: rank_of(pair[1]))
     return symbols[:MAX_DEFINITIONS]
-
-
-def _hits_of(each: Found, context: int) -> Iterator[Hit]:
-    """The lines of one file that match, with `context` lines around each, none twice."""
-    place = Place(each.root, each.file.path, each.file.language)
-    lines = each.data.split(b"\n") if context else []
-    line, counted, shown = 1, 0, 0  # `shown`: the last line that an earlier hit has
-    matches = list(each.matches) if context else each.matches
-    upcoming = iter(_line_numbers(each.data, matches[1:])) if isinstance(matches, list) else None
-    for match in matches:
-        line += each.data.count(b"\n", counted, match.start)
-        counted = match.start
-        end_line = line + each.data.count(b"\n", match.start, match.end)
-        before: tuple[str, ...] = ()
-        after: tuple[str, ...] = ()
-        if upcoming is not None:
-            following = next(upcoming, len(lines) + 1)
-            before = _shown(lines[max(shown, line - 1 - context) : line - 1])
-            last = min(end_line + context, following - 1)
-            after = _shown(lines[end_line:last])
-            shown = max(end_line, last)
-        text = _text(each.data, match)
-        yield Hit(place, each.file.document, line, end_line, text, before, after)
-
-
-def _line_numbers(data: bytes, matches: Sequence[LineMatch]) -> Iterator[int]:
-    line, counted = 1, 0
-    for match in matches:
-        line += data.count(b"\n", counted, match.start)
-        counted = match.start
-        yield line
-
-
-def _shown(lines: Sequence[bytes]) -> tuple[str, ...]:
-    return tuple(_cut(line.decode("utf-8", "replace"), 0) for line in lines)
-
-
-def _text(data: bytes, match: LineMatch) -> str:
-    """The lines of a match, long ones cut around it."""
-    first, *rest = data[match.start : match.end].decode("utf-8", "replace").split("\n")
-    at = len(data[match.start : match.at].decode("utf-8", "replace"))
-    lines = [_cut(first, at), *(_cut(line, 0) for line in rest[: MAX_SPAN - 1])]
-    if len(rest) >= MAX_SPAN:
-        lines.append("…")
-    return "\n".join(lines)
-
-
-def _cut(line: str, at: int) -> str:
-    """MAX_LINE characters of a line, from a little before the character `at`."""
-    if len(line) <= MAX_LINE:
-        return line
-    start = max(0, min(at - MAX_LINE // 4, len(line) - MAX_LINE))
-    end = start + MAX_LINE
-    return f"{'…' * bool(start)}{line[start:end]}{'…' * (end < len(line))}"
 
 
 def _with_symbols(hits: Sequence[Hit]) -> list[Hit]:

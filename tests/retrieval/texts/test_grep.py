@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.index.grams import get_grams, reset_grams
-from apps.retrieval.texts import finding
+from apps.retrieval.texts import finding, hits
 from tests.retrieval.texts.conftest import Post
 
 pytestmark = [pytest.mark.door, pytest.mark.django_db, pytest.mark.usefixtures("harbour")]
@@ -112,7 +112,7 @@ def test_more_lines_follow_with_an_offset(post: Post, lines) -> None:
 
 def test_a_long_line_is_cut_around_the_match() -> None:
     line = "a" * 1_000 + "needle" + "b" * 1_000
-    cut = finding._cut(line, 1_000)
+    cut = hits._cut(line, 1_000)
     assert "needle" in cut and cut.startswith("…a") and cut.endswith("b…") and len(cut) < 310
 
 
