@@ -176,14 +176,11 @@ REINGEST_REPOSITORY = McpTool(
     name="reingest_repository",
     title="Bring a repository up to date",
     description=(
-        "Read the files of one ingested repository again, so that searches find its present "
-        "state, and wait until that is done: seconds for a small repository, minutes for a large "
-        "one. Use it after files have changed (you edited them, or a branch was switched) "
-        "and before searching for what changed; ListIngestedRepositories tells in `lastIngestAt` "
-        "how old the index is. It takes only repositories that are ingested already. "
-        "Searches go on meanwhile and see the old state. "
-        "One ingest runs at a time: BUSY means wait and call again. An unknown id is refused with "
-        "the ids there are. Closing the call cancels the run and leaves the old state."
+        "Read the files of one ingested repository again and wait until that is done: seconds, "
+        "or minutes for a large one. Use it after files have changed (you edited them, or a branch "
+        "was switched), before searching for what changed. Searches meanwhile see the old state. "
+        "One ingest runs at a time: BUSY means wait and call again. Closing the call cancels the "
+        "run and leaves the old state."
     ),
     input_schema=INPUT,
     output_schema=OUTPUT,

@@ -13,11 +13,11 @@ from apps.retrieval.output_schemas import CONTEXT, MATCHES
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY
 from apps.retrieval.related_code import RelatedQuery, related_code
 from apps.retrieval.scope import with_hint
-from apps.retrieval.snippets import cut, parse_snippet_lines
 from apps.retrieval.tool import (
     FILE_PATH,
     LANGUAGE,
     PATH,
+    QUOTED,
     REPOSITORY,
     REPOSITORY_ID,
     Tool,
@@ -36,17 +36,11 @@ def context_output(arguments: Mapping[str, Any]) -> JSON:
 
 
 def related_output(arguments: Mapping[str, Any]) -> JSON:
-    """The output of RelatedCode, with whole passages. Raises InvalidInput, and as
-    `related_code`."""
+    """The output of RelatedCode. Raises InvalidInput, and as `related_code`."""
     query = RelatedQuery.parse(arguments)
     output = related_code(query)
     log_call("RelatedCode", **query.as_log(), results=len(output["results"]))
     return with_hint(output, query.repositories, query.filters)
-
-
-def _related_code(arguments: Mapping[str, Any]) -> JSON:
-    snippet_lines = parse_snippet_lines(arguments)
-    return cut(related_output(arguments), "", snippet_lines)
 
 
 LINE: JSON = {"type": "integer", "minimum": 1}
@@ -54,11 +48,9 @@ LINE: JSON = {"type": "integer", "minimum": 1}
 CONTEXT_TOOL = Tool(
     name="Context",
     description=(
-        "Start here with a question about ingested code: one call returns the passages that answer "
-        "it, the definitions they use, lines of callers and tests, and a line of each further file "
-        "that may matter, within `max_tokens`. Example: question 'How does a failed upload get "
-        "retried?'. Use VectorSearch for more of one kind. Not for a known name "
-        "(FindDefinitions)."
+        "Start here with a question about the code: the passages that answer it, definitions they "
+        "use, callers, tests, and a line of each further file, in `max_tokens`. Example: 'How is "
+        "a failed upload retried?'. Not for a known name: use FindDefinitions. " + QUOTED
     ),
     parameters=schema(
         {
@@ -92,9 +84,9 @@ CONTEXT_TOOL = Tool(
 RELATED_CODE = Tool(
     name="RelatedCode",
     description=(
-        "Find passages like some lines of an ingested file: similar implementations, copies, "
-        "places that a change must also reach. Example: repository 'flask', path 'src/app.py', "
-        "start_line 40, end_line 60. Not for uses of a name (FindReferences)."
+        "Find passages like some lines of a file: copies, similar implementations, what a "
+        "change must also reach. Example: path 'src/app.py', start_line 40, end_line 60. Not for "
+        "uses of a name: use FindReferences. " + QUOTED
     ),
     parameters=schema(
         {
@@ -111,10 +103,9 @@ RELATED_CODE = Tool(
         "path",
         "start_line",
     ),
-    function=_related_code,
+    function=related_output,
     title="Find code like these lines",
     output_schema=MATCHES,
-    has_passages=True,
     compact=compact.compact_matches,
     compact_schema=compact.MATCHES,
     progress="Looking for code like",

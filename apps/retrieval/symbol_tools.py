@@ -67,7 +67,6 @@ def _by_name(
     find: Callable[[SymbolQuery], Definitions | References],
     *,
     description: str,
-    name_description: str,
     has_passages: bool = False,
     **fields: Any,
 ) -> Tool:
@@ -88,7 +87,6 @@ def _by_name(
             "type": "string",
             "minLength": 1,
             "maxLength": MAX_NAME,
-            "description": name_description,
         },
         "repository": REPOSITORY,
         "path": PATH,
@@ -112,12 +110,10 @@ FIND_DEFINITIONS = _by_name(
     description=(
         "Find where a name is defined: functions, classes, methods, types, constants, with path, "
         "lines, kind and the beginning of the text. Use it, rather than a search, whenever you "
-        "know the name: it reads syntax trees, so it misses no definition and takes no mention for "
-        "one. Example: 'retry' or 'Client.retry'. `match` says how it was found: 'exact', "
+        "know the name. Example: 'retry' or 'Client.retry'. `match` is 'exact', "
         "'case-insensitive', or 'last-part' if only the last part is known. No result: nothing "
         "ingested defines it. " + QUOTED
     ),
-    name_description="Unqualified or qualified.",
     has_passages=True,
     title="Find where a name is defined",
     output_schema=DEFINITIONS,
@@ -137,11 +133,9 @@ FIND_REFERENCES = _by_name(
     description=(
         "Find every line that uses an identifier: calls, imports, annotations, overrides, each "
         "with the definition that contains it (`symbol`). Use it to see what a change would break. "
-        "Comments and strings are left out where the language is parsed, otherwise `match` is "
-        "'word'. Only the last part counts: 'Client.get' finds all uses of 'get'. Not for other "
-        "text: use Grep. " + QUOTED
+        "Only the last part counts: 'Client.get' finds all uses of 'get'. Not for text in comments "
+        "and strings: use Grep. " + QUOTED
     ),
-    name_description="As it is written in the code.",
     title="Find where a name is used",
     output_schema=REFERENCES,
     compact=compact.compact_references,
@@ -157,7 +151,7 @@ FIND_REFERENCES = _by_name(
 FILE_OUTLINE = Tool(
     name="FileOutline",
     description=(
-        "List what one file defines, in order and nested (or the headings of a document), with "
+        "List what one file defines, nested, or the headings of a document, with "
         "kind, lines and signature but without bodies. Use it for an overview before you read "
         "parts of the file. " + QUOTED
     ),

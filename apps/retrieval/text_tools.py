@@ -68,7 +68,7 @@ GREP = Tool(
     parameters=schema(
         {
             "pattern": {"type": "string", "maxLength": MAX_PATTERN},
-            "fixed": FLAG | {"description": "Plain text, no expression."},
+            "fixed": FLAG,
             "ignore_case": FLAG,
             "word": FLAG,
             "multiline": FLAG,

@@ -47,13 +47,11 @@ VECTOR_SEARCH = Tool(
     name="VectorSearch",
     description=(
         "Search the ingested source repositories by meaning and by words and get the passages that "
-        "match best, with path, lines (1-based, both included) and text. Use it first for a "
-        "question about code or documentation, and again with other words if the passages do not "
-        "answer it. Not for an exact name or text: use FindDefinitions, FindReferences or Grep. "
-        "Search for one thing at a time, in words or identifiers that the code would use: 'retry "
-        "with backoff after HTTP 429', 'class ConnectionPool'. `score` is a distance: lower is "
-        "better, above about 1.4 unrelated. With `weak: true` nothing fits: do not rely on it. "
-        "`missingWords` are words of the query that no passage has. " + QUOTED
+        "match best, with path, lines and text. Use it for one thing at a "
+        "time, in words or identifiers that the code would use: 'retry with backoff after HTTP "
+        "429', 'class ConnectionPool'; again with other words if the passages do not answer. Not "
+        "for an exact name or text: use FindDefinitions, FindReferences or Grep. `score` is a "
+        "distance: above about 1.4 unrelated. With `weak: true` nothing fits. " + QUOTED
     ),
     parameters=schema(
         {
