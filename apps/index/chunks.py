@@ -72,6 +72,8 @@ def row_facts(ids: Iterable[str]) -> dict[str, ChunkFacts]:
         if parsed := chunk_ids.parse(each):
             wanted.setdefault(parsed[0], []).append((each, parsed[1]))
     facts: dict[str, ChunkFacts] = {}
+    if not wanted:
+        return facts
     rows = SourceFile.objects.filter(document__in=list(wanted)).order_by()
     # Rows with the same document, of roots that share it, tell the same.
     fields = rows.only("document", "path", "language", "sha256", "spans")

@@ -27,6 +27,12 @@ Mask = NDArray[np.bool_]
 Lengths = NDArray[np.uint32]
 
 
+# Id and path of a chunk, and the names that it declares.
+ChunkTexts = tuple[str, str, tuple[str, ...]]
+# Chunks of a part whose texts stay decoded: about 2 MB.
+MAX_DECODED = 5_000
+
+
 class PartFile(NamedTuple):
     """A file with chunks in a part."""
 
@@ -76,16 +82,28 @@ class Part:
     def largest_scale(self) -> float:
         return float(self.codes.scales.max(initial=0))
 
-    def chunks(self, rows: Iterable[int]) -> list[tuple[str, str, tuple[str, ...]]]:
+    def chunks(self, rows: Iterable[int]) -> list[ChunkTexts]:
         """The id and the path of each of these chunks, and the names that it declares."""
-        file_of, ends, texts, files = self._views
-        chunks = []
+        decoded, chunks = self._decoded, []
         for row in rows:
-            file = files[file_of[row]]
-            text = str(texts[ends[row] : ends[row + 1]], "utf-8", "surrogatepass")
-            rest, _, names = text.partition("\0")
-            chunks.append((file.prefix + rest, file.path, tuple(names.split())))
+            if (chunk := decoded.get(row)) is None:
+                if len(decoded) >= MAX_DECODED:
+                    decoded.clear()
+                chunk = decoded[row] = self._decode(row)
+            chunks.append(chunk)
         return chunks
+
+    def _decode(self, row: int) -> ChunkTexts:
+        file_of, ends, texts, files = self._views
+        file = files[file_of[row]]
+        text = str(texts[ends[row] : ends[row + 1]], "utf-8", "surrogatepass")
+        rest, _, names = text.partition("\0")
+        return file.prefix + rest, file.path, tuple(names.split())
+
+    @cached_property
+    def _decoded(self) -> dict[int, ChunkTexts]:
+        """What `chunks` returned last: the candidates of searches are often the same."""
+        return {}
 
     @cached_property
     def _views(self) -> tuple[memoryview, memoryview, memoryview, list[PartFile]]:
