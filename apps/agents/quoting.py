@@ -12,6 +12,7 @@ from typing import Any
 from apps.agents.messages import ToolResult
 from apps.core.types import JSON
 from apps.retrieval.compact_texts import compact_grep, compact_list, compact_read
+from apps.retrieval.context_form import compact_context
 
 CLOSING = "</tool_result>"
 
@@ -124,6 +125,19 @@ def _lines(payload: JSON) -> JSON:
     return found | {"results": [_with_file(row) for row in found["results"]]}
 
 
+def _context(payload: JSON) -> JSON:
+    """Passages and definitions with their citations; callers, tests and mentions as lines."""
+    form = compact_context(payload)
+    return form | {"results": [_cited(row) for row in form["results"]]}
+
+
+def _cited(row: JSON) -> JSON:
+    place = f"{row['repo']}/{row['relPath']}:{row['lines']}"
+    fields = ("symbol", "definitionOf", "weak")
+    named = {key: row[key] for key in fields if key in row}
+    return {"citation": place, **named, "chunk": "\n".join(row["chunk"])}
+
+
 def _read(payload: JSON) -> JSON:
     return _with_file(compact_read(payload))
 
@@ -145,6 +159,8 @@ CONDENSERS: dict[str, Callable[[JSON], JSON]] = {
     "FindImports": _symbols,
     "FileOutline": _outline,
     "ListIngestedRepositories": _repositories,
+    "Context": _context,
+    "RelatedCode": _passages,
     "Grep": _lines,
     "ReadFile": _read,
     "ListFiles": compact_list,

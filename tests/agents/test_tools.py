@@ -128,6 +128,19 @@ def test_exact_text_is_quoted_as_numbered_lines_without_host_paths() -> None:
     assert data_of(quote_result(ToolResult(replace(CALL, name="Grep"), other))) == other
 
 
+def test_context_reaches_a_model_in_the_form_that_its_tokens_are_counted_in() -> None:
+    row = {"repo": "acme", "relPath": "a.py", "hostPath": "/host/a.py", "containerPath": "/a.py"}
+    passage = row | {"kind": "passage", "startLine": 3, "endLine": 4, "chunk": "x\ny"}
+    caller = row | {"kind": "caller", "startLine": 9, "endLine": 9, "symbol": "f", "chunk": "g()"}
+    payload = {"results": [passage | {"symbol": "g"}, caller], "tokens": 50, "leftOut": ["acme/b"]}
+    quoted = data_of(quote_result(ToolResult(replace(CALL, name="Context"), payload)))
+    assert quoted == {
+        "results": [{"citation": "acme/a.py:3-4", "symbol": "g", "chunk": "x\ny"}],
+        "callers": ["acme/a.py:9 f | g()"],
+        "leftOut": ["acme/b"],
+    }
+
+
 def test_an_error_is_quoted_with_its_code() -> None:
     result = ToolResult(CALL, error_code="REPO_NOT_FOUND", error_message="no such repository")
     quoted = data_of(quote_result(result))
