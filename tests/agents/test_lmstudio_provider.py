@@ -14,6 +14,7 @@ from apps.agents.loop import run
 from apps.agents.messages import Message, ToolCall, ToolResult, Usage
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.lmstudio import LMStudioProvider
+from apps.agents.providers.lmstudio_messages import own_names
 from apps.agents.tools import toolset
 from apps.core.addresses import Address
 from apps.core.errors import Unavailable
@@ -25,6 +26,7 @@ from tests.ports import free_ports
 from tests.stand_ins.lmstudio_scripts import (
     PredictionScript,
     Send,
+    call,
     end,
     say,
     think,
@@ -174,7 +176,25 @@ async def test_the_products_tools_are_sent_completely(
     tools = (*toolset(), *toolset(("acme", "other")))
     await record(provider, chat_request("plain", tools))
     sent = config(lmstudio)["llm.prediction.tools"]["tools"]
-    assert [each["function"]["parameters"] for each in sent] == [t.parameters for t in tools]
+    for each, tool in zip(sent, tools, strict=True):
+        parameters = each["function"]["parameters"]
+        # The SDK sends names in camel case.
+        assert own_names(parameters["properties"]) == tool.parameters.get("properties")
+        required = dict.fromkeys(parameters.get("required", ()))
+        assert list(own_names(required)) == tool.parameters.get("required", [])
+        assert set(required) <= set(parameters["properties"])
+
+
+async def test_arguments_come_back_under_the_names_of_the_tool(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn
+) -> None:
+    steps = call("Grep", {"pattern": "x", "ignoreCase": True})
+    lmstudio.scripts["greps"] = PredictionScript(
+        [[*steps, *end("toolCalls")], [*say("Done."), *end()]]
+    )
+    recorded = await record(provider, chat_request("greps"))
+    (result,) = recorded.results
+    assert result.call.arguments == {"pattern": "x", "ignore_case": True}
 
 
 async def test_a_context_is_never_cut_silently(

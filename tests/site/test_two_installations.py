@@ -11,7 +11,7 @@ from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import Product, running
 from tests.site.test_documented_commands import until_ingested
 from tests.support.index import Server, server  # noqa: F401 - a fixture
-from tests.support.ingested import SAMPLE, write_files
+from tests.support.ingested import write_files
 
 pytestmark = pytest.mark.door
 
@@ -20,7 +20,8 @@ PATIENCE = 60
 
 def ingest(product: Product, name: str) -> None:
     """A run comes after a sweep."""
-    repo = write_files(product.repos / name, SAMPLE)
+    # Each has files of its own: folders with equal files would share one index.
+    repo = write_files(product.repos / name, {f"{name}.py": f"def {name}():\n    return 1\n"})
     body = {"path": str(repo), "name": name, "model": DEFAULT_MODEL}
     answer = httpx.post(f"{product.url}/ingest/start", json=body, timeout=PATIENCE)
     until_ingested(f"{product.url}/ingest/status/{answer.json()['runId']}")

@@ -1,6 +1,7 @@
 """Decode LM Studio's prediction events into ModelEvents."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import uuid4
 
 from apps.agents.events import Heartbeat, ModelEvent, ToolCallRequested, UsageReported
@@ -8,6 +9,7 @@ from apps.agents.limits import max_recorded_calls, truncate_call
 from apps.agents.messages import ToolCall, Usage
 from apps.agents.providers.calls import with_arguments
 from apps.agents.providers.characters import Characters, clean
+from apps.agents.providers.lmstudio_messages import own_names
 from apps.agents.reasoning import MarkerParser
 from apps.lmstudio.types import (
     ModelLoading,
@@ -87,4 +89,5 @@ class PredictionDecoder:
 
 def _call(received: ToolCallReceived) -> ToolCall:
     id, name = clean(received.id or "") or f"call_{uuid4().hex[:24]}", clean(received.name)
-    return truncate_call(with_arguments(ToolCall(id, name), received.arguments))
+    call = with_arguments(ToolCall(id, name), received.arguments)
+    return truncate_call(replace(call, arguments=own_names(call.arguments)))

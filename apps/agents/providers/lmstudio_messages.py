@@ -1,6 +1,8 @@
 """Encode messages and tools for the LM Studio SDK, fitted to the model's context."""
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Any, assert_never
 
 from apps.agents.history import fit
@@ -78,6 +80,25 @@ def _tool(tool: Tool) -> JSON:
     function = {
         "name": tool.name,
         "description": tool.description,
-        "parameters": tool.parameters,
+        "parameters": _with_camel_case(tool.parameters),
     }
     return {"type": "function", "function": function}
+
+
+def _with_camel_case(parameters: JSON) -> JSON:
+    """Rename the arguments in a schema as the SDK does, which leaves `required` as it is."""
+    properties = parameters.get("properties", {})
+    renamed: JSON = {"properties": {_camel(name): each for name, each in properties.items()}}
+    if "required" in parameters:
+        renamed["required"] = [_camel(name) for name in parameters["required"]]
+    return parameters | renamed
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def own_names(arguments: Mapping[str, Any]) -> JSON:
+    """Arguments by the names that the tools have: `ignore_case` for `ignoreCase`."""
+    return {re.sub("[A-Z]", lambda c: f"_{c[0].lower()}", name): v for name, v in arguments.items()}
