@@ -176,7 +176,7 @@ def parse_limit(
     value: Any, default: int, maximum: int, problems: list[str], *, name: str = "limit"
 ) -> int:
     """An integer clamped to 1..maximum; the default if it is missing or blank."""
-    limit = default if value in (None, "", 0) and not isinstance(value, bool) else value
+    limit = value or default
     if isinstance(limit, bool) or not (
         isinstance(limit, int) or (isinstance(limit, float) and limit.is_integer())
     ):
