@@ -3,9 +3,11 @@
 const FOCUSABLE = "a[href], button:not([disabled]), input:not([disabled]), select:not([disabled]), textarea:not([disabled]), [tabindex='0']";
 const opened = []; // [{ layer, opener }], front last
 
-export function openDialog(dialog) {
+export function openDialog(dialog, opener = document.activeElement) {
   if (dialog.open) return;
   dialog.showModal();
+  // The browser gives the focus back, but not to an opener that was swapped meanwhile.
+  dialog.addEventListener("close", () => opener?.isConnected || document.getElementById(opener?.id)?.focus(), { once: true });
   dialog.querySelector("[autofocus], [data-palette-input]")?.focus();
 }
 

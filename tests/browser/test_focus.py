@@ -57,6 +57,20 @@ def test_escape_leads_back_to_what_opened_the_layer(
     expect(what).to_be_focused()
 
 
+def test_escape_leads_back_to_an_opener_that_was_replaced_meanwhile(open_page: OpenPage) -> None:
+    page = open_page("/ingest", size=WIDE)
+    remove = button("Remove harbour")(page)
+    remove.focus()
+    page.keyboard.press("Enter")
+    dialog = page.locator("#dialog-slot dialog")
+    expect(dialog).to_be_visible()
+    # An update of any root does the same.
+    page.evaluate("roots.outerHTML = roots.outerHTML; htmx.process(document.body)")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(remove).to_be_focused()
+
+
 @pytest.mark.parametrize(("key", "layer"), [("Control+k", "#palette"), ("?", "#keys")])
 def test_escape_leads_back_to_where_a_key_was_pressed(
     open_page: OpenPage, key: str, layer: str
