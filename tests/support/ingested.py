@@ -1,12 +1,17 @@
 """Helpers of several apps' tests: a small repository, and ingesting one for real."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import queries
-from apps.index.models import IngestRun, Root
+from apps.index.lexical import reset_lexical
+from apps.index.models import IndexLock, IngestRun, Root
+from apps.index.parsing.finder import reset_finder
+from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import queue
 
@@ -94,3 +99,25 @@ def ingest_sample(folder: Path, name: str = "lighthouse") -> Root:
 def outdate(root: Root) -> None:
     """As if another version had cut a root into its chunks: the next run makes all of them anew."""
     Root.objects.filter(id=root.id).update(chunker_version="")
+
+
+@contextmanager
+def ingested_once(
+    blocker: Any, folder: Path, repositories: Mapping[str, Mapping[str, str | bytes]]
+) -> Iterator[None]:
+    """Ingest repositories (name → path → content) below a folder, for the tests of a module.
+
+    blocker: the fixture `django_db_blocker`. All roots and their indexes are deleted at the end.
+    """
+    reset_store()
+    with blocker.unblock():
+        for name, files in repositories.items():
+            ingest(write_files(folder / name, files), name)
+    yield
+    with blocker.unblock():
+        for store in get_store().collections():
+            get_store().drop(store)
+        for model in (Root, IngestRun, IndexLock):
+            model.objects.all().delete()
+    for reset in (reset_finder, reset_lexical, reset_store):
+        reset()

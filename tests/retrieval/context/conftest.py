@@ -1,18 +1,16 @@
 """A repository of an upload service, ingested once for all tests of a module."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
 
-from apps.index.lexical import reset_lexical
-from apps.index.models import IndexLock, IngestRun, Root
-from apps.index.parsing.finder import reset_finder
-from apps.index.vectors.store import get_store, reset_store
-from tests.support.ingested import ingest, write_files
+from tests.retrieval.symbols.conftest import Post, post
+from tests.support.ingested import ingested_once
+
+__all__ = ["FILES", "UPLOAD", "Post", "depot", "post"]
 
 UPLOAD = '''"""Uploads files in parts."""
 
@@ -84,34 +82,12 @@ FILES: dict[str, str | bytes] = {
     },
 }
 
-Post = Callable[..., tuple[int, dict[str, Any]]]
-
 
 @pytest.fixture(scope="module")
 def depot(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
     """The folder of `depot`. A test must leave the files as they are."""
-    folder = Path(os.path.realpath(tmp_path_factory.mktemp("context"))) / "depot"
-    reset_store()
-    with django_db_blocker.unblock():
-        ingest(write_files(folder, FILES), "depot")
-    yield folder
-    with django_db_blocker.unblock():
-        for root_id in get_store().collections():
-            get_store().drop(root_id)
-        for model in (Root, IngestRun, IndexLock):
-            model.objects.all().delete()
-    for reset in (reset_finder, reset_lexical, reset_store):
-        reset()
-
-
-@pytest.fixture
-def post(client: Client) -> Post:
-    """post("context", question="…") is the status and the JSON of the answer."""
-
-    def posted(tool: str, **body: Any) -> tuple[int, dict[str, Any]]:
-        response = client.post(f"/tools/{tool}", body, content_type="application/json")
-        return response.status_code, response.json()
-
-    return posted
+    base = Path(os.path.realpath(tmp_path_factory.mktemp("context")))
+    with ingested_once(django_db_blocker, base, {"depot": FILES}):
+        yield base / "depot"

@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.index.lexical import reset_lexical
-from apps.index.models import IndexLock, IngestRun, Root
-from apps.index.parsing.finder import reset_finder
-from apps.index.vectors.store import get_store, reset_store
-from tests.support.ingested import ingest, write_files
+from tests.support.ingested import ingested_once
 
 HARBOUR: dict[str, str | bytes] = {
     "src/harbour/client.py": (
@@ -69,18 +65,8 @@ def harbour(
 ) -> Iterator[Path]:
     """The folder of `harbour`; `quay` lies beside it. A test must leave the files as they are."""
     base = Path(os.path.realpath(tmp_path_factory.mktemp("symbols")))
-    reset_store()
-    with django_db_blocker.unblock():
-        ingest(write_files(base / "quay", QUAY), "quay")
-        ingest(write_files(base / "harbour", HARBOUR), "harbour")
-    yield base / "harbour"
-    with django_db_blocker.unblock():
-        for root_id in get_store().collections():
-            get_store().drop(root_id)
-        for model in (Root, IngestRun, IndexLock):
-            model.objects.all().delete()
-    for reset in (reset_finder, reset_lexical, reset_store):
-        reset()
+    with ingested_once(django_db_blocker, base, {"quay": QUAY, "harbour": HARBOUR}):
+        yield base / "harbour"
 
 
 @pytest.fixture

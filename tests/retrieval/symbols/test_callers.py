@@ -7,14 +7,10 @@ from typing import Any
 
 import pytest
 
-from apps.index.lexical import reset_lexical
-from apps.index.models import IndexLock, IngestRun, Root
-from apps.index.parsing.finder import reset_finder
-from apps.index.vectors.store import get_store, reset_store
 from apps.retrieval.call_tools import FIND_CALLERS
 from apps.retrieval.symbols import callers, imports, project
 from tests.retrieval.symbols.conftest import Post
-from tests.support.ingested import ingest, write_files
+from tests.support.ingested import ingested_once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -46,18 +42,10 @@ def port(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
     """The folder of the ingested repository `port`."""
-    folder = Path(os.path.realpath(tmp_path_factory.mktemp("callers"))) / "port"
-    reset_store()
-    with django_db_blocker.unblock():
-        ingest(write_files(folder, PORT), "port")
-    yield folder
-    with django_db_blocker.unblock():
-        for root_id in get_store().collections():
-            get_store().drop(root_id)
-        for model in (Root, IngestRun, IndexLock):
-            model.objects.all().delete()
-    for reset in (reset_finder, reset_lexical, reset_store, project.reset_facts):
-        reset()
+    base = Path(os.path.realpath(tmp_path_factory.mktemp("callers")))
+    with ingested_once(django_db_blocker, base, {"port": PORT}):
+        yield base / "port"
+    project.reset_facts()
 
 
 Call = Callable[..., dict[str, Any]]
