@@ -3,17 +3,23 @@
 
 import os
 import sys
+from collections.abc import Sequence
 
 from django.core.management import execute_from_command_line
 
-if __name__ == "__main__":
+
+def main(arguments: Sequence[str]) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeinfo.settings")
     try:
-        execute_from_command_line(sys.argv)
+        execute_from_command_line(list(arguments))
     except Exception as error:
         # Errors of the environment get a message without a traceback.
-        from apps.core.start_errors import sentence
+        from apps.core.start_errors import sentence  # noqa: PLC0415
 
         if not (message := sentence(error)):
             raise
         sys.exit(f"codeinfo cannot start: {message}")
+
+
+if __name__ == "__main__":
+    main(sys.argv)

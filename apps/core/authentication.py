@@ -15,6 +15,7 @@ from django.http import HttpRequest
 
 from apps.core.config import Config, config
 from apps.core.principal import ANONYMOUS, LOCAL, TOKEN, Principal, of_user
+from apps.core.server_token import server_token
 
 # A socket or a stream ends within this time after its user has logged out or lost rights.
 RECHECK_SECONDS = 15.0
@@ -43,7 +44,7 @@ def is_reachable(k: Config) -> bool:
 
 async def principal_of(request: HttpRequest, token: str) -> Principal:
     """Return the principal of a request. `token` is the bearer token of its route, or ""."""
-    if token and is_bearer(request.headers.get("Authorization", ""), token):
+    if _has_token(request.headers.get("Authorization", ""), token):
         return TOKEN
     if not (token or requires_credentials(config())):
         return LOCAL
@@ -53,11 +54,20 @@ async def principal_of(request: HttpRequest, token: str) -> Principal:
 async def principal_of_scope(scope: Mapping[str, Any], headers: Mapping[bytes, str]) -> Principal:
     """Return the principal of a websocket."""
     token = config().api_token
-    if token and is_bearer(headers.get(b"authorization", ""), token):
+    if _has_token(headers.get(b"authorization", ""), token):
         return TOKEN
     if not requires_credentials(config()):
         return LOCAL
     return of_user(scope.get("user"))
+
+
+def _has_token(authorization: str, token: str) -> bool:
+    """Whether a header has the token of its route, or that of this server's `server.json`."""
+    if not authorization:
+        return False
+    return bool(token and is_bearer(authorization, token)) or is_bearer(
+        authorization, server_token()
+    )
 
 
 def is_bearer(authorization: str, token: str) -> bool:

@@ -203,6 +203,10 @@ class BoundedRequests(HTTPFactory):
         protocol.requestFactory = partial(BoundedRequest, parsePOSTFormSubmission=False)
         return protocol
 
+    def connections(self) -> int:
+        """Return the number of open connections, websockets included."""
+        return len(self._open)
+
     def opened(self, transport: Any) -> None:
         self._open.add(transport)
 

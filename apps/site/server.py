@@ -35,6 +35,8 @@ from apps.retrieval.search_processes import search_processes
 from apps.site import requests, sockets, standby
 from apps.site.connections import most_files
 from apps.site.control.server import Control
+from apps.site.idle import IdleStop
+from apps.site.server_file import ServerFile
 
 logger = logging.getLogger("codeinfo.site")
 
@@ -171,10 +173,17 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         verbosity=0,
     )
 
+    file = ServerFile(config())
+
     def ready() -> None:
         watchdog = _watchdog()
         standby.watch(watchdog)
         reactor.callWhenRunning(watchdog.start)
+        if seconds := config().idle_stop_seconds:
+            open_ones = server.http_factory.connections
+            idle = IdleStop(config().data_dir, seconds, open_ones, file.remove)
+            reactor.callWhenRunning(idle.start)
+        file.write()
         on_ready()
 
     server.ready_callable = ready
@@ -191,6 +200,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     try:
         server.run()
     finally:
+        file.remove()
         if (watchdog := standby.watching()) is not None:
             watchdog.stop()
         control.stop()

@@ -1,0 +1,75 @@
+"""`server.json` in the data folder: where its server listens, and the token of its user's commands.
+
+    {"version": "0.1.0", "pid": 4711, "token": "…", "url": "http://127.0.0.1:5010",
+     "mcp": {"tools": "http://127.0.0.1:5010/mcp", "chat": …, "agents": …}}
+
+The server has a lock of `server.lock` while its process lives. So a reader knows from the lock, not
+from the process id, whether the file is of a live server (`codeinfo_cli.server`).
+"""
+
+import json
+import logging
+import os
+from contextlib import suppress
+from typing import BinaryIO
+
+from apps.core import __version__, posix
+from apps.core.config import Config
+from apps.core.server_token import server_token
+
+NAME, LOCK = "server.json", "server.lock"
+EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "localhost": "127.0.0.1"}
+
+logger = logging.getLogger("codeinfo.site")
+
+
+def facts(settings: Config) -> dict[str, object]:
+    """Return the contents of the file."""
+    bound = settings.bind
+    host = EVERY_ADDRESS.get(bound, f"[{bound}]" if ":" in bound else bound)
+    return {
+        "version": __version__,
+        "pid": os.getpid(),
+        "token": server_token(),
+        "url": f"http://{host}:{settings.port}",
+        "mcp": {
+            "tools": f"http://{host}:{settings.port}/mcp",
+            "chat": f"http://{host}:{settings.port}/mcp/chat",
+            "agents": f"http://{host}:{settings.port}/mcp/agents",
+        },
+    }
+
+
+class ServerFile:
+    """The file of this process, from `write` to `remove`."""
+
+    def __init__(self, settings: Config) -> None:
+        self._settings = settings
+        self._path = settings.data_dir / NAME
+        self._lock: BinaryIO | None = None
+
+    def write(self) -> None:
+        """Write the file with mode 0600. If that is not possible, log a warning."""
+        try:
+            self._lock = posix.open_private(self._path.with_name(LOCK))
+            if not posix.lock(self._lock, wait=False):
+                raise OSError("another server of this data folder has it")
+            new = self._path.with_name(f".{NAME}")
+            new.unlink(missing_ok=True)
+            with posix.open_private(new) as file:
+                file.write(json.dumps(facts(self._settings)).encode())
+            new.replace(self._path)
+        except OSError as error:
+            self._close()
+            logger.warning("no server.json", extra={"context": {"reason": str(error)}})
+
+    def remove(self) -> None:
+        """Remove the file. The lock ends with the process, as it still uses the data folder."""
+        if self._lock is not None:
+            with suppress(OSError):
+                self._path.unlink()
+
+    def _close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None

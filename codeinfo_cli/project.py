@@ -1,0 +1,48 @@
+"""Where the project tree and the data folder are.
+
+In a checkout, the project tree is the folder of this package, and the data folder is `./data`.
+In a wheel, the project tree is the folder `project` in this package, so that its packages `apps`
+and `codeinfo` do not clash with others in site-packages; the data folder is the user's.
+"""
+
+import os
+import sys
+from collections.abc import MutableMapping
+from pathlib import Path
+
+import platformdirs
+
+PACKAGE = Path(__file__).resolve().parent
+IS_INSTALLED = (PACKAGE / "project").is_dir()
+PROJECT = PACKAGE / "project" if IS_INSTALLED else PACKAGE.parent
+
+
+def use() -> None:
+    """Make the packages of the project importable, and set the defaults of its environment.
+
+    As the product does, read `.env` of the project; variables that are set win.
+    """
+    if str(PROJECT) not in sys.path:
+        sys.path.insert(0, str(PROJECT))
+    if (PROJECT / ".env").is_file():
+        import environ  # noqa: PLC0415 - takes a tenth of a second
+
+        environ.Env.read_env(PROJECT / ".env")
+    set_defaults(os.environ)
+
+
+def set_defaults(environment: MutableMapping[str, str]) -> None:
+    """Set the variables of a server of this installation. Values of the user win."""
+    environment.setdefault("DJANGO_SETTINGS_MODULE", "codeinfo.settings")
+    if IS_INSTALLED:
+        environment.setdefault("CODEINFO_DATA_DIR", str(data_dir()))
+        environment.setdefault("CODEINFO_FIRST_ROOT", "none")
+
+
+def data_dir() -> Path:
+    """Return the data folder of the verbs. It need not exist."""
+    if named := os.environ.get("CODEINFO_DATA_DIR"):
+        return Path(named).expanduser().absolute()
+    if IS_INSTALLED:
+        return Path(platformdirs.user_data_dir("codeinfo", appauthor=False))
+    return PROJECT / "data"

@@ -1,0 +1,107 @@
+"""The server that the `codeinfo` command finds or starts."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from codeinfo_cli import server
+from tests.house.sources import HOME
+from tests.ports import free_ports
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.door
+
+# A verb in a process of its own: it attaches, calls the server and prints its process id.
+VERB = """
+import sys, httpx
+from pathlib import Path
+from codeinfo_cli import server
+with server.attached(Path(sys.argv[1]), idle_seconds=2) as address:
+    headers = {"Authorization": f"Bearer {address.token}"}
+    httpx.get(f"{address.url}/tools/ingested-repos", headers=headers).raise_for_status()
+    print(address.pid)
+"""
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "data"
+    port = free_ports(3)
+    for name, value in {
+        "PORT": str(port),
+        "MCP_PORT": str(port + 1),
+        "AGENTS_MCP_PORT": str(port + 2),
+        "CODEINFO_FIRST_ROOT": "none",
+        "CODEINFO_API_TOKEN": "a-token-of-the-configuration",
+        "CODEINFO_DATA_DIR": str(folder),
+    }.items():
+        monkeypatch.setenv(name, value)
+    yield folder
+    if address := server.running(folder):
+        os.kill(address.pid, signal.SIGTERM)
+        wait_until(lambda: server.running(folder) is None)
+
+
+def verb(data: Path) -> int:
+    command = [sys.executable, "-c", VERB, str(data)]
+    done = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+def test_verbs_at_once_start_one_server_which_ends_when_unused(data: Path) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        pids = set(pool.map(verb, [data] * 6))
+    assert len(pids) == 1
+    address = server.running(data)
+    if address is not None:  # it has two seconds
+        assert stat.S_IMODE((data / "server.json").stat().st_mode) == 0o600
+    wait_until(lambda: server.running(data) is None)
+    wait_until(lambda: not (data / "server.json").exists())
+    # Attached while the one before ends, a verb gets another server.
+    assert verb(data) not in pids
+
+
+def test_a_server_lives_while_a_command_is_attached(data: Path) -> None:
+    with server.attached(data, idle_seconds=1) as address:
+        entries = data / "logs"
+        assert entries.is_dir()
+        wait_until(lambda: _seconds_unused(address) >= 3)
+        assert server.running(data) == address
+
+
+def _seconds_unused(address: server.Address) -> float:
+    """Return the age of the server file. Nothing is sent to the server, which would be use."""
+    path = Path(os.environ["CODEINFO_DATA_DIR"])
+    (path / "clock").write_text("")
+    return (path / "clock").stat().st_mtime - (path / "server.json").stat().st_mtime
+
+
+def test_the_file_of_a_killed_server_is_not_believed(data: Path) -> None:
+    with server.attached(data) as address:
+        os.kill(address.pid, signal.SIGKILL)
+        wait_until(lambda: server.running(data) is None)
+    assert json.loads((data / "server.json").read_text())["pid"] == address.pid
+    with server.attached(data) as second:
+        assert second.pid != address.pid
+        assert httpx.get(f"{second.url}/version").status_code == 401
+        headers = {"Authorization": f"Bearer {second.token}"}
+        assert httpx.get(f"{second.url}/version", headers=headers).json()["app"] == "server"
+        headers = {"Authorization": f"Bearer {address.token}"}
+        assert httpx.get(f"{second.url}/version", headers=headers).status_code == 401
+
+
+def test_a_start_that_fails_tells_why(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INGEST_MAX_FILE_BYTES", "many")
+    reason = "INGEST_MAX_FILE_BYTES"
+    with pytest.raises(server.ServerUnavailable, match=reason), server.attached(data):
+        pass
