@@ -115,7 +115,9 @@ def memory_of(pid: int) -> int:
         each = waiting.pop()
         try:
             rollup = Path(f"/proc/{each}/smaps_rollup").read_text()
-            waiting += map(int, Path(f"/proc/{each}/task/{each}/children").read_text().split())
+            # A child belongs to the thread that has started it.
+            for children in Path(f"/proc/{each}/task").glob("*/children"):
+                waiting += map(int, children.read_text().split())
         except OSError:
             continue  # it has ended
         total += 1024 * int(rollup.split("Pss:")[1].split()[0])

@@ -1,9 +1,10 @@
 """The copies of roots that are mapped, up to CODEINFO_RETRIEVAL_MEMORY_MB.
 
 The live chunks and the vectors of one generation of a root do not change, so a copy returns what
-the stores would (`apps.index.mapped`). A copy that exists is mapped by the first search of a
-process. Otherwise it is written in the background, when the root is published (`follow_changes`) or
-after the first search of a generation; until then searches read the stores. The least recently used
+the stores would (`apps.index.mapped`). A run writes the copy of what it publishes
+(`apps.ingest.runs.copying`), and the first search of a process maps it. Where there is none, it is
+written in the background, when the root is published (`follow_changes`) or after the first search
+of a generation; until then searches read the stores. The least recently used
 root is evicted first; a root that was searched within IDLE_SECONDS is not evicted.
 
 Each search process (`search_processes`) has a cache of its own, which writes no copies.

@@ -159,8 +159,14 @@ def rehearse(roots: Sequence[tuple[Root, int]]) -> None:
         _hybrid(SearchQuery(REHEARSED), mapped, EmbeddedQuery(REHEARSED, vector=vector))
 
 
+def begin_process(roots: Sequence[tuple[Root, int]]) -> None:
+    """Prepare a search process. Called there before its first search."""
+    root_cache.writes = False
+    rehearse(roots)
+
+
 def _rehearsal() -> Call:
-    return rehearse, (root_cache.mapped_roots(),)
+    return begin_process, (root_cache.mapped_roots(),)
 
 
 search_processes.first_call = _rehearsal

@@ -80,7 +80,6 @@ def set_up(values: Mapping[str, Any]) -> Records:
     django.setup(set_prefix=False)
     for name in MODULES:
         import_module(name)
-    import_module("apps.retrieval.root_cache").root_cache.writes = False
     settled()
     return records
 

@@ -160,14 +160,15 @@ def test_equal_copies_share_the_parts_of_their_mapped_copies(
     configure(retrieval_memory_mb=16)
     first, second, third = copies_of(folder, 3)
     (third / "port/harbour_0.py").write_text(module(0, "changed"))
-    roots = [ingest(each) for each in (first, second, third)]
-    parts = get_copies().folder / roots[0].store.hex
-    counts = []
-    for root in roots:
-        _ask(root, QUESTIONS[0])
-        assert cache.wait(60)
+    roots, counts = [], []
+    for each in (first, second, third):
+        roots.append(ingest(each))
+        parts = get_copies().folder / roots[0].store.hex
         counts.append(len(list(parts.glob("*.part"))))
     assert counts == [1, 1, 2]
+    for root in roots:
+        assert _ask(root, QUESTIONS[0])
+        assert cache.holds([root], 256)
     assert len(list(parts.glob("*.json"))) == 3
     services.remove(str(first))
     sweep.sweep()

@@ -19,8 +19,9 @@ from apps.index.mapped import part as parts
 from apps.index.mapped.codes import Codes
 from apps.index.mapped.files import writing_errors
 from apps.index.mapped.part import PART_ROWS, Chunk, Mask, Part
+from apps.index.mapped.spool import CodesSource
 from apps.index.mapped.words import Words, WordsBuilder, hashes_of
-from apps.index.vectors.store import VectorStore
+from apps.index.types import Check, never_cancelled
 
 # A part with a smaller share of live chunks is written again.
 MIN_LIVE = 0.7
@@ -36,8 +37,9 @@ class Stores:
 
     root_id: UUID
     lexical: LexicalStore
-    vectors: VectorStore
+    codes: CodesSource
     folder: Path
+    check: Check = never_cancelled  # called between the steps
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,8 @@ def _written(work: _Work, export: Export) -> Iterator[LiveFiles | None]:
     groups = _groups(work.chunks)
     for at in range(0, len(groups), PARTS_AT_ONCE):
         some = groups[at : at + PARTS_AT_ONCE]
-        for chunks, words in zip(some, _words(export, some), strict=True):
+        for chunks, words in zip(some, _words(export, some, work.stores.check), strict=True):
+            work.stores.check()
             codes = _codes(work, [each.id for each in chunks], encoded)
             if codes is None:
                 yield None
@@ -181,11 +184,12 @@ def _groups(chunks: Sequence[ExportedChunk]) -> list[Sequence[ExportedChunk]]:
     return groups
 
 
-def _words(export: Export, groups: Sequence[Sequence[ExportedChunk]]) -> list[Words]:
+def _words(export: Export, groups: Sequence[Sequence[ExportedChunk]], check: Check) -> list[Words]:
     """The words of each group of chunks."""
     ends = np.cumsum([0, *map(len, groups)]).tolist()
     builders = [WordsBuilder(*bounds) for bounds in zip(ends, ends[1:], strict=False)]
     for batch in export.hits(np.array([each.number for group in groups for each in group])):
+        check()
         ingest_throttle.yield_to_queries()
         hashes = hashes_of(batch.words)
         for builder in builders:
@@ -210,10 +214,10 @@ def _codes(
     pieces = [part.codes.at(np.array(sources, np.intp)) for part, _, sources in former.values()]
     order = [row for _, rows, _ in former.values() for row in rows] + new
     if new:
-        vectors = work.stores.vectors.vectors(work.stores.root_id, [ids[row] for row in new])
-        if vectors is None:
+        codes = work.stores.codes.codes(work.stores.root_id, [ids[row] for row in new])
+        if codes is None:
             return None
-        pieces.append(Codes.of(vectors))
+        pieces.append(codes)
     return Codes.joined(pieces).at(np.argsort(order))
 
 

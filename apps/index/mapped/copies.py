@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,14 @@ import numpy as np
 
 from apps.core import disk
 from apps.core.config import config
+from apps.core.errors import Unavailable
 from apps.index.lexical import LexicalStore
 from apps.index.mapped import building, files, part
 from apps.index.mapped.building import LiveFiles, Stores
 from apps.index.mapped.root import MappedRoot
+from apps.index.mapped.spool import CodesSource, StoredCodes
 from apps.index.models import Root
+from apps.index.types import Check, never_cancelled
 from apps.index.vectors.store import VectorStore
 
 log = logging.getLogger("codeinfo.index")
@@ -83,11 +86,41 @@ class MappedCopies:
 
         None if words or vectors are missing. Raises Unavailable, also if the disk is full.
         """
-        folder = self._folder(root.store)
-        with files.writing_errors():
-            folder.mkdir(parents=True, exist_ok=True)
-            with _locked(folder):
-                return self._write(root, live, lexical, store)
+        stage = _Stage(self._folder(root.store), root)
+        with files.writing_errors(), stage:
+            parts = stage.existing() or stage.build(live, lexical, StoredCodes(store))
+            stage.finish()
+            return _opened(root, parts) if parts else None
+
+    @contextmanager
+    def staged(
+        self, root: Root, live: Set[str], lexical: LexicalStore, codes: CodesSource, check: Check
+    ) -> Iterator[None]:
+        """Write the copy of the generation that the block publishes, so that its first search maps
+        it. If the block raises, the copy is deleted.
+
+        root: as it will be published
+        live: documents of the SourceFiles of this generation
+        check: called between the steps; what it raises is raised
+
+        If the copy cannot be written, a warning is logged, and the first search tries again.
+        """
+        with ExitStack() as stack:
+            stage = None
+            try:
+                with files.writing_errors():
+                    stage = stack.enter_context(_Stage(self._folder(root.store), root))
+                    stage.build(live, lexical, codes, check)
+            except Unavailable as error:
+                log.warning("mapped copy not written", extra={"context": _facts(root, error)})
+                stage = None
+                stack.close()
+            yield
+            if stage is not None:
+                try:
+                    stage.finish()
+                except OSError as error:
+                    log.warning("mapped copy not written", extra={"context": _facts(root, error)})
 
     def drop(self, store: UUID) -> None:
         """Delete the copies of all roots of a store."""
@@ -109,26 +142,65 @@ class MappedCopies:
     def _folder(self, store: UUID) -> Path:
         return self.folder / store.hex
 
-    def _write(
-        self, root: Root, live: Set[str], lexical: LexicalStore, store: VectorStore
-    ) -> MappedRoot | None:
-        folder = self._folder(root.store)
-        latest = _latest(folder)
-        groups = list(_reusable(folder, latest, root))
+
+class _Stage:
+    """The copy of a generation while it is written. The folder is locked in the block.
+
+    At its end, all files are deleted but the latest generation of each root. That of `root` is this
+    one after `finish`. Raises OSError, and Unavailable if there is no space.
+    """
+
+    def __init__(self, folder: Path, root: Root) -> None:
+        self._folder = folder
+        self._root = root
+        self._parts: list[LiveFiles] | None = None
+        self._kept: dict[str, int] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> "_Stage":
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._open.enter_context(_locked(self._folder))
+        self._latest = _latest(self._folder)
+        self._kept = {name: int(each["generation"]) for name, each in self._latest.items()}
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        # What is left over is deleted by the next one.
+        with self._open, suppress(OSError, files.Damaged):
+            _sweep(self._folder, self._kept)
+
+    def existing(self) -> list[LiveFiles] | None:
+        """Return the parts that another process has written while this one waited."""
+        described = self._latest.get(self._root.id.hex)
+        if described is None or not _is_of(described, self._root, described["dimension"]):
+            return None
+        with suppress(files.Damaged, FileNotFoundError):
+            entries = described["parts"]
+            self._parts = [_open_part(self._folder, each, self._root.store) for each in entries]
+        return self._parts
+
+    def build(
+        self,
+        live: Set[str],
+        lexical: LexicalStore,
+        codes: CodesSource,
+        check: Check = never_cancelled,
+    ) -> list[LiveFiles] | None:
+        """Write the parts; return None if words or vectors are missing."""
+        root = self._root
+        groups = list(_reusable(self._folder, self._latest, root))
         found = building.live_parts(groups, live)
         _check_space(root.embedded - sum(each.rows for each in found))
-        stores = Stores(root.store, lexical, store, folder)
-        kept = {name: int(each["generation"]) for name, each in latest.items()}
-        try:
-            of_generation = building.build(stores, live, root.embedded, groups)
-            if of_generation is None:
-                return None
-            text = json.dumps(_described(root, of_generation))
-            files.write_text(_path(folder, root.id, root.generation), text)
-            kept[root.id.hex] = root.generation
-        finally:
-            _sweep(folder, kept)
-        return _opened(root, of_generation)
+        stores = Stores(root.store, lexical, codes, self._folder, check)
+        self._parts = building.build(stores, live, root.embedded, groups)
+        return self._parts
+
+    def finish(self) -> None:
+        """Describe the generation, so that searches find it."""
+        if self._parts is not None:
+            text = json.dumps(_described(self._root, self._parts))
+            files.write_text(_path(self._folder, self._root.id, self._root.generation), text)
+            self._kept[self._root.id.hex] = self._root.generation
 
 
 def _check_space(chunks: int) -> None:

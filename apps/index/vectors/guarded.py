@@ -76,6 +76,7 @@ class Guarded:
         # Collections that returned a vector or a record that codeinfo cannot have written.
         self._corrupt: set[str] = set()
         self.close = client.close
+        self.restart = client.restart
 
     def call(
         self,

@@ -120,9 +120,12 @@ class Embedded:
             yield self._folder
 
     def restart(self) -> None:
-        """Run the next call in a child that has read nothing yet."""
+        """Run the next call in a child that has read nothing yet. A child that is closed does not
+        return all of its memory, so this one ends."""
         with self._lock:
-            self._release()
+            child, self._child = self._child, None
+            if child:
+                child.end()
 
     def diagnose(self, names: Sequence[str], error: Unavailable) -> None:
         """Check the files after collections failed with `error`. Raises Unavailable if the cause is

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -136,19 +137,30 @@ class Generation:
         save_skipped(self.run, skipped, root=self.root, since=self.number)
 
     @freeze.index.changing()
-    def publish(self, delta: Delta) -> None:
-        """Make the new rows live and the retired ones dead, in one step.
-
-        An empty delta leaves the generation number, so that caches stay valid. Raise RunCancelled
-        if the run was cancelled, and Conflict if the name was taken or the root removed meanwhile.
-        """
+    def retire(self, delta: Delta) -> None:
+        """Give the retired rows their last generation. They stay live until `publish`."""
         for start in range(0, len(delta.retired), ROWS_PER_INSERT):
             self.check()
-            # These rows stay live until the generation number changes.
             part = delta.retired[start : start + ROWS_PER_INSERT]
             retry_on_locked(
                 partial(SourceFile.objects.filter(id__in=part).update, until=self.number)
             )
+
+    def as_published(self) -> Root:
+        """Return the root as `publish` will leave it, unsaved. Call it after `retire`."""
+        root = copy(self.root)
+        root.generation, root.model = self.number, self.run.model
+        for name, count in asdict(self._counts()).items():
+            setattr(root, name, count)
+        return root
+
+    @freeze.index.changing()
+    def publish(self, delta: Delta) -> None:
+        """Make the new rows live and the retired ones dead, in one step, after `retire`.
+
+        An empty delta leaves the generation number, so that caches stay valid. Raise RunCancelled
+        if the run was cancelled, and Conflict if the name was taken or the root removed meanwhile.
+        """
         try:
             published = retry_on_locked(lambda: self._advance(delta))
         except IntegrityError:

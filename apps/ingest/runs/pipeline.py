@@ -1,6 +1,7 @@
 """The steps of an ingest, in order.
 
-discovery → delta → chunking → embedding → vectors and words → publish → delete old chunks
+discovery → delta → chunking → embedding → vectors and words → mapped copy → publish → delete old
+chunks
 
 A batch is written while the next one is chunked and embedded.
 """
@@ -28,12 +29,14 @@ from apps.index.records import records
 from apps.index.texts import get_texts
 from apps.index.types import ChunkRecord
 from apps.index.vectors.packing import unit_rows
+from apps.index.vectors.store import get_store
 from apps.ingest import skips
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.discovery.eligibility import EMPTY
 from apps.ingest.discovery.refusal import CODE as GIT_FAILED
 from apps.ingest.runs import lock, sweep
 from apps.ingest.runs.batches import Batch, batches
+from apps.ingest.runs.copying import Copying
 from apps.ingest.runs.delta import Delta, Published, Reconciler
 from apps.ingest.runs.generation import Generation, save_skipped
 from apps.ingest.runs.guards import FILES_UNREADABLE, Guard, guard_root, needs_confirmation
@@ -100,12 +103,18 @@ def _ingest(
         generation.add_skipped(delta.skipped)
         root = generation.root
         origin = origin_of(root)._replace(name=run.name)
-        with Writer(root.store, run.model, job, origin, large=is_large) as writer:
-            shared = SharedFiles(root, run)
-            _write(generation, job, progress, embedder, writer, chunked(shared.find))
-        progress.flush()
-        guard.check_root()
-        ending = _publish(generation, reconciler.delta(), job, progress.counts, embedder)
+        with Copying(generation, job) as copying:
+            spool = copying.spool
+            with Writer(root.store, run.model, job, origin, large=is_large, spool=spool) as writer:
+                shared = SharedFiles(root, run)
+                _write(generation, job, progress, embedder, writer, chunked(shared.find))
+            progress.flush()
+            guard.check_root()
+            delta = reconciler.delta()
+            ending = _publish(generation, delta, job, progress.counts, embedder, copying)
+    if is_large:
+        # Searches read the mapped copy.
+        get_store().free_memory()
     if generation.is_first:
         # Nothing was published, so the root has no skip list: save it with the run.
         save_skipped(run, discovery.skipped)
@@ -179,7 +188,12 @@ def _dry_run(
 
 
 def _publish(
-    generation: Generation, delta: Delta, job: Job, counts: Counts, embedder: Embedder
+    generation: Generation,
+    delta: Delta,
+    job: Job,
+    counts: Counts,
+    embedder: Embedder,
+    copying: Copying,
 ) -> Ending:
     if counts.chunks and not counts.embedded and not delta.unchanged:
         raise Unavailable(f"{embedder.id} gave no usable vector", code="EMBEDDER_UNAVAILABLE")
@@ -187,6 +201,8 @@ def _publish(
         return UNCHANGED
     get_texts().sync()
     with job.timed("rows"):
+        generation.retire(delta)
+    with copying.of(delta), job.timed("rows"):
         generation.publish(delta)
     if delta:
         _delete_old(generation, job)

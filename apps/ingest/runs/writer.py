@@ -13,6 +13,7 @@ from apps.embedding.types import Vectors
 from apps.index.grams import GramWriter, get_grams
 from apps.index.lexical import SegmentWriter, get_lexical
 from apps.index.lexical.background import BackgroundWriter
+from apps.index.mapped.spool import CodeSpool
 from apps.index.models import SourceFile
 from apps.index.texts import get_texts
 from apps.index.types import ChunkRecord, Origin
@@ -32,12 +33,21 @@ class Writer:
     """
 
     def __init__(
-        self, root_id: UUID, model: str, job: Job, origin: Origin, *, large: bool = False
+        self,
+        root_id: UUID,
+        model: str,
+        job: Job,
+        origin: Origin,
+        *,
+        large: bool = False,
+        spool: CodeSpool | None = None,
     ) -> None:
         """`origin` is an argument, as the threads do not use the database.
 
         large: whether words are written and merged in other processes
+        spool: gets the vectors, too
         """
+        self._spool = spool
         self._root_id = root_id
         self._model = model
         self._origin = origin
@@ -108,6 +118,9 @@ class Writer:
             with self._job.timed("store"):
                 ids = [record.id for record in records[part]]
                 get_store().add(self._root_id, self._model, ids, vectors[part], self._origin)
+            if self._spool is not None:
+                with self._job.timed("copy"):
+                    self._spool.add(ids, vectors[part])
             stored += len(records[part])
         return stored
 
