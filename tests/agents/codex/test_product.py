@@ -100,6 +100,35 @@ def test_codex_searches_and_its_answer_cites_the_results(
     assert f"start={match['startLine']}" in page
 
 
+def test_codex_finds_exact_text_reads_lines_and_gets_a_context(
+    product: Product, api: ResponsesStandIn
+) -> None:
+    """One round for each tool, with what the tool returned in the next request."""
+    repository = {"repository": "acme"}
+    calls = {
+        "Grep": {"pattern": "def retry", **repository},
+        "ReadFile": {"path": "src/net.py", "lines": "4-7", **repository},
+        "Context": {"question": "how long are the pauses of a retry?", **repository},
+    }
+    rounds = [[*call(name, arguments), *end()] for name, arguments in calls.items()]
+    answer = "The pauses grow by two: `acme/src/net.py:6-7`."
+    api.scripts["exact"] = Script([*rounds, [*say(answer), *end()]])
+    frames = ask(product, "c4", "exact")
+    results = [frame for frame in frames if frame["type"] == "tool-result"]
+    assert [(each["name"], each["stage"]) for each in results] == [
+        (name, "success") for name in calls
+    ]
+    grep, read, context = (each["result"] for each in results)
+    assert [hit["symbol"] for hit in grep["results"]] == ["retry"]
+    assert "yield n * 2" in json.dumps(read)
+    assert "src/net.py" in json.dumps(context)
+    returned = json.dumps(api.requests[-1].body["input"])
+    assert all(text in returned for text in ("def retry", "yield n * 2"))
+    page = httpx.get(f"{product.url}/chat?c=c4", headers={"Accept": "text/html"}).text
+    assert all(name in page for name in calls)
+    assert "start=6" in page, "the citation leads to its lines"
+
+
 def test_the_next_question_goes_to_the_same_thread(product: Product, api: ResponsesStandIn) -> None:
     (first, *_) = ask(product, "c2", "plain")
     (second, *_) = ask(product, "c2", "plain")
