@@ -19,7 +19,7 @@ from apps.index.query_cache import per_generation
 from apps.retrieval.ingested import ingested_lines
 
 # Seconds in which one query may parse files that it has not met before.
-PARSE_SECONDS = 0.4
+PARSE_SECONDS = 3.0
 # Files that are parsed in one call.
 FILES_AT_ONCE = 8
 # Lines of a file. Longer ones are generated.
