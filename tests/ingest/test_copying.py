@@ -15,6 +15,7 @@ from apps.index.mapped.copies import get_copies
 from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
 from apps.index.vectors.store import VectorStore
+from apps.ingest.runs import sweep
 from apps.ingest.runs.generation import Generation
 from tests.support.ingested import ingest, run_ingest, write_files
 
@@ -104,6 +105,17 @@ def test_a_generation_that_is_not_published_leaves_the_copy_before(
         f"{root.id.hex}-1.json",
         *(f"{each.part.name}.part" for each in mapped.parts),
     }
+
+
+def test_the_sweep_deletes_what_a_killed_run_has_left(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    folder = get_copies().folder / root.store.hex
+    before = {each.name for each in folder.iterdir()}
+    for name in ("f" * 32 + ".part", f"{root.id.hex}-2.tmp"):
+        (folder / name).write_bytes(b"half")
+    sweep.sweep()
+    assert {each.name for each in folder.iterdir()} == before
+    assert copy_of(root) is not None
 
 
 def test_a_run_ends_well_if_the_copy_cannot_be_written(

@@ -139,6 +139,16 @@ class MappedCopies:
                     with suppress(OSError, files.Damaged):
                         _sweep_roots(self.folder / name, stores[name])
 
+    def collect(self) -> None:
+        """Delete the parts that no copy names, as a process leaves them that is killed while it
+        writes. A folder that another process writes is left out."""
+        with suppress(FileNotFoundError):
+            for name in os.listdir(self.folder):
+                folder = self.folder / name
+                with suppress(OSError, files.Damaged), _locked(folder, wait=False):
+                    latest = _latest(folder).items()
+                    _sweep(folder, {root: int(each["generation"]) for root, each in latest})
+
     def _folder(self, store: UUID) -> Path:
         return self.folder / store.hex
 
@@ -329,11 +339,12 @@ def _path(folder: Path, root_id: UUID, generation: int) -> Path:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Wait until no other process writes the copy of this root."""
+def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Wait until no other process writes the copy of this root. Raises OSError if one does and
+    `wait` is False."""
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
     finally:
         os.close(descriptor)

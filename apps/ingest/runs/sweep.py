@@ -18,6 +18,7 @@ from apps.index import changes, freeze, sharing, stores
 from apps.index.grams import get_grams
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
+from apps.index.mapped.copies import get_copies
 from apps.index.models import IngestRun, RemovedRoot, Root, SourceFile, SourceFileQuerySet
 from apps.index.stores import StoredRoot, is_foreign
 from apps.index.texts import get_texts
@@ -56,6 +57,7 @@ def sweep(check: Check = never_cancelled) -> None:
     _sweep_removed(busy, check)
     get_store().sweep()
     get_texts().collect(_named, check)
+    get_copies().collect()
     lock.release()
     due.clear()
 
