@@ -101,9 +101,9 @@ def _pack_passages(packer: Packer, pieces: Sequence[Piece], *, until: float) -> 
 
 def _pack_uses(packer: Packer, root: Root, passages: Sequence[Piece], *, until: float) -> None:
     """Pack callers and tests of the definitions that contain the passages, in turn."""
-    for name in related.subjects(root, passages, packer.question)[:MAX_SUBJECTS]:
+    for subject in related.subjects(root, passages, packer.question)[:MAX_SUBJECTS]:
         try:
-            uses = related.uses(root, name)
+            uses = related.uses(root, subject)
         except CodeinfoError:  # the passages answer without them
             continue
         for piece in _in_turn(uses):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from apps.code.paths import kinds
 from apps.code.values import Symbol
@@ -15,8 +16,10 @@ from apps.retrieval.context.types import Piece
 from apps.retrieval.ingested import ingested_lines, live_file
 from apps.retrieval.ranking.rank import query_stems
 from apps.retrieval.symbols import SymbolQuery, find_references
+from apps.retrieval.symbols.call_types import Caller, CallersQuery
+from apps.retrieval.symbols.callers import find_callers
 from apps.retrieval.symbols.definitions import LAST_FILES, MINOR, OUTLINE_ONLY
-from apps.retrieval.symbols.types import SEPARATORS, Place
+from apps.retrieval.symbols.types import SEPARATORS, Place, Reference
 
 # Identifiers of the passages that are looked up.
 MAX_NAMES = 40
@@ -28,6 +31,8 @@ CALLED = frozenset({"function", "method", "class", "macro"})
 DEFINITION_LINES = 8
 # References that are read for callers and tests of one name.
 MAX_REFERENCES = 30
+# Time in which files with a name may be parsed that no query has met before.
+CALLERS_SECONDS = 0.3
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{2,80}\b")
 
 
@@ -36,7 +41,7 @@ def definitions(root: Root, passages: Sequence[Piece], question: str) -> Iterato
     with words of the question first."""
     live = live_file_ids(root)
     found: list[tuple[str, StoredSymbol]] = []
-    for name in _names(passages, question):
+    for name in _names(root, passages, question):
         found += [(name, symbol) for symbol in _defined(root, name, live)]
     lines = ingested_lines((root, symbol.source_file) for _, symbol in found)
     for name, symbol in found:
@@ -52,9 +57,21 @@ def definitions(root: Root, passages: Sequence[Piece], question: str) -> Iterato
         )
 
 
-def uses(root: Root, name: str) -> list[Piece]:
-    """Lines of `root` that call a definition, and those of tests."""
-    query = SymbolQuery(name, (Place(root, "", "").repo,), MAX_REFERENCES)
+class Subject(NamedTuple):
+    """A definition that passages are about."""
+
+    name: str  # without qualifiers
+    path: str
+    line: int  # 1-based; 0 if only its name is known
+
+
+def uses(root: Root, subject: Subject) -> list[Piece]:
+    """Lines of `root` that call a definition, and those of tests: proven calls first. Lines with
+    its name, if no call of it can be told."""
+    query = SymbolQuery(subject.name, (Place(root, "", "").repo,), MAX_REFERENCES)
+    called = CallersQuery(query, path=subject.path, line=subject.line, seconds=CALLERS_SECONDS)
+    found: Sequence[Caller | Reference] = find_callers(called).results if subject.line else ()
+    found = found or [each for each in find_references(query).results if not each.defines]
     return [
         Piece(
             each.place,
@@ -62,44 +79,60 @@ def uses(root: Root, name: str) -> list[Piece]:
             each.text,
             "test" if "test" in kinds(each.place.path) else "caller",
             symbol=each.symbol,
-            of=name,
+            of=subject.name,
         )
-        for each in find_references(query).results
-        if not each.defines
+        for each in found
     ]
 
 
-def subjects(root: Root, passages: Iterable[Piece], question: str) -> list[str]:
-    """The names of the definitions that the passages are about, without their qualifiers: in each
-    passage the one whose name has most words of the question, else the one that contains it."""
+def subjects(root: Root, passages: Iterable[Piece], question: str) -> list[Subject]:
+    """The definitions that the passages are about: in each passage the one whose name has most
+    words of the question, else the one that contains it."""
     wanted = set(query_stems(question))
 
     def value(symbol: Symbol) -> tuple[int, bool]:
         return len(wanted.intersection(stems(symbol.name))), symbol.kind in CALLED
 
-    names = []
+    found: dict[str, Subject] = {}
     for piece in passages:
-        inside = [
-            symbol
-            for symbol in _outline(root, piece.place.path)
-            if piece.start_line <= symbol.start_line <= piece.end_line
-            and symbol.kind not in OUTLINE_ONLY | MINOR
-        ]
-        best = max(inside, key=value, default=None)
+        best = max(_defined_in(root, piece), key=value, default=None)
         name = SEPARATORS.split(piece.symbol)[-1].strip()
-        names.append(best.name if best and (value(best)[0] or not name) else name)
-    return list(dict.fromkeys(name for name in names if _IDENTIFIER.fullmatch(name)))
+        line = 0
+        if best and (value(best)[0] or not name or name == best.name):
+            name, line = best.name, _line_of_name(piece, best)
+        if _IDENTIFIER.fullmatch(name):
+            found.setdefault(name, Subject(name, piece.place.path, line))
+    return list(found.values())
 
 
-def _outline(root: Root, path: str) -> Sequence[Symbol]:
+def _line_of_name(piece: Piece, symbol: Symbol) -> int:
+    """The line of a definition that has its name, after decorators and comments; 0 if it is not in
+    the passage."""
+    lines = piece.text.split("\n")
+    for line in range(symbol.start_line, min(symbol.end_line, piece.end_line) + 1):
+        if symbol.name in lines[line - piece.start_line]:
+            return line
+    return 0
+
+
+def _defined_in(root: Root, piece: Piece) -> list[StoredSymbol]:
+    """The definitions that begin in a passage."""
     try:
-        return get_lexical().outline(root.store, live_file(root, path).document)
+        outline = get_lexical().outline(root.store, live_file(root, piece.place.path).document)
     except (Unavailable, NotFound):
-        return ()
+        return []
+    return [
+        symbol
+        for symbol in outline
+        if piece.start_line <= symbol.start_line <= piece.end_line
+        and symbol.kind not in OUTLINE_ONLY | MINOR
+    ]
 
 
-def _names(passages: Sequence[Piece], question: str) -> list[str]:
+def _names(root: Root, passages: Sequence[Piece], question: str) -> list[str]:
+    """The names that passages use and do not define."""
     own = {SEPARATORS.split(piece.symbol)[-1].strip() for piece in passages}
+    own |= {symbol.name for piece in passages for symbol in _defined_in(root, piece)}
     text = "\n".join(piece.text for piece in passages)
     names = [name for name in dict.fromkeys(_IDENTIFIER.findall(text)) if name not in own]
     wanted = set(query_stems(question))

@@ -24,6 +24,7 @@ class CallersQuery:
     depth: int = 1  # 1 to MAX_DEPTH
     path: str = ""  # of the definition, if it is given by its line
     line: int = 0  # 1-based
+    seconds: float | None = None  # for files that no query has met before; None: PARSE_SECONDS
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "CallersQuery":

@@ -179,7 +179,8 @@ def find_callers(query: CallersQuery) -> Callers:
     roots, filters = narrowed(roots_named(symbol.repositories), symbol.filters)
     symbol = replace(symbol, filters=filters)
     repeated = repeated_files(roots)
-    deadline = time.monotonic() + PARSE_SECONDS
+    seconds = PARSE_SECONDS if query.seconds is None else query.seconds
+    deadline = time.monotonic() + seconds
     searches: list[_Search] = []
     definitions: list[CalledDefinition] = []
 

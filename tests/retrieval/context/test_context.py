@@ -11,6 +11,7 @@ from apps.retrieval.context import ContextQuery, build_context
 from apps.retrieval.context.tokens import estimate
 from apps.retrieval.context_tools import CONTEXT_TOOL
 from tests.retrieval.context.conftest import FILES, Post
+from tests.support.ingested import ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -35,6 +36,38 @@ def test_an_answer_has_passages_definitions_callers_and_tests(depot: Path, post:
         (row["of"], row["relPath"]) for row in answer["results"] if row["kind"] == "definition"
     ]
     assert defined == [("Store", "depot/store.py")]
+
+
+def test_callers_of_another_definition_with_the_same_name_are_left_out(
+    folder: Path, post: Post
+) -> None:
+    mail = {
+        "mail/post.py": (
+            "class Letterbox:\n"
+            "    def push_twice(self, letter):\n"
+            '        """Deliver a letter again after a failed delivery."""\n'
+            "        return self.box.put(letter)\n"
+        ),
+        "mail/bell.py": "class Bell:\n    def push_twice(self, seconds):\n        return seconds\n",
+        "mail/round.py": (
+            "from mail.post import Letterbox\n\n\n"
+            "def walk(letters):\n"
+            "    box = Letterbox()\n"
+            "    for letter in letters:\n"
+            "        box.push_twice(letter)\n"
+        ),
+        "mail/door.py": (
+            "from mail.bell import Bell\n\n\n"
+            "def ring():\n"
+            "    bell = Bell()\n"
+            "    bell.push_twice(3)\n"
+        ),
+    }
+    root = ingest(write_files(folder / "mail-round", mail))
+    only = {"repository": root.name, "path": "mail/post.py"}
+    _, answer = post("context", question="How is a letter delivered again?", **only)
+    kinds = [(row["kind"], row["relPath"]) for row in answer["results"]]
+    assert kinds == [("passage", "mail/post.py"), ("caller", "mail/round.py")]
 
 
 @pytest.mark.parametrize("tokens", [200, 300, 500, 1_000, 4_000])
