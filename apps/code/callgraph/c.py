@@ -56,7 +56,7 @@ class CRules(Rules):
         return found if len({each.path for each in found}) == 1 else UNKNOWN_VALUES
 
     def type_named(self, names: Names, path: str, name: str) -> Values:
-        return names.module_names(path, name) or self.global_name(names, path, name)
+        return names.module_names(path, name) or names.global_name(path, name)
 
     def outside_members(
         self, names: Names, owner: Value, definition: Definition, name: str

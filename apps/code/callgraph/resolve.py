@@ -169,7 +169,7 @@ class Resolver:
                     items = reaching(items, row, indent)
                 return self._of_items(path, items, receiver)
             if scope == MODULE:
-                return rules.global_name(self, path, name)
+                return self.global_name(path, name)
             scope = facts.definitions[scope].scope
 
     def _own_member(self, path: str, index: int, name: str) -> Values:
@@ -322,6 +322,12 @@ class Resolver:
         facts = self.project.facts(value.path)
         items = facts.names.get((value.number, part), []) if facts else []
         return self._of_items(value.path, items, value.receiver) if items else UNKNOWN_VALUES
+
+    def global_name(self, path: str, name: str) -> Values:
+        """What a name means that no scope of its file defines."""
+        rules = rules_for(path)
+        key = ("global", path, name)
+        return self._guarded(key, lambda: rules.global_name(self, path, name))
 
     def member(self, value: Value, name: str) -> Values:
         """The member of a value with this name."""

@@ -19,6 +19,9 @@ class Names(Protocol):
     def module_names(self, path: str, name: str) -> Values:
         """What a name means at the top level of a file; empty if the file does not have it."""
 
+    def global_name(self, path: str, name: str) -> Values:
+        """`Rules.global_name` of a file, which may ask for it again: circles end."""
+
     def member(self, value: Value, name: str) -> Values: ...
 
     def union(self, groups: Any) -> Values: ...

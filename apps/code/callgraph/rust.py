@@ -84,10 +84,10 @@ class RustRules(Rules):
             if first not in ("crate", "self", "super")
             else NO_VALUES
         )
-        values = values or self.global_name(names, path, first)
+        values = values or names.global_name(path, first)
         for part in rest:
             if part == "super":
-                groups = [self.global_name(names, each.path, "super") for each in values]
+                groups = [names.global_name(each.path, "super") for each in values]
                 values = names.union(groups)
             elif part != "self":
                 values = names.union(names.member(each, part) for each in values)
@@ -95,7 +95,7 @@ class RustRules(Rules):
 
     def module_member(self, names: Names, module: Value, name: str) -> Values:
         if name == "super":
-            return self.global_name(names, module.path, "super")
+            return names.global_name(module.path, "super")
         found = names.module_names(module.path, name)
         if found:
             return found

@@ -96,3 +96,28 @@ def test_names_that_mean_each_other_end() -> None:
     assert facts is not None
     resolver = Resolver(project)
     assert [targets(resolver, "a.py", each) for each in facts.calls[-6:]]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"src/lib.rs": "use prelude::*;\nfn main() { go(); }\n"},
+        {
+            "src/lib.rs": "mod a;\nmod b;\nuse a::*;\nfn main() { go(); }\n",
+            "src/a.rs": "pub use crate::b::*;\npub use x::y::*;\n",
+            "src/b.rs": "pub use crate::a::*;\npub use super::*;\nuse self::*;\n",
+        },
+        {"a.py": "from b import *\ngo()\n", "b.py": "from a import *\n"},
+        {"a.ts": "export * from './b';\ngo();\n", "b.ts": "export * from './a';\n"},
+        {"p/a.go": 'package p\nimport . "m/p"\nfunc f() { Go() }\n', "go.mod": "module m\n"},
+        {
+            "p/A.java": (
+                "package p;\nimport static p.A.*;\nimport p.*;\nclass A { void f() { go(); } }\n"
+            )
+        },
+        {"a.cpp": "using namespace a;\nnamespace a { using namespace a; }\nvoid f() { go(); }\n"},
+    ],
+    ids=lambda files: next(iter(files)).rpartition(".")[2],
+)
+def test_imports_of_all_names_may_be_circles(files: dict[str, str]) -> None:
+    assert edges(files) == []
