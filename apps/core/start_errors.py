@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, OperationalError
 
-from apps.core import disk
+from apps.core import disk, posix
 
 # Secrets made by codeinfo have 64 characters.
 SHORTEST_SECRET = 32
@@ -36,7 +36,7 @@ def data_folder_problem(folder: Path) -> str:
 
 def _why_not(folder: Path) -> str:
     try:
-        read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+        read_only = posix.is_read_only(folder)
     except OSError as error:
         return error.strerror or str(error)
     return os.strerror(errno.EROFS if read_only else errno.EACCES)

@@ -11,7 +11,6 @@ A copy is derived from the stores. It can be deleted at any time, and is then wr
 damaged, or of an earlier version, is not used.
 """
 
-import fcntl
 import json
 import logging
 import os
@@ -26,7 +25,7 @@ from uuid import UUID
 
 import numpy as np
 
-from apps.core import disk
+from apps.core import disk, posix
 from apps.core.config import config
 from apps.index.lexical import LexicalStore
 from apps.index.mapped import building, files, part
@@ -261,7 +260,7 @@ def _locked(folder: Path) -> Iterator[None]:
     """Wait until no other process writes the copy of this root."""
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        posix.lock(descriptor)
         yield
     finally:
         os.close(descriptor)

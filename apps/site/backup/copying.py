@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from apps.core import posix
 from apps.core.config import config
 from apps.core.errors import Conflict, Unavailable
 from apps.core.sqlite_files import open_file
@@ -196,7 +197,7 @@ def check_copy(copied: Path) -> None:
 
 def copy_file(source: Path, target: Path) -> None:
     """Copy a regular file, never through a link. Raises OSError."""
-    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = posix.open_nofollow(source, os.O_RDONLY | posix.O_NONBLOCK)
     with open(descriptor, "rb") as opened, target.open("xb") as copy:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(f"{source} is not a regular file")

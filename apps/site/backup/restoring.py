@@ -5,7 +5,6 @@ the database and verify the index; then the files are moved. After an interrupte
 does not start, and the next restore starts over.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -17,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from apps.core import programs
+from apps.core import posix, programs
 from apps.core.config import BASE_DIR
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.index.types import Check
@@ -91,16 +90,11 @@ def _restored(
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Lock `folder` against other restores, and check again that it has no data."""
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise _in_use(folder) from None
+    with posix.open_private(folder / LOCK) as file:
+        if not posix.lock(file, wait=False):
+            raise _in_use(folder)
         _refuse_data(folder)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def is_unfinished(folder: Path) -> bool:
@@ -165,14 +159,8 @@ def _is_bare(path: Path) -> bool:
 
 
 def _is_locked(path: Path) -> bool:
-    with suppress(FileNotFoundError, NotADirectoryError):
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
+    with suppress(FileNotFoundError, NotADirectoryError), path.open("r+b") as file:
+        return not posix.lock(file, wait=False)
     return False
 
 
