@@ -22,6 +22,7 @@ from apps.core.access import check_exposure
 from apps.core.authentication import requires_credentials
 from apps.core.config import config
 from apps.index import missing_runs
+from apps.ingest.bases import bases
 from apps.site import schema
 from apps.site.apps import elsewhere
 from apps.site.checks.findings import Finding, Level
@@ -175,7 +176,7 @@ def _log_file() -> Finding:
 
 
 def _ingest_bases() -> Iterator[tuple[str, str, Callable[[], Finding]]]:
-    for number, base in enumerate(config().ingest_base, 1):
+    for number, base in enumerate(bases(), 1):
         yield f"base:{number}", "Ingest base", partial(_ingest_base, base)
 
 
