@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, OperationalError
 
 from apps.core import disk, posix
+from apps.core.command_lines import manage
 
 # Secrets made by codeinfo have 64 characters.
 SHORTEST_SECRET = 32
@@ -94,7 +95,7 @@ def _of_sqlite(error: DatabaseError) -> str:
     if code == sqlite3.SQLITE_CANTOPEN:
         return _not_opened(Path(file), str(error))
     if code == sqlite3.SQLITE_ERROR and "no such table" in str(error):
-        return f"The database {file} lacks tables ({error}): run manage.py migrate."
+        return f"The database {file} lacks tables ({error}): run {manage('migrate')}."
     return messages.get(code, "")
 
 
