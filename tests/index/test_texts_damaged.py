@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from apps.core import posix
 from apps.core.errors import Unavailable
 from apps.index.texts import TextStore, segments
 from apps.index.texts.segments import BLOCK_BYTES, Block, SegmentWriter
@@ -120,7 +121,7 @@ def test_a_block_that_cannot_be_read_stays_while_the_others_are_moved(
 
     store = reopened()
     with monkeypatch.context() as patch:
-        patch.setattr(os, "pread", failing)
+        patch.setattr(posix, "pread", failing)
         assert store.collect(named(kept)) == len(FIRST | SECOND) - len(kept)
         assert store.read(kept).keys() == kept.keys() & SECOND.keys()
         assert sorted(store.missing(kept)) == sorted(kept.keys() & FIRST.keys())

@@ -28,7 +28,7 @@ from apps.index.texts import get_texts
 from apps.index.types import Check
 from apps.index.vectors.chroma import BROKEN
 from apps.index.vectors.store import get_store
-from apps.site.backup.manifest import DATABASE, SECRET, RootCounts, is_member
+from apps.site.backup.manifest import DATABASE, SINGLE, RootCounts, is_member
 
 logger = logging.getLogger("codeinfo.site")
 
@@ -82,9 +82,9 @@ def copy_all(target: Path, check: Check, report: Report) -> list[RootCounts]:
         report("copying the database")
         copy_database(database_path(), target / DATABASE)
         roots = list(Root.objects.order_by("path"))
-    key = config().data_dir.absolute() / SECRET
-    if key.is_file():
-        copy_file(key, target / SECRET)
+    for name in SINGLE:
+        if (file := config().data_dir.absolute() / name).is_file():
+            copy_file(file, target / name)
     return [_counts(root, vectors.get(root.id, 0), words.get(root.store, 0)) for root in roots]
 
 

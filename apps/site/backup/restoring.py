@@ -22,13 +22,14 @@ from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.index.types import Check
 from apps.site.backup import archive
 from apps.site.backup.copying import Report, refuse_other_stores
-from apps.site.backup.manifest import DATABASE, SECRET, Manifest
+from apps.site.backup.manifest import DATABASE, SECRET, SINGLE, Manifest
 
 UNFINISHED = "restore.unfinished"
 # Moved in this order. The database is last: without it, the other files are not used.
-PARTS = ("chroma", "lexical", "texts", SECRET, f"{DATABASE}-wal", DATABASE)
-# Files that manage.py creates at its start, and locks.
+PARTS = ("chroma", "lexical", "texts", *SINGLE, f"{DATABASE}-wal", DATABASE)
+# Files that manage.py and the codeinfo command create at their start, and locks.
 HARMLESS = frozenset({SECRET, "logs", "child.lock", "chroma.lock", "control.lock"})
+HARMLESS |= {"server.json", "server.lock", "server.start", "server.users"}
 LOCK = "control.lock"
 LOCKS = ("chroma/chroma.lock", LOCK)
 RESERVE = 100 << 20
