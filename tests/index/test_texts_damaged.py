@@ -15,7 +15,7 @@ import pytest
 
 from apps.core import posix
 from apps.core.errors import Unavailable
-from apps.index.texts import TextStore, segments
+from apps.index.texts import TextStore
 from apps.index.texts.segments import BLOCK_BYTES, Block, SegmentWriter
 from tests.house.sources import HOME
 from tests.index.test_texts import (
@@ -213,7 +213,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(
 
     new = keyed(noise(9_000, 100), noise(100, 101))
     with monkeypatch.context() as patch:
-        patch.setattr(segments.os, "pwrite", full)
+        patch.setattr(posix, "pwrite", full)
         with pytest.raises(Unavailable, match="No space left") as caught:
             filled.add(new)
     assert caught.value.code == "TEXTS_UNAVAILABLE"
