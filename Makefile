@@ -7,7 +7,7 @@ ROUNDS ?= 100
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run serve test test-unit test-stores test-mongodb test-model conformance soak check fix lock \
-  stand-ins screenshots benchmarks train clean
+  dist stand-ins screenshots benchmarks train clean
 .DEFAULT_GOAL := run
 
 run: .venv/run.stamp ## install, then serve; ingests this checkout in the background at first
@@ -49,6 +49,11 @@ fix: .venv/dev.stamp ## format and repair what can be repaired
 
 lock: .venv/dev.stamp ## compile requirements/*.in to requirements*.txt
 	scripts/lock
+
+dist: .venv/dev.stamp ## the wheel, and the bundle for MCP clients, in dist/
+	@rm -rf dist
+	$(BIN)/python -m hatchling build -t wheel -d dist
+	$(BIN)/python release/bundle.py dist/*.whl
 
 stand-ins: .venv/dev.stamp ## scripted model servers, to try every provider without an account
 	$(BIN)/python -m tests.stand_ins

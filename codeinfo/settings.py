@@ -16,7 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.core import private_files, start_errors
+from apps.core import command_lines, private_files, start_errors
 from apps.core.authentication import allowed_hosts
 from apps.core.config import BASE_DIR, Config, replaced_values
 
@@ -161,7 +161,7 @@ def mongodb(url: str) -> dict[str, object]:
     if find_spec("django_mongodb_backend") is None:
         raise ImproperlyConfigured(
             "DATABASE_URL names MongoDB, whose driver is not installed: "
-            ".venv/bin/pip install -r requirements-mongodb.txt"
+            + command_lines.install_extra("mongodb")
         )
     parts = urlsplit(url)
     known = parts.query.lower()

@@ -17,17 +17,25 @@ IS_INSTALLED = (PACKAGE / "project").is_dir()
 PROJECT = PACKAGE / "project" if IS_INSTALLED else PACKAGE.parent
 
 
+def settings_file() -> Path:
+    """Return the `.env` file. It need not exist. Of a wheel, it is in the user's folder of
+    settings, such as ~/.config/codeinfo."""
+    if not IS_INSTALLED:
+        return PROJECT / ".env"
+    return Path(platformdirs.user_config_dir("codeinfo", appauthor=False)) / ".env"
+
+
 def use() -> None:
     """Make the packages of the project importable, and set the defaults of its environment.
 
-    As the product does, read `.env` of the project; variables that are set win.
+    Read `.env`, as the product does in a checkout; variables that are set win.
     """
     if str(PROJECT) not in sys.path:
         sys.path.insert(0, str(PROJECT))
-    if (PROJECT / ".env").is_file():
+    if (settings := settings_file()).is_file():
         import environ  # noqa: PLC0415 - takes a tenth of a second
 
-        environ.Env.read_env(PROJECT / ".env")
+        environ.Env.read_env(settings)
     set_defaults(os.environ)
 
 

@@ -63,11 +63,13 @@ async def principal_of_scope(scope: Mapping[str, Any], headers: Mapping[bytes, s
 
 def _has_token(authorization: str, token: str) -> bool:
     """Whether a header has the token of its route, or that of this server's `server.json`."""
-    if not authorization:
-        return False
-    return bool(token and is_bearer(authorization, token)) or is_bearer(
-        authorization, server_token()
-    )
+    return bool(token and is_bearer(authorization, token)) or is_of_server_file(authorization)
+
+
+def is_of_server_file(authorization: str) -> bool:
+    """Return True if an Authorization header has the token of this server's `server.json`, which
+    only the user who runs codeinfo can read."""
+    return bool(authorization) and is_bearer(authorization, server_token())
 
 
 def is_bearer(authorization: str, token: str) -> bool:

@@ -9,7 +9,6 @@ It ends when the parent's end of the socket is closed, or at any other exception
 """
 
 import atexit
-import os
 import socket
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import ParamSpec, TypeVar
 
-from apps.core import programs
+from apps.core import posix, programs
 from apps.core.errors import CodeinfoError
 from apps.core.pipe import Pipe
 
@@ -106,7 +105,7 @@ class Background:
 
 
 def main() -> None:
-    os.nice(NICE)
+    posix.lower_priority(NICE)
     # The parent may end at any time.
     with (
         suppress(EOFError, ConnectionError),

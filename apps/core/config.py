@@ -21,6 +21,8 @@ from django.core.exceptions import ImproperlyConfigured
 from apps.core.addresses import Address
 
 BASE_DIR = Path(__file__).resolve().parents[2]
+# A wheel has the project tree in `codeinfo_cli/project` (codeinfo_cli/project.py).
+IS_INSTALLED = BASE_DIR.parent.name == "codeinfo_cli"
 
 Parse = Callable[[str], Any]
 IPNetwork = IPv4Network | IPv6Network
@@ -216,7 +218,7 @@ class Config:
     debug: bool = setting("CODEINFO_DEBUG", boolean, False, "Django debug pages; never for others to reach")
     # ingest
     in_container: bool = setting("CODEINFO_IN_CONTAINER", boolean, False, "Set by the container image")
-    ingest_base: tuple[Path, ...] = setting("CODEINFO_INGEST_BASE", paths, lambda k: (Path("/data"),) if k["in_container"] else (Path.home(), BASE_DIR), "Folders beneath which may be ingested, comma separated (home folder and checkout; /data in a container)")
+    ingest_base: tuple[Path, ...] = setting("CODEINFO_INGEST_BASE", paths, lambda k: (Path("/data"),) if k["in_container"] else (), "Folders beneath which may be ingested, comma separated (home folder, checkout and folders that `codeinfo ingest` was allowed; /data in a container)")
     first_root: str = setting("CODEINFO_FIRST_ROOT", text, str(BASE_DIR), "Folder that the first start ingests (the checkout); none: nothing")
     host_ingest_dir: str = setting("HOST_INGEST_DIR", text, "", "Folder of the host that is mounted at /data; rewrites paths on output")
     trusted_folders: tuple[Path, ...] = setting("CODEINFO_TRUSTED_FOLDERS", paths, lambda k: (Path("/data"),) if k["in_container"] else (), "Folders whose git repositories may belong to another user, comma separated (none; /data in a container)")
@@ -316,6 +318,11 @@ class Config:
                 "everybody else could claim HTTPS"
             )
         return cls(**known)
+
+
+def default_bases() -> tuple[Path, ...]:
+    """Return the folders beneath which may be ingested, unless CODEINFO_INGEST_BASE is set."""
+    return (Path.home(),) if IS_INSTALLED else (Path.home(), BASE_DIR)
 
 
 # Variables with several names. The first name that is set counts.

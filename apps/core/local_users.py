@@ -4,10 +4,9 @@ Every user of a machine can connect to its loopback addresses. If no token or lo
 only connections of root and of the user who runs codeinfo are accepted.
 """
 
-import os
 from typing import Literal
 
-from apps.core import peer_users
+from apps.core import peer_users, posix
 from apps.core.addresses import read_ip
 from apps.core.authentication import requires_credentials
 from apps.core.config import Config, config
@@ -48,7 +47,7 @@ def check_connection(peer: Endpoint, local: Endpoint) -> None:
         uid = peer_users.uid_of(peer, local)
     except OSError:
         uid = None
-    if uid not in (0, os.geteuid()):
+    if uid not in (0, posix.user_id()):
         raise InvalidInput(REFUSAL, code="FORBIDDEN")
 
 

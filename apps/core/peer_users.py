@@ -16,6 +16,7 @@ from contextlib import closing, suppress
 from ipaddress import ip_address
 from pathlib import Path
 
+from apps.core import posix
 from apps.core.addresses import IPAddress, read_ip
 
 Endpoint = tuple[str, int]  # address and port
@@ -65,7 +66,7 @@ def _finds_own(lookup: Lookup) -> bool:
             socket.create_server(("127.0.0.1", 0)) as server,
             socket.create_connection(server.getsockname()) as client,
         ):
-            return lookup(client.getsockname(), server.getsockname()) == os.geteuid()
+            return lookup(client.getsockname(), server.getsockname()) == posix.user_id()
     except OSError:
         return False
 

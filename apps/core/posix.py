@@ -1,25 +1,141 @@
-"""Functions of the operating system that only POSIX has.
+"""What only POSIX systems have: locks, descriptors of folders, flags of open(2), user ids, limits.
 
-The module imports anywhere; its functions raise Unsupported on other systems.
+codeinfo serves on Linux, macOS and WSL. The other modules reach these functions through this one
+alone (tests/house/test_posix.py), so that all of them import on any system. There a function of
+this module raises Unsupported, or returns what its docstring says; a flag that does not exist is 0.
 """
 
+import errno
 import os
+import signal
+import socket
+import stat
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 try:
     import fcntl
+    import resource
 except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+    fcntl = resource = None  # type: ignore[assignment]
+
+O_CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
+O_DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
+O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+O_NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
+# Opens a folder that is only passed through, which needs no right to read it (Linux).
+O_PATH: int = getattr(os, "O_PATH", os.O_RDONLY)
+
+# With these a process ends that has crashed.
+CRASHES = frozenset(
+    getattr(signal, name)
+    for name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
+    if hasattr(signal, name)
+)
+# struct ucred: pid, uid and gid of the other end (unix(7), SO_PEERCRED).
+_CREDENTIALS = struct.Struct("3i")
 
 
 class Unsupported(OSError):
     """This operating system has no such function."""
 
 
+def _function(name: str) -> Callable[..., Any]:
+    """Return a function of `os`, or one that raises Unsupported."""
+
+    def missing(*args: object, **options: object) -> Any:
+        raise Unsupported(f"This system has no {name}: use codeinfo on Linux, macOS or WSL.")
+
+    found: Callable[..., Any] = getattr(os, name, missing)
+    return found
+
+
+# As those of `os`. Hot: a reader of texts calls `pread` for each block.
+pread: Callable[[int, int, int], bytes] = _function("pread")
+pwrite: Callable[[int, bytes, int], int] = _function("pwrite")
+fchmod: Callable[[int, int], None] = _function("fchmod")
+fwalk: Callable[[Path], Iterator[tuple[str, list[str], list[str], int]]] = _function("fwalk")
+
+
+# Files
+
+
 def open_private(path: Path) -> BinaryIO:
     """Open a file for reading and writing; create it with mode 0600. Raises OSError."""
-    return open(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600), "r+b")
+    return open(os.open(path, os.O_RDWR | os.O_CREAT | O_CLOEXEC, 0o600), "r+b")
+
+
+def open_nofollow(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Open a file with mode 0600 if it is created; a link as its last component is an error.
+    Return the descriptor. Raises OSError.
+
+    flags: of open(2)
+    """
+    return os.open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+
+
+def open_at(folder: int, name: str, flags: int) -> int:
+    """Open an entry of an open folder (openat). Return the descriptor. Raises OSError."""
+    _need_descriptors()
+    return os.open(name, flags | O_NOFOLLOW | O_CLOEXEC, dir_fd=folder)
+
+
+def stat_at(folder: int, name: str) -> os.stat_result:
+    """Return the status of an entry of an open folder, or of the link that it is. Raises
+    OSError."""
+    _need_descriptors()
+    return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+
+def open_folder(path: Path) -> int:
+    """Open a folder. Return the descriptor. Raises OSError."""
+    _need_descriptors()
+    return os.open(path, os.O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+
+
+def enter_folder(name: str, parent: int | None = None) -> int:
+    """Open a folder that is only passed through; a link is an OSError ELOOP. Return the
+    descriptor. Raises OSError.
+
+    parent: descriptor of the folder that it is an entry of; None for a path
+    """
+    _need_descriptors()
+    try:
+        return os.open(name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, dir_fd=parent)
+    except NotADirectoryError:
+        # The kernel reports a link in this way, too.
+        if stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
+        raise
+
+
+def _need_descriptors() -> None:
+    if not O_DIRECTORY:
+        raise Unsupported("This system opens no folders: use codeinfo on Linux, macOS or WSL.")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new names in a folder survive a power cut. Raises OSError."""
+    descriptor = open_folder(folder)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_read_only(folder: Path) -> bool:
+    """Return True if a folder is on a disk that was mounted read-only; False if that is not known.
+    Raises OSError."""
+    if not hasattr(os, "statvfs"):
+        return False
+    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+
+
+# Locks
 
 
 def lock(file: BinaryIO | int, *, shared: bool = False, wait: bool = True) -> bool:
@@ -33,3 +149,75 @@ def lock(file: BinaryIO | int, *, shared: bool = False, wait: bool = True) -> bo
     except BlockingIOError:
         return False
     return True
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Wait until no other thread or process is in such a block. Raises OSError."""
+    descriptor = open_folder(folder)
+    try:
+        lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+# Users and processes
+
+
+def user_id() -> int:
+    """Return the effective user id of this process; 0 on systems without."""
+    return os.geteuid() if hasattr(os, "geteuid") else 0
+
+
+def lower_priority(by: int) -> None:
+    """Lower the priority of this process (nice). Does nothing on systems without."""
+    if hasattr(os, "nice"):
+        os.nice(by)
+
+
+def leave_one_core() -> None:
+    """Leave one core to other processes, if there are several. Applies to threads that start
+    later. Does nothing on systems without sched_setaffinity."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[:-1] or cores)
+
+
+def file_limits() -> tuple[float, float] | None:
+    """Return the soft and the hard limit of open files of this process; `inf`: none. None on
+    systems without."""
+    if resource is None or sys.platform == "win32":
+        return None
+    soft, hard = (
+        float("inf") if limit == resource.RLIM_INFINITY else limit
+        for limit in resource.getrlimit(resource.RLIMIT_NOFILE)
+    )
+    return soft, hard
+
+
+def raise_file_limit(soft: int) -> None:
+    """Set the soft limit of open files of this process. Raises OSError and ValueError."""
+    if resource is not None and sys.platform != "win32":
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+# Unix sockets
+
+
+def unix_socket() -> socket.socket:
+    """Return a new Unix socket. Raises OSError."""
+    if sys.platform == "win32" or not hasattr(socket, "AF_UNIX"):
+        raise Unsupported("This system has no Unix sockets.")
+    return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+
+def is_own_user(end: socket.socket) -> bool:
+    """Return True if the other end of a Unix socket is a process of this user or of root; also on
+    systems without SO_PEERCRED, where the mode of its file protects the socket."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    credentials = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, uid, _ = _CREDENTIALS.unpack(credentials)
+    return uid in (0, user_id())

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from apps.core import programs
+from apps.core import posix, programs
 from apps.core.config import Config
 
 OTHERS = 0o077
@@ -95,7 +95,7 @@ def _entries(data_dir: Path, elsewhere: Iterable[Path]) -> Iterator[tuple[_Folde
     with suppress(OSError):
         top = top.resolve(strict=True)
         yield from _single(top)
-        for root, folders, files, descriptor in os.fwalk(top):
+        for root, folders, files, descriptor in posix.fwalk(top):
             here = _Folder(Path(root), descriptor)
             if here.path == top:
                 folders[:] = [name for name in folders if name in FOLDERS]
@@ -106,7 +106,7 @@ def _entries(data_dir: Path, elsewhere: Iterable[Path]) -> Iterator[tuple[_Folde
 
 def _single(path: Path) -> Iterator[tuple[_Folder, str]]:
     with suppress(OSError):
-        descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = posix.open_folder(path.parent)
         try:
             yield _Folder(path.parent, descriptor), path.name
         finally:
@@ -118,11 +118,11 @@ def _keep_private(folder: _Folder, name: str, *, change: bool) -> str | None:
 
     Raises FileNotFoundError.
     """
-    status = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
+    status = posix.stat_at(folder.descriptor, name)
     plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
     if not plain or not status.st_mode & OTHERS:
         return None
-    if status.st_uid != os.geteuid():
+    if status.st_uid != posix.user_id():
         return "it belongs to another user"
     if status.st_mode & stat.S_ISVTX:
         return "it is a folder that all users share"
@@ -138,11 +138,10 @@ def _keep_private(folder: _Folder, name: str, *, change: bool) -> str | None:
 
 
 def _change(folder: _Folder, name: str, expected: os.stat_result) -> None:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-    descriptor = os.open(name, flags, dir_fd=folder.descriptor)
+    descriptor = posix.open_at(folder.descriptor, name, os.O_RDONLY | posix.O_NONBLOCK)
     try:
         status = os.fstat(descriptor)
         if os.path.samestat(status, expected):
-            os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~OTHERS)
+            posix.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~OTHERS)
     finally:
         os.close(descriptor)

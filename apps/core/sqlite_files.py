@@ -1,12 +1,12 @@
 """Opens, creates and removes SQLite files, and detects broken ones."""
 
-import fcntl
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from apps.core import posix
 
 BUSY_SECONDS = 10.0
 _ENDINGS = ("-wal", "-shm", "")
@@ -91,7 +91,7 @@ def create_file(path: Path, exists: Callable[[], bool], build: Callable[[Path], 
     one builds it at a time, and only a complete file gets its name. Raises OSError, sqlite3.Error.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(path.parent):
+    with posix.locked_folder(path.parent):
         if not exists():
             built = unfinished(path)
             remove_file(built)
@@ -103,17 +103,6 @@ def create_file(path: Path, exists: Callable[[], bool], build: Callable[[Path], 
 def unfinished(path: Path) -> Path:
     """Return the file that `create_file` builds. A kill leaves it."""
     return path.with_suffix(".new")
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Wait until no other thread or process is in such a block."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def remove_file(path: Path) -> None:

@@ -14,7 +14,8 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, OperationalError
 
-from apps.core import disk
+from apps.core import disk, posix
+from apps.core.command_lines import manage
 
 # Secrets made by codeinfo have 64 characters.
 SHORTEST_SECRET = 32
@@ -36,7 +37,7 @@ def data_folder_problem(folder: Path) -> str:
 
 def _why_not(folder: Path) -> str:
     try:
-        read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+        read_only = posix.is_read_only(folder)
     except OSError as error:
         return error.strerror or str(error)
     return os.strerror(errno.EROFS if read_only else errno.EACCES)
@@ -94,7 +95,7 @@ def _of_sqlite(error: DatabaseError) -> str:
     if code == sqlite3.SQLITE_CANTOPEN:
         return _not_opened(Path(file), str(error))
     if code == sqlite3.SQLITE_ERROR and "no such table" in str(error):
-        return f"The database {file} lacks tables ({error}): run manage.py migrate."
+        return f"The database {file} lacks tables ({error}): run {manage('migrate')}."
     return messages.get(code, "")
 
 

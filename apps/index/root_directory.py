@@ -13,14 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from apps.core import posix
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 
-# Folders on the way are not listed: O_PATH needs no right to read them.
-_PASS = getattr(os, "O_PATH", os.O_RDONLY)
-FOLDER_FLAGS = _PASS | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-LIST_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+LIST_FLAGS = os.O_RDONLY | posix.O_DIRECTORY
+FILE_FLAGS = os.O_RDONLY | posix.O_NONBLOCK
 
 # Deeper folders are skipped: projects do not have them, and each level costs a system call.
 MAX_DEPTH = 100
@@ -118,13 +116,13 @@ class RootDirectory:
     def stat(self, path: str) -> os.stat_result:
         """Return the status of a path (lstat). Raises OSError."""
         folder, name = self._enter(path)
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+        return posix.stat_at(folder, name)
 
     def open(self, path: str) -> tuple[int, os.stat_result]:
         """Open a regular file. The caller closes the descriptor. Raises OSError."""
         folder, name = self._enter(path)
-        _only_regular(os.stat(name, dir_fd=folder, follow_symlinks=False))
-        descriptor = os.open(name, FILE_FLAGS, dir_fd=folder)
+        _only_regular(posix.stat_at(folder, name))
+        descriptor = posix.open_at(folder, name, FILE_FLAGS)
         try:
             status = os.fstat(descriptor)
             _only_regular(status)
@@ -135,7 +133,7 @@ class RootDirectory:
 
     def check_listable(self) -> None:
         """Raise OSError if the root cannot be listed."""
-        descriptor = os.open(".", LIST_FLAGS, dir_fd=self._root)
+        descriptor = posix.open_at(self._root, ".", LIST_FLAGS)
         try:
             with os.scandir(descriptor) as entries:
                 next(entries, None)
@@ -145,7 +143,7 @@ class RootDirectory:
     def entries(self, folder: str) -> list[Entry]:
         """List a folder. Its path ends with a slash; "" is the root. Raises OSError."""
         parent, _ = self._enter(folder)
-        descriptor = os.open(".", LIST_FLAGS, dir_fd=parent)
+        descriptor = posix.open_at(parent, ".", LIST_FLAGS)
         try:
             with os.scandir(descriptor) as entries:
                 return [
@@ -173,7 +171,7 @@ class RootDirectory:
             common += 1
         self._leave(common)
         for folder in folders[common:]:
-            inner = _open_folder(folder, self._here())
+            inner = posix.enter_folder(folder, self._here())
             if len(self._folders) < MAX_OPEN_LEVELS:
                 self._folders.append(inner)
                 self._names.append(folder)
@@ -200,24 +198,14 @@ class RootDirectory:
 
 def _open_root(root: Path) -> int:
     """Open a root by its real path. A component that is a link now replaced a folder."""
-    here = os.open("/", FOLDER_FLAGS)
+    here = posix.enter_folder(root.absolute().anchor)
     for name in root.absolute().parts[1:]:
         try:
-            inner = _open_folder(name, here)
+            inner = posix.enter_folder(name, here)
         finally:
             os.close(here)
         here = inner
     return here
-
-
-def _open_folder(name: str, parent: int) -> int:
-    try:
-        return os.open(name, FOLDER_FLAGS, dir_fd=parent)
-    except NotADirectoryError:
-        # The kernel reports a link in this way, too.
-        if stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
-            raise OSError(errno.ELOOP, SYMBOLIC_LINK) from None
-        raise
 
 
 def _only_regular(status: os.stat_result) -> None:

@@ -1,18 +1,25 @@
 """The JSON routes of docs/contract.md §5. `apps.core.error_map` answers errors."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.core.authentication import is_of_server_file
+from apps.core.errors import InvalidInput
 from apps.embedding.catalogue import available_models
 from apps.index import queries
-from apps.ingest import folders, services
+from apps.ingest import bases, folders, services
 from apps.ingest.runs.progress import status_of
 from apps.ingest.serializers import (
+    BaseSerializer,
     ModelSerializer,
     ReembedSerializer,
     StartSerializer,
+    bases_wire,
     dirs_wire,
     model_wire,
     root_wire,
@@ -82,6 +89,35 @@ class Model(APIView):
     def post(self, request: Request) -> Response:
         runs = services.change_model(ModelSerializer.parse(request.data))
         return Response({"runIds": [str(run.id) for run in runs]}, status=202)
+
+
+class Bases(APIView):
+    """`GET /ingest/bases`, and `POST /ingest/bases {path}` to add one."""
+
+    def get(self, request: Request) -> Response:
+        return Response(bases_wire())
+
+    @extend_schema(request=BaseSerializer)
+    def post(self, request: Request) -> Response:
+        return _changed(request, bases.add)
+
+
+class RemoveBase(APIView):
+    """`POST /ingest/bases/remove {path}`."""
+
+    @extend_schema(request=BaseSerializer)
+    def post(self, request: Request) -> Response:
+        return _changed(request, bases.remove)
+
+
+def _changed(request: Request, change: Callable[[str], Path]) -> Response:
+    if not is_of_server_file(request.headers.get("Authorization", "")):
+        raise InvalidInput(
+            "Only the codeinfo command of the user who runs codeinfo may change these folders.",
+            code="SERVER_TOKEN_ONLY",
+        )
+    path = change(BaseSerializer.parse(request.data))
+    return Response({"status": "ok", "path": str(path), **bases_wire()})
 
 
 class Dirs(APIView):

@@ -15,3 +15,4 @@ def _invalid(error: CodeinfoError) -> dict[str, Any]:
 
 register_envelope("/ingest/", ingest)
 register_status("BUSY", 429)
+register_status("SERVER_TOKEN_ONLY", 403)

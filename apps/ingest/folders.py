@@ -9,6 +9,7 @@ from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.surrogates import has_surrogates
 from apps.index.paths import CONTAINER_BASE
+from apps.ingest.bases import bases, is_fixed
 from apps.ingest.discovery.own_data import refuse_own_data
 
 
@@ -20,11 +21,6 @@ class DirListing:
     path: str
     dirs: tuple[str, ...]  # names
     bases: tuple[str, ...]  # all bases
-
-
-def bases() -> tuple[Path, ...]:
-    """Return the real paths of CODEINFO_INGEST_BASE in order, without duplicates."""
-    return tuple(dict.fromkeys(Path(os.path.realpath(base)) for base in config().ingest_base))
 
 
 def resolve(path: str) -> Path:
@@ -74,7 +70,8 @@ def _inside(path: str) -> tuple[Path, Path]:
         containing = [base for base in bases() if folder.is_relative_to(base)]
         if containing:
             return folder, max(containing, key=lambda base: len(base.parts))
-    raise InvalidInput("The folder lies outside CODEINFO_INGEST_BASE.", code="OUTSIDE_BASE")
+    hint = "" if is_fixed() else " The command `codeinfo ingest` offers to add it."
+    raise InvalidInput(f"The folder lies outside CODEINFO_INGEST_BASE.{hint}", code="OUTSIDE_BASE")
 
 
 def _names(folder: Path) -> list[str]:

@@ -10,6 +10,7 @@ from apps.core.times import wire_time
 from apps.core.types import JSON
 from apps.embedding.types import EmbeddingModel
 from apps.index.models import Root
+from apps.ingest import bases
 from apps.ingest.folders import DirListing
 from apps.ingest.types import Counts, LeftOut, RunStatus
 
@@ -79,6 +80,20 @@ class ReembedSerializer(serializers.Serializer[Any]):
         return {"force": serializer.validated_data["force"]}
 
 
+class BaseSerializer(serializers.Serializer[Any]):
+    """The body of `POST /ingest/bases` and `POST /ingest/bases/remove`."""
+
+    path = UTF8StringField(trim_whitespace=False, max_length=4096)
+
+    @classmethod
+    def parse(cls, body: Any) -> str:
+        """Return the path. Raises InvalidInput."""
+        serializer = cls(data=body)
+        if not serializer.is_valid():
+            raise InvalidInput(f"path: {next(iter(serializer.errors.values()))[0]}")
+        return str(serializer.validated_data["path"])
+
+
 class ModelSerializer(serializers.Serializer[Any]):
     """The body of `POST /ingest/model`."""
 
@@ -91,6 +106,15 @@ class ModelSerializer(serializers.Serializer[Any]):
         if not serializer.is_valid():
             raise InvalidInput(f"model: {next(iter(serializer.errors.values()))[0]}")
         return str(serializer.validated_data["model"])
+
+
+def bases_wire() -> JSON:
+    """`GET /ingest/bases`."""
+    return {
+        "bases": [str(base) for base in bases.bases()],
+        "added": [str(base) for base in bases.added()],
+        "fixed": bases.is_fixed(),
+    }
 
 
 def status_wire(status: RunStatus) -> JSON:

@@ -44,6 +44,8 @@ api_urlpatterns: list[URLPattern] = [
     path("ingest/remove/<absolute:path>", api.Remove.as_view()),
     path("ingest/model", api.Model.as_view()),
     path("ingest/dirs", api.Dirs.as_view()),
+    path("ingest/bases", api.Bases.as_view()),
+    path("ingest/bases/remove", api.RemoveBase.as_view()),
     *for_users(
         [
             path("ingest/status/<str:run_id>", api.Status.as_view()),

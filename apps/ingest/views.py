@@ -21,7 +21,7 @@ from apps.embedding.catalogue import available_models
 from apps.index import queries
 from apps.index.models import IngestRun, Root, SourceFileQuerySet
 from apps.index.types import RUNNING_STATES
-from apps.ingest import folders, panels, services, skips
+from apps.ingest import bases, folders, panels, services, skips
 from apps.ingest.discovery import eligibility
 from apps.ingest.forms import StartForm
 from apps.ingest.runs import orphans, submit
@@ -182,7 +182,7 @@ def models(request: HttpRequest) -> HttpResponse:
 def folder_picker(request: HttpRequest) -> HttpResponse:
     """The folder picker, or an error with links to the bases."""
     path = request.GET.get("path", "")
-    context: dict[str, Any] = {"asked": path, "bases": [str(base) for base in folders.bases()]}
+    context: dict[str, Any] = {"asked": path, "bases": [str(base) for base in bases.bases()]}
     try:
         listing = folders.list_dirs(path)
     except CodeinfoError as error:

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-import sys
+from math import inf
 
+from apps.core import posix
 from apps.core.heap import trim
 
 MAX_CONNECTIONS = 1000
@@ -15,28 +16,23 @@ logger = logging.getLogger("codeinfo.site")
 
 def raise_file_limit() -> None:
     """Raise the soft limit of open files (`ulimit -n`) to the hard one, if that is allowed."""
-    if sys.platform == "win32":
+    limits = posix.file_limits()
+    if limits is None:
         return
-    import resource  # noqa: PLC0415 - there is none on Windows
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    target = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
-    if soft == resource.RLIM_INFINITY or soft >= target:
+    soft, hard = limits
+    target = int(min(hard, MAX_FILES))
+    if soft >= target:
         return
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
+        posix.raise_file_limit(target)
     except (OSError, ValueError) as error:
         logger.warning("the limit of open files stays at %s: %s", soft, error)
 
 
 def most_files() -> int | None:
     """Return the limit of open files of this process; None if there is none."""
-    if sys.platform == "win32":
-        return None
-    import resource  # noqa: PLC0415 - there is none on Windows
-
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return None if soft == resource.RLIM_INFINITY else soft
+    soft, _ = posix.file_limits() or (inf, inf)
+    return None if soft == inf else int(soft)
 
 
 class Outlet:

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.conversations.models import Conversation, Turn
+from apps.core.server_token import server_token
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
@@ -21,6 +22,9 @@ HERS = "of-ada"
 
 # What each level answers to anonymous, the owner, another user and staff.
 OPEN, USER, OWNER, STAFF = "open", "user", "owner", "staff"
+# Only for the token of server.json, which is no user's.
+COMMAND = "command"
+TOKEN = f"Bearer {server_token()}"
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,9 @@ ROUTES = [
     get("ingest/models", USER),
     post("ingest/model", STAFF, model="x"),
     get("ingest/dirs", STAFF),
+    get("ingest/bases", STAFF),
+    post("ingest/bases", COMMAND, path="/nowhere"),
+    post("ingest/bases/remove", COMMAND, path="/nowhere"),
     form("ui/ingest/start", STAFF, path="/nowhere"),
     form("ui/ingest/cancel/<str:run_id>", STAFF, f"ui/ingest/cancel/{NO_RUN}"),
     form("ui/ingest/plain/<str:run_id>", STAFF, f"ui/ingest/plain/{NO_RUN}"),
@@ -249,12 +256,12 @@ def test_every_route_answers_those_alone_whom_it_is_for(
             assert Conversation.objects.get(pk=HERS).title == "Hers"
             assert not Turn.objects.filter(conversation=HERS).exists()
         else:
-            assert (answer.status_code == 403) is (route.level == STAFF), outcome
+            assert (answer.status_code == 403) is (route.level in (STAFF, COMMAND)), outcome
     elif name == "ada":
-        assert (answer.status_code == 403) is (route.level == STAFF), outcome
+        assert (answer.status_code == 403) is (route.level in (STAFF, COMMAND)), outcome
         assert not (route.level == OWNER and is_refused(answer)), outcome
     else:
-        assert answer.status_code not in (401, 403), outcome
+        assert (answer.status_code in (401, 403)) is (route.level == COMMAND), outcome
         assert not (route.level == OWNER and is_refused(answer)), outcome
     if hasattr(answer, "close"):
         answer.close()
@@ -264,5 +271,6 @@ def test_every_route_answers_those_alone_whom_it_is_for(
 def test_without_a_required_login_all_requests_are_served(route: Route) -> None:
     Conversation.objects.create(id=HERS, provider="builtin", model="search")
     answer = ask(Client(), route)
-    assert answer.status_code not in (401, 403)
+    assert (answer.status_code in (401, 403)) is (route.level == COMMAND)
+    assert ask(Client(HTTP_AUTHORIZATION=TOKEN), route).status_code not in (401, 403)
     assert not (route.level == OWNER and is_refused(answer))

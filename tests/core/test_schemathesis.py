@@ -71,6 +71,8 @@ BODIES: dict[str, Any] = {
     "POST /agents/{agent}/commands/run": {"commandName": "first_look"},
     "POST /ingest/start": {"path": "", "name": "lighthouse", "model": MODEL_ID},
     "POST /ingest/model": {"model": MODEL_ID},
+    "POST /ingest/bases": {"path": "/nowhere"},
+    "POST /ingest/bases/remove": {"path": "/nowhere"},
     "POST /logs": ENTRY,
     **dict.fromkeys(
         ("POST /mcp", "POST /mcp/chat", "POST /mcp/agents"),
@@ -79,8 +81,9 @@ BODIES: dict[str, Any] = {
 }
 # The stream never ends (tests/logs/test_streams.py). The other queries any server that is named.
 NOT_ASKED = {"GET /logs/stream", "POST /lmstudio/status"}
-# No LM Studio is there.
+# No LM Studio is there, and these requests do not have the token of server.json.
 RIGHT_BUT_FAILS = {"GET /lmstudio/status": 502, "GET /chat/models": 503}
+RIGHT_BUT_FAILS |= {"POST /ingest/bases": 403, "POST /ingest/bases/remove": 403}
 # A blank filter is as good as none. So is any false value of a tool's optional argument, by the
 # contract.
 LENIENT = {

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from apps.core import posix
 from apps.core.errors import Unavailable
-from apps.index.texts import TextStore, segments
+from apps.index.texts import TextStore
 from apps.index.texts.segments import BLOCK_BYTES, Block, SegmentWriter
 from tests.house.sources import HOME
 from tests.index.test_texts import (
@@ -120,7 +121,7 @@ def test_a_block_that_cannot_be_read_stays_while_the_others_are_moved(
 
     store = reopened()
     with monkeypatch.context() as patch:
-        patch.setattr(os, "pread", failing)
+        patch.setattr(posix, "pread", failing)
         assert store.collect(named(kept)) == len(FIRST | SECOND) - len(kept)
         assert store.read(kept).keys() == kept.keys() & SECOND.keys()
         assert sorted(store.missing(kept)) == sorted(kept.keys() & FIRST.keys())
@@ -212,7 +213,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(
 
     new = keyed(noise(9_000, 100), noise(100, 101))
     with monkeypatch.context() as patch:
-        patch.setattr(segments.os, "pwrite", full)
+        patch.setattr(posix, "pwrite", full)
         with pytest.raises(Unavailable, match="No space left") as caught:
             filled.add(new)
     assert caught.value.code == "TEXTS_UNAVAILABLE"

@@ -19,9 +19,11 @@ from typing import Any
 import httpx
 import pytest
 
+from apps.core import posix
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.index import freeze
 from apps.index.types import never_cancelled
+from apps.ingest import bases
 from apps.ingest.runs.job import RunCancelled
 from apps.site.backup import archive, copying, making, manifest, restoring
 from apps.site.backup.making import make
@@ -119,6 +121,7 @@ def backup_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("backup")
     with running(folder) as product:
         ingest_into(product, write_files(product.repos / "lighthouse", SAMPLE))
+    write_files(product.data, {bases.NAME: '{"bases": ["/srv/code"]}'})
     packed = folder / "packed" / "codeinfo.tar.gz"
     packed.parent.mkdir()
     done = manage(product.data, "backup", str(packed))
@@ -134,8 +137,9 @@ def refused(done: Any, *words: str) -> None:
 
 
 def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_path: Path) -> None:
-    # What a command leaves that looked for the stores there.
-    write_files(tmp_path / "new", {"chroma/chroma.lock": ""})
+    # What commands leave that looked for the stores, or for a server, there.
+    locks = ("server.lock", "server.start", "server.users")
+    write_files(tmp_path / "new", dict.fromkeys(("chroma/chroma.lock", *locks), ""))
     done = manage(tmp_path, "restore", str(backup_file), "--data-dir", str(tmp_path / "new"))
     assert done.returncode == 0, done.stderr
     assert manage(tmp_path / "new", "verify_index").returncode == 0
@@ -143,10 +147,13 @@ def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_p
         "chroma",
         "codeinfo.sqlite3",
         "control.lock",
+        "ingest-bases.json",
         "lexical",
         "secret.key",
+        *locks,
         "texts",
     ]
+    assert "/srv/code" in (tmp_path / "new" / bases.NAME).read_text()
 
 
 def packed_with(target: Path, content: dict[str, bytes], **values: Any) -> Path:
@@ -248,7 +255,7 @@ def test_a_folder_that_cannot_be_locked_takes_a_backup(
     def refuse(*args: int) -> None:
         raise OSError(errno.EBADF, "as NFS says of a folder")
 
-    monkeypatch.setattr(making.fcntl, "flock", refuse)
+    monkeypatch.setattr(posix, "lock", refuse)
     with making._partial(tmp_path / "x.tar.gz") as folder:
         assert folder.is_dir()
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from apps.core import posix
 from apps.core.errors import InvalidInput, Unavailable
 from apps.site.control import address, server
-from apps.site.control.address import Listener, NotListening, connect, is_own_user
+from apps.site.control.address import Listener, NotListening, connect
 from apps.site.control.client import Refused, ask
 from apps.site.control.lines import Lines
 from apps.site.control.server import Control
@@ -213,10 +214,10 @@ def test_only_this_user_and_root_are_answered(uid: int, expected: bool) -> None:
             return struct.pack("3i", 1, uid, 0)
 
     other: Any = Other()
-    assert is_own_user(other) is expected
+    assert posix.is_own_user(other) is expected
 
 
 def test_a_stranger_is_hung_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "is_own_user", lambda end: False)
+    monkeypatch.setattr(posix, "is_own_user", lambda end: False)
     with controlled(tmp_path), pytest.raises(Unavailable):
         ask(tmp_path, "echo", {}, silent)

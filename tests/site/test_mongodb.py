@@ -94,7 +94,7 @@ def test_a_missing_driver_is_named_with_its_remedy(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert "pip install -r requirements-mongodb.txt" in done.stderr.splitlines()[-1]
+    assert "--require-hashes -r requirements-mongodb.txt" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.door

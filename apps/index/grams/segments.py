@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.core import posix
 from apps.index.grams.expressions import TRIGRAM, Required
 
 Mask = NDArray[np.bool_]
@@ -46,8 +47,8 @@ def write(path: Path, keys: Sequence[bytes], pairs: Pairs) -> None:
     body = b"".join([*keys, grams.tobytes(), ends.tobytes(), lists])
     header = _HEADER.pack(_MAGIC, len(keys), len(grams), len(lists), len(pairs), zlib.crc32(body))
     unfinished = path.with_suffix(".new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(unfinished, flags, 0o600), "wb") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with open(posix.open_nofollow(unfinished, flags), "wb") as file:
         file.write(header)
         file.write(body)
         file.flush()
@@ -107,7 +108,7 @@ class Segment:
     def __init__(self, path: Path) -> None:
         """Map a file and check it once. Raises OSError and BrokenSegment."""
         self.path = path
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = posix.open_nofollow(path)
         with open(descriptor, "rb") as file:
             if os.fstat(descriptor).st_size < _HEADER.size:
                 raise BrokenSegment(path.name)

@@ -11,7 +11,6 @@ A copy is derived from the stores. It can be deleted at any time, and is then wr
 damaged, or of an earlier version, is not used.
 """
 
-import fcntl
 import json
 import logging
 import os
@@ -26,7 +25,7 @@ from uuid import UUID
 
 import numpy as np
 
-from apps.core import disk
+from apps.core import disk, posix
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.index.lexical import LexicalStore
@@ -344,7 +343,8 @@ def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
     `wait` is False."""
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        if not posix.lock(descriptor, wait=wait):
+            raise BlockingIOError("another process writes this copy")
         yield
     finally:
         os.close(descriptor)

@@ -20,7 +20,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core import disk
+from apps.core import disk, posix
 from apps.core.errors import Unavailable
 
 # Increment it if the arrays or their meaning change: older files are then written again.
@@ -83,7 +83,7 @@ def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> 
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    posix.sync_folder(path.parent)
     return start + offset
 
 
@@ -127,7 +127,7 @@ def write_text(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.rename(path)
-    sync_folder(path.parent)
+    posix.sync_folder(path.parent)
 
 
 def read_text(path: Path) -> str:
@@ -139,15 +139,6 @@ def read_text(path: Path) -> str:
     if crc != f"{crc32(text.encode()):08x}":
         raise Damaged(f"{path.name} has changed")
     return text
-
-
-def sync_folder(folder: Path) -> None:
-    """Make new names in a folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _header(path: Path, mapped: mmap.mmap) -> tuple[dict[str, Any], int]:

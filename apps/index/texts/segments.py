@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import zstandard
 
+from apps.core import posix
+
 _NAME = re.compile(r"([0-9a-f]{1,16})\.zst")
 
 BLOCK_BYTES = 64 << 10
@@ -54,7 +56,7 @@ class Segments:
             if (data := self._blocks.get(block)) is not None:
                 self._blocks.move_to_end(block)
                 return data
-            compressed = os.pread(self._descriptor(block.segment), block.size, block.offset)
+            compressed = posix.pread(self._descriptor(block.segment), block.size, block.offset)
         data = _decompressed(compressed)
         with self._lock:
             if block not in self._blocks:
@@ -99,8 +101,7 @@ class Segments:
         if segment in self._files:
             self._files.move_to_end(segment)
             return self._files[segment]
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = self._files[segment] = os.open(self.path(segment), flags)
+        descriptor = self._files[segment] = posix.open_nofollow(self.path(segment))
         while len(self._files) > OPEN_SEGMENTS:
             os.close(self._files.popitem(last=False)[1])
         return descriptor
@@ -123,8 +124,7 @@ class SegmentWriter:
     def __init__(self, path: Path, segment: int) -> None:
         self.segment = segment
         self._offset = 0
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._file = os.open(path, flags, 0o600)
+        self._file = posix.open_nofollow(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         self._compressor = zstandard.ZstdCompressor(
             level=LEVEL, write_checksum=True, write_content_size=True
         )
@@ -139,7 +139,7 @@ class SegmentWriter:
         written = 0
         while written < len(data):
             # Overwrites what a write that failed has left.
-            written += os.pwrite(self._file, data[written:], self._offset + written)
+            written += posix.pwrite(self._file, data[written:], self._offset + written)
         block = Block(self.segment, self._offset, len(data))
         self._offset += len(data)
         return block

@@ -6,7 +6,6 @@ files; an index tells where. Rows of SourceFile are saved before their texts are
 row names is never deleted, whatever runs at the same time.
 """
 
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from secrets import randbits
 
 import zstandard
 
+from apps.core import posix
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
@@ -349,7 +349,7 @@ def _delete(database: sqlite3.Connection, keys: Iterable[str]) -> None:
 def _copy_file(source: Path, target: Path) -> None:
     """Copy a segment, if it exists."""
     with suppress(FileNotFoundError):
-        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = posix.open_nofollow(source)
         with open(descriptor, "rb") as opened, (target / source.name).open("xb") as copy:
             while piece := opened.read(1 << 20):
                 copy.write(piece)

@@ -11,7 +11,6 @@ The process ends when the parent's end of the socket is closed. It ignores SIGIN
 the parent may still write while it shuts down.
 """
 
-import os
 import signal
 import socket
 import sys
@@ -19,6 +18,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+from apps.core import posix
 from apps.core.errors import Unavailable
 from apps.core.pipe import Pipe
 from apps.index.vectors import chroma
@@ -30,7 +30,7 @@ LOCK = "child.lock"
 def main() -> None:
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.SIG_IGN)
-    leave_one_core()
+    posix.leave_one_core()
     # The parent may end at any time.
     with suppress(EOFError, ConnectionError), closing(Pipe(_socket())) as parent:
         while True:
@@ -41,14 +41,6 @@ def main() -> None:
                 parent.send((False, error))
             else:
                 parent.send((True, None))
-
-
-def leave_one_core() -> None:
-    """Leave one core to the parent, as Chroma's threads use all cores during a write. Applies to
-    threads that start later. Does nothing without sched_setaffinity."""
-    if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, cores[:-1] or cores)
 
 
 def _socket() -> socket.socket:

@@ -4,7 +4,6 @@ The import takes about a second, so it happens at the first use. An embedded Chr
 process (`process`, `child`).
 """
 
-import fcntl
 import os
 import shutil
 import sqlite3
@@ -18,6 +17,7 @@ from uuid import UUID
 
 import httpx
 
+from apps.core import posix
 from apps.core.errors import Unavailable
 
 CALL_SECONDS = 60.0
@@ -98,7 +98,8 @@ class FolderLock:
         except OSError as error:
             raise unavailable(f"The Chroma store cannot be opened: {error}") from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if not posix.lock(self._file, wait=wait):
+                raise BlockingIOError("another process has the lock")
         except OSError as error:
             os.close(self._file)
             raise unavailable(

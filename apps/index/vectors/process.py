@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
-from apps.core import programs
+from apps.core import posix, programs
 from apps.core.errors import Unavailable
 from apps.core.pipe import Pipe
 from apps.core.telemetry import span, tell
@@ -29,7 +29,6 @@ Result = TypeVar("Result")
 COMMAND = (sys.executable, "-P", "-m", "apps.index.vectors.child")
 
 # Signals of a crash, as opposed to a kill by a user or the kernel.
-CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 # How Chroma's messages quote SQLite's error code, and the codes of a malformed database.
 _SQLITE_CODE = re.compile(r"\(code: (\d+)\)")
 _MALFORMED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -320,7 +319,7 @@ class Child:
         except (EOFError, OSError) as error:
             self._kill()
             ended_by = -(self._process.returncode or 0)
-            if ended_by in CRASHES:
+            if ended_by in posix.CRASHES:
                 raise crashed(f"its process ended by {signal.Signals(ended_by).name}") from error
             lost = unavailable(f"Chroma's process was lost ({error}): try again")
             if not isinstance(error, TimeoutError):

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from apps.core import posix
 from apps.core.config import config
 from apps.index.root_directory import RootDirectory, read_up_to
 from apps.ingest.discovery.refusal import refused
@@ -164,7 +165,7 @@ def _check_head(git_dir: Path) -> None:
 
 def _check_owner(*paths: Path) -> None:
     """Check the owner as git does (safe.directory, CVE-2022-24765)."""
-    users = {os.geteuid()}
+    users = {posix.user_id()}
     if 0 in users and config().sudo_uid >= 0:
         users.add(config().sudo_uid)
     trusted = [os.path.realpath(folder) for folder in config().trusted_folders]

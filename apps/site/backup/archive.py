@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from apps.core import posix
 from apps.index.types import Check
 from apps.site.backup.manifest import LONGEST_MANIFEST, MANIFEST, Manifest, Member, broken
 
@@ -39,7 +40,7 @@ def members_of(folder: Path, check: Check) -> dict[str, Member]:
 def write(file: Path, manifest: Manifest, folder: Path, check: Check) -> None:
     """Write an archive of a copy, and sync it to the disk. Raises OSError, also if `file`
     exists."""
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    descriptor = posix.open_nofollow(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     with open(descriptor, "wb") as opened:
         with (
             gzip.GzipFile(filename="", fileobj=opened, mode="wb", compresslevel=LEVEL) as packed,

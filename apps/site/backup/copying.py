@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from apps.core import posix
 from apps.core.config import config
 from apps.core.errors import Conflict, Unavailable
 from apps.core.sqlite_files import open_file
@@ -27,7 +28,7 @@ from apps.index.texts import get_texts
 from apps.index.types import Check
 from apps.index.vectors.chroma import BROKEN
 from apps.index.vectors.store import get_store
-from apps.site.backup.manifest import DATABASE, SECRET, RootCounts, is_member
+from apps.site.backup.manifest import DATABASE, SINGLE, RootCounts, is_member
 
 logger = logging.getLogger("codeinfo.site")
 
@@ -81,9 +82,9 @@ def copy_all(target: Path, check: Check, report: Report) -> list[RootCounts]:
         report("copying the database")
         copy_database(database_path(), target / DATABASE)
         roots = list(Root.objects.order_by("path"))
-    key = config().data_dir.absolute() / SECRET
-    if key.is_file():
-        copy_file(key, target / SECRET)
+    for name in SINGLE:
+        if (file := config().data_dir.absolute() / name).is_file():
+            copy_file(file, target / name)
     return [_counts(root, vectors.get(root.id, 0), words.get(root.store, 0)) for root in roots]
 
 
@@ -196,7 +197,7 @@ def check_copy(copied: Path) -> None:
 
 def copy_file(source: Path, target: Path) -> None:
     """Copy a regular file, never through a link. Raises OSError."""
-    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = posix.open_nofollow(source, os.O_RDONLY | posix.O_NONBLOCK)
     with open(descriptor, "rb") as opened, target.open("xb") as copy:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(f"{source} is not a regular file")

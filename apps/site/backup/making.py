@@ -1,6 +1,5 @@
 """Makes a backup: copy, manifest, archive. It gets its name when it is complete and on the disk."""
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -12,6 +11,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from apps.core import posix
 from apps.core.config import config
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.core.times import wire_time
@@ -67,7 +67,7 @@ def _made(file: Path, folder: Path, check: Check, report: Report, *, force: bool
     archive.write(packed, manifest, copy, check)
     _refuse_target(file, force)
     packed.replace(file)
-    _sync(file.parent)
+    posix.sync_folder(file.parent)
     return {
         "file": str(file),
         "bytes": file.stat().st_size,
@@ -123,10 +123,10 @@ def _partial(file: Path) -> Iterator[Path]:
     for left in file.parent.glob(f"{_literal(start)}*.partial"):
         _remove_if_left(left)
     folder = Path(tempfile.mkdtemp(prefix=start, suffix=".partial", dir=file.parent))
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = posix.open_folder(folder)
     try:
         with suppress(OSError):  # NFS cannot lock folders; there, none counts as left over
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            posix.lock(descriptor)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -139,18 +139,9 @@ def _literal(text: str) -> str:
 
 def _remove_if_left(folder: Path) -> None:
     with suppress(OSError):
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(folder, flags)
+        descriptor = posix.open_nofollow(folder, os.O_RDONLY | posix.O_DIRECTORY)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
+            if posix.lock(descriptor, wait=False):
+                shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(descriptor)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

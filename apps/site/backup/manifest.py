@@ -15,16 +15,19 @@ from django.db.migrations.loader import MigrationLoader
 from apps.core import __version__
 from apps.core.config import config
 from apps.core.errors import InvalidInput
+from apps.ingest import bases
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 DATABASE, SECRET = "codeinfo.sqlite3", "secret.key"
+# Files beside the database that are copied if they exist.
+SINGLE = (SECRET, bases.NAME)
 LONGEST_MANIFEST = 64_000_000
 LONGEST_PREFIX = 1_000
 # Allowed names of members.
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MEMBER = re.compile(
-    rf"codeinfo\.sqlite3|secret\.key|lexical/[0-9a-f]{{32}}\.sqlite3|chroma/chroma\.sqlite3"
+    rf"codeinfo\.sqlite3|secret\.key|ingest-bases\.json|lexical/[0-9a-f]{{32}}\.sqlite3|chroma/chroma\.sqlite3"
     rf"|texts/index\.sqlite3|texts/[0-9a-f]{{1,16}}\.zst"
     rf"|chroma/{_UUID}/[A-Za-z0-9_][A-Za-z0-9_.-]{{0,99}}"
 )

@@ -5,7 +5,6 @@ the database and verify the index; then the files are moved. After an interrupte
 does not start, and the next restore starts over.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -17,19 +16,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from apps.core import programs
+from apps.core import posix, programs
 from apps.core.config import BASE_DIR
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.index.types import Check
 from apps.site.backup import archive
 from apps.site.backup.copying import Report, refuse_other_stores
-from apps.site.backup.manifest import DATABASE, SECRET, Manifest
+from apps.site.backup.manifest import DATABASE, SECRET, SINGLE, Manifest
 
 UNFINISHED = "restore.unfinished"
 # Moved in this order. The database is last: without it, the other files are not used.
-PARTS = ("chroma", "lexical", "texts", SECRET, f"{DATABASE}-wal", DATABASE)
-# Files that manage.py creates at its start, and locks.
+PARTS = ("chroma", "lexical", "texts", *SINGLE, f"{DATABASE}-wal", DATABASE)
+# Files that manage.py and the codeinfo command create at their start, and locks.
 HARMLESS = frozenset({SECRET, "logs", "child.lock", "chroma.lock", "control.lock"})
+HARMLESS |= {"server.json", "server.lock", "server.start", "server.users"}
 LOCK = "control.lock"
 LOCKS = ("chroma/chroma.lock", LOCK)
 RESERVE = 100 << 20
@@ -91,16 +91,11 @@ def _restored(
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Lock `folder` against other restores, and check again that it has no data."""
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise _in_use(folder) from None
+    with posix.open_private(folder / LOCK) as file:
+        if not posix.lock(file, wait=False):
+            raise _in_use(folder)
         _refuse_data(folder)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def is_unfinished(folder: Path) -> bool:
@@ -165,14 +160,8 @@ def _is_bare(path: Path) -> bool:
 
 
 def _is_locked(path: Path) -> bool:
-    with suppress(FileNotFoundError, NotADirectoryError):
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
+    with suppress(FileNotFoundError, NotADirectoryError), path.open("r+b") as file:
+        return not posix.lock(file, wait=False)
     return False
 
 

@@ -8,6 +8,7 @@ from django.db import DatabaseError, connection
 
 from apps.agents.providers.base import Provider
 from apps.core import disk, start_errors
+from apps.core.command_lines import manage
 from apps.core.config import config
 from apps.core.database import ping
 from apps.core.errors import CodeinfoError
@@ -175,8 +176,8 @@ def orphans_finding(found: Sequence[Orphan]) -> Finding:
         "Unknown folders",
         " ".join(filter(None, [f"Not in this database, and kept: {_listed(mine)}", neighbours])),
         "If this data folder had another database, restore it. Otherwise ingest the folders again "
-        "on the Ingest page, stop codeinfo, and delete the old indexes: manage.py drop_index "
-        f"{ids}",
+        "on the Ingest page, stop codeinfo, and delete the old indexes: "
+        + manage(f"drop_index {ids}"),
     )
 
 

@@ -20,8 +20,10 @@ from django.db.migrations.executor import MigrationExecutor
 from apps.core import local_users, private_files, start_errors
 from apps.core.access import check_exposure
 from apps.core.authentication import requires_credentials
+from apps.core.command_lines import manage
 from apps.core.config import config
 from apps.index import missing_runs
+from apps.ingest.bases import bases
 from apps.site import schema
 from apps.site.apps import elsewhere
 from apps.site.checks.findings import Finding, Level
@@ -175,7 +177,7 @@ def _log_file() -> Finding:
 
 
 def _ingest_bases() -> Iterator[tuple[str, str, Callable[[], Finding]]]:
-    for number, base in enumerate(config().ingest_base, 1):
+    for number, base in enumerate(bases(), 1):
         yield f"base:{number}", "Ingest base", partial(_ingest_base, base)
 
 
@@ -218,7 +220,8 @@ def _schema() -> Finding:
     if not plan:
         return _found("ok", "Up to date.")
     count = f"{len(plan)} step{'' if len(plan) == 1 else 's'} behind"
-    return _found("warn", f"{count}.", "The next start brings it up to date, or: manage.py migrate")
+    fix = f"The next start brings it up to date, or: {manage('migrate')}"
+    return _found("warn", f"{count}.", fix)
 
 
 def _behind() -> Finding:
@@ -228,8 +231,8 @@ def _behind() -> Finding:
     return _found(
         "bad",
         detail,
-        "Copy the folder again with codeinfo stopped, or use manage.py backup and restore. To use "
-        "it as it is: manage.py verify_index --repair.",
+        f"Copy the folder again with codeinfo stopped, or use {manage('backup')} and "
+        f"{manage('restore')}. To use it as it is: {manage('verify_index --repair')}.",
     )
 
 

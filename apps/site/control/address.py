@@ -4,19 +4,18 @@ The address of a Unix socket has at most 107 bytes (unix(7); 104 on macOS). For 
 folder is opened, and the address is below `/proc/self/fd/<n>` (Linux).
 """
 
-import fcntl
 import os
 import socket
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
+
+from apps.core import posix
 
 NAME, LOCK = "control.sock", "control.lock"
 LONGEST = 100
 DESCRIPTORS = Path("/proc/self/fd")
-# struct ucred: pid, uid and gid of the other end (unix(7), SO_PEERCRED).
-_CREDENTIALS = struct.Struct("3i")
 
 
 class NotListening(Exception):
@@ -32,7 +31,7 @@ def _address(folder: Path) -> Iterator[str]:
         return
     if not DESCRIPTORS.is_dir():
         raise NotListening(f"the path {path} is too long for a socket on this system")
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = posix.open_folder(folder)
     try:
         yield str(DESCRIPTORS / str(descriptor) / NAME)
     finally:
@@ -46,8 +45,8 @@ class Listener:
     def __init__(self, folder: Path) -> None:
         """Raises NotListening."""
         self._path = folder.absolute() / NAME
-        self._lock = -1
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._lock: BinaryIO | None = None
+        self.socket = posix.unix_socket()
         try:
             self._take(folder)
             self._path.unlink(missing_ok=True)
@@ -63,11 +62,9 @@ class Listener:
             raise
 
     def _take(self, folder: Path) -> None:
-        self._lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise NotListening("another server of this data folder has it") from None
+        self._lock = posix.open_private(folder / LOCK)
+        if not posix.lock(self._lock, wait=False):
+            raise NotListening("another server of this data folder has it")
 
     def close(self) -> None:
         """Remove the socket."""
@@ -77,14 +74,14 @@ class Listener:
 
     def _release(self) -> None:
         self.socket.close()
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
 
 def connect(folder: Path) -> socket.socket | None:
     """Connect to the server of a data folder. Return None if none listens."""
-    end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    end = posix.unix_socket()
     try:
         with _address(folder) as address:
             end.connect(address)
@@ -92,13 +89,3 @@ def connect(folder: Path) -> socket.socket | None:
         end.close()
         return None
     return end
-
-
-def is_own_user(end: socket.socket) -> bool:
-    """Whether the other end is a process of this user or of root. True on systems without
-    SO_PEERCRED, where the file mode protects the socket."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        return True
-    credentials = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    _, uid, _ = _CREDENTIALS.unpack(credentials)
-    return uid in (0, os.geteuid())

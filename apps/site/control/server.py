@@ -14,9 +14,10 @@ from typing import Any
 
 from django.db import DatabaseError, connections
 
+from apps.core import posix
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput
 from apps.ingest.runs.job import RunCancelled
-from apps.site.control.address import Listener, NotListening, is_own_user
+from apps.site.control.address import Listener, NotListening
 from apps.site.control.lines import Lines
 from apps.site.control.verbs import VERBS, Verb
 
@@ -70,7 +71,7 @@ class Control:
             with suppress(OSError):
                 end, _ = listener.accept()
                 served = sum(each.is_alive() for each in self._threads)
-                if served > MOST_CONNECTIONS or not is_own_user(end):
+                if served > MOST_CONNECTIONS or not posix.is_own_user(end):
                     end.close()
                 else:
                     self._begin(self._serve, end)

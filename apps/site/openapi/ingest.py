@@ -71,6 +71,12 @@ NO_MODEL = Unavailable(
     retryable=False,
 )
 
+FIXED = Conflict("CODEINFO_INGEST_BASE is set.", code="BASES_FIXED")
+TOKEN_ONLY = InvalidInput("Only the codeinfo command may do this.", code="SERVER_TOKEN_ONLY")
+_BASES = {"bases": list_schema(TEXT), "added": list_schema(TEXT), "fixed": BOOLEAN}
+BASES = object_schema(_BASES)
+CHANGED_BASES = object_schema({"status": {"const": "ok"}, "path": TEXT, **_BASES})
+
 OPERATIONS = {
     "POST /ingest/start": Operation(
         "Ingest a folder",
@@ -111,6 +117,23 @@ OPERATIONS = {
     "GET /ingest/models": Operation(
         "The embedding models",
         {200: object_schema({"models": list_schema(MODEL), **LOCKED})},
+    ),
+    "GET /ingest/bases": Operation("The folders beneath which may be ingested", {200: BASES}),
+    "POST /ingest/bases": Operation(
+        "Allow a folder to be ingested; only with the token of server.json",
+        {200: CHANGED_BASES},
+        (
+            *(NOT_DIRECTORY, NO_FOLDER, FIXED, TOKEN_ONLY),
+            InvalidInput("The folder cannot be read.", code="NOT_READABLE"),
+            InvalidInput("The folder holds codeinfo's own data.", code="OWN_DATA"),
+            InvalidInput("The whole file system is too much.", code="TOO_WIDE"),
+            Conflict("There are 100 added folders.", code="TOO_MANY_BASES"),
+        ),
+    ),
+    "POST /ingest/bases/remove": Operation(
+        "Take back a folder that was added; only with the token of server.json",
+        {200: CHANGED_BASES},
+        (NO_FOLDER, FIXED, TOKEN_ONLY),
     ),
     "GET /ingest/dirs": Operation(
         "The folders in a folder",

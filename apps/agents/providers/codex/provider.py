@@ -19,6 +19,7 @@ from apps.agents.providers.codex.background import run_in_thread
 from apps.agents.providers.codex.failures import interrupted
 from apps.agents.providers.codex.translation import TurnTranslator
 from apps.agents.providers.codex.wire import ThreadOpened, TurnNotification
+from apps.core.command_lines import install_extra
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.heap import settled
@@ -34,7 +35,7 @@ T = TypeVar("T")
 OUR_TOOLS = frozenset(tool.name for tool in TOOLS)
 
 PACKAGES = ("openai_codex", "codex_cli_bin")
-INSTALL = ".venv/bin/pip install --require-hashes -r requirements-codex.txt"
+INSTALL = install_extra("codex")
 NOT_INSTALLED = f"Codex is not installed. Run `{INSTALL}` and start again."
 TURNED_OFF = "Codex is turned off by MCP_FORCE_CODEX_AVAILABLE."
 STARTING = "Codex is still starting. Try again in a moment."

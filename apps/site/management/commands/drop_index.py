@@ -20,7 +20,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("root_id", nargs="+", help="as `manage.py doctor` shows it")
+        parser.add_argument("root_id", nargs="+", help="as doctor shows it")
         parser.add_argument(
             "--of-another-installation",
             action="store_true",
@@ -60,7 +60,7 @@ def _check(root_id: UUID, orphan: Orphan | None, *, others: bool) -> None:
     """Raise CommandError if the index must not be deleted."""
     if root := Root.objects.filter(store=root_id).first():
         raise CommandError(
-            f"{root.name} is in use: remove it on the Ingest page. manage.py drop_index deletes "
+            f"{root.name} is in use: remove it on the Ingest page. drop_index deletes "
             "only what the database does not know."
         )
     if orphan is None:

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.conversations import recovery as conversation_recovery
 from apps.core import start_errors
 from apps.core.access import check_exposure
+from apps.core.command_lines import manage
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.index import missing_runs
@@ -56,7 +57,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         if restoring.is_unfinished(settings.data_dir):
             raise CommandError(
-                f"A restore to {settings.data_dir} was interrupted: run manage.py restore again"
+                f"A restore to {settings.data_dir} was interrupted: run {manage('restore')} again"
             )
         listen_on = server.endpoints(settings)
         schema.check()

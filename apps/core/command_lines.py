@@ -1,0 +1,20 @@
+"""The command lines that messages name: those of a checkout, or of an installed wheel."""
+
+from apps.core.config import IS_INSTALLED
+
+# These commands of Django's command line are verbs of `codeinfo` too.
+VERBS = frozenset({"backup", "doctor", "restore", "serve"})
+
+
+def manage(command: str) -> str:
+    """Return how a command of Django's command line is run here, such as "verify_index --json"."""
+    if not IS_INSTALLED:
+        return f"manage.py {command}"
+    return f"codeinfo {command}" if command.split()[0] in VERBS else f"codeinfo manage {command}"
+
+
+def install_extra(name: str) -> str:
+    """Return how an extra (codex, mongodb or scale) is installed here."""
+    if IS_INSTALLED:
+        return f"pip install 'codeinfo[{name}]'"
+    return f".venv/bin/pip install --require-hashes -r requirements-{name}.txt"

@@ -1,0 +1,262 @@
+"""The wheel: what is in it, and the main job from a bare environment."""
+
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from email.parser import Parser
+from pathlib import Path
+
+import httpx
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from apps.core import __version__
+from apps.embedding.catalogue import DEFAULT_MODEL
+from codeinfo_cli import server
+from tests.house.sources import HOME, name_of, tracked
+from tests.support.ingested import SAMPLE, write_files
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.door
+
+TREE = ("agents", "apps", "codeinfo", "static", "templates")
+EXTRAS = ("codex", "mongodb", "scale")
+# A folder or module of these names in the current folder is somebody else's.
+CLASHING = ("apps", "codeinfo", "templates", "manage", "codeinfo_cli")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, as `make dist` builds it."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    done = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (built,) = folder.iterdir()
+    return built
+
+
+def names(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def test_it_has_the_whole_project_tree_in_one_package_and_nothing_else(wheel: Path) -> None:
+    assert wheel.name == f"codeinfo-{__version__}-py3-none-any.whl"
+    files = {name for name in names(wheel) if ".dist-info/" not in name}
+    expected = {
+        f"codeinfo_cli/project/{name}"
+        for name in map(name_of, tracked())
+        if name.split("/")[0] in TREE or name == "manage.py"
+    }
+    command = {name for name in map(name_of, tracked()) if name.startswith("codeinfo_cli/")}
+    documents = {name for name in files if name.startswith("codeinfo_cli/project/docs/")}
+    assert files - documents == expected | command
+    assert documents and all((HOME / name[21:]).is_file() for name in documents)
+
+
+def requirements(file: str) -> list[str]:
+    lines = (HOME / file).read_text().splitlines()
+    texts = (line.partition("#")[0].strip().removesuffix("\\") for line in lines)
+    return [text.strip() for text in texts if text and not text.startswith("-")]
+
+
+def ranges(texts: list[str]) -> dict[str, tuple[SpecifierSet, set[str]]]:
+    """Name → versions and extras."""
+    read = map(Requirement, texts)
+    return {canonicalize_name(each.name): (each.specifier, each.extras) for each in read}
+
+
+def test_its_dependencies_are_ranges_that_the_locked_versions_satisfy(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = archive.read(f"codeinfo-{__version__}.dist-info/METADATA").decode()
+    required = Parser().parsestr(metadata).get_all("Requires-Dist", [])
+    for extra in ("", *EXTRAS):
+        mark = f"extra == '{extra}'" if extra else ""
+        texts = [
+            text.partition(";")[0] for text in required if text.partition(";")[2].strip() == mark
+        ]
+        assert ranges(texts) == ranges(requirements(f"requirements/{extra or 'base'}.in"))
+        locked = requirements(f"requirements-{extra}.txt" if extra else "requirements.txt")
+        pins = [Requirement(text) for text in locked if "==" in text]
+        for name, (allowed, _) in ranges(texts).items():
+            versions = [pin.specifier for pin in pins if canonicalize_name(pin.name) == name]
+            assert versions, name
+            for (pin,) in versions:
+                assert allowed.contains(pin.version, prereleases=True), (name, pin)
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment that has the wheel. `home` is its user's, `cwd` has packages that clash."""
+
+    bin: Path
+    packages: Path
+    home: Path
+    cwd: Path
+
+    def environment(self, **more: str) -> dict[str, str]:
+        return {"PATH": os.defpath, "HOME": str(self.home), "LANG": "C.UTF-8", **more}
+
+    def run(self, *command: str, **more: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [str(self.bin / command[0]), *command[1:]],
+            cwd=self.cwd,
+            env=self.environment(**more),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def files(self) -> set[Path]:
+        return {path for path in self.packages.rglob("*") if "__pycache__" not in path.parts}
+
+
+INSTALLERS = {
+    "pip": [sys.executable, "-m", "pip", "--python", "{python}", "install", "--quiet"],
+    "uv": [
+        str(Path(sys.executable).with_name("uv")),
+        "pip",
+        "install",
+        "--python",
+        "{python}",
+        "-q",
+    ],
+}
+
+
+@pytest.fixture(scope="module", params=sorted(INSTALLERS))
+def installed(
+    request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Installed:
+    """A new environment. The packages of this one are its dependencies, as the download of all of
+    them takes minutes; the wheel's own are compared above."""
+    installer = INSTALLERS[request.param]
+    if not Path(installer[0]).exists():
+        pytest.skip("uv is not here")
+    folder = tmp_path_factory.mktemp(request.param)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
+    python = folder / "env" / "bin" / "python"
+    options = ["--no-deps", "--no-index", str(wheel)]
+    command = [part.format(python=python) for part in installer] + options
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    packages = next((folder / "env" / "lib").glob("python*")) / "site-packages"
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    for path in packages.rglob("*"):
+        path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
+    shadow = "raise SystemExit('a file of the current folder was imported')\n"
+    cwd = write_files(folder / "cwd", {f"{name}/__init__.py": shadow for name in CLASHING})
+    (folder / "home").mkdir()
+    return Installed(python.parent, packages, folder / "home", cwd)
+
+
+def data_folder(installed: Installed) -> Path:
+    script = "from codeinfo_cli import project; print(project.data_dir())"
+    done = installed.run("python", "-P", "-c", script)
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
+@contextmanager
+def serving(installed: Installed, data: Path, **more: str) -> Iterator[httpx.Client]:
+    """`codeinfo serve`; yields a client with the token of server.json."""
+    with (installed.home / "serve.log").open("wb") as log:
+        process = subprocess.Popen(
+            [installed.bin / "codeinfo", "serve"],
+            cwd=installed.cwd,
+            env=installed.environment(**more),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        wait_until(lambda: process.poll() is not None or server.running(data) is not None)
+        address = server.running(data)
+        assert address is not None, (installed.home / "serve.log").read_text()
+        headers = {"Authorization": f"Bearer {address.token}"}
+        with httpx.Client(base_url=address.url, headers=headers, timeout=60) as client:
+            yield client
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+def ingest(client: httpx.Client, folder: Path) -> httpx.Response:
+    body = {"path": str(folder), "name": folder.name, "model": DEFAULT_MODEL}
+    answer = client.post("/ingest/start", json=body)
+    if answer.status_code == 202:
+        status = f"/ingest/status/{answer.json()['runId']}"
+        wait_until(lambda: client.get(status).json()["state"] == "completed")
+    return answer
+
+
+def test_a_bare_environment_does_the_main_job(installed: Installed) -> None:
+    before = installed.files()
+    data = data_folder(installed)
+    assert data.is_relative_to(installed.home) and not data.exists()
+    outside = write_files(installed.home.parent / "outside", SAMPLE)
+    with serving(installed, data) as client:
+        assert client.get("/ingest/roots").json()["roots"] == []  # CODEINFO_FIRST_ROOT is `none`
+        assert client.get("/ingest/bases").json()["bases"] == [str(installed.home.resolve())]
+        assert ingest(client, outside).json()["code"] == "OUTSIDE_BASE"
+        assert client.post("/ingest/bases", json={"path": str(outside)}).status_code == 200
+        assert ingest(client, outside).status_code == 202
+        found = client.post("/tools/vector-search", json={"query": "retry with a delay"}).json()
+        assert found["results"][0]["repo"] == "outside"
+        # Templates, static files (also of the admin), example agents, and the hint for an extra.
+        for path in ("/", "/chat", "/ingest", "/static/css/base.css", "/static/admin/css/base.css"):
+            assert client.get(path).status_code == 200, path
+        agents = client.get("/agents", headers={"Accept": "application/json"}).json()["agents"]
+        assert {each["name"] for each in agents} == {"code_tour", "risk_finder"}
+        assert client.get("/health").json()["degraded"] == []
+    assert not (data / "server.json").exists()
+    assert stat.S_IMODE(data.stat().st_mode) == 0o700
+    assert (data / "logs" / "server.log").is_file()
+    assert installed.files() == before
+
+
+@contextmanager
+def taken(port: int) -> Iterator[None]:
+    """Listen on a port, or let another program do so."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):
+            holder.bind(("127.0.0.1", port))
+            holder.listen()
+        yield
+
+
+def test_a_taken_port_means_the_next_free_one_but_not_if_you_named_it(installed: Installed) -> None:
+    data = data_folder(installed)
+    with taken(server.FIRST_PORT):
+        with serving(installed, data) as client:
+            assert client.base_url.port != server.FIRST_PORT
+            assert client.get("/version").json()["app"] == "server"
+        done = installed.run("codeinfo", "serve", PORT=str(server.FIRST_PORT))
+    assert done.returncode != 0
+    assert f"Port {server.FIRST_PORT} cannot be used" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_settings_of_a_wheel_are_in_the_folder_of_the_users_settings(installed: Installed) -> None:
+    settings = installed.home / ".config" / "codeinfo" / ".env"
+    script = "from codeinfo_cli import project; print(project.settings_file())"
+    assert installed.run("python", "-P", "-c", script).stdout.strip() == str(settings)
+    settings.parent.mkdir(parents=True)
+    settings.write_text("PORT=none-of-these\n")
+    try:
+        done = installed.run("codeinfo", "serve")
+    finally:
+        shutil.rmtree(settings.parent)
+    assert "PORT" in done.stderr and "Traceback" not in done.stderr
