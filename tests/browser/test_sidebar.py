@@ -88,7 +88,7 @@ def test_several_are_archived_and_deleted_for_good(page: Page) -> None:
     )
     dialog.get_by_role("button", name="Delete conversations").click()
     expect(page.get_by_text("Deleted 2 conversations")).to_be_visible()
-    expect(page.locator("#convos")).to_contain_text("No conversation is called")
+    expect(page.locator("#convos")).to_contain_text("No conversation has “Bulk” in its title")
     show(page, "active", 1)
 
 

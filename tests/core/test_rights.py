@@ -155,6 +155,7 @@ ROUTES = [
     get("ui/chat/actions", OWNER, f"ui/chat/actions{C}"),
     form("ui/chat/archive", OWNER, c=HERS),
     form("ui/chat/restore", OWNER, c=HERS),
+    form("ui/chat/pin", OWNER, c=HERS, pinned="1"),
     form("ui/chat/rename", OWNER, c=HERS, title="New title"),
     form("ui/chat/bulk/<str:verb>", OWNER, "ui/chat/bulk/archive", id=HERS),
     form("ui/chat/delete", OWNER, c=HERS),
