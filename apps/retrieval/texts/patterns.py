@@ -16,6 +16,7 @@ _LINE_BREAK = std_re.compile(r"(?<!\\)(?:\\\\)*\\n|\n")
 # Flags that ignore case, and the ends of the text.
 _BEYOND_LINES = std_re.compile(r"\(\?[a-zA-Z]{0,9}i|\\[Az]")
 MIN_LITERAL = 2  # characters
+MAX_SPANS = 50
 _LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
 
 
@@ -73,6 +74,16 @@ class Matcher:
         if self._multiline:
             return self._spans(data)
         return self._lines_with_literals(data) if self._literals else self._lines(data)
+
+    def spans(self, line: bytes) -> Iterator[tuple[int, int]]:
+        """Where the pattern matches in one line, at most MAX_SPANS times. Offsets are in bytes."""
+        position = 0
+        for _ in range(MAX_SPANS):
+            found = self._search(line, position) if position <= len(line) else None
+            if found is None:
+                return
+            yield found
+            position = max(found[1], found[0] + 1)
 
     def _lines(self, data: bytes) -> Iterator[LineMatch]:
         position, size = 0, len(data)
