@@ -38,7 +38,7 @@ def said(conversation_id: str, question: str, answer: str = "", **changes: Any) 
         "error": None,
         "seconds": 0.1,
     }
-    parts = [tool, {"type": "text", "text": answer}]
+    parts: list[dict[str, Any]] = [tool, {"type": "text", "text": answer}]
     rows.finish_turn(conversation_id, started.turn_id, Outcome(status="ok", parts=parts))
 
 
@@ -77,8 +77,11 @@ def test_case_does_not_matter_in_other_alphabets(client: Client) -> None:
 def test_a_turn_that_a_client_adds_is_found_too(client: Client) -> None:
     made = services.create(provider="builtin", model="search")
     body = {
-        **{"role": "user", "content": "About lighthouses", "status": "ok"},
-        **{"provider": "builtin", "model": "search"},
+        "role": "user",
+        "content": "About lighthouses",
+        "status": "ok",
+        "provider": "builtin",
+        "model": "search",
     }
     path = f"/conversations/{made.id}/turns"
     assert client.post(path, body, content_type="application/json").status_code == 201

@@ -76,6 +76,7 @@ ROUTES = [
     get("ui/retrieval/source", USER),
     # site
     get("", USER),
+    get("ui/palette", USER, "ui/palette?q=x"),
     get("ui/site/connected", USER),
     get("ui/site/question", USER),
     get("connect", USER),
