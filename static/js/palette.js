@@ -12,6 +12,7 @@ const visible = () => options().filter((option) => !option.hidden);
 const text = () => input.value.trim();
 let waiting = false; // for the answer to what was typed
 let wanted = false; // Enter was pressed meanwhile
+let failure = ""; // of the last request
 
 function mark(option) {
   for (const each of options()) {
@@ -25,7 +26,7 @@ function mark(option) {
 
 const marked = () => visible().find((option) => option.classList.contains("is-current"));
 
-function tell(failure = "") {
+function tell() {
   const count = visible().filter((option) => !("always" in option.dataset)).length;
   const missing = found.querySelector("[data-missing]")?.dataset.missing;
   const pending = waiting || found.querySelector("[data-pending]");
@@ -41,6 +42,7 @@ function narrow() {
   for (const option of commands.querySelectorAll("[role=option]")) option.hidden = !option.textContent.toLowerCase().includes(words);
   commands.hidden = !commands.querySelector("[role=option]:not([hidden])");
   waiting = Boolean(words);
+  failure = "";
   wanted = false;
   if (!words) found.replaceChildren();
   mark(visible()[0]);
@@ -82,16 +84,18 @@ dialog?.addEventListener("htmx:afterSwap", (event) => {
   const isAnswer = event.detail.target === found;
   if (isAnswer) waiting = false;
   if (!marked()) mark(visible()[0]);
-  tell();
   if (isAnswer && wanted) marked()?.click();
 });
 for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
   dialog?.addEventListener(name, () => {
     waiting = wanted = false;
     found.querySelector("[data-pending]")?.remove();
-    tell("The search failed. Type on to try again.");
+    failure = "The search failed. Type on to try again.";
+    tell();
   });
 }
+// After the swap, also one that only takes the mark of the pending request away.
+dialog?.addEventListener("htmx:afterRequest", tell);
 dialog?.addEventListener("close", () => {
   htmx.trigger(input, "htmx:abort");
   found.replaceChildren();

@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.db import DatabaseError
 from django.test import Client
 
-from apps.conversations import services
+from apps.conversations import searching, services
 from apps.conversations.models import Conversation
 from apps.core.errors import Unavailable
 from apps.core.principal import Principal, acting_as
@@ -138,7 +138,7 @@ def test_a_failed_group_is_named_and_the_others_answer(
     def away(*_: object) -> None:
         raise DatabaseError("gone")
 
-    monkeypatch.setattr(palette.searching, "having", away)
+    monkeypatch.setattr(searching, "having", away)
     html = get(client, "retry")
     assert 'data-missing="conversations"' in html
     assert "Files" in groups(html)
