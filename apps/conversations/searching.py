@@ -18,7 +18,7 @@ MAX_REPOSITORIES = 100  # of one turn
 MAX_DEPTH = 6  # of the results of tools
 MAX_WORDS = 8
 # Characters of a snippet before and after the words.
-BEFORE, AFTER = 30, 90
+BEFORE, AFTER = 16, 100
 
 
 class Snippet(NamedTuple):

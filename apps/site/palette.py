@@ -34,6 +34,7 @@ MIN_LINES = 2  # characters of text that is looked for in lines
 LIMIT = 5  # rows of a group
 SECONDS = 1.5  # of the first request, and of the lines in it
 MAX_LINE = 160
+BEFORE = 20  # characters of a line before what is looked for: a phone shows 40
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def _lines(text: str, until: float) -> Iterable[Option]:
 
 def _snippet(line: str, text: str) -> Snippet:
     before, words, after = line.partition(text)
-    cut = before[-MAX_LINE // 4 :]
+    cut = before[-BEFORE:]
     return Snippet(cut if cut == before else f"…{cut}", words, after[:MAX_LINE])
 
 

@@ -51,6 +51,13 @@ function preview(row) {
   htmx.ajax("GET", shown, { source: pane(), target: "#source-body", swap: "outerHTML" });
 }
 
+// Only in the pane: `scrollIntoView` would move the page too.
+function center() {
+  const line = pane()?.querySelector(".is-cited, .is-near");
+  const box = line?.closest(".viewer__code, .viewer__was");
+  if (box) box.scrollTop += line.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 3;
+}
+
 function previewFirst() {
   shown = "";
   preview(document.querySelector("[data-preview]"));
@@ -62,7 +69,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
     shorten();
     previewFirst();
   }
-  if (event.detail.target.id === "source-body") pane()?.querySelector(".is-cited, .is-near")?.scrollIntoView({ block: "center" });
+  if (event.detail.target.id === "source-body") center();
 });
 WIDE.addEventListener("change", previewFirst);
 previewFirst();
