@@ -5,10 +5,10 @@ one name a line. They hold plain text, so that every database compares them in t
 itself ignores the case of ASCII letters only.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import re2
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.conversations.models import Conversation, Turn
@@ -70,9 +70,9 @@ def words_of(text: str) -> list[str]:
 def having(rows: QuerySet[Conversation], text: str) -> QuerySet[Conversation]:
     """The conversations in which each word of a text is in the title or in a message."""
     for word in words_of(text):
-        said = Turn.objects.filter(conversation=OuterRef("pk"), text__contains=word)
+        turns = Turn.objects.filter(conversation=OuterRef("pk"), text__contains=word)
         # The title has no column of its own: it is short, and names are rarely not ASCII.
-        rows = rows.filter(Q(title__icontains=word) | Exists(said))
+        rows = rows.filter(Q(title__icontains=word) | Exists(turns))
     return rows
 
 
@@ -98,7 +98,7 @@ def snippet(conversation: Conversation, text: str) -> Snippet | None:
 
 def _around(text: str, word: str) -> Snippet | None:
     text = " ".join(text.split())
-    at = re.search(re.escape(word), text, re.IGNORECASE)
+    at = re2.search(f"(?i){re2.escape(word)}", text)
     if at is None:  # the case of some letters changes their number
         return Snippet(text[: BEFORE + AFTER], "", "")
     start, end = at.span()
@@ -112,6 +112,10 @@ def title_parts(title: str, text: str) -> list[tuple[str, bool]]:
     words = words_of(text)
     if not words:
         return [(title, False)]
-    pattern = re.compile(f"({'|'.join(map(re.escape, words))})", re.IGNORECASE)
-    parts = pattern.split(title)
-    return [(part, bool(index % 2)) for index, part in enumerate(parts) if part]
+    pattern = re2.compile(f"(?i){'|'.join(map(re2.escape, words))}")
+    parts: list[tuple[str, bool]] = []
+    end = 0
+    for found in pattern.finditer(title):
+        parts += [(title[end : found.start()], False), (found[0], True)]
+        end = found.end()
+    return [part for part in (*parts, (title[end:], False)) if part[0]]

@@ -26,7 +26,7 @@ KEYS = {
     "repo": "repo",
     "repository": "repo",
 }
-_KEY = re.compile(rf"({'|'.join(KEYS)}):", re.IGNORECASE)
+_KEY = re.compile(r"(file|path|lang|language|repo|repository):", re.IGNORECASE)
 _WORD = re.compile(r"\S+")
 _SPACE = re.compile(r"\s*")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
