@@ -95,7 +95,7 @@ class TurnAdmin(Words, Base):
     list_display = ("created_at", "conversation", "role", "status", "words", "provider", "model")
     list_filter = ("role", "status", "provider", "source")
     list_select_related = ("conversation",)
-    search_fields = ("conversation__id", "conversation__title", "parts", "inflight_id")
+    search_fields = ("conversation__id", "conversation__title", "text", "inflight_id")
     date_hierarchy = "created_at"
     show_full_result_count = False
 

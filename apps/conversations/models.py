@@ -38,6 +38,7 @@ class Conversation(models.Model):
     last_message_at: also the clock of the conversation: a conditional UPDATE takes the time of each
         turn from it, so times within a conversation strictly increase (see `services`).
     archived_at: None for an active conversation.
+    pinned: the list of conversations shows it first.
     """
 
     id = models.CharField(primary_key=True, max_length=128, validators=[RegexValidator(ID_PATTERN)])
@@ -52,6 +53,7 @@ class Conversation(models.Model):
     )
     last_message_at = models.DateTimeField(default=now_ms)
     archived_at = models.DateTimeField(null=True, blank=True)
+    pinned = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=now_ms)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -78,6 +80,7 @@ class Turn(models.Model):
     usage, timing: as in `types.Outcome`.
     command: `{name, stepIndex, totalSteps, ended?}` of a command's step.
     inflight_id: id of the run on the wire.
+    text, repositories: what `searching` finds; written with the parts.
 
     Only while status is `running`:
 
@@ -111,6 +114,8 @@ class Turn(models.Model):
     command = models.JSONField(null=True, blank=True)
     inflight_id = models.CharField(max_length=128, blank=True, default="")
     created_at = models.DateTimeField(default=now_ms)
+    text = models.TextField(blank=True, default="")
+    repositories = models.TextField(blank=True, default="")
     owner = models.CharField(max_length=64, blank=True, default="")
     heartbeat_at = models.DateTimeField(null=True, blank=True)
     cancel_requested = models.BooleanField(default=False)

@@ -20,6 +20,8 @@ STATES = {
     "all": Q(),
 }
 NO_AGENT = "__none__"
+# Columns that only a search of conversations reads.
+SEARCHED = ("text", "repositories")
 VALID_ID = re.compile(ID_PATTERN)
 
 
@@ -68,13 +70,15 @@ def conversations(
 def turns(conversation_id: str) -> list[Turn]:
     """All turns, oldest first, with the running one. Raises NotFound."""
     get(conversation_id)
-    return list(Turn.objects.filter(conversation=conversation_id).order_by("created_at", "id"))
+    rows = Turn.objects.filter(conversation=conversation_id).defer(*SEARCHED)
+    return list(rows.order_by("created_at", "id"))
 
 
 def turns_page(conversation_id: str, limit: int = 50, cursor: Cursor | None = None) -> Page[Turn]:
     """Finished turns, newest first. Raises NotFound."""
     get(conversation_id)
     rows = Turn.objects.filter(conversation=conversation_id).exclude(status=Turn.Status.RUNNING)
+    rows = rows.defer(*SEARCHED)
     return newest_first(rows, "created_at", limit, cursor)
 
 

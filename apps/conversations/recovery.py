@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.agents.events import TurnFailed
-from apps.conversations import leases, services
+from apps.conversations import leases, searching, services
 from apps.conversations.models import CommandRun, Turn
 from apps.conversations.parts import Transcript
 from apps.conversations.types import Outcome
@@ -71,7 +71,10 @@ def _mark_interrupted(turn: Turn) -> bool:
     # Conditional: a run that ended meanwhile keeps its end.
     end = Outcome.of(INTERRUPTED)
     marked = Turn.objects.filter(pk=turn.pk, status=Turn.Status.RUNNING).update(
-        status=end.status, error=end.error, parts=transcript.parts
+        status=end.status,
+        error=end.error,
+        parts=transcript.parts,
+        **searching.columns(transcript.parts),
     )
     if marked:
         services.changed(turn.conversation_id)

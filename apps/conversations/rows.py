@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.agents.messages import Message
-from apps.conversations import leases, queries, recovery
+from apps.conversations import leases, queries, recovery, searching
 from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.parts import Part, content
 from apps.conversations.services import (
@@ -91,11 +91,13 @@ def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
         "command": request.command,
     }
     now = now_ms()
+    parts = [{"type": "text", "text": request.message}]
     question = Turn(
         role=Turn.Role.USER,
-        parts=[{"type": "text", "text": request.message}],
+        parts=parts,
         created_at=now,
         **fields,
+        **searching.columns(parts, request.repository),
     )
     answer = Turn(
         role=Turn.Role.ASSISTANT,
@@ -252,6 +254,7 @@ def finish_turn(conversation_id: str, turn_id: str, outcome: Outcome) -> None:
             usage=outcome.usage,
             timing=outcome.timing,
             cancel_requested=False,
+            **searching.columns(outcome.parts),
         )
         Conversation.objects.filter(pk=conversation_id, last_message_at__lt=now).update(
             last_message_at=now, updated_at=now

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from apps.conversations import queries
+from apps.conversations import queries, searching
 from apps.conversations.models import DEFAULT_TITLE, Conversation, Source, Turn, now_ms
 from apps.core.authentication import requires_credentials
 from apps.core.config import config
@@ -97,6 +97,14 @@ def rename(conversation_id: str, title: str) -> Conversation:
     return conversation
 
 
+def pin(conversation_id: str, *, pinned: bool = True) -> None:
+    """Show a conversation first in the list, or not any more. Raises NotFound."""
+    queries.get(conversation_id)
+    # Not `updated_at`: nothing in the conversation has changed.
+    Conversation.objects.filter(pk=conversation_id).update(pinned=pinned)
+    changed(conversation_id)
+
+
 def bulk_archive(ids: Sequence[str]) -> int:
     """Archive all conversations, or none. Returns their number.
 
@@ -174,6 +182,7 @@ def append_turn(conversation_id: str, **fields: Any) -> Turn:
         if conversation.archived:
             raise archived_refusal()
         created_at = claim_times(conversation, now_ms(), 1)
+    fields |= searching.columns(fields.get("parts", ()))
     turn = Turn.objects.create(conversation_id=conversation_id, created_at=created_at, **fields)
     changed(conversation_id)
     return turn

@@ -1,36 +1,57 @@
 """The list of conversations beside every chat."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from django.db import DatabaseError, Error
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.agents.providers import registry
-from apps.conversations import memory
+from apps.conversations import memory, searching
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.queries import STATES, topic_of, visible
+from apps.conversations.searching import Snippet
 from apps.conversations.templatetags.chat import day_label
 from apps.core.hub import hub
 from apps.core.principal import current
+from apps.index.queries import published_roots
+from apps.retrieval.repositories import repo_id
 
-# A conversation, and the name of its agent or the label of its provider.
-Line = tuple[Conversation, str]
+
+@dataclass(frozen=True)
+class Line:
+    """A conversation in the list.
+
+    maker: the name of its agent or the label of its provider.
+    title: the title in parts, and whether each is one of the words that were searched for.
+    snippet: where the words are in its messages.
+    """
+
+    row: Conversation
+    maker: str
+    title: Sequence[tuple[str, bool]]
+    snippet: Snippet | None = None
+
 
 PAGE = 20
 RECENT = 8
 MOST = 1000
+MAX_TEXT = 200  # characters that are searched for
+# Rows of a search that show where the words are.
+MAX_SNIPPETS = 60
+PINNED = "Pinned"
 STATE_WORDS = {"active": "Active", "all": "Active & Archived", "archived": "Archived"}
 
 
 @dataclass(frozen=True)
 class SidebarQuery:
-    """`?state=&q=&n=&c=&a=`: the filters of the list.
+    """`?state=&q=&repo=&n=&c=&a=`: the filters of the list.
 
     state: a key of STATE_WORDS.
-    text: part of the title.
+    text: words of the title or of the messages.
+    repository: id of a repository that it is about; "": any.
     count: number of conversations, PAGE..MOST.
     current: id of the open conversation.
     agent: name of the agent; "" for the chat.
@@ -38,6 +59,7 @@ class SidebarQuery:
 
     state: str = "active"
     text: str = ""
+    repository: str = ""
     count: int = PAGE
     current: str = ""
     agent: str = ""
@@ -52,7 +74,8 @@ class SidebarQuery:
         state, count = data.get("state", ""), data.get("n", "")
         return cls(
             state=state if state in STATE_WORDS else "active",
-            text=data.get("q", "").strip(),
+            text=data.get("q", "").strip()[:MAX_TEXT],
+            repository=data.get("repo", "").strip(),
             count=min(MOST, max(PAGE, int(count))) if count.isdecimal() else PAGE,
             current=data.get("c", ""),
             agent=data.get("a", ""),
@@ -76,18 +99,41 @@ def context(query: SidebarQuery) -> dict[str, Any]:
 
 def _listed(query: SidebarQuery) -> dict[str, Any]:
     rows = _newest(query.state).filter(agent_name=query.agent)
-    if query.text:
-        rows = rows.filter(title__icontains=query.text)
-    found = list(rows[: query.count + 1])
-    shown = found[: query.count]
-    days = groupby(_lines(shown), key=lambda line: day_label(line[0].last_message_at))
+    rows = searching.having(rows, query.text)
+    if query.repository:
+        rows = searching.about(rows, query.repository)
+    count = _reaching(query, rows)
+    found = list(rows[: count + 1])
+    shown = found[:count]
+    days = groupby(_lines(shown, query.text), key=lambda line: _group(line.row))
     return {
         "days": [(day, list(group)) for day, group in days],
-        "more": len(found) > query.count,
-        "next_count": query.count + PAGE,
+        "subjects": sorted({repo_id(root) for root in published_roots()}),
+        "more": len(found) > count,
+        "next_count": count + PAGE,
         "none": not shown,
         "never_used": not shown and not visible().filter(agent_name=query.agent).exists(),
     }
+
+
+def _reaching(query: SidebarQuery, rows: QuerySet[Conversation]) -> int:
+    """The number of rows to show: as many as are asked for, and more up to the open one if the list
+    is not narrowed. Without it, the open conversation could not be seen in the list."""
+    if not query.current or query.text or query.repository:
+        return query.count
+    row = rows.filter(pk=query.current).first()
+    if row is None:
+        return query.count
+    before = Q(last_message_at__gt=row.last_message_at) | Q(
+        last_message_at=row.last_message_at, pk__gt=row.pk
+    )
+    above = rows.filter(before, pinned=True) if row.pinned else rows.filter(Q(pinned=True) | before)
+    needed = above.count() // PAGE * PAGE + PAGE
+    return min(MOST, max(query.count, needed))
+
+
+def _group(row: Conversation) -> str:
+    return PINNED if row.pinned else day_label(row.last_message_at)
 
 
 def recent() -> list[Line]:
@@ -101,9 +147,17 @@ def recent() -> list[Line]:
 def _newest(state: str) -> QuerySet[Conversation]:
     running = Turn.objects.filter(conversation=OuterRef("pk"), status="running")
     rows = visible().filter(STATES[state]).annotate(running=Exists(running))
-    return rows.order_by("-last_message_at", "-pk")
+    return rows.order_by("-pinned", "-last_message_at", "-pk")
 
 
-def _lines(rows: Iterable[Conversation]) -> list[Line]:
+def _lines(rows: Iterable[Conversation], text: str = "") -> list[Line]:
     labels = {id: provider.label for id, provider in registry.providers().items()}
-    return [(row, row.agent_name or labels.get(row.provider, row.provider)) for row in rows]
+    return [
+        Line(
+            row,
+            row.agent_name or labels.get(row.provider, row.provider),
+            searching.title_parts(row.title, text),
+            searching.snippet(row, text) if text and place < MAX_SNIPPETS else None,
+        )
+        for place, row in enumerate(rows)
+    ]

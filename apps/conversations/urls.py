@@ -48,6 +48,7 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/chat/actions", views.actions),
     path("ui/chat/archive", views.archive),
     path("ui/chat/restore", views.restore),
+    path("ui/chat/pin", views.pin),
     path("ui/chat/rename", views.rename),
     path("ui/chat/delete", views.delete),
     path("ui/chat/bulk/<str:verb>", views.bulk),

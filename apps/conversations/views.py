@@ -206,6 +206,14 @@ def restore(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+def pin(request: HttpRequest) -> HttpResponse:
+    """`POST /ui/chat/pin` `c=&pinned=1|0`: show a conversation first, or not any more."""
+    pinned = request.POST.get("pinned") == "1"
+    services.pin(request.POST.get("c", ""), pinned=pinned)
+    return _toast("Conversation pinned" if pinned else "Conversation unpinned")
+
+
+@require_POST
 def rename(request: HttpRequest) -> HttpResponse:
     services.rename(request.POST.get("c", ""), request.POST.get("title", ""))
     return _toast("Conversation renamed")

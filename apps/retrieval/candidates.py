@@ -7,7 +7,7 @@ over all sources. The source turns the chosen hits into candidates.
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
 from uuid import UUID
@@ -57,6 +57,21 @@ class Candidates(Passages):
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def at(self, indexes: Sequence[int]) -> "Candidates":
+        """The candidates at these indexes, in that order."""
+        files, file_of = np.unique(self.file_of[list(indexes)], return_inverse=True)
+        return replace(
+            self,
+            roots=[self.roots[index] for index in indexes],
+            ids=[self.ids[index] for index in indexes],
+            files=[self.files[file] for file in files.tolist()],
+            file_of=file_of.astype(np.intp),
+            names=[self.names[index] for index in indexes],
+            distances=self.distances[list(indexes)],
+            words=self.words[list(indexes)],
+            near=self.near[list(indexes)],
+        )
 
     def distance(self, index: int) -> float | None:
         """The squared L2 distance of a candidate; None if it is unknown."""

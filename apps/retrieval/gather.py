@@ -18,6 +18,7 @@ import numpy as np
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
 from apps.index import sharing
+from apps.index.chunks import read_chunks
 from apps.index.models import Root
 from apps.index.types import Reader
 from apps.index.vectors.store import VectorStore, get_store
@@ -33,7 +34,7 @@ from apps.retrieval.candidates import (
     concatenate,
     sources_of,
 )
-from apps.retrieval.query import EmbeddedQuery
+from apps.retrieval.query import EmbeddedQuery, PassageTest
 from apps.retrieval.repositories import lacks_words
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -43,6 +44,8 @@ WIDTH = 200
 # If fewer candidates are left, WIDTH grows by this factor.
 ENOUGH = 40
 WIDEN = 5
+# WIDTH is not increased beyond this if the texts of all candidates have to be read.
+MAX_TESTED = 1_000
 # Threads that wait for the vector store, which answers one query at a time.
 _store_queries = ThreadPoolExecutor(8, thread_name_prefix="search-near")
 
@@ -72,7 +75,11 @@ def gather(roots: Sequence[Root], query: EmbeddedQuery) -> Candidates:
         hits, failed = _hits(sources, stored, query, n)
         chosen = [each.source.candidates(each.nearest, each.by_words) for each in _best(hits, n)]
         candidates = concatenate(chosen)
+        if query.test is not None:
+            candidates = _tested(candidates, query.test, with_vectors=query.vector is not None)
         if len(candidates) >= ENOUGH or not any(each.more for each in hits):
+            break
+        if query.test is not None and n >= MAX_TESTED:
             break
         n *= WIDEN
     candidates, unmeasured = _measured(candidates, query, failed)
@@ -85,6 +92,21 @@ def gather(roots: Sequence[Root], query: EmbeddedQuery) -> Candidates:
         without_words=[root for root in stored if lacks_words(root)],
         from_stores=stored,
     )
+
+
+def _tested(candidates: Candidates, test: PassageTest, *, with_vectors: bool) -> Candidates:
+    """The candidates that pass a test. Raises as `read_chunks`."""
+    ids: dict[UUID, list[str]] = {}
+    for root, chunk_id in zip(candidates.roots, candidates.ids, strict=True):
+        ids.setdefault(root.store, []).append(chunk_id)
+    chunks = read_chunks(ids, with_vectors=with_vectors)
+    passing = [
+        index
+        for index, (root, chunk_id) in enumerate(zip(candidates.roots, candidates.ids, strict=True))
+        if (chunk := chunks[root.store].get(chunk_id)) is not None
+        and test(f"{chunk.facts.path} {chunk.facts.symbol}", chunk.text)
+    ]
+    return candidates.at(passing)
 
 
 def _hits(

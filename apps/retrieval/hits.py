@@ -1,17 +1,20 @@
 """Matches, definitions and references as the search page shows them."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from urllib.parse import urlencode
 
 from django.utils.safestring import SafeString
 
+from apps.retrieval.conditions import Conditions
 from apps.retrieval.highlight import highlight_lines
-from apps.retrieval.lines import Lines
-from apps.retrieval.marks import name_marked
+from apps.retrieval.lines import SOURCE_URL, Lines
+from apps.retrieval.marks import counted, name_marked, spans_marked, words_of
 from apps.retrieval.results import Match, passes
 from apps.retrieval.symbols.types import Definition, Reference
+from apps.retrieval.texts.hits import Hit as LineMatch
 
 MAX_DEFINITION_LINES = 8
 
@@ -23,14 +26,39 @@ class Hit(Lines):
     match: Match
     lines: tuple[tuple[int | None, SafeString], ...]  # 1-based number or None, HTML
     weak: bool  # beyond the cutoff
+    words: Sequence[tuple[str, int]]  # words of the query that it has, and how often
+    exact: int  # how often it matches the exact texts and expressions
+    preview_url: str  # of its lines, as a fragment
 
 
-def hit_of(match: Match, cutoff: float | None, marks: frozenset[str]) -> Hit:
-    """A match as the page shows it: without common indentation, with names marked that contain one
-    of the stems `marks`."""
-    html = highlight_lines(
-        textwrap.dedent(match.chunk), path=match.rel_path, language=match.language, marks=marks
-    )
+@dataclass(frozen=True)
+class ExactHit(Lines):
+    """A line that matches exactly, with lines around it."""
+
+    lines: tuple[tuple[int, SafeString], ...]  # 1-based number, HTML
+    exact: int  # as in Hit
+    symbol: str  # path of the definition that contains the line; "" for none
+    defines: bool  # the line is where the searched name is defined
+    preview_url: str
+
+
+def preview_url(repo: str, path: str, start: int | None, end: int | None) -> str:
+    """The URL of the source viewer's body for some lines."""
+    lines = {} if start is None else {"start": start, "end": end or start}
+    return f"{SOURCE_URL}?{urlencode({'repo': repo, 'path': path, **lines})}"
+
+
+def hit_of(match: Match, cutoff: float | None, text: str, conditions: Conditions) -> Hit:
+    """A match of a query as the page shows it: without common indentation, with the words of its
+    `text` marked, or what fulfils its conditions."""
+    chunk = textwrap.dedent(match.chunk)
+    marks = frozenset[str]() if conditions.required else words_of(text)
+    html = highlight_lines(chunk, path=match.rel_path, language=match.language, marks=marks)
+    spans = [conditions.spans(line) for line in chunk.split("\n")] if conditions.required else []
+    if len(spans) == len(html):
+        html = [
+            spans_marked(*each) if each[1] else each[0] for each in zip(html, spans, strict=True)
+        ]
     start = match.start_line
     numbers = [None if start is None else start + i for i in range(len(html))]
     weak = not passes(match, cutoff)
@@ -42,6 +70,34 @@ def hit_of(match: Match, cutoff: float | None, marks: frozenset[str]) -> Hit:
         match,
         tuple(zip(numbers, html, strict=True)),
         weak,
+        counted(match.chunk, text),
+        sum(map(len, spans)),
+        preview_url(match.repo, match.rel_path, start, match.end_line),
+    )
+
+
+def exact_hit(hit: LineMatch, conditions: Conditions) -> ExactHit:
+    """A line as the page shows it."""
+    place = hit.place
+    raw = [*hit.before, *hit.text.split("\n"), *hit.after]
+    html = highlight_lines("\n".join(raw), path=place.path, language=place.language)
+    first, last = len(hit.before), len(raw) - len(hit.after)
+    spans = [conditions.spans(line) for line in raw[first:last]]
+    if len(html) == len(raw):
+        html[first:last] = [
+            spans_marked(*each) for each in zip(html[first:last], spans, strict=True)
+        ]
+    lines = tuple((hit.line - first + index, line) for index, line in enumerate(html))
+    return ExactHit(
+        place.repo,
+        place.path,
+        hit.line,
+        hit.end_line,
+        lines,
+        sum(map(len, spans)),
+        hit.symbol,
+        hit.defines,
+        preview_url(place.repo, place.path, hit.line, hit.end_line),
     )
 
 

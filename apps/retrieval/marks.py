@@ -1,6 +1,7 @@
 """Mark the words of a query in the code that it matched."""
 
 import re
+from collections.abc import Sequence
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
@@ -12,6 +13,8 @@ from apps.retrieval.ranking.rank import STOPWORDS
 # Splits HTML into text and tags.
 TAGS = re.compile(r"(<[^<>]*>)")
 NAMES = re.compile(r"(\w+)")
+# A tag, or one character of the text.
+PIECES = re.compile(r"<[^<>]*>|&#?\w{1,8};|[^<]", re.DOTALL)
 MIN_LENGTH = 3
 # Besides the ranking's stopwords: words that occur in most code.
 COMMON = STOPWORDS | frozenset(stems("onto these those but all any get set use used"))
@@ -30,6 +33,38 @@ def marked(text: str, words: frozenset[str]) -> str:
         f"<mark>{part}</mark>" if words.intersection(stems(part)) else escape(part)
         for part in NAMES.split(text)
     )
+
+
+def counted(text: str, query: str) -> list[tuple[str, int]]:
+    """The words of a query that a text has, and how often, in the order of the query. A name counts
+    for a word if it is marked for it."""
+    words = words_of(query)
+    typed: dict[str, str] = {}  # by stem
+    for name in NAMES.findall(query):
+        for stem in words.intersection(stems(name)):
+            typed.setdefault(stem, name)
+    counts = dict.fromkeys(typed.values(), 0)
+    for name in NAMES.findall(text):
+        for word in {typed[stem] for stem in typed.keys() & set(stems(name))}:
+            counts[word] += 1
+    return [(word, count) for word, count in counts.items() if count]
+
+
+def spans_marked(html: SafeString, spans: Sequence[tuple[int, int]]) -> SafeString:
+    """A highlighted line. The characters of its text in these spans, which are sorted, are inside
+    `<mark>`, in each tag anew."""
+    inside = {place for start, end in spans for place in range(start, end)}
+    parts: list[str] = []
+    place, is_open = 0, False
+    for piece in PIECES.findall(html):
+        is_tag = piece.startswith("<")
+        is_marked = not is_tag and place in inside
+        if is_marked != is_open:
+            parts.append("<mark>" if is_marked else "</mark>")
+            is_open = is_marked
+        parts.append(piece)
+        place += not is_tag
+    return mark_safe("".join(parts) + "</mark>" * is_open)
 
 
 def name_marked(html: SafeString, name: str) -> SafeString:

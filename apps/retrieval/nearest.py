@@ -21,7 +21,7 @@ from apps.index.models import Root
 from apps.index.queries import live_file_ids
 from apps.index.types import Filters
 from apps.index.vectors.store import get_store
-from apps.retrieval.query import fits
+from apps.retrieval.query import PassageTest, fits
 from apps.retrieval.repositories import lost_vectors, repeated_files, repo_id
 from apps.retrieval.results import Match, match_of
 
@@ -38,11 +38,16 @@ class _Hit(NamedTuple):
 
 
 def nearest(
-    roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters
+    roots: Sequence[Root],
+    vector: Vectors,
+    limit: int,
+    filters: Filters,
+    test: PassageTest | None = None,
 ) -> tuple[list[Match], str]:
     """At most `limit` matches, nearest first, and the text of `degraded`.
 
-    `vector`: float32 (dimension,). Leaves out roots whose vectors fail. Raises Unavailable
+    `vector`: float32 (dimension,). `test`: of the matches only; none takes the place of those that
+    fail it. Leaves out roots whose vectors fail. Raises Unavailable
     CHROMA_UNAVAILABLE if all fail, or if nothing matches and a root has lost vectors.
     """
     each, errors = _hits_by_root(roots, vector, limit, filters)
@@ -51,6 +56,8 @@ def nearest(
     missing = [f"no answer from {repo_id(root)}" for root, _ in errors]
     missing += filter(None, [lost_vectors(roots)])
     matches = _matches(list(islice(heapq.merge(*each, key=attrgetter("distance")), limit)))
+    if test is not None:
+        matches = [m for m in matches if test(f"{m.rel_path} {m.symbol}", m.chunk)]
     if missing and not matches:
         raise Unavailable("; ".join(missing), code="CHROMA_UNAVAILABLE")
     return matches, "; ".join(missing)

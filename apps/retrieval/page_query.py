@@ -1,19 +1,22 @@
 """The state of the search page. All of it is in the URL."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 
+from apps.retrieval.search_syntax import Box
+
 PAGE_LIMITS = (5, 10, 20)
 DEFAULT_PAGE_LIMIT = 10
+MAX_PAGE = 100
 SYMBOLS = "symbols"
 
 
 @dataclass(frozen=True)
 class PageQuery:
-    """`?q=&mode=&repository=&language=&path=&limit=&weaker=`; `repository` may repeat."""
+    """`?q=&mode=&repository=&language=&path=&limit=&weaker=&page=`; `repository` may repeat."""
 
     q: str  # the text, or with SYMBOLS the name; "" shows the empty page
     mode: str  # "" or SYMBOLS
@@ -22,11 +25,13 @@ class PageQuery:
     path: str  # prefix or glob; "" means all
     limit: int  # one of PAGE_LIMITS
     weaker: bool  # show matches beyond the cutoff
+    page: int = 1  # 1 to MAX_PAGE
+    box: Box = field(default_factory=Box)  # `q`, once it is parsed (`page_search.interpreted`)
 
     @classmethod
     def read(cls, data: QueryDict) -> "PageQuery":
         """Treat invalid values as missing: a URL is not a form that could show errors."""
-        limit = data.get("limit", "")
+        limit, page = data.get("limit", ""), data.get("page", "")[:9]
         names = (name.strip() for name in data.getlist("repository"))
         return cls(
             q=data.get("q", "").strip(),
@@ -36,6 +41,7 @@ class PageQuery:
             path=data.get("path", "").strip(),
             limit=int(limit) if limit in map(str, PAGE_LIMITS) else DEFAULT_PAGE_LIMIT,
             weaker=data.get("weaker") == "1",
+            page=min(MAX_PAGE, int(page)) if page.isdecimal() and int(page) else 1,
         )
 
     @property
@@ -51,10 +57,19 @@ class PageQuery:
         """The repositories in words: `one and two`, `the ingested repositories`."""
         return " and ".join(self.repositories) or "the ingested repositories"
 
+    @property
+    def is_exact(self) -> bool:
+        """Return True if there are no words to rank by, only exact texts and expressions."""
+        return not self.symbols and bool(self.box.conditions) and not self.box.words_wanted
+
+    def at(self, text: str) -> "PageQuery":
+        """The query with another text in its box, which has no filters."""
+        return replace(self, q=text, box=Box.parse(text), page=1)
+
     def as_wire(self, key: str) -> dict[str, Any]:
-        """The arguments of a search. `key` is the name of the text: `query` or `name`."""
+        """The arguments of a search. `key` is the name of the text: `query`, `pattern`, `name`."""
         return {
-            key: self.q,
+            key: self.q if self.symbols else self.box.text or self.q,
             "repository": list(self.repositories),
             "language": self.language,
             "path": self.path,
@@ -62,8 +77,8 @@ class PageQuery:
         }
 
     def url(self, **changes: Any) -> str:
-        """The URL of this state with changes."""
-        state = replace(self, **changes)
+        """The URL of this state with changes. It leads to the first page unless they name one."""
+        state = replace(self, **{"page": 1, **changes})
         params = {
             "q": state.q,
             "mode": state.mode,
@@ -72,6 +87,7 @@ class PageQuery:
             "path": state.path,
             "limit": state.limit,
             "weaker": "1" if state.weaker else "",
+            "page": str(state.page) if state.page > 1 else "",
         }
         present = {key: value for key, value in params.items() if value}
         return f"/search?{urlencode(present, doseq=True)}"
@@ -97,5 +113,5 @@ class PageQuery:
     def chat_url(self) -> str:
         """A new conversation with this query and scope filled in."""
         one = self.repositories[0] if len(self.repositories) == 1 else ""
-        params = {"q": self.q, "repository": one}
+        params = {"q": self.box.text or self.q, "repository": one}
         return f"/chat?{urlencode({key: value for key, value in params.items() if value})}"

@@ -1,10 +1,11 @@
 """The query of a search: its wire keys, its filters, and its embedding."""
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
+from uuid import UUID
 
 from apps.code.languages import FILE_TYPES, known_type
 from apps.core.errors import InvalidInput
@@ -41,6 +42,10 @@ ALIASES = {
 _NO_FILTERS = Filters()
 
 
+# Whether a passage passes, by its path and symbol, and its text. It can be pickled.
+PassageTest = Callable[[str, str], bool]
+
+
 @dataclass(frozen=True)
 class SearchQuery:
     """What to search for."""
@@ -51,6 +56,11 @@ class SearchQuery:
     filters: Filters = field(default_factory=Filters)
     preferred: frozenset[Hashable] = frozenset()  # paths of the roots that the text names
     is_code: bool = False  # the text is code: a name in it is no wish for a repository
+    # Of the search page: what each passage must pass, the only files that can (paths by the id of
+    # their root), and whether the matches tell why they rank where they do.
+    test: PassageTest | None = None
+    only: Mapping[UUID, frozenset[str]] | None = None
+    explained: bool = False
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "SearchQuery":
@@ -109,6 +119,8 @@ class EmbeddedQuery:
     filters: Filters = _NO_FILTERS
     vector: Vectors | None = None  # float32 (dimension,), any length; None: search by words alone
     repeated: RepeatedFiles = field(default_factory=dict)  # files to leave out
+    test: PassageTest | None = None  # as in SearchQuery
+    only: Mapping[UUID, frozenset[str]] | None = None  # as in SearchQuery
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -131,11 +143,13 @@ class EmbeddedQuery:
 
     @property
     def is_filtered(self) -> bool:
-        return self.filters != _NO_FILTERS or bool(self.repeated)
+        return self.filters != _NO_FILTERS or bool(self.repeated) or self.only is not None
 
     def accepts(self, root: Root, path: str, language: str) -> bool:
         """Return True if a file passes the filters and no other root answers for it."""
         if path in self.repeated.get(root.id, ()):
+            return False
+        if self.only is not None and path not in self.only.get(root.id, ()):
             return False
         return self.filters == _NO_FILTERS or fits(self.filters, path, language)
 

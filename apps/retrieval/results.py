@@ -6,7 +6,7 @@ that preserves order. Distances are squared L2: lower is better.
 
 import logging
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -17,11 +17,13 @@ from apps.index.models import Root
 from apps.index.paths import map_path
 from apps.retrieval.candidates import Candidates, MatchedBy
 from apps.retrieval.ranking.rank import RankingQuery
+from apps.retrieval.ranking.reasons import Reason
 from apps.retrieval.repositories import repo_id
 
 log = logging.getLogger("codeinfo.retrieval")
 
 MAX_PER_FILE = 2
+_NO_REASONS: Mapping[int, Reason] = {}
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Match:
     # Beyond the cutoff, but the text has what the query asks for by its words.
     has_evidence: bool = False
     is_weak: bool = False  # no match passed the cutoff; this is one of the best
+    reason: Reason | None = None  # for the search page, not on the wire
 
     @property
     def distance(self) -> float:
@@ -162,9 +165,13 @@ class Limits:
 
 
 def matches_of(
-    candidates: Candidates, indexes: Sequence[int], *, words_only: bool = False
+    candidates: Candidates,
+    indexes: Sequence[int],
+    *,
+    words_only: bool = False,
+    reasons: Mapping[int, Reason] = _NO_REASONS,
 ) -> list[Match]:
-    """The candidates at these indexes with their texts, in that order.
+    """The candidates at these indexes with their texts, in that order. `reasons` are by index.
 
     Leaves out chunks that were deleted in the meantime. Raises Unavailable CHROMA_UNAVAILABLE,
     unless `words_only`.
@@ -183,6 +190,7 @@ def matches_of(
             chunk,
             score=candidates.distance(index),
             matched_by=candidates.matched_by(index),
+            reason=reasons.get(index),
         )
         for index, chunk in found
         if chunk is not None
@@ -190,7 +198,12 @@ def matches_of(
 
 
 def match_of(
-    root: Root, chunk: StoredChunk, *, score: float | None, matched_by: MatchedBy = "vector"
+    root: Root,
+    chunk: StoredChunk,
+    *,
+    score: float | None,
+    matched_by: MatchedBy = "vector",
+    reason: Reason | None = None,
 ) -> Match:
     """The match of one chunk. `score` is a squared L2 distance; None: unknown."""
     facts = chunk.facts
@@ -211,6 +224,7 @@ def match_of(
         symbol=facts.symbol,
         language=facts.language,
         matched_by=matched_by,
+        reason=reason,
     )
 
 

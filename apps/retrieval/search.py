@@ -36,6 +36,7 @@ from apps.retrieval.gather import gather
 from apps.retrieval.nearest import nearest
 from apps.retrieval.query import EmbeddedQuery, SearchQuery
 from apps.retrieval.ranking.rank import RankingQuery, rank
+from apps.retrieval.ranking.reasons import reasons_for
 from apps.retrieval.repositories import (
     WORDS_ONLY,
     lost_vectors,
@@ -107,11 +108,11 @@ def _find(query: SearchQuery, model_id: str) -> _Found:
     try:
         vector = _embed(query.text, model_id)
         if is_hybrid:
-            embedded = EmbeddedQuery(query.text, query.filters, vector, repeated_files(roots))
+            embedded = _embedded(query, roots, vector)
             if root_cache.holds(roots, len(vector)):
                 return search_processes.run(_hybrid, query, roots, embedded)
             return _hybrid(query, roots, embedded)
-        return _Found(*nearest(roots, vector, query.limit, query.filters))
+        return _Found(*nearest(roots, vector, query.limit, query.filters, query.test))
     except Unavailable as error:
         if not is_hybrid or error.code == "EMBED_MODEL_MISSING":
             raise
@@ -131,8 +132,25 @@ def _embed(text: str, model_id: str) -> Vectors:
 def _hybrid(query: SearchQuery, roots: Sequence[Root], embedded: EmbeddedQuery) -> _Found:
     ranking, candidates, order = _ranked(query, roots, embedded)
     cutoff = Limits.from_config().cutoff  # the page also marks what it shows without a cutoff
-    matches = with_evidence(matches_of(candidates, order), ranking, cutoff)
+    matches = with_evidence(_matches(query, ranking, candidates, order), ranking, cutoff)
     return _Found(matches, _degraded(candidates, roots), _missing_words(ranking, candidates))
+
+
+def _embedded(query: SearchQuery, roots: Sequence[Root], vector: Vectors | None) -> EmbeddedQuery:
+    repeated = repeated_files(roots)
+    return EmbeddedQuery(query.text, query.filters, vector, repeated, query.test, query.only)
+
+
+def _matches(
+    query: SearchQuery,
+    ranking: RankingQuery,
+    candidates: Candidates,
+    order: Sequence[int],
+    *,
+    words_only: bool = False,
+) -> list[Match]:
+    reasons = reasons_for(ranking, candidates, candidates.near, order) if query.explained else {}
+    return matches_of(candidates, order, words_only=words_only, reasons=reasons)
 
 
 def warm_up() -> None:
@@ -180,9 +198,8 @@ def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -
     if not any(map(_has_words, roots)):
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
-    embedded = EmbeddedQuery(query.text, query.filters, None, repeated_files(roots))
-    ranking, candidates, order = _ranked(query, roots, embedded)
-    matches = matches_of(candidates, order, words_only=True)
+    ranking, candidates, order = _ranked(query, roots, _embedded(query, roots, None))
+    matches = _matches(query, ranking, candidates, order, words_only=True)
     return _Found(matches, WORDS_ONLY, _missing_words(ranking, candidates))
 
 

@@ -14,14 +14,14 @@ from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError
 from apps.index import queries
 from apps.retrieval import scope
+from apps.retrieval.conditions import Conditions
 from apps.retrieval.facets import ResultFile, facets, languages
-from apps.retrieval.hits import Hit, definition_hit, hit_of, reference_files
-from apps.retrieval.marks import words_of
-from apps.retrieval.page_query import PAGE_LIMITS, PageQuery
+from apps.retrieval.hits import definition_hit, exact_hit, hit_of, reference_files
+from apps.retrieval.page_query import MAX_PAGE, PAGE_LIMITS, PageQuery
+from apps.retrieval.page_search import exclusions, find_lines, find_passages, interpreted
 from apps.retrieval.query import SearchQuery, language_named
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.results import Limits, SearchResult
-from apps.retrieval.search import search
 from apps.retrieval.source import SourceRequest, SourceView, open_source
 from apps.retrieval.symbols import (
     OutlineQuery,
@@ -33,6 +33,7 @@ from apps.retrieval.symbols import (
 
 # Limits of the page.
 MAX_REFERENCES = 100
+MAX_DEFINITIONS = 100
 MAX_OUTLINE_ITEMS = 500
 MAX_DEPTH = 4
 
@@ -40,8 +41,10 @@ MAX_DEPTH = 4
 @require_safe
 def search_page(request: HttpRequest) -> HttpResponse:
     """`GET /search`: the page, or for htmx only the results."""
-    query = PageQuery.read(request.GET)
-    query = replace(query, language=language_named(query.language) or query.language)
+    typed = PageQuery.read(request.GET)
+    typed = replace(typed, language=language_named(typed.language) or typed.language)
+    is_live = "X-Live" in request.headers
+    query, problem = _interpreted(typed)
     roots = queries.published_roots()
     chosen = [root for root in roots if repo_id(root) in query.repositories] or roots
     context = {
@@ -50,20 +53,38 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "repositories": sorted({*map(repo_id, roots), *query.repositories}),
         "languages": languages(chosen, query.language),
         "ingested": bool(roots),
-        **(_results(query) if query.q else {}),
+        # Filters that were typed are then shown beside the box only.
+        "is_moved": not is_live and query.q != typed.q,
+        **problem,
+        **(_results(query) if query.q and not problem else {}),
     }
     response = _page_or_part(request, "retrieval/page.html", "retrieval/_results.html", context)
-    if "X-Live" in request.headers:
+    if is_live:
         # A search for each keystroke must not add history entries.
-        response["HX-Replace-Url"] = query.url()
+        response["HX-Replace-Url"] = typed.url()
+    elif context["is_moved"]:
+        response["HX-Push-Url"] = query.url()
     return response
+
+
+def _interpreted(query: PageQuery) -> tuple[PageQuery, dict[str, Any]]:
+    """The query with its box parsed, and the context of the error if that fails."""
+    try:
+        return interpreted(query), {}
+    except CodeinfoError as error:
+        return query, {"error": error}
 
 
 def _results(query: PageQuery) -> dict[str, Any]:
     """The context of the results, or of the error."""
     started = time.perf_counter()
     try:
-        context = _symbols(query) if query.symbols else _passages(query)
+        if query.symbols:
+            context = _symbols(query)
+        else:
+            context = _exact(query) if query.is_exact else _passages(query)
+        if not context["found"] or context.get("only_weak"):
+            context["exclusions"] = exclusions(query)
     except CodeinfoError as error:
         return {"error": error}
     files = context.pop("files")
@@ -71,23 +92,62 @@ def _results(query: PageQuery) -> dict[str, Any]:
 
 
 def _passages(query: PageQuery) -> dict[str, Any]:
-    limits = Limits.from_config()
-    if query.weaker:
-        limits = replace(limits, cutoff=None)
-    search_query = SearchQuery.parse(query.as_wire("query"))
-    result = search(search_query, limits)
+    result = find_passages(query)
     cutoff = Limits.from_config().cutoff
-    marks = words_of(query.q)
-    hits = [hit_of(match, cutoff, marks) for match in result.matches]
+    first = (query.page - 1) * query.limit
+    conditions = Conditions.of(query.box.conditions)
+    hits = [
+        hit_of(match, cutoff, query.box.text, conditions)
+        for match in result.matches[first : first + query.limit]
+    ]
     files = [ResultFile(match.repo, match.rel_path, match.language) for match in result.matches]
-    hint = "" if hits else scope.hint(search_query.repositories, search_query.filters)
-    context = {"result": result, "hits": hits, "files": files, "hint": hint}
-    return context | _cutoff(result, hits, cutoff)
+    context = {
+        "result": result,
+        "hits": hits,
+        "found": len(result.matches),
+        "files": files,
+        "hint": "" if files else _hint(query),
+        **_paging(query, len(hits), more=len(files) > first + len(hits)),
+    }
+    return context | _cutoff(result, cutoff)
+
+
+def _exact(query: PageQuery) -> dict[str, Any]:
+    page = find_lines(query)
+    conditions = Conditions.of(query.box.conditions)
+    places = [hit.place for hit in page.hits]
+    return {
+        "hits": [exact_hit(hit, conditions) for hit in page.hits],
+        "found": len(page.hits),
+        "notes": page.notes.values(),
+        "files": [ResultFile(place.repo, place.path, place.language) for place in places],
+        "hint": "" if places else _hint(query),
+        **_paging(query, len(places), more=page.more),
+    }
+
+
+def _hint(query: PageQuery) -> str:
+    """The filter that leaves no file; "" if files pass."""
+    search_query = SearchQuery.parse(query.as_wire("query"))
+    return scope.hint(search_query.repositories, search_query.filters)
+
+
+def _paging(query: PageQuery, shown: int, *, more: bool) -> dict[str, Any]:
+    """The first and the last number of the results that are shown, and the pages beside this."""
+    first = (query.page - 1) * query.limit
+    return {
+        "offset": first,
+        "last": first + shown,
+        "previous_url": query.url(page=query.page - 1) if query.page > 1 else "",
+        "next_url": query.url(page=query.page + 1) if more and query.page < MAX_PAGE else "",
+    }
 
 
 def _symbols(query: PageQuery) -> dict[str, Any]:
-    symbol_query = SymbolQuery.parse(query.as_wire("name"))
+    symbol_query = replace(SymbolQuery.parse(query.as_wire("name")), limit=MAX_DEFINITIONS)
     definitions = find_definitions(symbol_query)
+    first = (query.page - 1) * query.limit
+    shown = definitions.results[first : first + query.limit]
     references = find_references(replace(symbol_query, limit=MAX_REFERENCES))
     places = [each.place for each in definitions.results]
     places += [each.place for each in references.results]
@@ -97,18 +157,20 @@ def _symbols(query: PageQuery) -> dict[str, Any]:
         "result": definitions,
         "definitions": definitions,
         "references": references,
-        "definition_hits": [definition_hit(each) for each in definitions.results],
+        "definition_hits": [definition_hit(each) for each in shown],
         "reference_files": reference_files(references.results, references.name),
+        "found": len(places),
+        **_paging(query, len(shown), more=len(definitions.results) > first + len(shown)),
         "files": [ResultFile(place.repo, place.path, place.language) for place in places],
     }
 
 
-def _cutoff(result: SearchResult, hits: list[Hit], cutoff: float | None) -> dict[str, Any]:
+def _cutoff(result: SearchResult, cutoff: float | None) -> dict[str, Any]:
     """The context of the cutoff. `only_weak`: no match passes it, so the fallback is shown."""
     return {
         "cutoff": cutoff,
         "weaker": result.weaker,
-        "only_weak": bool(hits) and all(hit.weak for hit in hits),
+        "only_weak": bool(result.matches) and all(match.is_weak for match in result.matches),
     }
 
 

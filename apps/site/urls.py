@@ -10,6 +10,7 @@ user_urlpatterns = [
     path("", views.home, name="home"),
     path("ui/site/connected", views.connected, name="connected"),
     path("connect", views.connect, name="connect"),
+    path("ui/palette", views.palette_results),
     path("ui/site/question", views.question_state, name="question_state"),
     path("health", api.health_view),
     path("version", api.version_view),

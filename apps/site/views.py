@@ -1,6 +1,7 @@
 """The home page and the Connect page."""
 
 from datetime import timedelta
+from urllib.parse import urlencode
 
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
@@ -11,11 +12,12 @@ from apps.agent_runs.definitions import all_agents
 from apps.agents.providers import registry
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.core.surrogates import encodable
 from apps.index import queries
 from apps.index.models import Root
 from apps.ingest.runs import orphans
 from apps.mcp.availability import default_provider, gate
-from apps.site import health, overview
+from apps.site import health, overview, palette
 from apps.site.connect import CLIENTS, endpoints
 
 
@@ -52,6 +54,25 @@ def _stored() -> tuple[list[Root] | None, dict[str, str]]:
 async def connected(request: HttpRequest) -> HttpResponse:
     """Fragment: the list "What is connected", from new checks."""
     return render(request, "site/_connected.html", {"services": await health.thorough()})
+
+
+@require_GET
+def palette_results(request: HttpRequest) -> HttpResponse:
+    """Fragment: `GET /ui/palette?q=`, what the command palette finds; with `part=meaning` what it
+    finds by meaning, which the first fragment asks for."""
+    text = " ".join(encodable(request.GET.get("q", "")).replace("\0", " ").split())
+    text = text[: palette.MAX_TEXT]
+    if not text:
+        return HttpResponse()
+    if request.GET.get("part") == "meaning":
+        return render(request, "_palette_found.html", palette.find_by_meaning(text))
+    more = urlencode({"q": text, "part": "meaning"})
+    context = {
+        "text": text,
+        "search_query": urlencode({"q": text}),
+        "more_url": f"{request.path}?{more}",
+    }
+    return render(request, "_palette_found.html", palette.find(text) | context)
 
 
 @require_GET

@@ -46,7 +46,7 @@ function regroup(list) {
   for (const label of list.querySelectorAll(".group-label")) label.remove();
   let last = "";
   for (const row of list.querySelectorAll(".convo-row")) {
-    const group = groupOf(new Date(row.querySelector("time").dateTime));
+    const group = "pinned" in row.dataset ? "Pinned" : groupOf(new Date(row.querySelector("time").dateTime));
     if (group === last) continue;
     const label = document.createElement("div");
     label.className = "group-label";

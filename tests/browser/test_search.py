@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.chromium import PHONE, WIDE
 from tests.browser.conftest import OpenPage
@@ -72,8 +72,105 @@ def test_filters_narrow_and_are_in_the_address(index: None, open_page: OpenPage)
     page.get_by_label("Path begins with").fill("src/")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Nothing is named")).to_be_visible()
-    page.get_by_role("link", name="Search without filters").click()
-    expect(page.get_by_role("checkbox", name="tide")).not_to_be_checked()
+    page.get_by_role("link", name="Search without file:src/").click()
+    expect(page.locator(".hit")).to_have_count(1)
+    expect(page.get_by_label("Path begins with")).to_have_value("")
+
+
+def test_filters_typed_into_the_box_move_to_their_fields(index: None, open_page: OpenPage) -> None:
+    page = open_page("/search?q=retry")
+    field = page.get_by_label("Search code")
+    field.fill("retry repo:TIDE lang:js file:web/")
+    field.press("Enter")
+    expect(field).to_have_value("retry")
+    expect(page.get_by_role("checkbox", name="tide")).to_be_checked()
+    expect(page.get_by_label("Language")).to_have_value("javascript")
+    expect(page.get_by_label("Path begins with")).to_have_value("web/")
+    expect(page.locator(".hit")).to_have_count(1)
+    expect(page).to_have_url(
+        re.compile(r"q=retry&repository=tide&language=javascript&path=web%2F&limit=10$")
+    )
+    # The fields are heard as before.
+    page.get_by_label("Language").select_option("")
+    expect(page).to_have_url(re.compile("language=&"))
+    page.reload()
+    expect(field).to_have_value("retry")
+    expect(page.get_by_role("checkbox", name="tide")).to_be_checked()
+
+
+def test_what_is_typed_after_a_search_is_sent_stays(index: None, open_page: OpenPage) -> None:
+    page = open_page("/search")
+    held: list[Route] = []
+    page.route("**/search?*", lambda route: held.append(route))
+    field = page.get_by_label("Search code")
+    field.fill("retry lang:python")
+    with page.expect_request("**/search?*"):
+        field.press("Enter")
+    field.press_sequentially(" and more")
+    held[0].continue_()
+    expect(page.locator(".hit").first).to_be_visible()
+    expect(field).to_have_value("retry lang:python and more")
+
+
+def test_exact_text_expressions_and_words_to_leave_out(index: None, open_page: OpenPage) -> None:
+    page = open_page("/search")
+    field = page.get_by_label("Search code")
+    field.fill('"attempt < self.limit"')
+    field.press("Enter")
+    expect(page.locator(".hit")).to_have_count(1)
+    expect(page.locator(".hit mark").first).to_be_visible()
+    field.fill(r"/def step_8\d\d\(/ -step_801")
+    field.press("Enter")
+    expect(page.get_by_role("status").filter(has_text="Lines 1 to 10")).to_be_visible()
+    expect(page.locator(".hit").nth(1)).to_contain_text("step_802")
+    field.fill("retry /(oops/")
+    field.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("/(oops/")
+    expect(field).to_have_value("retry /(oops/")
+
+
+def test_pages_lead_on_and_back(index: None, open_page: OpenPage) -> None:
+    page = open_page('/search?q="return"&limit=5')
+    first = page.locator(".hit").first.get_attribute("data-row")
+    page.get_by_role("link", name="Next page").click()
+    expect(page.get_by_label("Line 6", exact=True)).to_be_visible()
+    page.get_by_role("link", name="Previous page").click()
+    expect(page.locator(".hit").first).to_have_attribute("data-row", first or "")
+
+
+def test_why_each_matched_is_beneath_it(index: None, open_page: OpenPage) -> None:
+    page = open_page("/search?q=backoff+delay")
+    why = page.locator(".hit__why").first
+    expect(why).to_contain_text(re.compile(r"Words\s+backoff ×\d+, delay ×\d+, rank 1"))
+    expect(why).to_contain_text(re.compile(r"Meaning\s+rank \d+"))
+
+
+def test_a_filter_that_excludes_everything_is_named(index: None, open_page: OpenPage) -> None:
+    page = open_page("/search?q=backoff_delay+lang:javascript+-zebra")
+    named = page.locator(".excluded")
+    expect(named).to_contain_text(re.compile(r"lang:javascript excludes all \d+ match"))
+    named.get_by_role("link").first.click()
+    expect(page.locator(".hit").first).to_contain_text("backoff_delay")
+
+
+def test_a_wide_window_shows_the_lines_of_the_current_result(
+    index: None, open_page: OpenPage
+) -> None:
+    page = open_page("/search?q=retry", size=(1600, 900))
+    preview = page.get_by_role("complementary", name="Preview")
+    expect(preview.locator(".is-cited").first).to_be_visible()
+    assert page.locator(".page").evaluate("box => box.scrollTop") == 0
+    page.get_by_label("Search code").press("ArrowDown")
+    page.keyboard.press("j")
+    second = page.locator(".hit").nth(1)
+    expect(second).to_have_class(re.compile("is-current"))
+    name = second.locator(".hit__head .path").inner_text().rpartition("/")[2].partition(":")[0]
+    expect(preview.locator(".viewer__head .path")).to_contain_text(name)
+    left, right = page.locator(".results__list").bounding_box(), preview.bounding_box()
+    assert left is not None and right is not None
+    assert left["width"] > 500 and right["x"] + right["width"] > 1560
+    page.set_viewport_size({"width": 1280, "height": 800})
+    expect(preview).to_be_hidden()
 
 
 def test_a_facet_narrows_and_leads_back(index: None, open_page: OpenPage) -> None:
@@ -107,25 +204,30 @@ def test_on_a_phone_the_outline_is_a_select(index: None, open_page: OpenPage) ->
     expect(page.locator("[name=L1801]")).to_be_in_viewport()
 
 
+SIZES = {**VARIANTS, "very wide": ((1600, 900), False)}
 ADDRESSES = (
     "/search?q=retry",
     "/search?mode=symbols&q=should_retry",
     "/search?mode=symbols&q=nowhere&language=python",
+    "/search?q=backoff_delay+lang:javascript",
+    '/search?q="return"',
+    "/search?q=x+lang:",
+    "/search",
     "/ui/retrieval/source?repo=lamp&path=src/retry.py&start=8&end=9",
 )
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", SIZES)
 def test_axe_has_no_objections(index: None, look: OpenPage, variant: str, address: str) -> None:
-    size, dark = VARIANTS[variant]
+    size, dark = SIZES[variant]
     page = look(address, size=size, dark=dark)
     page.wait_for_load_state("networkidle")
     # A line's number is as high as the line of code it stands in: WCAG 2.5.8 exempts such targets.
     assert [found for found in objections(page) if 'class="ln"' not in found] == []
 
 
-@pytest.mark.parametrize("size", [(320, 700), (375, 812), (768, 1024), WIDE])
+@pytest.mark.parametrize("size", [(320, 700), (375, 812), (768, 1024), WIDE, (1600, 900)])
 def test_no_page_scrolls_sideways(index: None, look: OpenPage, size: tuple[int, int]) -> None:
     for address in ADDRESSES:
         page = look(address, size=size)

@@ -82,7 +82,8 @@ def test_single_keys_can_be_switched_off(page: Page) -> None:
 def test_the_palette_narrows_and_goes(page: Page) -> None:
     page.keyboard.press("Control+k")
     page.keyboard.type("go to in")
-    expect(page.get_by_role("option")).to_have_count(1)
+    commands = page.get_by_role("group", name="Commands").get_by_role("option")
+    expect(commands).to_have_count(1)
     page.keyboard.press("Enter")
     page.wait_for_url("**/ingest")
 

@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.chromium import PHONE, Complaints, Line
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
+from tests.browser.test_accessibility import objections
 
 NAMES = ("Bulk one", "Bulk two", "Bulk three")
 
@@ -88,7 +89,7 @@ def test_several_are_archived_and_deleted_for_good(page: Page) -> None:
     )
     dialog.get_by_role("button", name="Delete conversations").click()
     expect(page.get_by_text("Deleted 2 conversations")).to_be_visible()
-    expect(page.locator("#convos")).to_contain_text("No conversation is called")
+    expect(page.locator("#convos")).to_contain_text("No conversation has “Bulk” in its title")
     show(page, "active", 1)
 
 
@@ -136,3 +137,47 @@ def test_changes_during_a_lost_connection_are_shown_after_it(
     line.broken = False
     expect(page.get_by_role("heading", level=1)).to_have_text("Bulk anew")
     expect(page.locator("#convos")).to_contain_text("Bulk anew")
+
+
+def test_the_list_is_searched_for_what_was_said(page: Page) -> None:
+    conversation = made(page, "Bulk without the word")
+    turn = {"role": "user", "content": "Where is the Bulkhead?", "status": "ok"}
+    fields = {"provider": "builtin", "model": "search"}
+    page.request.post(f"/conversations/{conversation}/turns", data=turn | fields)
+    page.get_by_label("Search conversations").fill("bulkhead")
+    row = page.locator("#convos [data-row]")
+    expect(row).to_have_count(1)
+    expect(row.locator(".convo__found mark")).to_have_text("Bulkhead")
+    assert objections(page) == []
+    page.get_by_label("Search conversations").fill("bulkheads of steel")
+    expect(page.locator("#convos")).to_contain_text("No conversation has “bulkheads of steel”")
+    remove(page, [conversation])
+
+
+def test_a_pinned_conversation_stays_first(page: Page) -> None:
+    rows = page.locator("#convos [data-row]")
+    expect(rows.first).to_contain_text("Bulk three")
+    page.get_by_role("button", name="Actions for Bulk one").click()
+    page.get_by_role("button", name="Pin", exact=True).click()
+    expect(rows.first).to_contain_text("Bulk one")
+    assert objections(page) == []
+    page.reload()
+    labels = page.locator("#convos .group-label")
+    expect(labels).to_have_text(["Pinned", "Today"])
+    expect(rows.first).to_contain_text("Bulk one")
+    page.get_by_label("Search conversations").fill("Bulk")
+    expect(rows).to_have_count(len(NAMES))
+    expect(labels).to_have_text(["Pinned", "Today"])
+    page.get_by_role("button", name="Actions for Bulk one").click()
+    page.get_by_role("button", name="Unpin").click()
+    expect(rows.first).to_contain_text("Bulk three")
+
+
+def test_the_open_conversation_is_scrolled_into_view(page: Page) -> None:
+    more = [made(page, f"Bulk {number}") for number in range(45)]
+    page.goto(f"/chat?c={more[0]}")
+    current = page.locator("#convos [aria-current=page]")
+    expect(current).to_contain_text("Bulk 0")
+    expect(current).to_be_in_viewport()
+    assert page.locator("#convos").evaluate("box => box.scrollTop") > 0
+    remove(page, more)

@@ -80,6 +80,7 @@ ROUTES = [
     get("ui/retrieval/source", USER),
     # site
     get("", USER),
+    get("ui/palette", USER, "ui/palette?q=x"),
     get("ui/site/connected", USER),
     get("ui/site/question", USER),
     get("connect", USER),
@@ -162,6 +163,7 @@ ROUTES = [
     get("ui/chat/actions", OWNER, f"ui/chat/actions{C}"),
     form("ui/chat/archive", OWNER, c=HERS),
     form("ui/chat/restore", OWNER, c=HERS),
+    form("ui/chat/pin", OWNER, c=HERS, pinned="1"),
     form("ui/chat/rename", OWNER, c=HERS, title="New title"),
     form("ui/chat/bulk/<str:verb>", OWNER, "ui/chat/bulk/archive", id=HERS),
     form("ui/chat/delete", OWNER, c=HERS),

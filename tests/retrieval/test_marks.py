@@ -1,11 +1,19 @@
 """Words that the query and the code have in common are marked, and nothing else."""
 
+import re
+from html import unescape
+
 import pytest
+from django.utils.html import escape
+from django.utils.safestring import mark_safe
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apps.retrieval.highlight import highlight_lines
-from apps.retrieval.marks import marked, words_of
+from apps.retrieval.marks import counted, marked, spans_marked, words_of
 
 pytestmark = pytest.mark.door
+INDEX = st.integers(0, 25)
 
 
 @pytest.mark.parametrize(
@@ -27,3 +35,20 @@ def test_a_mark_is_inside_its_coloured_span() -> None:
     html = highlight_lines("def run(): return 1", path="a.py", marks=words_of("return of run"))
     assert '<span class="nf"><mark>run</mark></span>' in html[0]
     assert '<span class="k">return</span>' in html[0]
+
+
+@given(st.text(alphabet="ab<&\"' ", max_size=20), st.lists(st.tuples(INDEX, INDEX), max_size=4))
+def test_marked_spans_change_no_text(text: str, places: list[tuple[int, int]]) -> None:
+    spans = sorted((min(pair), max(pair)) for pair in places)
+    html = spans_marked(
+        mark_safe(f'<span class="k">{escape(text[:7])}</span>{escape(text[7:])}'), spans
+    )
+    assert unescape(re.sub("<[^<>]*>", "", html)) == text
+    marked = "".join(re.findall(r"<mark>(.*?)</mark>", html))
+    inside = {place for start, end in spans for place in range(start, end)}
+    assert unescape(marked) == "".join(c for place, c in enumerate(text) if place in inside)
+
+
+def test_the_words_of_a_query_are_counted_in_a_text() -> None:
+    text = "timeout = default_timeout(timeouts)  # TimeOut"
+    assert counted(text, "the default timeouts and retries") == [("default", 1), ("timeouts", 3)]

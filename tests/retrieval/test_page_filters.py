@@ -117,4 +117,4 @@ def test_an_invalid_filter_shows_an_error(
 def test_an_empty_result_with_filters_offers_to_remove_them(client: Client, fleet: Shelf) -> None:
     html = get(client, q="x", path="nowhere/")
     assert "matches the path 'nowhere/'" in text(html)
-    assert 'href="/search?q=x&amp;limit=10">Search without filters' in html
+    assert 'href="/search?q=x&amp;limit=10">Search without file:nowhere/<' in html

@@ -10,6 +10,8 @@ CHOSEN = (
     "tests/stores",
     # The lists: cursors, order, bulk changes, what is refused
     "tests/conversations/test_conversations_api.py",
+    # Full text, in any case and alphabet; subqueries of the list of conversations
+    "tests/conversations/test_searching.py",
     # The chat's door, and the run behind it: one live run in a conversation, its heart, its end
     "tests/conversations/test_chat_api.py",
     "tests/conversations/test_runs.py",

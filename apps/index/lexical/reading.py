@@ -162,6 +162,12 @@ def definitions(database: sqlite3.Connection, name: str) -> list[StoredSymbol]:
     return _symbols(database, "name = ? ORDER BY file.path, start_line", name)
 
 
+def beginning(database: sqlite3.Connection, prefix: str, n: int) -> list[StoredSymbol]:
+    """Return n symbols whose name begins with a prefix, in any case of ASCII letters, by name."""
+    which = "name >= ? AND name < ? ORDER BY name, file.path, start_line LIMIT ?"
+    return _symbols(database, which, prefix, f"{prefix}\U0010ffff", n)
+
+
 def outline(database: sqlite3.Connection, source_file: str) -> list[StoredSymbol]:
     """Return the symbols of a file by line, outer before inner."""
     return _symbols(database, "source_file = ? ORDER BY start_line, end_line DESC", source_file)
@@ -177,8 +183,8 @@ def _parsed(ids: Iterable[str]) -> str:
     return json.dumps(parsed)
 
 
-def _symbols(database: sqlite3.Connection, which: str, value: str) -> list[StoredSymbol]:
-    rows = database.execute(f"{_SYMBOL} WHERE {which}", (value,))
+def _symbols(database: sqlite3.Connection, which: str, *values: str | int) -> list[StoredSymbol]:
+    rows = database.execute(f"{_SYMBOL} WHERE {which}", values)
     return [
         StoredSymbol(*symbol, source_file=source_file, file_path=path, language=language)
         for *symbol, source_file, path, language in rows

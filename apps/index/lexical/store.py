@@ -135,6 +135,10 @@ class LexicalStore:
             symbols = [symbol for symbol in symbols if symbol.source_file in reader.documents]
         return [symbol for symbol in symbols if symbol.name == name] or symbols
 
+    def symbols_beginning(self, root_id: UUID, prefix: str, n: int) -> list[StoredSymbol]:
+        """Return n symbols whose name begins with a prefix, in any case, by name."""
+        return self._read(root_id, reading.beginning, prefix, n) or []
+
     def outline(self, root_id: UUID, source_file: UUID | str) -> list[StoredSymbol]:
         """Return the definitions in a file, by line."""
         return self._read(root_id, reading.outline, str(source_file)) or []

@@ -38,6 +38,8 @@ _IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|_|::|->|[.#]\w\w|^[A-Z]{2,}[a-z]")
 # Score of a declared name that the query contains exactly, in another case, or in another style
 # (`readFile` for `read_file`).
 EXACT, OTHER_CASE, SAME_STEMS = 1.0, 0.8, 0.6
+# The agreement of a name that a page shows as a reason.
+AGREES = 0.5
 # Shares of a query's idf that a passage beyond the cutoff must contain: of one stem, of several.
 MOST, SOME = 0.5, 0.2
 # As in `results`: a third passage of a file would take the place of another file.
@@ -224,7 +226,7 @@ def passage_scores(query: RankingQuery, passages: Passages, weights: Weights) ->
     share = weights.semantic_weight_of_name if query.is_name else weights.semantic_weight
     similarity = 1 - passages.distances / 2  # the cosine
     scores = mix(similarity, passages.words, share)
-    matcher = _NameMatcher(query)
+    matcher = NameMatcher(query)
     for index, names in enumerate(passages.names):
         facts = _name_facts(names)
         # Most passages declare no name of the query. This check is cheap.
@@ -260,7 +262,7 @@ def standardised(values: ArrayLike) -> Scores:
     return scores
 
 
-class _NameMatcher:
+class NameMatcher:
     """Compares declared names with the identifiers of a query."""
 
     def __init__(self, query: RankingQuery) -> None:
@@ -268,6 +270,14 @@ class _NameMatcher:
         self._lower = {name.lower() for name in query.names}
         # A passage whose names have none of these words cannot match.
         self.words = query.stems.union(self._lower, *query.stems_of_names)
+
+    def matching(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of these names that the query asks for, or that agree with it well."""
+        return tuple(
+            name
+            for name in names
+            if self._score(name) or self._query.agreement(stems_of(name)) >= AGREES
+        )
 
     def score(self, names: tuple[str, ...]) -> float:
         """The score of the best of these names, 0 to 1."""
@@ -295,6 +305,12 @@ def _name_facts(names: tuple[str, ...]) -> NameFacts:
 
 
 # --- files ----------------------------------------------------------------------------------------
+
+
+def lowered(query: RankingQuery, path: str) -> tuple[str, ...]:
+    """The kinds of a file for which the ranking lowers it: `test`, `example`, …"""
+    kinds = _path_facts(path).kinds
+    return tuple(k for k, stems in KIND_STEMS.items() if k in kinds and not query.has_any(stems))
 
 
 def file_scores(

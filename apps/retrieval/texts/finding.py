@@ -6,7 +6,7 @@ the pattern come first, then lines by path. All ends at a time limit, and the an
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -56,6 +56,10 @@ class Scope(NamedTuple):
     numbers: Numbers
 
 
+# Whether a line that matches is kept, by the path of its file and its text.
+LineTest = Callable[[str, str], bool]
+
+
 @dataclass
 class Search:
     """A search in progress: what is known of its end."""
@@ -70,6 +74,18 @@ class Search:
     unknown: int = 0  # files without n-grams
     unreadable: int = 0  # files whose text is lost
     scopes: list[Scope] = field(default_factory=list)
+    keep: LineTest | None = None
+
+    def matches(self, file: FileFacts, data: bytes) -> Iterator[LineMatch]:
+        """The lines of a text that match, and pass the test."""
+        lines = self.matcher.matches(data)
+        if (keep := self.keep) is None:
+            return lines
+        return (
+            line
+            for line in lines
+            if keep(file.path, data[line.start : line.end].decode("utf-8", "replace"))
+        )
 
     def candidates(self) -> Iterator[Candidate]:
         """The files that may match: of each root, by path."""
@@ -142,13 +158,13 @@ def grep(query: GrepQuery) -> dict[str, Any]:
     return output
 
 
-def started(query: GrepQuery) -> Search:
+def started(query: GrepQuery, keep: LineTest | None = None) -> Search:
     """The search, with the files that may match: of each root, by path. Raises as `grep`."""
     matcher = query.pattern.compiled()
     until = time.monotonic() + SECONDS
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
     query = replace(query, filters=filters)
-    search = Search(query, roots, matcher, until)
+    search = Search(query, roots, matcher, until, keep=keep)
     pattern = query.pattern
     required = required_by(pattern.text, fixed=pattern.fixed, ignore_case=pattern.ignore_case)
     segments = _segments()
@@ -189,7 +205,7 @@ def found(search: Search, candidates: Iterable[Candidate]) -> Iterator[FileMatch
             if data is None:
                 search.unreadable += 1
                 continue
-            matches = search.matcher.matches(data)
+            matches = search.matches(file, data)
             if first := next(matches, None):
                 yield FileMatches(root, file, data, _chained(first, matches))
 
@@ -214,6 +230,14 @@ def _segments() -> list[Segment]:
 
 
 # --- lines ----------------------------------------------------------------------------------------
+
+
+def line_page(search: Search, first: int, count: int) -> tuple[list[Hit], bool]:
+    """Lines of a search from the `first`, each with the definition that contains it, and whether
+    there are more."""
+    query = replace(search.query, offset=first, limit=count)
+    rows, more = _page(_hits(search), query)
+    return _with_symbols(rows), more
 
 
 def _page(hits: Iterator[Hit], query: GrepQuery) -> tuple[list[Hit], bool]:

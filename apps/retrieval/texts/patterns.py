@@ -19,6 +19,7 @@ MIN_LITERAL = 2  # characters
 # With a text in more than one of so many bytes, the expression is faster on the whole file than on
 # the lines that have it.
 BYTES_A_LINE = 3_000
+MAX_SPANS = 50
 _LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
 
 
@@ -76,6 +77,16 @@ class Matcher:
         if self._multiline:
             return self._spans(data)
         return self._lines_with_literals(data) if self._literals else self._lines(data)
+
+    def spans(self, line: bytes) -> Iterator[tuple[int, int]]:
+        """Where the pattern matches in one line, at most MAX_SPANS times. Offsets are in bytes."""
+        position = 0
+        for _ in range(MAX_SPANS):
+            found = self._search(line, position) if position <= len(line) else None
+            if found is None:
+                return
+            yield found
+            position = max(found[1], found[0] + 1)
 
     def _lines(self, data: bytes) -> Iterator[LineMatch]:
         position, size = 0, len(data)

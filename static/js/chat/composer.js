@@ -80,6 +80,11 @@ document.addEventListener("click", (event) => {
   if (at("[data-example]")) send(at("[data-example]").innerText.trim());
 });
 
+// The palette's question is asked at once. An address alone asks nothing: it may come from anywhere.
+const asked = sessionStorage.getItem("ask");
+sessionStorage.removeItem("ask");
+if (asked && asked === message.value) addEventListener("load", () => send(asked));
+
 onKey("r", () => {
   const last = turns().at(-1)?.querySelector("[data-resend]");
   last?.click();

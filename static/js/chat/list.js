@@ -12,6 +12,9 @@ document.addEventListener("click", (event) => {
 // The socket's word that some conversation has changed.
 document.addEventListener("htmx:oobBeforeSwap", (event) => event.detail.target.id === "pulse" && refresh());
 
+// The open conversation is in the list, however far down; what is not shown yet is scrolled to.
+document.querySelector("#convos [aria-current=page]")?.scrollIntoView({ block: "nearest" });
+
 // Each new list says whether the database is away, and so does the banner then.
 let list = document.getElementById("convos");
 document.addEventListener("htmx:afterSettle", () => {

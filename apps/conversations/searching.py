@@ -1,0 +1,121 @@
+"""The search of conversations: their titles, what was said in them, and their repositories.
+
+Each turn has two columns for it, which are written with its parts: `text`, and `repositories` with
+one name a line. They hold plain text, so that every database compares them in the same way; SQLite
+itself ignores the case of ASCII letters only.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import re2
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from apps.conversations.models import Conversation, Turn
+from apps.conversations.parts import Part, content
+
+MAX_REPOSITORIES = 100  # of one turn
+MAX_DEPTH = 6  # of the results of tools
+MAX_WORDS = 8
+# Characters of a snippet before and after the words.
+BEFORE, AFTER = 16, 100
+
+
+class Snippet(NamedTuple):
+    """The text around the words that were found."""
+
+    before: str
+    words: str
+    after: str
+
+
+def columns(parts: Sequence[Part], repository: str | None = None) -> dict[str, str]:
+    """The columns of a turn with these parts. `repository`: the one that its question is about."""
+    names = dict.fromkeys([repository] if repository else [])
+    for part in parts:
+        if part["type"] == "tool":
+            names |= dict.fromkeys(_repositories(part.get("parameters"), "repository"))
+            names |= dict.fromkeys(_repositories(part.get("result"), "repo"))
+    lines = [name for name in list(names)[:MAX_REPOSITORIES] if not {"\n", "\0"} & set(name)]
+    return {
+        "text": content(parts).casefold().replace("\0", ""),
+        "repositories": "".join(f"\n{name}" for name in lines) + "\n" * bool(lines),
+    }
+
+
+def _repositories(value: Any, key: str, depth: int = 0) -> Iterator[str]:
+    """The strings under a key of the arguments or of the result of a tool."""
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            if name == key:
+                yield from (one for one in _listed(each) if isinstance(one, str) and one)
+            elif isinstance(each, Mapping | list | tuple):
+                yield from _repositories(each, key, depth + 1)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _repositories(each, key, depth + 1)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def words_of(text: str) -> list[str]:
+    """The words to find, without regard to case: each must be in the title or in one message."""
+    return list(dict.fromkeys(text.casefold().replace("\0", " ").split()))[:MAX_WORDS]
+
+
+def having(rows: QuerySet[Conversation], text: str) -> QuerySet[Conversation]:
+    """The conversations in which each word of a text is in the title or in a message."""
+    for word in words_of(text):
+        turns = Turn.objects.filter(conversation=OuterRef("pk"), text__contains=word)
+        # The title has no column of its own: it is short, and names are rarely not ASCII.
+        rows = rows.filter(Q(title__icontains=word) | Exists(turns))
+    return rows
+
+
+def about(rows: QuerySet[Conversation], repository: str) -> QuerySet[Conversation]:
+    """The conversations that asked about a repository, or whose tools found something in it."""
+    lines = Turn.objects.filter(
+        conversation=OuterRef("pk"), repositories__contains=f"\n{repository}\n"
+    )
+    return rows.filter(Exists(lines))
+
+
+def snippet(conversation: Conversation, text: str) -> Snippet | None:
+    """The first message that has a word which the title lacks; None if the title has them all."""
+    title = conversation.title.casefold()
+    for word in words_of(text):
+        if word in title:
+            continue
+        turns = Turn.objects.filter(conversation=conversation.pk, text__contains=word)
+        for turn in turns.order_by("created_at").only("parts")[:1]:
+            return _around(content(turn.parts), word)
+    return None
+
+
+def _around(text: str, word: str) -> Snippet | None:
+    text = " ".join(text.split())
+    at = re2.search(f"(?i){re2.escape(word)}", text)
+    if at is None:  # the case of some letters changes their number
+        return Snippet(text[: BEFORE + AFTER], "", "")
+    start, end = at.span()
+    first = max(0, start - BEFORE)
+    before = f"{'…' * bool(first)}{text[first:start]}"
+    return Snippet(before, text[start:end], text[end : end + AFTER])
+
+
+def title_parts(title: str, text: str) -> list[tuple[str, bool]]:
+    """A title in parts, and whether each is one of the words."""
+    words = words_of(text)
+    if not words:
+        return [(title, False)]
+    pattern = re2.compile(f"(?i){'|'.join(map(re2.escape, words))}")
+    parts: list[tuple[str, bool]] = []
+    end = 0
+    for found in pattern.finditer(title):
+        parts += [(title[end : found.start()], False), (found[0], True)]
+        end = found.end()
+    return [part for part in (*parts, (title[end:], False)) if part[0]]

@@ -1,0 +1,85 @@
+"""What each result of the search page must have, or must not: texts, expressions, words.
+
+A condition is about one result: a passage, or a line if the search has no words to rank by.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from apps.core.errors import InvalidInput
+from apps.embedding.words import stems
+from apps.retrieval.marks import NAMES
+from apps.retrieval.search_syntax import Term
+from apps.retrieval.texts.patterns import MAX_PATTERN, Matcher, Pattern
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """A test of results. It can be pickled, for search processes."""
+
+    required: tuple[Pattern, ...] = ()
+    excluded: tuple[Pattern, ...] = ()
+    excluded_words: tuple[frozenset[str], ...] = ()  # the stems of each word
+
+    @classmethod
+    def of(cls, terms: Sequence[Term]) -> "Conditions":
+        """Raises InvalidInput for expressions that RE2 refuses; details.details lists all."""
+        problems: list[str] = []
+        for term in terms:
+            if len(term.text) > MAX_PATTERN:
+                problems.append(f"a text or expression has at most {MAX_PATTERN:,} characters")
+            elif term.kind == "expression":
+                problems += _problem(term)
+        if problems:
+            raise InvalidInput(", ".join(problems), details={"details": problems})
+        patterns = [term for term in terms if term.kind != "word"]
+        return cls(
+            required=tuple(_pattern(term) for term in patterns if not term.excludes),
+            excluded=tuple(_pattern(term) for term in patterns if term.excludes),
+            excluded_words=tuple(
+                frozenset(stems(term.text)) for term in terms if term.kind == "word"
+            ),
+        )
+
+    def __call__(self, place: str, text: str) -> bool:
+        """Return True if a result passes. `place` is its path and symbol; words count there too."""
+        data = text.encode("utf-8", "surrogatepass")
+        if not all(map(_has(data), self.required)) or any(map(_has(data), self.excluded)):
+            return False
+        return not any(_has_word(each, f"{place} {text}") for each in self.excluded_words)
+
+    def spans(self, line: str) -> list[tuple[int, int]]:
+        """Where the required patterns match in a line: start and end, in characters."""
+        data = line.encode("utf-8", "surrogatepass")
+        found = sorted({span for each in self.required for span in _matcher(each).spans(data)})
+        return [
+            (len(data[:start].decode("utf-8", "ignore")), len(data[:end].decode("utf-8", "ignore")))
+            for start, end in found
+        ]
+
+
+def _problem(term: Term) -> list[str]:
+    try:
+        _matcher(_pattern(term))
+    except InvalidInput as error:
+        return [f"{term.source}: {error.message.removeprefix('pattern is not usable: ')}"]
+    return []
+
+
+def _pattern(term: Term) -> Pattern:
+    return Pattern(term.text, fixed=term.kind == "exact", ignore_case=term.ignore_case)
+
+
+@lru_cache(maxsize=64)
+def _matcher(pattern: Pattern) -> Matcher:
+    return pattern.compiled()
+
+
+def _has(data: bytes) -> Callable[[Pattern], bool]:
+    return lambda pattern: next(_matcher(pattern).matches(data), None) is not None
+
+
+def _has_word(wanted: frozenset[str], text: str) -> bool:
+    """Return True if a name in a text has all stems of a word: those that are marked for it."""
+    return any(wanted.issubset(stems(name)) for name in NAMES.findall(text)) if wanted else False
