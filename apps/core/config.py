@@ -332,6 +332,17 @@ def variable_names() -> frozenset[str]:
     return frozenset(name for several in names for name in several)
 
 
+def variables_in(environ: Mapping[str, str]) -> frozenset[str]:
+    """Return the names of the variables that an environment sets, by their first name."""
+    known = (item.metadata["env"] for item in fields(Config))
+    return frozenset(env for env in known if _named_value(env, environ)[1])
+
+
+def is_set(env: str) -> bool:
+    """Whether the environment sets a variable, so that its value is not the default."""
+    return env in getattr(settings, "VARIABLES_SET", ())
+
+
 def replaced_values(environ: Mapping[str, str]) -> Iterator[str]:
     """Describe each value in an environment that the default replaces."""
     for item in fields(Config):

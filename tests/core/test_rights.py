@@ -104,6 +104,10 @@ ROUTES = [
     get("ui/lmstudio/models", USER),
     form("ui/lmstudio/check", STAFF, baseUrl="http://127.0.0.1:1"),
     form("ui/lmstudio/reset", STAFF),
+    # providers
+    get("providers", STAFF),
+    get("ui/providers/<str:server_id>", STAFF, "ui/providers/openai"),
+    form("ui/providers/<str:server_id>", STAFF, "ui/providers/openai", do="remove"),
     # ingest
     get("ingest", USER),
     post("ingest/start", STAFF, "", path="/nowhere"),
