@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from apps.code.callgraph.callers import targets
-from apps.code.callgraph.facts import MODULE, PROTOTYPE, Definition, Facts
+from apps.code.callgraph.callers import Target, targets
+from apps.code.callgraph.facts import MODULE, PRIVATE, PROTOTYPE, Call, Definition, Facts
 from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.code.callgraph.resolve import Resolver
 from apps.code.languages import known_type
-from apps.code.paths import kinds
+from apps.code.paths import TEST_WORDS, kinds
 from apps.core.errors import CodeinfoError
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
@@ -35,7 +35,8 @@ MAX_CALLS = 6_000
 MIN_NAME = 4
 # Kinds of files that are not the product's own code.
 ASIDE = frozenset({"test", "example", "legacy", "prose", "data"})
-OUTLINED = frozenset({"class", "function", "method", "module", "interface", "struct", "type"})
+TYPES = frozenset({"class", "interface", "struct", "trait", "type"})
+OUTLINED = TYPES | {"function", "method"}
 GENERAL = (
     "What are the main parts of {name}, and how do they work together?",
     "Where does {name} start, and what happens first?",
@@ -83,8 +84,20 @@ class _Graph:
         """Whether a question may name the definition: of this repository's own code, and with a
         name that stands for itself."""
         each = self.definition(key)
-        hidden = each.name.startswith("_") or PROTOTYPE in each.flags
-        return not (hidden or len(each.name) < MIN_NAME or kinds(key[0]) & ASIDE)
+        definitions = self.facts(key[0]).definitions
+        if len(each.name) < MIN_NAME or each.name.startswith("_") or kinds(key[0]) & ASIDE:
+            return False
+        if PROTOTYPE in each.flags or PRIVATE in each.flags:
+            return False
+        if key[0].endswith(".go") and not each.name[:1].isupper():
+            return False
+        while each.scope != MODULE:
+            if each.name in TEST_WORDS:
+                return False
+            each = definitions[each.scope]
+            if each.kind == "function":
+                return False
+        return each.name not in TEST_WORDS
 
 
 def _from_code(root: Root) -> Iterator[str]:
@@ -129,10 +142,18 @@ def _graph(project: RootProject, paths: Sequence[str], deadline: float) -> _Grap
                 scope = facts.definitions[scope].scope
             if scope == MODULE:
                 continue
-            for target in targets(resolver, path, call):
+            for target in _targets(resolver, path, call):
                 if target.proven:
                     graph.add((path, scope), (target.path, target.number))
     return graph
+
+
+def _targets(resolver: Resolver, path: str, call: Call) -> list[Target]:
+    try:
+        return targets(resolver, path, call)
+    except RecursionError:
+        # Imports of everything from each other (`use a::*` in Rust). This call is left out.
+        return []
 
 
 def _reaching(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
@@ -193,7 +214,7 @@ def _classes(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str
     members: Counter[Key] = Counter()
     for path in paths:
         for each in graph.facts(path).definitions:
-            if each.scope != MODULE:
+            if each.scope != MODULE and each.kind == "function":
                 members[path, each.scope] += 1
     for key, count in members.most_common():
         each = graph.definition(key)
@@ -214,7 +235,9 @@ def _from_outlines(root: Root, count: int, known: Sequence[str]) -> list[str]:
             for each in symbols
             if each.kind in OUTLINED and len(each.name) >= MIN_NAME and each.name[0] != "_"
         ]
-        longest = sorted(public, key=lambda each: each.start_line - each.end_line)
+        longest = sorted(
+            public, key=lambda each: (each.kind not in TYPES, each.start_line - each.end_line)
+        )
         for each in longest[:1]:
             text = f"What does `{each.path}` do, and where is it used?"
             if f"`{each.path}`" not in " ".join((*known, *found)):
