@@ -1,7 +1,7 @@
 """Labels and links of lines of a file, for pages."""
 
 from dataclasses import dataclass
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 SOURCE_URL = "/ui/retrieval/source"
 
@@ -13,6 +13,11 @@ def source_url(repo: str, path: str, start: int | None, end: int | None, **more:
     if start is not None:
         query |= {"start": start, "end": start if end is None else end}
     return f"{SOURCE_URL}?{urlencode(query | more)}"
+
+
+def repository_url(repository: str) -> str:
+    """The URL of a repository, by its id, in the code browser."""
+    return f"/code/{quote(repository, safe='')}"
 
 
 def span_of(start: int | None, end: int | None) -> str:

@@ -220,7 +220,9 @@ async def test_what_is_not_connected_is_one_line_with_a_way_to_connect_it(
     provider = scripted()
     provider.offered = Availability(available=False, reason="Nothing answers at port 9.")
     html = await page(async_client, "/chat")
-    assert re.search(r'<option value="openai" disabled title="[^"]+">Scripted \(unavailable\)</option>', html)
+    assert re.search(
+        r'<option value="openai" disabled title="[^"]+">Scripted \(unavailable\)</option>', html
+    )
     line = re.search(r'<span class="picker__reason"[^>]*>(.*?)</span> *</span>', html, re.S)
     assert line is not None
     text = " ".join(re.sub("<[^>]+>", " ", line[1]).split())

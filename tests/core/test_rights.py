@@ -120,6 +120,8 @@ ROUTES = [
     post("ingest/model", STAFF, model="x"),
     get("ingest/dirs", STAFF),
     form("ui/ingest/start", STAFF, path="/nowhere"),
+    get("ui/ingest/nearby", STAFF),
+    form("ui/ingest/next", STAFF, path="/nowhere"),
     form("ui/ingest/cancel/<str:run_id>", STAFF, f"ui/ingest/cancel/{NO_RUN}"),
     form("ui/ingest/plain/<str:run_id>", STAFF, f"ui/ingest/plain/{NO_RUN}"),
     form("ui/ingest/force/<str:run_id>", STAFF, f"ui/ingest/force/{NO_RUN}"),
@@ -152,6 +154,8 @@ ROUTES = [
     get("conversations/<str:conversation_id>/events", OWNER, f"conversations/{HERS}/events"),
     post("conversations/<str:conversation_id>/cancel", USER, f"conversations/{HERS}/cancel"),
     # conversations: the page
+    form("ui/chat/ask", USER, q=""),
+    get("ui/chat/questions", USER),
     form("ui/chat/send", OWNER, c=HERS, message="x", provider="builtin", model="search"),
     form("ui/chat/stop", USER, c=HERS),
     get("ui/chat/picker", USER, f"ui/chat/picker{C}"),
