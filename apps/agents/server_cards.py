@@ -23,7 +23,7 @@ class ServerCard:
     """One server, as the page shows it. It never has the key.
 
     address: the text of its field.
-    example: an address, for the hint.
+    hint: on the address.
     address_variable, key_variable: what the environment sets, so that it cannot be changed; "" if
         it does not.
     key_state: whether there is a key.
@@ -37,7 +37,7 @@ class ServerCard:
     label: str
     about: str
     key_label: str
-    example: str
+    hint: str
     address: str
     key_state: KeyState
     address_variable: str = ""
@@ -101,7 +101,7 @@ class OpenAIServers:
             label=openai.OpenAIProvider.label,
             about="Ollama, llama.cpp, vLLM or a hosted service with OpenAI's Chat Completions API.",
             key_label="API key",
-            example="http://127.0.0.1:11434/v1",
+            hint="With its /v1, for example http://127.0.0.1:11434/v1",
             address=address,
             key_state=key_state,
             address_variable=openai_server.ADDRESS_VARIABLE if by_environment else "",
@@ -140,7 +140,7 @@ class LMStudioServers:
             label=lmstudio.LMStudioProvider.label,
             about="Models on your own machine. Start its server there, in the Developer tab.",
             key_label="API token",
-            example=str(services.default()),
+            hint=f"Default: {services.default()}",
             address=str(server.address),
             key_state=key_state,
             address_variable=services.ADDRESS_VARIABLE if services.is_address_set() else "",

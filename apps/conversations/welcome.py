@@ -24,10 +24,19 @@ OWN_EXAMPLES = (
 
 @dataclass(frozen=True)
 class Example:
-    """A question of one click. `repository`: its id; the answer searches nothing else."""
+    """A question of one click.
+
+    text: with Markdown code spans.
+    repository: its id; the answer searches nothing else.
+    """
 
     text: str
     repository: str
+
+    @property
+    def question(self) -> str:
+        """What is asked: the text as it is read, which becomes the title."""
+        return self.text.replace("`", "")
 
     @property
     def html(self) -> SafeString:
