@@ -58,6 +58,11 @@ class ServerCard:
         return bool(self.address_variable and self.key_variable)
 
     @property
+    def is_unasked(self) -> bool:
+        """Whether there is a server that was not asked yet."""
+        return bool(self.address) and self.models is None and not (self.error or self.done)
+
+    @property
     def more_models(self) -> int:
         return len(self.models or ()) - len(self.shown_models)
 

@@ -21,13 +21,13 @@ REFUSED = 422  # htmx swaps it like a 200
 
 @require_GET
 async def page(request: HttpRequest) -> HttpResponse:
-    """`GET /providers`. Does not connect; each card asks its server when it is loaded."""
+    """`GET /providers`. Does not connect; each card requests its state."""
     return await _page(request, {})
 
 
 @sensitive_post_parameters("key")
 async def server(request: HttpRequest, server_id: str) -> HttpResponse:
-    """`/ui/providers/<id>`: one card."""
+    """`/ui/providers/<id>`: one server."""
     if request.method == "POST":
         return await change(request, server_id)
     return await state(request, server_id)
@@ -35,9 +35,11 @@ async def server(request: HttpRequest, server_id: str) -> HttpResponse:
 
 @require_GET
 async def state(request: HttpRequest, server_id: str) -> HttpResponse:
-    """`GET /ui/providers/<id>`: the card, with the models of the current server."""
+    """`GET /ui/providers/<id>`: the models of the current server. Not the form, in which somebody
+    may be typing."""
     server = _server(server_id)
-    return await _card(request, await _asked(server, await _read(server), None))
+    card = await _asked(server, await _read(server), None)
+    return await _render(request, "agents/_state.html", {"card": card}, 200)
 
 
 @require_POST

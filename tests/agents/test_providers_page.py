@@ -1,6 +1,7 @@
 """The Providers page: address and key of the servers that answer."""
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from html import unescape
 
@@ -52,7 +53,10 @@ def press(client: Client, do: str, code: int = 200, *, to: str = "openai", **for
 
 
 def card(client: Client, which: str = "openai") -> str:
-    return unescape(client.get(f"/ui/providers/{which}", headers=HTMX).content.decode())
+    """The card of the page, and the state that it requests."""
+    page = unescape(client.get("/providers").content.decode())
+    form = page[page.index(f'id="server-{which}"') :].partition("</section>")[0]
+    return form + unescape(client.get(f"/ui/providers/{which}", headers=HTMX).content.decode())
 
 
 async def models() -> list[str]:
@@ -91,7 +95,7 @@ async def test_its_key_is_sent_with_a_question(server: OpenAIStandIn) -> None:
 
 def test_a_test_saves_nothing(client: Client, server: OpenAIStandIn) -> None:
     shown = press(client, "test", address=server.url, key=KEY)
-    assert "Not saved. 2 models" in shown
+    assert "Not saved. Connected. 2 models" in shown
     assert not SavedServer.objects.exists()
 
 
@@ -231,7 +235,7 @@ def test_a_key_of_the_environment_is_not_sent_to_a_saved_address(
 class TestLMStudio:
     def test_address_and_token_are_saved(self, client: Client, lmstudio: LMStudioStandIn) -> None:
         shown = press(client, "save", to="lmstudio", address=lmstudio.url, key=TOKEN)
-        assert "Saved. 1 model:" in shown
+        assert "Saved. Connected. 1 model:" in shown
         assert TOKEN not in shown
         assert TOKEN not in SavedAddress.objects.get().token
         assert client.get("/lmstudio/status").json()["status"] == "ok"
@@ -287,6 +291,18 @@ def test_without_javascript_the_forms_return_the_page(
     assert b"<html" in response.content
     assert b"2 models" in response.content
     assert KEY.encode() not in response.content
+
+
+def test_its_form_is_protected_as_those_of_other_pages(server: OpenAIStandIn) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    page = strict.get("/providers")
+    assert "Content-Security-Policy" in page.headers
+    form = {"do": "save", "address": server.url, "key": KEY}
+    assert strict.post("/ui/providers/openai", form).status_code == 403
+    match = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.content.decode())
+    assert match is not None
+    form["csrfmiddlewaretoken"] = match[1]
+    assert strict.post("/ui/providers/openai", form).status_code == 200
 
 
 def test_an_unknown_server_is_not_found(client: Client) -> None:
