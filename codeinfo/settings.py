@@ -18,12 +18,14 @@ from django.core.exceptions import ImproperlyConfigured
 
 from apps.core import command_lines, private_files, start_errors
 from apps.core.authentication import allowed_hosts
-from apps.core.config import BASE_DIR, Config, replaced_values
+from apps.core.config import BASE_DIR, Config, replaced_values, variables_in
 
 private_files.use_private_umask()  # before anything is written
 environ.Env.read_env(BASE_DIR / ".env")
 CONFIG = Config.read(os.environ)
 # Logged by apps.site, as logging is not configured yet.
+# Which settings are not defaults: on pages, these cannot be changed.
+VARIABLES_SET = variables_in(os.environ)
 CONFIG_WARNINGS = tuple(replaced_values(os.environ))
 DATA_DIR = CONFIG.data_dir.absolute()
 

@@ -10,6 +10,7 @@ urlpatterns = [
     path("", include("apps.site.urls")),
     path("", include("apps.logs.urls")),
     path("", include("apps.lmstudio.urls")),
+    path("", include("apps.agents.urls")),
     path("", include("apps.ingest.urls")),
     path("", include("apps.conversations.urls")),
     path("", include("apps.agent_runs.urls")),

@@ -38,6 +38,9 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "codeinfo.settings"
 from codeinfo.settings import *  # noqa: E402, F403
 from codeinfo.settings import LOGGING  # noqa: E402
 
+# Values of the tests are defaults; a test that wants one to be set says so.
+VARIABLES_SET: frozenset[str] = frozenset()
+
 # On standard error the expected complaints would drown the real ones.
 LOGGING["root"]["handlers"] = ["store"]
 

@@ -59,7 +59,10 @@ def cancel(request: HttpRequest) -> HttpResponse:
 
 def _answer(request: HttpRequest, act: Callable[[Any], Any]) -> HttpResponse:
     setup = async_to_sync(_setup)(act)
-    return render(request, TEMPLATE, {"setup": setup})
+    # The Providers page has no list of models to bring up to date.
+    path = request.htmx.current_url_abs_path or ""  # type: ignore[attr-defined]
+    in_chat = not path.startswith("/providers")
+    return render(request, TEMPLATE, {"setup": setup, "in_chat": in_chat})
 
 
 async def _setup(act: Callable[[Any], Any]) -> Setup:

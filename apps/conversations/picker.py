@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.utils.text import get_text_list
+
 from apps.agents.providers import registry
 from apps.agents.providers.base import Model, Provider
 from apps.conversations import flags as codex_flags
@@ -79,9 +81,10 @@ class Picker:
         return ""
 
     @property
-    def others_away(self) -> list[Offer]:
-        """The unavailable providers, except the chosen one."""
-        return [o for o in self.offers if not o.available and o.id != self.provider]
+    def not_connected(self) -> str:
+        """The names of the unavailable providers, except the chosen one: "A and B"."""
+        away = [o.label for o in self.offers if not o.available and o.id != self.provider]
+        return get_text_list(away, "and")
 
 
 async def picker(

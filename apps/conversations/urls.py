@@ -42,6 +42,8 @@ api_urlpatterns: list[URLPattern] = [
 ]
 page_urlpatterns: list[URLPattern] = [
     path("ui/chat/send", views.send),
+    path("ui/chat/ask", views.ask),
+    path("ui/chat/questions", views.questions),
     path("ui/chat/stop", views.stop),
     path("ui/chat/picker", views.picker_fragment),
     path("ui/chat/sidebar", views.sidebar_fragment),

@@ -3,8 +3,8 @@
 import json
 import re
 from collections.abc import Callable, Sequence
-from itertools import chain, islice
 from typing import Any
+from uuid import uuid4
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.conversations import flags as codex_flags
-from apps.conversations import queries, runner, services, sidebar, transcript
+from apps.conversations import queries, runner, services, sidebar, transcript, welcome
 from apps.conversations.answers import diagrams, markdown
 from apps.conversations.answers.exchange import Exchange, exchanges_of
 from apps.conversations.answers.sanitise import sanitise
@@ -21,64 +21,76 @@ from apps.conversations.models import ID_PATTERN, Conversation
 from apps.conversations.picker import picker, refuse_without_tools
 from apps.conversations.renderers import html
 from apps.conversations.sidebar import SidebarQuery
+from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
 from apps.core import disk
-from apps.core.config import BASE_DIR
 from apps.core.error_map import status_of
-from apps.core.errors import CodeinfoError, InvalidInput, NotFound
+from apps.core.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
 from apps.core.rate_limits import address_of, check_rate
 from apps.index import queries as ingest
-from apps.index.models import Root
 from apps.retrieval.repositories import repo_id
-
-# Examples for this project's source, which the first start ingests, and for other repositories.
-OWN_EXAMPLES = (
-    "How does a chat answer get from the model to the page?",
-    "What happens to half-read files when an ingest run is killed?",
-    "Where is the distance cutoff applied to search results?",
-)
-EXAMPLES = (
-    "Where does {name} start, and what happens first?",
-    "What are the main parts of {name}, and how do they work together?",
-    "How are errors handled in {name}?",
-)
-SHOWN_EXAMPLES = 4
 
 
 async def page(request: HttpRequest) -> HttpResponse:
-    """`GET /chat[?c=<id>]`: a conversation, or a new one."""
+    """`GET /chat[?c=<id>][?repo=<repository id>]`: a conversation, or a new one."""
     response: HttpResponse = await sync_to_async(_page)(request)
     return response
 
 
-def _page(request: HttpRequest) -> HttpResponse:
+def _page(
+    request: HttpRequest, draft: str = "", problem: CodeinfoError | None = None
+) -> HttpResponse:
     shown = transcript.context(request.GET.dict())
     conversation: Conversation | None = shown["conversation"]
     if conversation is not None and conversation.agent_name:
         return redirect(transcript.address(conversation.id, conversation.agent_name))
     roots = [] if shown["away"] else ingest.published_roots()
+    scope = request.GET.get("repo") or request.GET.get("repository", "")
     context = {
         **shown,
         "repositories": sorted(repo_id(root) for root in roots),
-        "examples": examples(roots),
-        "scope": (conversation.flags if conversation else request.GET).get("repository", ""),
+        "scope": conversation.flags.get("repository", "") if conversation else scope,
+        **welcome.context(roots, scope),
+        "draft": draft or request.GET.get("q", ""),
+        "problem": problem,
         "picker": _picker(conversation, request.GET),
         "page_keys": PAGE_KEYS,
         **sidebar.context(SidebarQuery(current=shown["conversation_id"])),
     }
-    return render(request, "conversations/page.html", context)
+    status = status_of(problem) if problem else 200
+    return render(request, "conversations/page.html", context, status=status)
 
 
-def examples(roots: Sequence[Root]) -> list[str]:
-    """Example questions about the ingested repositories, one of each in turn."""
-    by_root = (
-        OWN_EXAMPLES
-        if root.path == str(BASE_DIR)
-        else [example.format(name=repo_id(root)) for example in EXAMPLES]
-        for root in roots
-    )
-    rounds = zip(*by_root, strict=True)
-    return list(islice(chain.from_iterable(rounds), SHOWN_EXAMPLES))
+@require_GET
+def questions(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/chat/questions?root=<primary key>`: questions about a repository, of one click."""
+    wanted = request.GET.get("root", "")
+    root = next((each for each in ingest.published_roots() if str(each.id) == wanted), None)
+    if root is None:
+        raise NotFound("This repository is not ingested.")
+    context = {"examples": welcome.examples(root), "heading": request.GET.get("heading", "")}
+    context["heading"] = context["heading"][:100] or welcome.heading(root)
+    return render(request, "conversations/_questions.html", context)
+
+
+@require_POST
+async def ask(request: HttpRequest) -> HttpResponse:
+    """`POST /ui/chat/ask` `q`: start a conversation with a question, and lead to its page. If it
+    cannot be asked, respond with a new chat that keeps it."""
+    text = request.POST.get("q", "")
+    chosen = await picker("", "", fixed=False, wait=True)
+    conversation_id = str(uuid4())
+    form = QueryDict(mutable=True)
+    form.update({"c": conversation_id, "message": text})
+    form.update({"provider": chosen.provider, "model": chosen.model})
+    try:
+        if chosen.reason:
+            raise Unavailable(chosen.reason, code="PROVIDER_UNAVAILABLE")
+        await _start(request, form)
+    except CodeinfoError as error:
+        response: HttpResponse = await sync_to_async(_page)(request, text, error)
+        return response
+    return redirect(transcript.address(conversation_id))
 
 
 PAGE_KEYS = (
@@ -128,10 +140,7 @@ async def send(request: HttpRequest) -> HttpResponse:
     form = request.POST
     conversation_id = form.get("c", "")
     try:
-        check_rate("chat", address_of(request))
-        question = _question(form)
-        await refuse_without_tools(question.provider)
-        log = await runner.start(question)
+        log = await _start(request, form)
     except CodeinfoError as error:
         return _problem(error)
     # The provider of an existing conversation is fixed.
@@ -148,6 +157,13 @@ async def send(request: HttpRequest) -> HttpResponse:
             "HX-Trigger": json.dumps({"chat:sent": {"turn": log.turn_id}}),
         },
     )
+
+
+async def _start(request: HttpRequest, form: QueryDict) -> RunLog:
+    check_rate("chat", address_of(request))
+    question = _question(form)
+    await refuse_without_tools(question.provider)
+    return await runner.start(question)
 
 
 def _question(form: QueryDict) -> StartTurn:

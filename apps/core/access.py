@@ -40,7 +40,7 @@ from apps.core.rights import is_for_users
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 # Pages, their fragments and the admin: these use Django's own CSRF tokens and login.
 PAGE = re.compile(
-    r"^/($|ui/|admin(/|$)|login$|logout$|static/|search$|ingest$|connect$|lmstudio$|api/docs$|favicon)"
+    r"^/($|ui/|admin(/|$)|login$|logout$|static/|search$|ingest$|connect$|lmstudio$|providers$|api/docs$|favicon)"
 )
 BOTH = ("/chat", "/agents", "/logs")
 # The MCP endpoints check the same themselves, and respond in JSON-RPC (apps/mcp/guard.py).

@@ -11,9 +11,15 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
 from urllib.parse import urlsplit
 
 IPAddress = IPv4Address | IPv6Address
+
+
+class AddressRefused(ValueError):
+    """An address that is never connected to. `str()` starts with "must"."""
+
 
 # Accepted scheme → HTTP scheme. A websocket starts as an HTTP request.
 SCHEMES = {"http": "http", "ws": "http", "https": "https", "wss": "https"}
@@ -79,6 +85,37 @@ class Address:
         return min(addresses, key=lambda address: address.version)
 
 
+def split_address(text: str) -> tuple[Address, str]:
+    """Parse an address that may have a path. Return the server, and the address in canonical form.
+
+    Raises ValueError as `Address.parse`.
+    """
+    if not text.isprintable() or re.search(r"[\s\\?#]", text):
+        raise ValueError(NOT_AN_ADDRESS)
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        raise ValueError(NOT_AN_ADDRESS) from None
+    if not re.fullmatch(r"[A-Za-z0-9._~%+/-]*", parts.path):
+        raise ValueError(NOT_AN_ADDRESS)
+    server = Address.parse(f"{parts.scheme}://{parts.netloc}")
+    return server, str(server) + parts.path.rstrip("/")
+
+
+async def connect_to_checked(request: Any) -> None:
+    """A request hook of httpx and httpx2: resolve the host now, and connect to what was checked.
+
+    TLS still verifies the name. Raises AddressRefused, and OSError as `Address.resolve`.
+    """
+    url = request.url
+    host = url.host
+    port = url.port or DEFAULT_PORTS[url.scheme]
+    checked = await Address(url.scheme, host, port).resolve()
+    request.url = url.copy_with(host=str(checked))
+    if url.scheme == "https":
+        request.extensions["sni_hostname"] = host
+
+
 def read_ip(text: str) -> IPAddress:
     """Parse an IP address. An IPv4-mapped one (::ffff:127.0.0.1, as dual-stack sockets report it)
     becomes IPv4. Raises ValueError."""
@@ -99,7 +136,7 @@ def _host(name: str) -> str:
         except ValueError:
             raise ValueError(NOT_AN_ADDRESS) from None
         if literal.scope_id:  # type: ignore[union-attr]
-            raise ValueError(REFUSED)
+            raise AddressRefused(REFUSED)
         return str(_check(literal))
     try:
         name = name.encode("idna").decode("ascii").rstrip(".")
@@ -120,7 +157,7 @@ def _check(address: IPAddress) -> IPAddress:
     for each in _with_embedded(address):
         refused = each.is_link_local or each.is_multicast or each.is_unspecified
         if refused or each in METADATA or each == IPv4Address("255.255.255.255"):
-            raise ValueError(REFUSED)
+            raise AddressRefused(REFUSED)
     return address
 
 

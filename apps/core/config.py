@@ -214,7 +214,7 @@ class Config:
     api_rate: int = setting("CODEINFO_API_RATE", integer(0, 1_000_000), 600, "Requests to the API and calls of MCP tools a minute, for each token, session or address. 0: no limit")
     chat_rate: int = setting("CODEINFO_CHAT_RATE", integer(0, 1_000_000), 60, "Chat messages a minute, for each token, session or address. 0: no limit")
     login_failures: int = setting("CODEINFO_LOGIN_FAILURES", integer(0, 1_000_000), 5, "Failed logins in 15 minutes, for each user name and address, after which further ones are refused. 0: no limit")
-    secret_key: str = setting("CODEINFO_SECRET_KEY", text, "", "Django secret key; kept in the data folder when unset")
+    secret_key: str = setting("CODEINFO_SECRET_KEY", text, "", "Django secret key, which also encrypts keys saved on pages; kept in the data folder when unset")
     debug: bool = setting("CODEINFO_DEBUG", boolean, False, "Django debug pages; never for others to reach")
     # ingest
     in_container: bool = setting("CODEINFO_IN_CONTAINER", boolean, False, "Set by the container image")
@@ -252,8 +252,8 @@ class Config:
     mcp_provider: str = setting("CODEINFO_MCP_PROVIDER", choice(*PROVIDERS), "", "Provider that answers codebase_question when a call names none (the first available when unset); while a set one is away that endpoint is unavailable")
     mcp_ingest: bool = setting("CODEINFO_MCP_INGEST", boolean, False, "Whether clients of /mcp may ingest folders beneath CODEINFO_INGEST_BASE (the tool index_repository)")
     mcp_legacy_names: bool = setting("CODEINFO_MCP_LEGACY_NAMES", boolean, False, "Whether the MCP endpoints are named codeinfo2-mcp and codeinfo2-agents-mcp in serverInfo, as in codeinfo2")
-    openai_base_url: str = setting("CODEINFO_OPENAI_BASE_URL", http_url, "", "Any OpenAI-compatible server, with its /v1")
-    openai_api_key: str = setting("CODEINFO_OPENAI_API_KEY", text, "", "Its key")
+    openai_base_url: str = setting("CODEINFO_OPENAI_BASE_URL", http_url, "", "Any OpenAI-compatible server, with its /v1. It comes before the one saved on the Providers page")
+    openai_api_key: str = setting("CODEINFO_OPENAI_API_KEY", text, "", "Its key, for CODEINFO_OPENAI_BASE_URL only")
     openai_context: int = setting("CODEINFO_OPENAI_CONTEXT_CHARS", integer(1_000, 10_000_000), 200_000, "Characters of history and tool results sent to the server; older turns are left out first")
     codex_home: Path = setting("CODEINFO_CODEX_HOME", path, _in_data("codex"), "Codex' settings, credentials and threads (codex in the data folder)")
     codex_workdir: Path = setting("CODEINFO_CODEX_WORKDIR", path, _in_data("codex", "work"), "Working folder of Codex, an empty one (codex/work in the data folder). CODEX_WORKDIR is an alias, which comes first")
@@ -267,8 +267,8 @@ class Config:
     mcp_codex_network: bool = setting("CODEINFO_MCP_CODEX_NETWORK", boolean, False, "Whether it may use the network there")
     mcp_codex_web_search: bool = setting("CODEINFO_MCP_CODEX_WEB_SEARCH", boolean, False, "Whether it may search the web there")
     mcp_lmstudio_model: str = setting("MCP_LMSTUDIO_MODEL", text, "", "LM Studio's model for codebase_question where a call names none (the first that it offers). LMSTUDIO_DEFAULT_MODEL is an alias")
-    lmstudio_base_url: str = setting("LMSTUDIO_BASE_URL", address, lambda k: "http://host.docker.internal:1234" if k["in_container"] else "http://127.0.0.1:1234", "LM Studio's server (port 1234 of this machine; of the host in a container); an address saved on the LM Studio page comes first")
-    lmstudio_api_token: str = setting("CODEINFO_LMSTUDIO_API_TOKEN", lmstudio_token, "", "Its API token (sk-lm-…), where it requires authentication")
+    lmstudio_base_url: str = setting("LMSTUDIO_BASE_URL", address, lambda k: "http://host.docker.internal:1234" if k["in_container"] else "http://127.0.0.1:1234", "LM Studio's server (port 1234 of this machine; of the host in a container). While it is set, pages cannot change the address")
+    lmstudio_api_token: str = setting("CODEINFO_LMSTUDIO_API_TOKEN", lmstudio_token, "", "Its API token (sk-lm-…), where it requires authentication. It comes before the one saved on the Providers page")
     first_byte_seconds: float = setting("CODEINFO_PROVIDER_FIRST_BYTE_SECONDS", float, 60.0, "Time a provider has to begin its answer")
     idle_seconds: float = setting("CODEINFO_PROVIDER_IDLE_SECONDS", float, 120.0, "Silence after which an answer is given up")
     max_tool_rounds: int = setting("CODEINFO_MAX_TOOL_ROUNDS", integer(1, 100), 12, "Rounds of tool calls in one answer")
@@ -338,6 +338,17 @@ def variable_names() -> frozenset[str]:
     """Return the name of every variable, other names included."""
     names = (NAMES.get(env := item.metadata["env"], (env,)) for item in fields(Config))
     return frozenset(name for several in names for name in several)
+
+
+def variables_in(environ: Mapping[str, str]) -> frozenset[str]:
+    """Return the names of the variables that an environment sets, by their first name."""
+    known = (item.metadata["env"] for item in fields(Config))
+    return frozenset(env for env in known if _named_value(env, environ)[1])
+
+
+def is_set(env: str) -> bool:
+    """Whether the environment sets a variable, so that its value is not the default."""
+    return env in getattr(settings, "VARIABLES_SET", ())
 
 
 def replaced_values(environ: Mapping[str, str]) -> Iterator[str]:

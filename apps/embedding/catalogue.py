@@ -67,7 +67,7 @@ def _lmstudio_models() -> list[EmbeddingModel]:
     """The embedding models of LM Studio. A failure is only debug information, since most people do
     not run LM Studio."""
     try:
-        models = wire().submit(downloaded_in(lmstudio.current())).result()
+        models = wire().submit(downloaded_in(lmstudio.server())).result()
     except Unavailable as error:
         logger.debug("no LM Studio", extra={"context": {"reason": error.message}})
         return []
@@ -123,7 +123,7 @@ def check_server(model_id: str) -> None:
     For the built-in model, check the configured server, if there is one.
     """
     if model_id.startswith(LMSTUDIO_PREFIX):
-        wire().submit(downloaded_in(lmstudio.current())).result()
+        wire().submit(downloaded_in(lmstudio.server())).result()
     elif (server := configured_server()) is not None:
         list_models(server)
 

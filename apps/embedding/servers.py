@@ -22,6 +22,7 @@ from apps.embedding.wire import wire
 from apps.lmstudio import services
 from apps.lmstudio.server import list_models as list_downloaded
 from apps.lmstudio.server import resolved
+from apps.lmstudio.services import LMStudio
 from apps.lmstudio.types import DownloadedModel
 
 OPENAI_PREFIX = "openai:"
@@ -63,7 +64,8 @@ def lmstudio_server() -> Server:
 
     Raises Unavailable for a name that does not exist or an address that is not allowed.
     """
-    address = services.current()
+    used = services.server()
+    address = used.address
     host = address.host
     try:
         ip = wire().submit(resolved(address)).result()
@@ -74,7 +76,7 @@ def lmstudio_server() -> Server:
         host = ip
     return Server(
         f"{address.scheme}://{bracketed(host)}:{address.port}/v1",
-        config().lmstudio_api_token,
+        used.token,
         LMSTUDIO_PREFIX,
         LMSTUDIO,
         address,
@@ -95,7 +97,7 @@ def list_models(server: Server) -> list[ServerModel]:
 
 async def ask_models(server: Server) -> list[ServerModel]:
     if server.address is not None:
-        found = await downloaded_in(server.address)
+        found = await downloaded_in(LMStudio(server.address, server.api_key))
         return [ServerModel(model.key, model.max_context, model.embeds) for model in found]
     try:
         async with asyncio.timeout(LIST_SECONDS):
@@ -112,10 +114,10 @@ async def ask_models(server: Server) -> list[ServerModel]:
     return read_models(answer.content)
 
 
-async def downloaded_in(address: Address) -> tuple[DownloadedModel, ...]:
+async def downloaded_in(server: LMStudio) -> tuple[DownloadedModel, ...]:
     """The models of LM Studio over its SDK, which lists their types."""
     try:
-        return await list_downloaded(address, LIST_SECONDS, config().lmstudio_api_token)
+        return await list_downloaded(server.address, LIST_SECONDS, server.token)
     except Unavailable as error:
         raise unavailable(error.message, retryable=error.retryable) from error
 

@@ -23,6 +23,12 @@ class DirListing:
     bases: tuple[str, ...]  # all bases
 
 
+def first_root() -> str:
+    """Return the real path of CODEINFO_FIRST_ROOT; "" if the first start ingests nothing."""
+    folder = config().first_root
+    return "" if folder.lower() == "none" else str(Path(folder).expanduser().resolve())
+
+
 def resolve(path: str) -> Path:
     """Return the real path of a folder that may be ingested and can be listed.
 

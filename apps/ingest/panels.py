@@ -16,6 +16,7 @@ from apps.embedding.catalogue import DEFAULT_MODEL, is_removed_model
 from apps.index import endings, queries
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.types import TERMINAL_STATES
+from apps.ingest import folders
 from apps.ingest.discovery import refusal
 from apps.ingest.runs import orphans, progress
 from apps.ingest.types import RunStatus
@@ -34,6 +35,7 @@ VIEWS: dict[str, tuple[str, ...]] = {
         "_foot_run",
     ),
     "foot": ("_foot_run",),
+    "chat": ("_foot_run", "_chat_run", "_chat_said"),
 }
 
 
@@ -114,7 +116,16 @@ def context() -> dict[str, Any]:
         "default_model": DEFAULT_MODEL,
         "shortage": disk.shortage(),
         "unknown": orphans.unknown_folders(),
+        # A callable: only the chat shows it.
+        "chosen": chosen_panel,
     }
+
+
+def chosen_panel() -> RunPanel | None:
+    """Return the latest run of a folder that somebody has chosen: not of the first root."""
+    runs = IngestRun.objects.exclude(operation=IngestRun.Operation.REMOVE)
+    run = runs.exclude(path=folders.first_root()).order_by("-queued_at").first()
+    return run_panel(endings.with_unsaved_ending(run)) if run else None
 
 
 def render(view: str) -> dict[str, str]:

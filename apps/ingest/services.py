@@ -21,7 +21,10 @@ from apps.ingest.runs.submit import busy, insert_run, queue_reembeds, reembed_fi
 
 # `IngestRun.slot` of runs that may not be queued beside another. The column is unique.
 EXCLUSIVE_SLOT = "door"
+# That of a run which may wait behind another.
+NEXT_SLOT = "next"
 LONGEST_PATH = 1024
+LONGEST_NAME = 255
 
 
 def start_run(
@@ -59,6 +62,36 @@ def start_run(
         plain_folder=plain_folder,
         force=force,
     )
+
+
+def start_next(path: str) -> IngestRun:
+    """Queue the ingest of a folder under its own name. A run that is under way ends first, such as
+    that of the first start. If the folder's own is, it is returned.
+
+    Raises the errors of `folders.resolve`, Conflict MODEL_LOCKED, and Conflict BUSY if another one
+    waits already.
+    """
+    folder = str(folders.resolve(path))
+    if len(folder) > LONGEST_PATH:
+        raise InvalidInput(f"The path is longer than {LONGEST_PATH} characters.")
+    model = _allowed_model(queries.locked_model() or DEFAULT_MODEL)
+    finish.save()
+    for live in endings.live():
+        if live.path == folder and not live.cancel_requested:
+            return live
+    fields = {"operation": IngestRun.Operation.START, "path": folder, "model": model}
+    run = insert_run(NEXT_SLOT, name=_free_name(folder), **fields)
+    if run is None:
+        raise disk.full_error() if disk.has_no_room() else busy()
+    return run
+
+
+def _free_name(folder: str) -> str:
+    """The name of a folder, with those of the folders around it if another root has it."""
+    parts = [part for part in folder.split("/") if part] or [folder]
+    taken = set(Root.objects.exclude(path=folder).values_list("name", flat=True))
+    names = ("/".join(parts[-count:])[-LONGEST_NAME:] for count in range(1, len(parts) + 1))
+    return next((name for name in names if name not in taken), folder[-LONGEST_NAME:])
 
 
 def start_as_plain_folder(run_id: str | UUID) -> IngestRun:

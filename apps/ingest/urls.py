@@ -56,6 +56,8 @@ api_urlpatterns: list[URLPattern] = [
 ]
 page_urlpatterns: list[URLPattern] = [
     path("ui/ingest/start", views.start),
+    path("ui/ingest/nearby", views.nearby),
+    path("ui/ingest/next", views.start_next),
     path("ui/ingest/cancel/<str:run_id>", views.cancel),
     path("ui/ingest/plain/<str:run_id>", views.start_plain),
     path("ui/ingest/force/<str:run_id>", views.start_with_force),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.text import slugify
@@ -24,6 +25,7 @@ from apps.index.types import RUNNING_STATES
 from apps.ingest import bases, folders, panels, services, skips
 from apps.ingest.discovery import eligibility
 from apps.ingest.forms import StartForm
+from apps.ingest.git_folders import git_folders
 from apps.ingest.runs import orphans, submit
 from apps.ingest.types import LeftOut
 
@@ -48,6 +50,32 @@ def start(request: HttpRequest) -> HttpResponse:
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect("/ingest")
     return _started(request)
+
+
+@require_GET
+async def nearby(request: HttpRequest) -> HttpResponse:
+    """The git repositories beneath the bases, which may be ingested with one click each."""
+    ingested = await sync_to_async(lambda: [root.path for root in queries.published_roots()])()
+    # The search takes up to some seconds, so it does not occupy the thread that views share.
+    search = sync_to_async(git_folders, thread_sensitive=False)
+    found = await search(leave_out=(*ingested, folders.first_root()))
+    response: HttpResponse = await sync_to_async(render)(
+        request, "ingest/_nearby.html", {"found": found}
+    )
+    return response
+
+
+@require_POST
+def start_next(request: HttpRequest) -> HttpResponse:
+    """Start the run of a repository of that list. Respond with its progress."""
+    try:
+        services.start_next(request.POST.get("path", ""))
+    except CodeinfoError as error:
+        response = HttpResponse("\n".join(panels.render("chat").values()), status=REFUSED)
+        return _with_toast(response, f"{error.code}: {error.message}", error=True)
+    if not request.htmx:  # type: ignore[attr-defined]
+        return redirect("/chat")
+    return HttpResponse("\n".join(panels.render("chat").values()))
 
 
 def _form(request: HttpRequest, form: StartForm) -> HttpResponse:

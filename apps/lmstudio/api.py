@@ -8,10 +8,10 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_http_methods
 
 from apps.core.addresses import Address
-from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.server import list_for_status
+from apps.lmstudio.services import LMStudio
 from apps.lmstudio.types import DownloadedModel
 from apps.lmstudio.visitors import check_may_choose
 
@@ -23,11 +23,11 @@ async def status(request: HttpRequest) -> JsonResponse:
     GET queries the current address. POST `{"baseUrl": …}` queries any address, without the API
     token; GET must not, because any website can cause a GET with an <img>.
     """
-    used: Address = await sync_to_async(services.current)()
-    address = _requested_address(request) or used
+    used: LMStudio = await sync_to_async(services.server)()
+    address = _requested_address(request) or used.address
     token = ""
-    if address == used:
-        token = config().lmstudio_api_token
+    if address == used.address:
+        token = used.token
     elif request.method == "POST":
         check_may_choose(request)
     else:

@@ -25,7 +25,7 @@ def to_unavailable(error: Exception, address: Address, token: str) -> Unavailabl
         case lmstudio.LMStudioPredictionError() if "tool call request" in str(error):
             return unavailable("The model wrote a tool call that LM Studio could not read.")
         case lmstudio.LMStudioServerError():
-            return unavailable(f"LM Studio failed: {_server_message(error)}")
+            return unavailable(f"LM Studio failed: {_server_message(error, token)}")
         case lmstudio.LMStudioWebsocketError():
             return unavailable(f"The connection to LM Studio at {address} failed or was cut.")
         case _:
@@ -33,20 +33,22 @@ def to_unavailable(error: Exception, address: Address, token: str) -> Unavailabl
 
 
 def _token_message(token: str) -> str:
-    if token:
+    if token and token == config().lmstudio_api_token:
         return "LM Studio refused the API token: check CODEINFO_LMSTUDIO_API_TOKEN."
+    if token:
+        return "LM Studio refused the API token: correct it on the Providers page."
     return (
-        "LM Studio asks for an API token: make one in its server settings and set "
-        "CODEINFO_LMSTUDIO_API_TOKEN, or turn off “Require Authentication” there."
+        "LM Studio asks for an API token: make one in its server settings and enter it on the "
+        "Providers page, or turn off “Require Authentication” there."
     )
 
 
-def _server_message(error: lmstudio.LMStudioServerError) -> str:
+def _server_message(error: lmstudio.LMStudioServerError, token: str) -> str:
     """Return the server's message: shortened, on one line, and without the token."""
     details = error.server_error
     parts = [details.title, details.cause, details.suggestion] if details else [str(error)]
     text = " ".join(" ".join(part for part in parts if part).split()) or "it gave no reason"
-    if token := config().lmstudio_api_token:
+    if token:
         for secret in (token, *token.removeprefix("sk-lm-").split(":")):
             text = text.replace(secret, "…")
     return text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"

@@ -25,7 +25,6 @@ from lmstudio.async_api import AsyncPredictionStream
 from lmstudio.json_api import PredictionFragmentEvent, PredictionRxEvent, PredictionToolCallEvent
 
 from apps.core.addresses import Address
-from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
 from apps.lmstudio.errors import unavailable
@@ -117,6 +116,7 @@ async def downloaded_models(address: Address, host: str, token: str) -> Any:
 async def predict(
     address: Address,
     host: str,
+    token: str,
     model: str,
     build_request: Callable[[int | None], PredictionRequest],
 ) -> AsyncGenerator[PredictionEvent, None]:
@@ -126,7 +126,6 @@ async def predict(
 
     Closing the generator cancels the generation and closes the connection. Raises Unavailable.
     """
-    token = config().lmstudio_api_token
     async with open_client(address, host, "llm", token, Bounds.of_answer()) as client:
         loading = _Loading(client, model)
         async with aclosing(loading.progress_events()) as progress_events:

@@ -18,6 +18,7 @@ from apps.core.addresses import Address, bracketed
 from apps.core.heap import settled
 from apps.core.replies import ReplyRefused
 from apps.lmstudio.errors import unavailable
+from apps.lmstudio.services import LMStudio
 from apps.lmstudio.types import DownloadedModel, PredictionEvent, PredictionRequest, read_models
 from apps.logs.entries import timed_entry
 
@@ -80,8 +81,7 @@ async def list_models(address: Address, seconds: float, token: str) -> tuple[Dow
     """Return all downloaded models, in LM Studio's order. Raises Unavailable.
 
     seconds: the timeout of the whole call.
-    token: CODEINFO_LMSTUDIO_API_TOKEN for the current address; "" for any other, which must not
-        receive it.
+    token: the current server's; "" for any other address, which must not receive it.
     """
     try:
         async with asyncio.timeout(seconds):
@@ -101,12 +101,14 @@ async def list_for_status(address: Address, token: str) -> tuple[DownloadedModel
 
 
 async def predict(
-    address: Address, model: str, build_request: Callable[[int | None], PredictionRequest]
+    server: LMStudio, model: str, build_request: Callable[[int | None], PredictionRequest]
 ) -> AsyncGenerator[PredictionEvent, None]:
     """Stream one prediction; see `sdk.predict`. Raises Unavailable."""
-    host = await greet(address)
+    host = await greet(server.address)
     sdk = await asyncio.to_thread(_import_sdk)
-    async with aclosing(sdk.predict(address, host, model, build_request)) as events:
+    async with aclosing(
+        sdk.predict(server.address, host, server.token, model, build_request)
+    ) as events:
         async for event in events:
             yield event
 

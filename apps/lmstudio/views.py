@@ -11,10 +11,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.core.addresses import Address
-from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.server import list_for_status
+from apps.lmstudio.services import LMStudio
 from apps.lmstudio.types import DownloadedModel
 from apps.lmstudio.visitors import check_may_choose
 
@@ -42,6 +42,11 @@ class LMStudioPanel:
     def default(self) -> Address:
         return services.default()
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the environment sets the address."""
+        return services.is_address_set()
+
 
 @require_GET
 async def page(request: HttpRequest) -> HttpResponse:
@@ -59,12 +64,10 @@ async def check(request: HttpRequest) -> HttpResponse:
         address = services.parse(typed)
         if address != used:
             check_may_choose(request, logged_in=await _logged_in(request))
+            await sync_to_async(services.save)(address)
     except InvalidInput as error:
         panel = LMStudioPanel(used, typed, error=error.message, invalid=True)
         return await _render(request, panel, status=REFUSED)
-    if address != used:
-        await sync_to_async(services.save)(address)
-    # From here on the address is the current one, so it receives the token.
     return await _render(request, await _query_models(address, str(address)))
 
 
@@ -100,7 +103,9 @@ async def _logged_in(request: HttpRequest) -> bool:
 
 async def _query_models(address: Address, typed: str) -> LMStudioPanel:
     try:
-        token = config().lmstudio_api_token
+        # An address that was just saved has the token that was saved with it, if any.
+        used: LMStudio = await sync_to_async(services.server)()
+        token = used.token if used.address == address else ""
         return LMStudioPanel(address, typed, models=await list_for_status(address, token))
     except Unavailable as error:
         message = error.message or "Unable to reach LM Studio"

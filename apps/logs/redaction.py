@@ -53,6 +53,8 @@ SECRET_PATTERNS: tuple[tuple[str, Any, str], ...] = (
 )
 # A shorter secret would also match inside ordinary words.
 MIN_SECRET_LENGTH = 6
+# Keys that were entered on pages since the start; older ones are forgotten.
+MAX_ADDED = 100
 MAX_TEXT = 16_000
 MAX_DEPTH = 100
 # Unicode categories of characters that are invisible or affect the characters around them.
@@ -123,27 +125,37 @@ def on_one_line(text: str, longest: int = 1_000) -> str:
     return visible(text if len(text) <= longest else f"{text[:longest]}…")
 
 
+def redact_from_now_on(secret: str) -> None:
+    """Redact a secret that is not in the settings, in this process."""
+    _own.add(secret)
+
+
 def _escape(letter: str) -> str:
     return f"\\u{ord(letter):04x}" if ord(letter) <= 0xFFFF else f"\\U{ord(letter):08x}"
 
 
 class _OwnSecrets:
-    """The secrets in the settings as one pattern, rebuilt when the settings change."""
+    """The secrets of the settings and of the pages as one pattern, rebuilt when they change."""
 
     def __init__(self) -> None:
+        self._added: tuple[str, ...] = ()
         self._config: Config | None = None
         self._pattern: re.Pattern[str] | None = None
 
     def pattern(self) -> re.Pattern[str] | None:
         current = config()
         if current is not self._config:
-            forms = {
-                form for secret in _secrets(current) for form in (secret, quote(secret, safe=""))
-            }
+            secrets = (*_secrets(current), *self._added)
+            forms = {form for secret in secrets for form in (secret, quote(secret, safe=""))}
             longest_first = sorted(forms, key=len, reverse=True)
             self._pattern = re.compile("|".join(map(re.escape, longest_first))) if forms else None
             self._config = current
         return self._pattern
+
+    def add(self, secret: str) -> None:
+        if len(secret) >= MIN_SECRET_LENGTH and secret not in self._added:
+            self._added = (*self._added[-MAX_ADDED + 1 :], secret)
+            self._config = None
 
 
 def _secrets(current: Config) -> Iterator[str]:

@@ -12,7 +12,7 @@ from apps.core.errors import CodeinfoError
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index.endings import INTERRUPTED
 from apps.index.models import IngestRun, Root
-from apps.ingest import services
+from apps.ingest import folders, services
 from apps.ingest.runs import orphans
 from apps.ingest.runs.orphans import Orphan
 
@@ -52,9 +52,9 @@ def ensure_first_root(config: Config) -> IngestRun | None:
 
     An interrupted ingest of it does not count, so it is repeated; a cancelled one counts.
     """
-    if config.first_root.lower() == "none" or Root.objects.published().exists():
+    if not folders.first_root() or Root.objects.published().exists():
         return None
-    folder = Path(config.first_root).expanduser().resolve()
+    folder = Path(folders.first_root())
     cut_off = {
         "path": str(folder),
         "operation": IngestRun.Operation.START,

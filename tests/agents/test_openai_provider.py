@@ -69,8 +69,11 @@ async def test_another_server_is_queried_again(server: OpenAIStandIn, configure:
         assert [model.key for model in await provider.models()] == ["other"]
 
 
-async def test_without_an_address_the_reason_names_the_variable() -> None:
-    assert "Set CODEINFO_OPENAI_BASE_URL" in await reason()
+@pytest.mark.django_db(transaction=True)
+async def test_without_an_address_the_reason_names_the_page_and_the_variable() -> None:
+    shown = await reason()
+    assert "on the Providers page" in shown
+    assert "set CODEINFO_OPENAI_BASE_URL" in shown
 
 
 async def test_a_server_that_is_not_running_is_reported(configure: Configure) -> None:
@@ -233,6 +236,7 @@ async def test_a_frame_without_content_starts_the_idle_timeout(
     assert recorded.failure.code == "PROVIDER_TIMEOUT"
 
 
+@pytest.mark.django_db(transaction=True)
 async def test_models_raises_the_reason_of_availability(configure: Configure) -> None:
     with pytest.raises(Unavailable) as raised:
         await OpenAIProvider().models()

@@ -46,7 +46,10 @@ def page(guarded: Product) -> Iterator[Page]:
 def test_the_login_leads_to_the_requested_page(page: Page, guarded: Product) -> None:
     page.goto("/chat")
     assert page.url == f"{guarded.url}/chat"
-    expect(page.get_by_role("heading", name="Ingest a repository")).to_have_count(0)
+    for name in ("Choose a repository", "Ingest another folder"):
+        expect(page.get_by_role("heading", name=name)).to_have_count(0)
+    expect(page.get_by_text("Staff chooses what is ingested.")).to_be_visible()
+    expect(page.get_by_role("link", name="How to connect")).to_have_count(0)
 
 
 @pytest.mark.parametrize(
@@ -74,5 +77,6 @@ def test_actions_of_staff_are_not_offered_to_others(
 
 
 def test_a_page_for_staff_is_refused_with_the_reason(page: Page) -> None:
-    page.goto("/logs")
-    expect(page.get_by_text("Only staff may do this.")).to_be_visible()
+    for path in ("/logs", "/providers"):
+        page.goto(path)
+        expect(page.get_by_text("Only staff may do this.")).to_be_visible()

@@ -120,11 +120,13 @@ def test_the_home_page_shows_what_is_connected(look: OpenPage) -> None:
     expect(versions).to_contain_text("Server version")
 
 
-def test_a_question_from_the_home_page_is_prefilled_in_the_chat(page: Page) -> None:
+def test_a_question_from_the_home_page_is_asked_in_the_chat(page: Page) -> None:
     page.get_by_label("Ask about your code").fill("Who calls <b>main</b> & why?")
     page.keyboard.press("Enter")
-    page.wait_for_url(re.compile("/chat"))
-    expect(page.get_by_label("Message", exact=True)).to_have_value("Who calls <b>main</b> & why?")
+    page.wait_for_url(re.compile(r"/chat\?c="))
+    turn = page.locator("#turns > .turn")
+    expect(turn.locator("[data-question]")).to_have_text("Who calls <b>main</b> & why?")
+    expect(turn.locator("[data-chip]")).to_have_text("Complete")
 
 
 def test_the_report_can_be_copied(page: Page) -> None:

@@ -149,7 +149,20 @@ def test_missing_parts_are_shown_with_instructions(
     assert "[Codex is not logged in.]" in page
     assert "codex login" in page
     assert "config.toml" in page
-    assert "Set up Codex" in shown(client, "/ui/chat/picker?provider=builtin")
+    assert "Set up Codex" in shown(client, "/ui/chat/picker?provider=codex")
+    assert "Set up Codex" in client.get("/providers").content.decode()
+
+
+def test_the_providers_page_has_no_list_of_models_to_bring_up_to_date(
+    client: Client, codex: Callable[..., Accounts]
+) -> None:
+    codex(available=True)
+    headers = {"HX-Request": "true", "HX-Current-URL": "http://testserver/providers"}
+    panel = client.get("/ui/chat/codex", headers=headers).content.decode()
+    assert "Codex is ready" in panel
+    assert "/ui/chat/picker" not in panel
+    headers["HX-Current-URL"] = "http://testserver/chat"
+    assert "/ui/chat/picker" in client.get("/ui/chat/codex", headers=headers).content.decode()
 
 
 def test_logging_in_with_a_code(client: Client, codex: Callable[..., Accounts]) -> None:

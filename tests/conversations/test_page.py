@@ -214,14 +214,22 @@ async def test_long_conversations_show_the_latest_and_a_way_to_the_rest(
 # Providers
 
 
-async def test_a_provider_that_is_away_stays_listed_with_its_reason(
+async def test_what_is_not_connected_is_one_line_with_a_way_to_connect_it(
     async_client: AsyncClient, scripted: Scripted
 ) -> None:
     provider = scripted()
     provider.offered = Availability(available=False, reason="Nothing answers at port 9.")
     html = await page(async_client, "/chat")
-    assert re.search(r'<option value="openai" disabled>Scripted \(unavailable\)</option>', html)
-    assert "Scripted: Nothing answers at port 9." in html
+    assert re.search(
+        r'<option value="openai" disabled title="[^"]+">Scripted \(unavailable\)</option>', html
+    )
+    line = re.search(r'<span class="picker__reason"[^>]*>(.*?)</span> *</span>', html, re.S)
+    assert line is not None
+    text = " ".join(re.sub("<[^>]+>", " ", line[1]).split())
+    assert re.fullmatch(r"(.+ and )?\S.+ not connected\. How to connect", text)
+    assert "Scripted" in text
+    assert "CODEINFO_" not in text
+    assert 'href="/providers">How to connect' in line[1]
     assert '<option value="builtin" selected>' in html
 
 

@@ -109,6 +109,10 @@ ROUTES = [
     get("ui/lmstudio/models", USER),
     form("ui/lmstudio/check", STAFF, baseUrl="http://127.0.0.1:1"),
     form("ui/lmstudio/reset", STAFF),
+    # providers
+    get("providers", STAFF),
+    get("ui/providers/<str:server_id>", STAFF, "ui/providers/openai"),
+    form("ui/providers/<str:server_id>", STAFF, "ui/providers/openai", do="remove"),
     # ingest
     get("ingest", USER),
     post("ingest/start", STAFF, "", path="/nowhere"),
@@ -124,6 +128,8 @@ ROUTES = [
     post("ingest/bases", COMMAND, path="/nowhere"),
     post("ingest/bases/remove", COMMAND, path="/nowhere"),
     form("ui/ingest/start", STAFF, path="/nowhere"),
+    get("ui/ingest/nearby", STAFF),
+    form("ui/ingest/next", STAFF, path="/nowhere"),
     form("ui/ingest/cancel/<str:run_id>", STAFF, f"ui/ingest/cancel/{NO_RUN}"),
     form("ui/ingest/plain/<str:run_id>", STAFF, f"ui/ingest/plain/{NO_RUN}"),
     form("ui/ingest/force/<str:run_id>", STAFF, f"ui/ingest/force/{NO_RUN}"),
@@ -156,6 +162,8 @@ ROUTES = [
     get("conversations/<str:conversation_id>/events", OWNER, f"conversations/{HERS}/events"),
     post("conversations/<str:conversation_id>/cancel", USER, f"conversations/{HERS}/cancel"),
     # conversations: the page
+    form("ui/chat/ask", USER, q=""),
+    get("ui/chat/questions", USER),
     form("ui/chat/send", OWNER, c=HERS, message="x", provider="builtin", model="search"),
     form("ui/chat/stop", USER, c=HERS),
     get("ui/chat/picker", USER, f"ui/chat/picker{C}"),

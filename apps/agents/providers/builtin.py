@@ -22,14 +22,8 @@ MAX_QUOTED = 3
 MAX_LINES = 30
 
 NO_MODEL = (
-    "No language model is connected, so these are the passages themselves and not an explanation. "
-    "To have questions answered in words, set `CODEINFO_OPENAI_BASE_URL` (and "
-    "`CODEINFO_OPENAI_API_KEY` if the server asks for a key) to any OpenAI-compatible server and "
-    "start again; `docs/providers.md` shows how."
-)
-OTHER_MODEL = (
-    "“Search only” quotes what it finds; no language model has read it. "
-    "Choose another provider to have the question answered in words."
+    "“Search only” quotes what it finds; no language model has read it. To have the question "
+    "answered in words, choose another provider, or [connect one](/providers)."
 )
 NOT_FOUND = (
     "No passage matches this question. Try the words that the code itself would use: the name of a "
@@ -113,7 +107,7 @@ def answer(result: ToolResult, question: str) -> Iterator[str]:
         yield from nothing_fits(matches, missing)
     else:
         yield from passages(matches, missing, question)
-    yield "\n\n" + (OTHER_MODEL if config().openai_base_url else NO_MODEL)
+    yield f"\n\n{NO_MODEL}"
 
 
 def nothing_fits(matches: Sequence[JSON], missing: str) -> Iterator[str]:

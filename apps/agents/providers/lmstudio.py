@@ -15,11 +15,10 @@ from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import ModelListCache, availability_of
 from apps.agents.providers.lmstudio_frames import PredictionDecoder
 from apps.agents.providers.lmstudio_messages import prediction_request
-from apps.core.addresses import Address
-from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.server import list_models, predict
+from apps.lmstudio.services import LMStudio
 
 LIST_SECONDS = 5.0
 
@@ -32,24 +31,25 @@ class LMStudioProvider:
     system_prompt = SYSTEM_PROMPT
 
     def __init__(self) -> None:
-        self._models = ModelListCache(_list)
+        self._models = ModelListCache(list_chat_models)
 
     async def origin(self) -> str:
-        return str(await _address())
+        return str((await current_server()).address)
 
     async def availability(self) -> Availability:
         return await availability_of(self.models())
 
     async def models(self) -> Sequence[Model]:
         """List the models, cached for 30 s. Raises Unavailable that says what is missing."""
-        return await self._models.models(await _address())
+        return await self._models.models(await current_server())
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        address = await _address()
         decoder = PredictionDecoder()
         failure: Unavailable | None = None
         prediction_stream = predict(
-            address, request.model, lambda context: prediction_request(request, context)
+            await current_server(),
+            request.model,
+            lambda context: prediction_request(request, context),
         )
         async with aclosing(prediction_stream) as prediction:
             try:
@@ -67,16 +67,24 @@ class LMStudioProvider:
             raise Unavailable(decoder.problem, code="PROVIDER_ERROR")
 
 
-async def _address() -> Address:
+async def typed_in_thread(address: str, key: str) -> LMStudio:
+    """The server of the fields of a form. Raises InvalidInput."""
+    server: LMStudio = await database_sync_to_async(services.typed)(address, key)
+    return server
+
+
+async def current_server() -> LMStudio:
+    """The server for lists and answers."""
     # A read need not wait for the one thread that Django's writes share.
-    read = database_sync_to_async(services.current, thread_sensitive=False)
-    address: Address = await read()
-    return address
+    read = database_sync_to_async(services.server, thread_sensitive=False)
+    server: LMStudio = await read()
+    return server
 
 
-async def _list(address: Address) -> Sequence[Model]:
+async def list_chat_models(server: LMStudio) -> Sequence[Model]:
+    """List the chat models of a server. Raises Unavailable that says what is missing."""
     try:
-        downloaded = await list_models(address, LIST_SECONDS, config().lmstudio_api_token)
+        downloaded = await list_models(server.address, LIST_SECONDS, server.token)
     except Unavailable as error:
         raise _provider_unavailable(error.message, error.retryable) from error
     models = [Model(model.key, model.name, model.type) for model in downloaded if not model.embeds]

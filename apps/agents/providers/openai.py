@@ -1,7 +1,7 @@
 """The provider for OpenAI-compatible servers (Chat Completions, `GET /models`).
 
-CODEINFO_OPENAI_BASE_URL and CODEINFO_OPENAI_API_KEY configure it. Only streaming needs the SDK,
-which is slow to import (`openai_stream`).
+Environment or Providers page configure it (`openai_server`). Only streaming needs the SDK, which is
+slow to import (`openai_stream`).
 """
 
 import asyncio
@@ -17,8 +17,14 @@ from apps.agents.events import ModelEvent
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import ModelListCache, availability_of
-from apps.agents.providers.openai_server import OpenAIServer, ssl_context, unavailable
+from apps.agents.providers.openai_server import (
+    OpenAIServer,
+    current_server,
+    ssl_context,
+    unavailable,
+)
 from apps.core import replies
+from apps.core.addresses import AddressRefused
 from apps.core.errors import Unavailable
 from apps.core.heap import settled
 from apps.core.limits import MAX_MODELS, MAX_NAME, is_name
@@ -45,12 +51,12 @@ class OpenAIProvider:
     system_prompt = SYSTEM_PROMPT
 
     def __init__(self) -> None:
-        self._models = ModelListCache(_list)
+        self._models = ModelListCache(list_chat_models)
         self._streamer: Streamer | None = None
 
     async def origin(self) -> str:
         try:
-            return OpenAIServer.configured().origin
+            return (await current_server()).origin
         except Unavailable:
             return ""
 
@@ -59,13 +65,13 @@ class OpenAIProvider:
 
     async def models(self) -> Sequence[Model]:
         """List the models, cached for 30 s. Raises Unavailable that says what is missing."""
-        return await self._models.models(OpenAIServer.configured())
+        return await self._models.models(await current_server())
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         if self._streamer is None:
             # In a thread, so that the import does not block other answers.
             self._streamer = await asyncio.to_thread(_import_streamer)
-        async with aclosing(self._streamer(OpenAIServer.configured(), request)) as events:
+        async with aclosing(self._streamer(await current_server(), request)) as events:
             async for event in events:
                 yield event
 
@@ -78,21 +84,27 @@ def _import_streamer() -> Streamer:
     return stream
 
 
-async def _list(server: OpenAIServer) -> tuple[Model, ...]:
+async def list_chat_models(server: OpenAIServer) -> tuple[Model, ...]:
+    """List the chat models of a server within LIST_SECONDS. Raises Unavailable that says what is
+    missing."""
+    options = {**server.client_options, "headers": server.headers, "verify": ssl_context()}
     try:
         async with (
             asyncio.timeout(LIST_SECONDS),
-            replies.client(timeout=None, headers=server.headers, verify=ssl_context()) as client,
+            replies.client(timeout=None, **options) as client,
         ):
+            client.event_hooks["request"].extend(server.request_hooks)
             extensions = {replies.MAX_BYTES: replies.MAX_LIST}
             response = await client.get(f"{server.base_url}/models", extensions=extensions)
         answer = response.json() if response.is_success else None
     except (TimeoutError, httpx.TimeoutException):
         raise unavailable(f"{server.origin} does not answer in time.", retryable=True) from None
-    except httpx.HTTPError:
+    except (httpx.HTTPError, OSError):
         raise unavailable(f"Nothing answers at {server.origin}.", retryable=True) from None
     except ReplyRefused as error:
         raise unavailable(f"{server.origin} {error}.", retryable=True) from None
+    except AddressRefused as error:
+        raise unavailable(f"The address {server.origin} {error}.") from None
     except (ValueError, RecursionError):
         raise unavailable(f"{server.origin} does not answer like an OpenAI server.") from None
     if not response.is_success:
@@ -106,10 +118,8 @@ async def _list(server: OpenAIServer) -> tuple[Model, ...]:
 
 def _refusal(status: int, server: OpenAIServer) -> str:
     match status:
-        case 401 | 403 if server.api_key:
-            return f"{server.origin} refused the key: check CODEINFO_OPENAI_API_KEY."
         case 401 | 403:
-            return f"{server.origin} asks for a key: set CODEINFO_OPENAI_API_KEY."
+            return f"{server.origin} {server.key_problem}"
         case 404:
             return f"{server.origin} has no list of models there: does the address end in /v1?"
         case _:

@@ -74,7 +74,11 @@ def _client(server: OpenAIServer) -> openai.AsyncOpenAI:
         verify=ssl_context(),
         follow_redirects=False,
         auth=server.basic_auth,
-        event_hooks={"response": [counted(lambda response: EventCounter(), _Stream)]},
+        event_hooks={
+            "request": server.request_hooks,
+            "response": [counted(lambda response: EventCounter(), _Stream)],
+        },
+        **server.client_options,
     )
     return openai.AsyncOpenAI(
         base_url=server.bare_url,
@@ -138,10 +142,8 @@ def _status_error(
 ) -> Unavailable:
     quote = _quoted(error, server)
     match status:
-        case 401 | 403 if server.api_key:
-            return _error("The server refused the key: check CODEINFO_OPENAI_API_KEY.")
         case 401 | 403:
-            return _error("The server asks for a key: set CODEINFO_OPENAI_API_KEY.")
+            return _error(f"The server {server.key_problem}")
         case 404:
             return _error(f"The server has no model {model!r}, or the address is wrong: {quote}")
         case 429 if error.code == "insufficient_quota":

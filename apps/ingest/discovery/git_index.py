@@ -27,10 +27,11 @@ ENTRIES_PER_CHECK = 1_000
 
 HEADER = struct.Struct(">4sLL")  # DIRC, version, number of entries
 SECTION = struct.Struct(">4sL")  # name, size
-MODE = struct.Struct(">L")
+MODE = SIZE = struct.Struct(">L")
 FLAGS = struct.Struct(">H")
-# Times, device, inode, mode, owner and size of a file as it was; its mode begins at byte 24.
-STAT_BYTES, MODE_AT = 40, 24
+# Times, device, inode, mode, owner and size of a file as it was: its mode begins at byte 24, its
+# size, modulo 2^32, at byte 36.
+STAT_BYTES, MODE_AT, SIZE_AT = 40, 24, 36
 EXTENDED, NAME_LENGTH = 0x4000, 0x0FFF
 SKIP_WORKTREE = 0x4000  # of the extended flags
 VERSIONS = (2, 3, 4)
@@ -49,14 +50,21 @@ def tracked_files(repository: Repository, root: Path, check: Check = never_cance
     A path that ends with a slash is a folder that a sparse checkout left out; "" is `root` itself.
     Names that are not UTF-8 have surrogate escapes. Raises Unavailable GIT_FAILED.
     """
+    return list(tracked_sizes(repository, root, check))
+
+
+def tracked_sizes(
+    repository: Repository, root: Path, check: Check = never_cancelled
+) -> dict[str, int]:
+    """Return path → bytes of the file, as git last saw it, of `tracked_files`. Raises as it."""
     data = _content(repository.git_dir)
     if data is None:
-        return []  # nothing was ever added
+        return {}  # nothing was ever added
     inside = root.relative_to(repository.work_tree).parts
     prefix = b"".join(os.fsencode(part) + b"/" for part in inside)
     # A path in a merge conflict has several entries.
-    paths = dict.fromkeys(_beneath(prefix, name) for name in _names(data, check))
-    return [os.fsdecode(path) for path in paths if path is not None]
+    sizes = {_beneath(prefix, name): size for name, size in _names(data, check)}
+    return {os.fsdecode(path): size for path, size in sizes.items() if path is not None}
 
 
 def why_nothing(repository: Repository) -> str:
@@ -88,9 +96,12 @@ def _content(git_dir: Path) -> bytes | None:
     return data
 
 
-def _names(data: bytes, check: Check) -> list[bytes]:
-    """Return the path of every entry. The length of the object ids follows from the hash at the
-    end. If the hash is left out (index.skipHash), both lengths are tried."""
+def _names(data: bytes, check: Check) -> list[tuple[bytes, int]]:
+    """Return path and size of every entry.
+
+    The length of the object ids follows from the hash at the end. If the hash is left out
+    (index.skipHash), both lengths are tried.
+    """
     if len(data) < HEADER.size or not data.startswith(b"DIRC"):
         raise refused(DAMAGED)
     version = HEADER.unpack_from(data)[1]
@@ -130,8 +141,8 @@ class _Entries:
         """Position of the hash."""
         return len(self.data) - self.id_bytes
 
-    def names(self) -> Iterator[bytes]:
-        """Yield the paths. That of a folder that is not checked out ends with a slash."""
+    def names(self) -> Iterator[tuple[bytes, int]]:
+        """Yield paths and sizes. The path of a folder that is not checked out ends with a slash."""
         name = b""
         for _ in range(HEADER.unpack_from(self.data)[2]):
             start, mode, length, skipped = self._fixed()
@@ -139,7 +150,7 @@ class _Entries:
             is_folder = stat.S_ISDIR(mode)
             if is_folder != name.endswith(b"/") or (is_folder and not skipped):
                 raise ValueError("a folder that is checked out")
-            yield name
+            yield name, SIZE.unpack_from(self.data, start + SIZE_AT)[0]
 
     def _fixed(self) -> tuple[int, int, int, bool]:
         """Return start, mode and name length of an entry, and whether it is in the work tree."""
@@ -184,11 +195,11 @@ class _Entries:
         return previous[: len(previous) - lost] + self.data[begin:end]
 
 
-def _parsed(entries: _Entries, check: Check) -> list[bytes]:
-    names: list[bytes] = []
+def _parsed(entries: _Entries, check: Check) -> list[tuple[bytes, int]]:
+    names: list[tuple[bytes, int]] = []
     total = 0
-    for name in entries.names():
-        names.append(name)
+    for name, size in entries.names():
+        names.append((name, size))
         total += len(name)
         if len(name) > MAX_PATH_BYTES:
             raise refused("has a path that is too long")
@@ -197,7 +208,7 @@ def _parsed(entries: _Entries, check: Check) -> list[bytes]:
         if len(names) % ENTRIES_PER_CHECK == 0:
             check()
     _check_sections(entries)
-    for name in names:
+    for name, _ in names:
         _check_path(name)
     return names
 

@@ -6,6 +6,7 @@ from functools import partial
 
 from django.db import DatabaseError, connection
 
+from apps.agents.providers import openai_server as openai
 from apps.agents.providers.base import Provider
 from apps.core import disk, start_errors
 from apps.core.command_lines import manage
@@ -190,7 +191,9 @@ async def _provider(provider: Provider) -> Finding:
     finding = partial(Finding, f"providers:{provider.id}", provider.label)
     state = await provider.availability()
     if not state.available:
-        set_up = is_set_up(provider.id)
+        set_up = is_set_up(provider.id) or (
+            provider.id == "openai" and await in_thread(openai.is_set_up)
+        )
         level: Level = "bad" if set_up else "off"
         word = "Away" if set_up else "Not available"
         return finding(level, word, state.reason or "Not set up.")

@@ -11,6 +11,8 @@ from apps.core import principal
 from apps.index import paths
 from apps.index.models import Root
 from apps.ingest import freshness
+from apps.retrieval import lines
+from apps.retrieval.repositories import repo_id
 
 register = template.Library()
 
@@ -29,6 +31,12 @@ def icon(name: str, extra: str = "") -> SafeString:
 def staff() -> bool:
     """Whether the current user is staff."""
     return principal.current().is_staff
+
+
+@register.simple_tag
+def code_url(root: Root) -> str:
+    """The address of a repository's code."""
+    return lines.repository_url(repo_id(root))
 
 
 @register.simple_tag

@@ -28,6 +28,16 @@ function send(text, retry = "") {
   form.requestSubmit();
 }
 
+// An example question is about one repository, which may have been ingested since the page loaded.
+function ask({ example, repository }) {
+  const scope = document.getElementById("repository");
+  if (repository && scope) {
+    if (![...scope.options].some((option) => option.value === repository)) scope.add(new Option(repository, repository));
+    scope.value = repository;
+  }
+  send(example);
+}
+
 if (!message.value) message.value = sessionStorage.getItem(DRAFT) ?? "";
 message.addEventListener("input", () => draft(message.value));
 message.addEventListener("keydown", (event) => {
@@ -77,7 +87,7 @@ document.addEventListener("click", (event) => {
   const question = at(".turn")?.querySelector("[data-question]")?.textContent;
   if (at("[data-edit]")) fill(question);
   if (at("[data-resend]")) send(question, at("[data-retry]") ? at(".turn").dataset.turn : "");
-  if (at("[data-example]")) send(at("[data-example]").innerText.trim());
+  if (at("[data-example]")) ask(at("[data-example]").dataset);
 });
 
 // The palette's question is asked at once. An address alone asks nothing: it may come from anywhere.

@@ -32,7 +32,7 @@ RIG = Rig(
             TOOLS,
             "`acme/src/net.py:12-14`",
             "```python\ndef retry(times):",
-            "No language",
+            "no language model",
         ),
         searched("one tool, no passage", searching(found()), "No passage matches"),
         searched(

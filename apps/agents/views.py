@@ -1,0 +1,114 @@
+"""The Providers page: address and key of the servers that answer, with a test of each.
+
+Keys are encrypted before they are stored, and no response contains one. A key is sent only to the
+address that it was saved with. Without JavaScript the forms return the whole page.
+"""
+
+from dataclasses import replace
+
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.agents.server_cards import SERVERS, Server, ServerCard
+from apps.core.errors import InvalidInput, NotFound, Unavailable
+from apps.lmstudio.visitors import check_may_choose
+
+REFUSED = 422  # htmx swaps it like a 200
+
+
+@require_GET
+async def page(request: HttpRequest) -> HttpResponse:
+    """`GET /providers`. Does not connect; each card requests its state."""
+    return await _page(request, {})
+
+
+@sensitive_post_parameters("key")
+async def server(request: HttpRequest, server_id: str) -> HttpResponse:
+    """`/ui/providers/<id>`: one server."""
+    if request.method == "POST":
+        return await change(request, server_id)
+    return await state(request, server_id)
+
+
+@require_GET
+async def state(request: HttpRequest, server_id: str) -> HttpResponse:
+    """`GET /ui/providers/<id>`: the models of the current server. Not the form, in which somebody
+    may be typing."""
+    server = _server(server_id)
+    card = await _asked(server, await _read(server), None)
+    return await _render(request, "agents/_state.html", {"card": card}, 200)
+
+
+@require_POST
+async def change(request: HttpRequest, server_id: str) -> HttpResponse:
+    """`POST /ui/providers/<id>` `address`, `key`, `do=save|test|remove`.
+
+    "test" asks the address of the form and saves nothing; "save" saves it and asks it.
+    """
+    server = _server(server_id)
+    address, key = request.POST.get("address", ""), request.POST.get("key", "")
+    what = request.POST.get("do", "")
+    card = await _read(server)
+    try:
+        check_may_choose(request, logged_in=(await request.auser()).is_authenticated)
+        match what:
+            case "remove":
+                await sync_to_async(server.forget)()
+                return await _card(request, replace(await _read(server), done="Removed."))
+            case "save":
+                await sync_to_async(server.save)(address, key)
+                shown = await _asked(server, await _read(server), None)
+                return await _card(request, replace(shown, done="Saved."))
+            case "test":
+                shown = replace(card, address=address.strip() or card.address)
+                shown = await _asked(server, shown, (shown.address, key))
+                done = "" if shown.is_fixed else "Not saved."
+                return await _card(request, replace(shown, done=done))
+            case _:
+                raise InvalidInput("do must be save, test or remove")
+    except InvalidInput as error:
+        return await _card(request, card.failed(address, error), status=REFUSED)
+
+
+def _server(server_id: str) -> Server:
+    if server_id not in SERVERS:
+        raise NotFound("There is no such server.")
+    return SERVERS[server_id]
+
+
+async def _read(server: Server) -> ServerCard:
+    card: ServerCard = await sync_to_async(server.card)()
+    return card
+
+
+async def _asked(server: Server, card: ServerCard, typed: tuple[str, str] | None) -> ServerCard:
+    """The card with the models of a server, or why there are none. Raises InvalidInput."""
+    try:
+        models = await server.list(typed)
+    except Unavailable as error:
+        return replace(card, models=(), error=error.message)
+    return replace(card, models=tuple(model.display_name for model in models))
+
+
+async def _card(request: HttpRequest, card: ServerCard, status: int = 200) -> HttpResponse:
+    if not request.htmx:  # type: ignore[attr-defined]
+        return await _page(request, {card.id: card}, status)
+    return await _render(request, "agents/_server.html", {"card": card}, status)
+
+
+async def _page(
+    request: HttpRequest, changed: dict[str, ServerCard], status: int = 200
+) -> HttpResponse:
+    cards = [changed.get(id) or await _read(server) for id, server in SERVERS.items()]
+    return await _render(request, "agents/providers.html", {"cards": cards}, status)
+
+
+async def _render(
+    request: HttpRequest, template: str, context: dict[str, object], status: int
+) -> HttpResponse:
+    # The page's layout queries the database.
+    response: HttpResponse = await sync_to_async(render)(request, template, context, status=status)
+    return response

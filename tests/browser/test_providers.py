@@ -1,0 +1,106 @@
+"""The Providers page in a browser: connect a server, and ask it at once."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.chromium import PHONE, WIDE, Complaints
+from tests.browser.product import Product, running
+from tests.browser.test_accessibility import objections
+from tests.stand_ins.openai_server import OpenAIStandIn
+
+KEY = "canary-browser-key-1"
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIStandIn]:
+    with OpenAIStandIn(key=KEY) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def unset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """A product whose environment names no server of models."""
+    with running(tmp_path_factory.mktemp("unset")) as product:
+        yield product
+
+
+@pytest.fixture
+def visit(browser: Browser, unset: Product, complaints: Complaints) -> Iterator[Open]:
+    contexts = []
+
+    def open_one(path: str, *, size: tuple[int, int] = WIDE, dark: bool = False) -> Page:
+        context = browser.new_context(
+            base_url=unset.url,
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme="dark" if dark else "light",
+        )
+        contexts.append(context)
+        page = context.new_page()
+        complaints.listen(page)
+        page.goto(path)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert complaints.unexpected() == []
+
+
+def test_a_server_is_tested_saved_asked_and_removed(visit: Open, server: OpenAIStandIn) -> None:
+    page = visit("/")
+    page.keyboard.press("g")
+    page.keyboard.press("p")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Providers")
+    card = page.get_by_role("region", name="OpenAI-compatible server")
+    card.get_by_label("Address").fill(server.url)
+    card.get_by_role("button", name="Test").click()
+    expect(card.get_by_role("alert")).to_contain_text("asks for a key: enter it on the Providers")
+    expect(card.get_by_label("Address")).to_have_value(server.url)
+    card.get_by_label("API key").fill(KEY)
+    card.get_by_role("button", name="Save").click()
+    expect(card.get_by_role("status")).to_contain_text("Saved.")
+    expect(card.get_by_role("status")).to_contain_text("Connected.")
+    expect(card.get_by_label("API key")).to_have_value("")
+    expect(card).to_contain_text("A key is saved, encrypted.")
+    assert KEY not in page.content()
+    # At once, without a restart.
+    page.goto("/chat")
+    expect(page.get_by_label("Provider")).to_have_value("openai")
+    expect(page.locator("#picker-reason")).to_have_text(
+        "LM Studio and OpenAI Codex not connected. How to connect"
+    )
+    page.get_by_label("Message").fill("Who are you?")
+    page.get_by_label("Message").press("Enter")
+    expect(page.locator("#turns > .turn [data-chip]")).to_have_text("Complete")
+    page.goto("/providers")
+    card.get_by_role("button", name="Remove").click()
+    expect(card.get_by_role("status")).to_contain_text("Removed.")
+    expect(card.get_by_label("Address")).to_have_value("")
+
+
+def test_an_error_is_shown_and_the_field_has_the_focus(visit: Open) -> None:
+    page = visit("/providers")
+    card = page.get_by_role("region", name="LM Studio")
+    card.get_by_label("Address").fill("ftp://models")
+    card.get_by_role("button", name="Save").click()
+    expect(card.get_by_role("alert")).to_contain_text("must be an address such as")
+    expect(card.get_by_label("Address")).to_be_focused()
+    expect(card.get_by_label("Address")).to_have_value("ftp://models")
+    assert objections(page) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "dark"),
+    [(WIDE, True), (PHONE, False), ((320, 700), False), ((1600, 1000), False)],
+    ids=["dark", "phone", "narrow", "wide"],
+)
+def test_it_fits_every_window(visit: Open, size: tuple[int, int], dark: bool) -> None:
+    page = visit("/providers", size=size, dark=dark)
+    page.get_by_role("button", name="Set up Codex").click()
+    expect(page.get_by_role("region", name="Codex", exact=True)).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("Nothing answers at")
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    assert objections(page) == []
