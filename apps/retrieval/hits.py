@@ -2,11 +2,12 @@
 
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from django.utils.safestring import SafeString
 
+from apps.retrieval.finds import Find
 from apps.retrieval.highlight import highlight_lines
 from apps.retrieval.lines import Lines
 from apps.retrieval.marks import name_marked
@@ -23,11 +24,17 @@ class Hit(Lines):
     match: Match
     lines: tuple[tuple[int | None, SafeString], ...]  # 1-based number or None, HTML
     weak: bool  # beyond the cutoff
+    find: Find = field(default_factory=Find)  # what was searched for
+
+    @property
+    def finding(self) -> dict[str, str]:
+        return self.find.params
 
 
-def hit_of(match: Match, cutoff: float | None, marks: frozenset[str]) -> Hit:
+def hit_of(match: Match, cutoff: float | None, find: Find) -> Hit:
     """A match as the page shows it: without common indentation, with names marked that contain one
-    of the stems `marks`."""
+    of the words of `find`."""
+    marks = find.words
     html = highlight_lines(
         textwrap.dedent(match.chunk), path=match.rel_path, language=match.language, marks=marks
     )
@@ -42,6 +49,7 @@ def hit_of(match: Match, cutoff: float | None, marks: frozenset[str]) -> Hit:
         match,
         tuple(zip(numbers, html, strict=True)),
         weak,
+        find,
     )
 
 
@@ -53,6 +61,10 @@ class DefinitionHit(Lines):
     lines: tuple[tuple[int, SafeString], ...]  # 1-based number, HTML
     more: int  # lines that are not shown
 
+    @property
+    def finding(self) -> dict[str, str]:
+        return Find(self.definition.name, "text").params
+
 
 @dataclass(frozen=True)
 class ReferenceLine(Lines):
@@ -60,6 +72,11 @@ class ReferenceLine(Lines):
 
     reference: Reference
     html: SafeString
+    used: str  # the name that it contains
+
+    @property
+    def finding(self) -> dict[str, str]:
+        return Find(self.used, "text").params
 
 
 @dataclass(frozen=True)
@@ -108,4 +125,6 @@ def reference_files(references: Iterable[Reference], name: str) -> list[Referenc
 def _reference_line(reference: Reference, name: str) -> ReferenceLine:
     place, line = reference.place, reference.line
     (html,) = highlight_lines(reference.text.strip(), path=place.path, language=place.language)
-    return ReferenceLine(place.repo, place.path, line, line, reference, name_marked(html, name))
+    return ReferenceLine(
+        place.repo, place.path, line, line, reference, name_marked(html, name), name
+    )

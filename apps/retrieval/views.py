@@ -1,8 +1,7 @@
-"""The search page and the source viewer, as HTML."""
+"""The search page, as HTML."""
 
 import time
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -10,31 +9,21 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError
 from apps.index import queries
 from apps.retrieval import scope
 from apps.retrieval.facets import ResultFile, facets, languages
+from apps.retrieval.finds import Find
 from apps.retrieval.hits import Hit, definition_hit, hit_of, reference_files
-from apps.retrieval.marks import words_of
 from apps.retrieval.page_query import PAGE_LIMITS, PageQuery
 from apps.retrieval.query import SearchQuery, language_named
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.results import Limits, SearchResult
 from apps.retrieval.search import search
-from apps.retrieval.source import SourceRequest, SourceView, open_source
-from apps.retrieval.symbols import (
-    OutlineQuery,
-    SymbolQuery,
-    file_outline,
-    find_definitions,
-    find_references,
-)
+from apps.retrieval.symbols import SymbolQuery, find_definitions, find_references
 
 # Limits of the page.
 MAX_REFERENCES = 100
-MAX_OUTLINE_ITEMS = 500
-MAX_DEPTH = 4
 
 
 @require_safe
@@ -77,8 +66,8 @@ def _passages(query: PageQuery) -> dict[str, Any]:
     search_query = SearchQuery.parse(query.as_wire("query"))
     result = search(search_query, limits)
     cutoff = Limits.from_config().cutoff
-    marks = words_of(query.q)
-    hits = [hit_of(match, cutoff, marks) for match in result.matches]
+    find = Find.read({"find": query.q})
+    hits = [hit_of(match, cutoff, find) for match in result.matches]
     files = [ResultFile(match.repo, match.rel_path, match.language) for match in result.matches]
     hint = "" if hits else scope.hint(search_query.repositories, search_query.filters)
     context = {"result": result, "hits": hits, "files": files, "hint": hint}
@@ -110,35 +99,6 @@ def _cutoff(result: SearchResult, hits: list[Hit], cutoff: float | None) -> dict
         "weaker": result.weaker,
         "only_weak": bool(hits) and all(hit.weak for hit in hits),
     }
-
-
-@require_safe
-def source(request: HttpRequest) -> HttpResponse:
-    """`GET /ui/retrieval/source?repo=&path=&start=&end=`: the viewer's body, or a whole page."""
-    status = 200
-    context: dict[str, Any] = {}
-    try:
-        context["source"] = open_source(SourceRequest.parse(request.GET.dict()))
-        context["outline"] = _outline(context["source"])
-    except CodeinfoError as error:
-        context["error"] = error
-        status = status_of(error)
-    return _page_or_part(
-        request, "retrieval/source.html", "retrieval/_source.html", context, status
-    )
-
-
-def _outline(view: SourceView) -> list[dict[str, Any]]:
-    """The first definitions of the file with their depth; empty on an error."""
-    try:
-        outline = file_outline(OutlineQuery(view.repo, view.path))
-    except CodeinfoError:
-        return []
-    rows = islice(outline.flat(), MAX_OUTLINE_ITEMS)
-    return [
-        {"depth": min(depth, MAX_DEPTH), "item": item, "url": view.url_of(item.start_line)}
-        for depth, item in rows
-    ]
 
 
 def _page_or_part(
