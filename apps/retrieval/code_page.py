@@ -104,12 +104,12 @@ class Branch:
 
     @property
     def more_url(self) -> str:
-        return tree_url(self.repo, self.folder, start=self.next_start)
+        return tree_url(self.repo, self.folder, after=self.next_start)
 
     @property
     def page_url(self) -> str:
         """The next entries on the page of the folder."""
-        return source_url(self.repo, self.folder, None, None, start=self.next_start)
+        return source_url(self.repo, self.folder, None, None, after=self.next_start)
 
 
 @dataclass(frozen=True)

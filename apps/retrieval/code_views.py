@@ -67,7 +67,7 @@ def _folder(request: HttpRequest, place: code_page.Place, data: dict[str, str]) 
         "root": place.root,
         "repo": repo,
         "path": place.path,
-        "branch": code_page.branch_of(place.root, place.path, _start(data)),
+        "branch": code_page.branch_of(place.root, place.path, _after(data)),
         "crumbs": code_page.crumbs_of(repo, place.path),
         "here": place.path,
         "tree": code_page.tree_of(place.root, place.path, is_file=False),
@@ -130,7 +130,7 @@ def lines(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def tree(request: HttpRequest) -> HttpResponse:
-    """`GET /ui/code/tree?repo=&path=&start=`: entries of a folder; with `rows`, as table rows.
+    """`GET /ui/code/tree?repo=&path=&after=`: entries of a folder; with `rows`, as table rows.
 
     With `q`, the files whose paths contain it; if it is empty, the tree with `path` in it.
     """
@@ -143,7 +143,7 @@ def tree(request: HttpRequest) -> HttpResponse:
 
 def _branch(data: dict[str, str]) -> code_page.Branch:
     root = find_root(data.get("repo", ""))
-    return code_page.branch_of(root, data.get("path", "").strip("/"), _start(data))
+    return code_page.branch_of(root, data.get("path", "").strip("/"), _after(data))
 
 
 def _found(data: dict[str, str]) -> dict[str, Any]:
@@ -171,13 +171,13 @@ def name(request: HttpRequest) -> HttpResponse:
     return _part(request, template, context)
 
 
-def _start(data: dict[str, str]) -> int:
-    text = data.get("start", "")
+def _after(data: dict[str, str]) -> int:
+    text = data.get("after", "")
     if not text:
         return 0
     if not (text.isascii() and text.isdigit() and len(text) < 8):
         raise InvalidInput(
-            "start must be a number", details={"details": ["start must be a number"]}
+            "after must be a number", details={"details": ["after must be a number"]}
         )
     return int(text)
 

@@ -181,16 +181,16 @@ def test_a_large_folder_is_listed_in_pages(client: Client, shelf: Shelf, folder:
     html = get(client, "/code/repo/many")
     assert html.count("data-row=") == PAGE_SIZE
     assert f"the other {PAGE_SIZE + 10:,}" in html
-    names = set(hrefs(get(client, "/ui/code/tree", repo="repo", path="many", start=PAGE_SIZE)))
+    names = set(hrefs(get(client, "/ui/code/tree", repo="repo", path="many", after=PAGE_SIZE)))
     assert len(names) == PAGE_SIZE
     assert "/code/repo/many/f0500.py" in names
-    last = get(client, "/ui/code/tree", repo="repo", path="many", start=2 * PAGE_SIZE, rows="1")
+    last = get(client, "/ui/code/tree", repo="repo", path="many", after=2 * PAGE_SIZE, rows="1")
     assert last.count("data-row=") == 10
     found = get(client, "/ui/code/tree", repo="repo", q="F00")
     assert len(hrefs(found)) == MAX_FOUND_FILES
     assert "No path contains this" in get(client, "/ui/code/tree", repo="repo", q="zzz")
     for wrong in ("x", "-1", "9" * 50):
-        get(client, "/ui/code/tree", 400, repo="repo", path="many", start=wrong)
+        get(client, "/ui/code/tree", 400, repo="repo", path="many", after=wrong)
 
 
 # --- large files ----------------------------------------------------------------------------------
