@@ -1,6 +1,7 @@
 """The lines of a file that match what led a reader to it: `?find=&how=`."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, cast
@@ -11,6 +12,7 @@ from apps.retrieval.marks import words_of
 from apps.retrieval.texts.patterns import MAX_PATTERN, Pattern
 
 MAX_MATCHES = 1_000
+WORD = re.compile(r"\w+")
 How = Literal["", "text", "regex"]
 
 
@@ -41,9 +43,15 @@ class Find:
         return {key: value for key, value in named.items() if value}
 
     @property
+    def name(self) -> str:
+        """The name to mark in the lines; "" if the text is a word of English, or several."""
+        is_name = self.how == "text" or "_" in self.text or self.text != self.text.lower()
+        return self.text if is_name and WORD.fullmatch(self.text) else ""
+
+    @property
     def words(self) -> frozenset[str]:
-        """The stems to mark in the lines."""
-        return words_of(self.text)
+        """The stems to mark in the lines of a text that is neither a name nor a pattern."""
+        return frozenset() if self.name or self.how == "regex" else words_of(self.text)
 
     def lines(self, lines: Sequence[str]) -> tuple[list[int], bool]:
         """The numbers (1-based) of the first MAX_MATCHES lines that match, and whether there are
@@ -52,7 +60,7 @@ class Find:
         first = list(islice(found, MAX_MATCHES + 1))
         return first[:MAX_MATCHES], len(first) > MAX_MATCHES
 
-    def _numbers(self, lines: Sequence[str]) -> Any:
+    def _numbers(self, lines: Sequence[str]) -> Iterator[int]:
         pattern = Pattern(self.text, fixed=self.how != "regex", ignore_case=not self.how)
         try:
             found = _matching(pattern, lines)
@@ -60,7 +68,7 @@ class Find:
             return iter(())
         if found or self.how:
             return iter(found)
-        words = self.words
+        words = words_of(self.text)
         return (n for n, line in enumerate(lines, 1) if words and words.intersection(stems(line)))
 
 

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from apps.retrieval.finds import Find
 from apps.retrieval.highlight import highlight_lines
 from apps.retrieval.lines import Lines
-from apps.retrieval.marks import name_marked
+from apps.retrieval.marks import name_marked, words_of
 from apps.retrieval.results import Match, passes
 from apps.retrieval.symbols.types import Definition, Reference
 
@@ -34,7 +34,7 @@ class Hit(Lines):
 def hit_of(match: Match, cutoff: float | None, find: Find) -> Hit:
     """A match as the page shows it: without common indentation, with names marked that contain one
     of the words of `find`."""
-    marks = find.words
+    marks = words_of(find.text)
     html = highlight_lines(
         textwrap.dedent(match.chunk), path=match.rel_path, language=match.language, marks=marks
     )

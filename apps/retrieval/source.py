@@ -3,12 +3,12 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from apps.code.chunking import decode, lines_of
@@ -20,6 +20,7 @@ from apps.retrieval.finds import Find
 from apps.retrieval.highlight import highlight_range
 from apps.retrieval.ingested import live_file, stored_lines
 from apps.retrieval.lines import Lines, code_url, fragment_url, source_url, span_of
+from apps.retrieval.marks import name_marked
 from apps.retrieval.repositories import find_root, repo_id
 
 # Longer files are shown in windows: MARGIN lines before and after the cited ones.
@@ -84,6 +85,18 @@ class SourceLine:
     html: SafeString
     cited: bool
 
+    def markup(self, *, near: int = 0) -> str:
+        """The element of the line. near: the line where a passage that is gone has been.
+
+        Not a template: rendering one for each of thousands of lines takes ten times as long.
+        """
+        state = " is-cited" if self.cited else " is-near" if self.number == near else ""
+        number = self.number
+        return (
+            f'<span class="line{state}"><a class="ln" name="L{number}" href="#L{number}"'
+            f' tabindex="-1">{number}</a>{self.html}\n</span>'
+        )
+
 
 class Gap(NamedTuple):
     """A link to another window of the file: as a page, and as a fragment for the pane."""
@@ -96,7 +109,7 @@ class Gap(NamedTuple):
 class SourceBlock:
     """Consecutive lines of a window."""
 
-    lines: tuple[SourceLine, ...]
+    html: SafeString
     plain_url: str = ""  # where its highlighted lines are; "" if these are highlighted
 
 
@@ -280,14 +293,15 @@ def _view(request: SourceRequest, text: SourceText, passage: tuple[SourceLine, .
     )
 
 
-def open_block(request: SourceRequest) -> list[SourceLine]:
-    """The highlighted lines of the block that begins at `start`, without its cited lines. Raises as
+def open_block(request: SourceRequest) -> SafeString:
+    """The highlighted lines of the block that begins at `start`; none is cited. Raises as
     `read_source`."""
     text = read_source(replace(request, start=None, end=None))
     first = request.start or 1
     last = min(len(text.lines), request.end or first, first + BLOCK - 1)
     html = _shown(text.lines, first, last, text.row, request.find, whole=True)
-    return [SourceLine(number, each, False) for number, each in enumerate(html, first)]
+    lines = (SourceLine(number, each, False) for number, each in enumerate(html, first))
+    return mark_safe("".join(line.markup() for line in lines))
 
 
 def _line(value: Any) -> int | None:
@@ -318,18 +332,19 @@ def _blocks(
     is_short = last - first < SHORT
     low = first if is_short else max(first, _block_of(around - NEAR))
     high = last if is_short else min(last, _block_of(around + NEAR) + BLOCK - 1)
+    near = request.start or 0 if text.stored is not None else 0
     coloured = _shown(text.lines, low, high, text.row, request.find)
     plain = [mark_safe(escape(line)) for line in _cut(text.lines[first - 1 : last])]
     for start in range(_block_of(first), last + 1, BLOCK):
         begin, end = max(start, first), min(start + BLOCK - 1, last)
         is_plain = not low <= begin <= high
         html, offset = (plain, first) if is_plain else (coloured, low)
-        lines = (
-            SourceLine(number, html[number - offset], number in cited)
+        lines = [
+            SourceLine(number, html[number - offset], number in cited).markup(near=near)
             for number in range(begin, end + 1)
-        )
+        ]
         url = _lines_url(text, begin, end, request.find) if is_plain else ""
-        yield SourceBlock(tuple(lines), url)
+        yield SourceBlock(mark_safe("".join(lines)), url)
 
 
 def _lines_url(text: SourceText, start: int, end: int, find: Find) -> str:
@@ -354,9 +369,10 @@ def _cut(lines: Sequence[str]) -> list[str]:
 def _shown(
     lines: list[str], first: int, last: int, row: SourceFile, find: Find, *, whole: bool = False
 ) -> list[SafeString]:
-    """The lines `first` to `last` as HTML, with the words of `find` marked."""
+    """The lines `first` to `last` as HTML, with what `find` looks for marked."""
     if max(map(len, lines), default=0) > MAX_LINE_CHARS:
         lines = _cut(lines)
-    return highlight_range(
+    html = highlight_range(
         lines, first, last, path=row.path, language=row.language, marks=find.words, whole=whole
     )
+    return [name_marked(each, find.name) for each in html] if find.name else html

@@ -88,7 +88,10 @@ function made() {
   panel.addEventListener("click", (event) => {
     if (event.target.closest("[data-names-close]")) panel.hidePopover();
     const name = event.target.closest("[data-name]");
-    if (name) load(name.dataset.name, panel.line);
+    if (name) {
+      panel.focus({ preventScroll: true }); // the button goes
+      load(name.dataset.name, panel.line);
+    }
     // Beside an answer the link opens in the pane, on the same page.
     if (event.target.closest("a[data-source]")) panel.hidePopover();
   });
@@ -125,7 +128,7 @@ function open(name, line, box) {
 }
 
 function title(text) {
-  const head = document.createElement("header");
+  const head = document.createElement("div");
   head.className = "names__head";
   const heading = document.createElement("h2");
   heading.className = "truncate grow";
