@@ -141,14 +141,13 @@ function select(first, last) {
   for (const line of pane().querySelectorAll(".line.is-cited, .line.is-near")) line.classList.remove("is-cited", "is-near");
   pane().querySelector(".line__cite")?.remove();
   for (let number = first; number <= last; number += 1) lineOf(number)?.classList.add("is-cited");
+  body.querySelector("[data-cited]").textContent = `${first === last ? "Line" : "Lines"} ${span(first, last, "–")}`;
   tell(first, last);
 }
 
-// What is said of the selected lines, and what the buttons copy and open.
+// What the buttons copy and open.
 function tell(first, last) {
   const { repo, path, editor } = body.dataset;
-  const text = body.querySelector("[data-cited]");
-  if (text && first) text.textContent = `${first === last ? "Line" : "Lines"} ${span(first, last, "–")}`;
   const copy = body.querySelector("[data-copy-path]");
   if (copy && first) copy.dataset.copy = `${repo}/${path}:${span(first, last, "-")}`;
   const link = body.querySelector("[data-copy-permalink]");
