@@ -85,7 +85,9 @@ def editor(value: str) -> str:
     """One of EDITORS, or the URL of another with `{path}` and `{line}`."""
     if value.lower() in EDITORS:
         return value.lower()
-    if not re.fullmatch(r"[a-z][a-z0-9+.-]*://\S*\{path\}\S*", value) or "javascript" in value:
+    scheme, mark, _ = value.partition("://")
+    is_scheme = scheme.isascii() and scheme.replace("-", "").isalnum() and scheme != "javascript"
+    if not (mark and is_scheme and "{path}" in value and value.split() == [value]):
         raise ValueError(f"must be {', '.join(EDITORS)} or a URL such as idea://open?file={{path}}")
     return value
 

@@ -30,9 +30,9 @@ MARGIN = 1_000
 BLOCK = 200
 SHORT = 600  # lines of a window that is highlighted at once
 NEAR = 100  # lines around the first cited one whose blocks are highlighted at once
-# Characters that are shown of a line, and of all lines together.
-MAX_LINE_CHARS, MIN_LINE_CHARS = 5_000, 200
-MAX_WINDOW_CHARS = 2_000_000
+# Characters that are shown of a line: 5,000, fewer if a file has many long lines.
+MAX_LINE_CHARS, MIN_LINE_CHARS = 5_000, 500
+MAX_LONG_CHARS = 2_000_000  # of all long lines together
 LINES_URL = "/ui/code/lines"  # the highlighted lines of a block
 # Places at which a passage that moved is looked for: its first line may be in every other one.
 MAX_STARTS = 1000
@@ -334,7 +334,7 @@ def _blocks(
     high = last if is_short else min(last, _block_of(around + NEAR) + BLOCK - 1)
     near = request.start or 0 if text.stored is not None else 0
     coloured = _shown(text.lines, low, high, text.row, request.find)
-    plain = [mark_safe(escape(line)) for line in _cut(text.lines[first - 1 : last])]
+    plain = [mark_safe(escape(line)) for line in _cut(text.lines)[first - 1 : last]]
     for start in range(_block_of(first), last + 1, BLOCK):
         begin, end = max(start, first), min(start + BLOCK - 1, last)
         is_plain = not low <= begin <= high
@@ -358,8 +358,9 @@ def _block_of(line: int) -> int:
 
 
 def _cut(lines: Sequence[str]) -> list[str]:
-    """The lines as they are shown: long ones are cut, all of them shorter if they are many."""
-    room = max(MIN_LINE_CHARS, min(MAX_LINE_CHARS, MAX_WINDOW_CHARS // max(1, len(lines))))
+    """The lines of a file as they are shown: long ones are cut, the shorter the more there are."""
+    count = sum(len(line) > MIN_LINE_CHARS for line in lines)
+    room = max(MIN_LINE_CHARS, min(MAX_LINE_CHARS, MAX_LONG_CHARS // max(1, count)))
     return [
         line if len(line) <= room else f"{line[:room]} … {len(line) - room:,} more characters"
         for line in lines
