@@ -40,7 +40,7 @@ from apps.core.rights import is_for_users
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 # Pages, their fragments and the admin: these use Django's own CSRF tokens and login.
 PAGE = re.compile(
-    r"^/($|ui/|admin(/|$)|login$|logout$|static/|search$|ingest$|connect$|lmstudio$|providers$|api/docs$|favicon)"
+    r"^/($|ui/|admin(/|$)|login$|logout$|static/|search$|code($|/)|ingest$|connect$|lmstudio$|providers$|api/docs$|favicon)"
 )
 BOTH = ("/chat", "/agents", "/logs")
 # The MCP endpoints check the same themselves, and respond in JSON-RPC (apps/mcp/guard.py).
@@ -57,8 +57,9 @@ CORS_HEADERS = (
     *("mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id"),
 )
 MAX_BODY = 1 << 20
-# Ten times the longest path of a page.
+# Ten times the longest path of a page; and the longest that names a file.
 MAX_PAGE_PATH = 1_000
+MAX_CODE_PATH = 5_000
 
 
 def check_exposure(k: Config) -> None:
@@ -222,7 +223,8 @@ class AccessMiddleware:
     async def _page(self, request: HttpRequest) -> HttpResponse:
         try:
             check_site(request)
-            if len(request.path) > MAX_PAGE_PATH:
+            longest = MAX_CODE_PATH if request.path.startswith("/code/") else MAX_PAGE_PATH
+            if len(request.path) > longest:
                 # The URL patterns of Django's admin would take seconds.
                 raise NotFound("There is nothing at this address.")
         except CodeinfoError as error:

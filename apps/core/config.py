@@ -80,6 +80,20 @@ class NumberOr:
         return not math.isfinite(number) or not self.accept(number)
 
 
+EDITORS = ("vscode", "cursor", "none")
+
+
+def editor(value: str) -> str:
+    """One of EDITORS, or the URL of another with `{path}` and `{line}`."""
+    if value.lower() in EDITORS:
+        return value.lower()
+    scheme, mark, _ = value.partition("://")
+    is_scheme = scheme.isascii() and scheme.replace("-", "").isalnum() and scheme != "javascript"
+    if not (mark and is_scheme and "{path}" in value and value.split() == [value]):
+        raise ValueError(f"must be {', '.join(EDITORS)} or a URL such as idea://open?file={{path}}")
+    return value
+
+
 def fraction(value: str) -> float:
     number = float(value)
     if not 0 < number <= 1:
@@ -221,6 +235,7 @@ class Config:
     ingest_base: tuple[Path, ...] = setting("CODEINFO_INGEST_BASE", paths, lambda k: (Path("/data"),) if k["in_container"] else (), "Folders beneath which may be ingested, comma separated (home folder, checkout and folders that `codeinfo ingest` was allowed; /data in a container)")
     first_root: str = setting("CODEINFO_FIRST_ROOT", text, str(BASE_DIR), "Folder that the first start ingests (the checkout); none: nothing")
     host_ingest_dir: str = setting("HOST_INGEST_DIR", text, "", "Folder of the host that is mounted at /data; rewrites paths on output")
+    editor: str = setting("CODEINFO_EDITOR", editor, "vscode", "Where \"Open in editor\" leads: vscode, cursor, none, or a URL with {path} and {line}")
     trusted_folders: tuple[Path, ...] = setting("CODEINFO_TRUSTED_FOLDERS", paths, lambda k: (Path("/data"),) if k["in_container"] else (), "Folders whose git repositories may belong to another user, comma separated (none; /data in a container)")
     sudo_uid: int = setting("SUDO_UID", integer(0, 1 << 32), -1, "Set by sudo: the user who called it, whose git repositories are read too where root runs codeinfo")
     ingest_collection: str = setting("INGEST_COLLECTION", text, "ingest_vectors", "Prefix of the Chroma collections, one per root")

@@ -1,5 +1,8 @@
 """Highlight source text as lines of HTML with Pygments' short class names."""
 
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import cast
@@ -12,11 +15,17 @@ from pygments.lexers.special import TextLexer
 from pygments.util import ClassNotFound
 
 from apps.code.languages import FILE_TYPES, known_type
-from apps.retrieval.lexer_process import lexers
+from apps.retrieval.lexer_process import Tokens, lexers
 from apps.retrieval.marks import marked
 
 # Longer texts are shown plain.
 MAX_CHARS = 150_000
+# Files of which some lines are shown: a longer one is lexed only around them.
+MAX_FILE_CHARS = 300_000
+# Lines that are lexed after those that are shown: a comment may begin in them and end there.
+LINES_AFTER = 200
+# Files whose tokens are kept: a reader scrolls through one of them.
+MAX_CACHED_FILES = 4
 
 
 def highlight_lines(
@@ -29,14 +38,82 @@ def highlight_lines(
     """
     if len(text) > MAX_CHARS:
         return [mark_safe(marked(line, marks)) for line in text.split("\n")]
-    lines: list[list[str]] = [[]]
+    return [_html(line, marks) for line in _by_line(_tokens(text, lexer_for(path, language)))]
+
+
+def highlight_range(
+    lines: Sequence[str],
+    first: int,
+    last: int,
+    *,
+    path: str = "",
+    language: str = "",
+    marks: frozenset[str] = frozenset(),
+    whole: bool = False,
+) -> list[SafeString]:
+    """The lines `first` to `last` (1-based, both included) of a file as safe HTML.
+
+    They are lexed from the beginning of the file, as they may be inside a string or comment. With
+    `whole`, all of the file is lexed, and its tokens are kept for the next range.
+    """
     lexer = lexer_for(path, language)
-    tokens = (("", text),) if lexer is TextLexer else lexers.tokens(text, lexer.name)
+    text = "\n".join(lines)
+    size = len(text)
+    if size <= MAX_FILE_CHARS and (whole or (lexer.name, text) in _cache):
+        return [_html(line, marks) for line in _cache.lines(lexer, text)[first - 1 : last]]
+    before = "\n".join(lines[: last + LINES_AFTER])
+    if len(before) > MAX_FILE_CHARS:
+        window = "\n".join(lines[first - 1 : last])
+        return highlight_lines(window, path=path, language=language, marks=marks)
+    return [_html(line, marks) for line in _by_line(_tokens(before, lexer))[first - 1 : last]]
+
+
+def _tokens(text: str, lexer: type[Lexer]) -> Tokens:
+    return (("", text),) if lexer is TextLexer else lexers.tokens(text, lexer.name)
+
+
+def _by_line(tokens: Tokens) -> list[list[tuple[str, str]]]:
+    """The tokens of each line, without newlines."""
+    lines: list[list[tuple[str, str]]] = [[]]
     for css_class, value in tokens:
         first, *rest = value.split("\n")
-        lines[-1].append(_span(css_class, first, marks))
-        lines.extend([_span(css_class, part, marks)] for part in rest)
-    return [mark_safe("".join(parts)) for parts in lines]
+        lines[-1].append((css_class, first))
+        lines.extend([(css_class, part)] for part in rest)
+    return lines
+
+
+def _html(tokens: Tokens, marks: frozenset[str]) -> SafeString:
+    return mark_safe("".join(_span(css_class, text, marks) for css_class, text in tokens))
+
+
+class _TokenCache:
+    """The tokens of the files that were shown last, by lexer and text. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._files: OrderedDict[tuple[str, str], list[list[tuple[str, str]]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __contains__(self, key: tuple[str, str]) -> bool:
+        return key in self._files
+
+    def lines(self, lexer: type[Lexer], text: str) -> list[list[tuple[str, str]]]:
+        key = (lexer.name, text)
+        with self._lock:
+            if key in self._files:
+                self._files.move_to_end(key)
+                return self._files[key]
+        tokens = _tokens(text, lexer)
+        lines = _by_line(tokens)
+        # A text that took the lexer too long is one token. It may be free the next time.
+        if len(tokens) > 1:
+            with self._lock:
+                self._files[key] = lines
+                while len(self._files) > MAX_CACHED_FILES:
+                    self._files.popitem(last=False)
+        return lines
+
+
+_cache = _TokenCache()
 
 
 # Pygments names by language.

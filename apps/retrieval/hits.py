@@ -2,15 +2,15 @@
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
-from urllib.parse import urlencode
 
 from django.utils.safestring import SafeString
 
 from apps.retrieval.conditions import Conditions
+from apps.retrieval.finds import Find
 from apps.retrieval.highlight import highlight_lines
-from apps.retrieval.lines import SOURCE_URL, Lines
+from apps.retrieval.lines import Lines
 from apps.retrieval.marks import counted, name_marked, spans_marked, words_of
 from apps.retrieval.results import Match, passes
 from apps.retrieval.symbols.types import Definition, Reference
@@ -28,7 +28,11 @@ class Hit(Lines):
     weak: bool  # beyond the cutoff
     words: Sequence[tuple[str, int]]  # words of the query that it has, and how often
     exact: int  # how often it matches the exact texts and expressions
-    preview_url: str  # of its lines, as a fragment
+    find: Find = field(default_factory=Find)  # what was searched for
+
+    @property
+    def finding(self) -> dict[str, str]:
+        return self.find.params
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,11 @@ class ExactHit(Lines):
     exact: int  # as in Hit
     symbol: str  # path of the definition that contains the line; "" for none
     defines: bool  # the line is where the searched name is defined
-    preview_url: str
+    find: Find = field(default_factory=Find)  # what was searched for
 
-
-def preview_url(repo: str, path: str, start: int | None, end: int | None) -> str:
-    """The URL of the source viewer's body for some lines."""
-    lines = {} if start is None else {"start": start, "end": end or start}
-    return f"{SOURCE_URL}?{urlencode({'repo': repo, 'path': path, **lines})}"
+    @property
+    def finding(self) -> dict[str, str]:
+        return self.find.params
 
 
 def hit_of(match: Match, cutoff: float | None, text: str, conditions: Conditions) -> Hit:
@@ -72,7 +74,7 @@ def hit_of(match: Match, cutoff: float | None, text: str, conditions: Conditions
         weak,
         counted(match.chunk, text),
         sum(map(len, spans)),
-        preview_url(match.repo, match.rel_path, start, match.end_line),
+        _find(text, conditions),
     )
 
 
@@ -97,8 +99,15 @@ def exact_hit(hit: LineMatch, conditions: Conditions) -> ExactHit:
         sum(map(len, spans)),
         hit.symbol,
         hit.defines,
-        preview_url(place.repo, place.path, hit.line, hit.end_line),
+        _find("", conditions),
     )
+
+
+def _find(text: str, conditions: Conditions) -> Find:
+    """What to step through in a file: the first exact text or expression, else the words."""
+    for each in conditions.required:
+        return Find(each.text, "text" if each.fixed else "regex")
+    return Find.read({"find": text})
 
 
 @dataclass(frozen=True)
@@ -109,6 +118,10 @@ class DefinitionHit(Lines):
     lines: tuple[tuple[int, SafeString], ...]  # 1-based number, HTML
     more: int  # lines that are not shown
 
+    @property
+    def finding(self) -> dict[str, str]:
+        return Find(self.definition.name, "text").params
+
 
 @dataclass(frozen=True)
 class ReferenceLine(Lines):
@@ -116,6 +129,11 @@ class ReferenceLine(Lines):
 
     reference: Reference
     html: SafeString
+    used: str  # the name that it contains
+
+    @property
+    def finding(self) -> dict[str, str]:
+        return Find(self.used, "text").params
 
 
 @dataclass(frozen=True)
@@ -164,4 +182,6 @@ def reference_files(references: Iterable[Reference], name: str) -> list[Referenc
 def _reference_line(reference: Reference, name: str) -> ReferenceLine:
     place, line = reference.place, reference.line
     (html,) = highlight_lines(reference.text.strip(), path=place.path, language=place.language)
-    return ReferenceLine(place.repo, place.path, line, line, reference, name_marked(html, name))
+    return ReferenceLine(
+        place.repo, place.path, line, line, reference, name_marked(html, name), name
+    )

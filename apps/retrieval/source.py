@@ -1,27 +1,39 @@
 """The source viewer: a file on disk, around the cited lines."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 from uuid import UUID
 
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from apps.code.chunking import decode, lines_of
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.index.models import Root, SourceFile
-from apps.index.paths import map_path
+from apps.index.paths import MappedPath, map_path
 from apps.index.root_directory import read_file
-from apps.retrieval.highlight import MAX_CHARS, highlight_lines
+from apps.retrieval.finds import Find
+from apps.retrieval.highlight import highlight_range
 from apps.retrieval.ingested import live_file, stored_lines
-from apps.retrieval.lines import Lines, source_url, span_of
+from apps.retrieval.lines import Lines, code_url, fragment_url, source_url, span_of
+from apps.retrieval.marks import name_marked
 from apps.retrieval.repositories import find_root, repo_id
 
 # Longer files are shown in windows: MARGIN lines before and after the cited ones.
-MAX_LINES = 2000
-MARGIN = 400
+MAX_LINES = 4_000
+MARGIN = 1_000
+# Lines of a block. Blocks away from the cited lines are plain until the reader comes near them.
+BLOCK = 200
+SHORT = 600  # lines of a window that is highlighted at once
+NEAR = 100  # lines around the first cited one whose blocks are highlighted at once
+# Characters that are shown of a line: 5,000, fewer if a file has many long lines.
+MAX_LINE_CHARS, MIN_LINE_CHARS = 5_000, 500
+MAX_LONG_CHARS = 2_000_000  # of all long lines together
+LINES_URL = "/ui/code/lines"  # the highlighted lines of a block
 # Places at which a passage that moved is looked for: its first line may be in every other one.
 MAX_STARTS = 1000
 
@@ -35,17 +47,21 @@ class SourceRequest:
     start: int | None = None  # first cited line, 1-based; None: no lines
     end: int | None = None  # last cited line, included
     around: int | None = None  # line of the window in a long file, instead of the cited lines
+    find: Find = field(default_factory=Find)  # what led the reader here
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "SourceRequest":
-        """Check `repo, path, start?, end?, around?`. Raises InvalidInput with all problems."""
+        """Check `repo, path, start?, end?, around?, find?, how?`; `lines` (`12-40`) stands for
+        start and end. Raises InvalidInput with all problems."""
         problems = [f"{name} is required" for name in ("repo", "path") if not data.get(name)]
         if "\0" in data.get("path", ""):
             problems.append("path must not hold a NUL")
         numbers: dict[str, int | None] = {}
+        first, _, last = str(data.get("lines") or "").partition("-")
+        given = {**data, **({"start": first, "end": last} if first else {})}
         for name in ("start", "end", "around"):
             try:
-                numbers[name] = _line(data.get(name))
+                numbers[name] = _line(given.get(name))
             except ValueError:
                 problems.append(f"{name} must be a line number")
         if problems:
@@ -53,7 +69,14 @@ class SourceRequest:
         start, end = numbers["start"], numbers["end"]
         if start and end and end < start:
             raise InvalidInput("end must not be before start")
-        return cls(data["repo"], data["path"], start, end or start, numbers["around"])
+        find = Find.read(data)
+        return cls(data["repo"], data["path"], start, end or start, numbers["around"], find)
+
+    @property
+    def url(self) -> str:
+        """The permalink of these lines."""
+        more: dict[str, int | str] = {"around": self.around or 0, **self.find.params}
+        return source_url(self.repo, self.path, self.start, self.end, **more)
 
 
 @dataclass(frozen=True)
@@ -62,14 +85,41 @@ class SourceLine:
     html: SafeString
     cited: bool
 
+    def markup(self, *, near: int = 0) -> str:
+        """The element of the line. near: the line where a passage that is gone has been.
+
+        Not a template: rendering one for each of thousands of lines takes ten times as long.
+        """
+        state = " is-cited" if self.cited else " is-near" if self.number == near else ""
+        number = self.number
+        return (
+            f'<span class="line{state}"><a class="ln" name="L{number}" href="#L{number}"'
+            f' tabindex="-1">{number}</a>{self.html}\n</span>'
+        )
+
+
+class Gap(NamedTuple):
+    """A link to another window of the file: as a page, and as a fragment for the pane."""
+
+    url: str
+    fragment: str
+
+
+@dataclass(frozen=True)
+class SourceBlock:
+    """Consecutive lines of a window."""
+
+    html: SafeString
+    plain_url: str = ""  # where its highlighted lines are; "" if these are highlighted
+
 
 @dataclass(frozen=True)
 class SourceView(Lines):
     """A window of a file. `start` and `end` are the cited lines as they were ingested."""
 
     root_id: UUID
-    host_path: str
-    lines: tuple[SourceLine, ...]  # of the window
+    place: MappedPath
+    blocks: tuple[SourceBlock, ...]  # of the window
     total: int  # lines of the file
     before: int  # lines before the window
     after: int  # lines after the window
@@ -77,6 +127,27 @@ class SourceView(Lines):
     shift: int = 0  # lines by which the cited passage has moved down since
     problem: str = ""  # why `lines` are the ingested ones and not those on disk
     passage: tuple[SourceLine, ...] = ()  # as ingested, if the file has it no more
+    find: Find = field(default_factory=Find)
+    matches: tuple[int, ...] = ()  # lines that `find` matches, the first of them
+    more_matches: bool = False
+
+    @property
+    def finding(self) -> dict[str, str]:
+        return self.find.params
+
+    @property
+    def find_query(self) -> str:
+        """`finding` as a query string."""
+        return urlencode(self.finding)
+
+    @property
+    def permalink(self) -> str:
+        """The permalink of the file, without lines."""
+        return code_url(self.repo, self.path)
+
+    @property
+    def host_path(self) -> str:
+        return self.place.host_path
 
     @property
     def span(self) -> str:
@@ -95,22 +166,28 @@ class SourceView(Lines):
         return f"moved {count:,} line{'' if count == 1 else 's'}" if count else ""
 
     @property
-    def earlier_url(self) -> str:
+    def earlier(self) -> Gap:
         """The window before this one."""
-        return self._url(max(1, self.before - MARGIN + 1))
+        return self._window(max(1, self.before - MARGIN + 1))
 
     @property
-    def later_url(self) -> str:
+    def later(self) -> Gap:
         """The window after this one."""
-        return self._url(min(self.total, self.total - self.after + MARGIN))
+        return self._window(min(self.total, self.total - self.after + MARGIN))
 
-    def url_of(self, line: int) -> str:
-        """A link to a line: an anchor inside the window, otherwise the window around the line."""
-        shown = self.before < line <= self.total - self.after
-        return f"#L{line}" if shown else f"{self._url(line)}#L{line}"
+    def links_to(self, line: int) -> Gap:
+        """Links to a line: an anchor inside the window, otherwise the window around the line."""
+        anchor = f"#L{line}"
+        if self.before < line <= self.total - self.after:
+            return Gap(anchor, anchor)
+        window = self._window(line)
+        return Gap(window.url + anchor, window.fragment + anchor)
 
-    def _url(self, around: int) -> str:
-        return source_url(self.repo, self.path, self.start, self.end, around=around)
+    def _window(self, around: int) -> Gap:
+        repo, path, start, end = self.repo, self.path, self.start, self.end
+        more: dict[str, int | str] = {"around": around, **self.finding}
+        page = source_url(repo, path, start, end, **more)
+        return Gap(page, fragment_url(repo, path, start, end, **more))
 
 
 @dataclass(frozen=True)
@@ -166,7 +243,7 @@ def open_source(request: SourceRequest) -> SourceView:
     passage: tuple[SourceLine, ...] = ()
     if text.stored is not None and request.start and request.end:
         last = min(request.end, len(text.stored), request.start + MAX_LINES)
-        html = _highlighted(text.stored, request.start, last, text.row)
+        html = _shown(text.stored, request.start, last, text.row, request.find)
         passage = tuple(SourceLine(n, each, True) for n, each in enumerate(html, request.start))
     return _view(request, text, passage)
 
@@ -194,13 +271,13 @@ def _view(request: SourceRequest, text: SourceText, passage: tuple[SourceLine, .
     start, end = (line and line + text.shift for line in (request.start, request.end))
     first, last = _window(len(lines), replace(request, start=start, end=end))
     cited = () if text.stored is not None else range(start or 0, (end or -1) + 1)
-    html = enumerate(_highlighted(lines, first, last, row), first)
+    numbers, more = request.find.lines(lines)
     return SourceView(
         repo=repo_id(root),
         path=row.path,
         root_id=root.id,
-        host_path=map_path(root, row.path).host_path,
-        lines=tuple(SourceLine(number, each, number in cited) for number, each in html),
+        place=map_path(root, row.path),
+        blocks=tuple(_blocks(request, text, first, last, cited)),
         total=len(lines),
         start=request.start,
         end=request.end,
@@ -210,7 +287,21 @@ def _view(request: SourceRequest, text: SourceText, passage: tuple[SourceLine, .
         shift=text.shift,
         problem=text.problem,
         passage=passage,
+        find=request.find,
+        matches=tuple(numbers),
+        more_matches=more,
     )
+
+
+def open_block(request: SourceRequest) -> SafeString:
+    """The highlighted lines of the block that begins at `start`; none is cited. Raises as
+    `read_source`."""
+    text = read_source(replace(request, start=None, end=None))
+    first = request.start or 1
+    last = min(len(text.lines), request.end or first, first + BLOCK - 1)
+    html = _shown(text.lines, first, last, text.row, request.find, whole=True)
+    lines = (SourceLine(number, each, False) for number, each in enumerate(html, first))
+    return mark_safe("".join(line.markup() for line in lines))
 
 
 def _line(value: Any) -> int | None:
@@ -230,11 +321,59 @@ def _window(total: int, request: SourceRequest) -> tuple[int, int]:
     return max(1, start - MARGIN), min(total, end + MARGIN, start - MARGIN + MAX_LINES)
 
 
-def _highlighted(lines: list[str], first: int, last: int, row: SourceFile) -> list[SafeString]:
-    """The lines of the window as HTML. Lexes the whole file if it is small enough, since a window
-    may begin inside a string or comment."""
-    text = "\n".join(lines)
-    if len(text) <= MAX_CHARS:
-        return highlight_lines(text, path=row.path, language=row.language)[first - 1 : last]
-    window = "\n".join(lines[first - 1 : last])
-    return highlight_lines(window, path=row.path, language=row.language)
+def _blocks(
+    request: SourceRequest, text: SourceText, first: int, last: int, cited: Sequence[int]
+) -> Iterator[SourceBlock]:
+    """The lines of a window. Those near the cited ones are highlighted, in one range, so that the
+    lexer begins once."""
+    if last < first:
+        return
+    around = min(last, max(first, (cited[0] if cited else request.around or request.start) or 1))
+    is_short = last - first < SHORT
+    low = first if is_short else max(first, _block_of(around - NEAR))
+    high = last if is_short else min(last, _block_of(around + NEAR) + BLOCK - 1)
+    near = request.start or 0 if text.stored is not None else 0
+    coloured = _shown(text.lines, low, high, text.row, request.find)
+    plain = [mark_safe(escape(line)) for line in _cut(text.lines)[first - 1 : last]]
+    for start in range(_block_of(first), last + 1, BLOCK):
+        begin, end = max(start, first), min(start + BLOCK - 1, last)
+        is_plain = not low <= begin <= high
+        html, offset = (plain, first) if is_plain else (coloured, low)
+        lines = [
+            SourceLine(number, html[number - offset], number in cited).markup(near=near)
+            for number in range(begin, end + 1)
+        ]
+        url = _lines_url(text, begin, end, request.find) if is_plain else ""
+        yield SourceBlock(mark_safe("".join(lines)), url)
+
+
+def _lines_url(text: SourceText, start: int, end: int, find: Find) -> str:
+    where = {"repo": repo_id(text.root), "path": text.row.path, "start": start, "end": end}
+    return f"{LINES_URL}?{urlencode(where | find.params)}"
+
+
+def _block_of(line: int) -> int:
+    """The first line of the block of a line."""
+    return (max(1, line) - 1) // BLOCK * BLOCK + 1
+
+
+def _cut(lines: Sequence[str]) -> list[str]:
+    """The lines of a file as they are shown: long ones are cut, the shorter the more there are."""
+    count = sum(len(line) > MIN_LINE_CHARS for line in lines)
+    room = max(MIN_LINE_CHARS, min(MAX_LINE_CHARS, MAX_LONG_CHARS // max(1, count)))
+    return [
+        line if len(line) <= room else f"{line[:room]} … {len(line) - room:,} more characters"
+        for line in lines
+    ]
+
+
+def _shown(
+    lines: list[str], first: int, last: int, row: SourceFile, find: Find, *, whole: bool = False
+) -> list[SafeString]:
+    """The lines `first` to `last` as HTML, with what `find` looks for marked."""
+    if max(map(len, lines), default=0) > MAX_LINE_CHARS:
+        lines = _cut(lines)
+    html = highlight_range(
+        lines, first, last, path=row.path, language=row.language, marks=find.words, whole=whole
+    )
+    return [name_marked(each, find.name) for each in html] if find.name else html

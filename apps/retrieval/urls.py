@@ -1,9 +1,19 @@
-"""URLs of search, symbols and the source viewer."""
+"""URLs of search, symbols and the code browser."""
 
-from django.urls import path
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
 
 from apps.core.rights import for_users
-from apps.retrieval import api, views
+from apps.retrieval import api, code_views, views
+
+
+class Anything(StringConverter):
+    """The rest of a path, which may hold slashes and line breaks: file names do."""
+
+    regex = r"[\s\S]+"
+
+
+register_converter(Anything, "anything")
 
 api_and_pages = [
     path("tools/vector-search", api.VectorSearchView.as_view(), name="vector-search"),
@@ -27,7 +37,12 @@ api_and_pages = [
     path("tools/context", api.ContextView.as_view(), name="context"),
     path("tools/related-code", api.RelatedCodeView.as_view(), name="related-code"),
     path("search", views.search_page, name="search"),
-    path("ui/retrieval/source", views.source, name="source"),
+    path("code", code_views.code, name="code"),
+    path("code/<anything:where>", code_views.code, name="code-place"),
+    path("ui/code/lines", code_views.lines),
+    path("ui/code/tree", code_views.tree),
+    path("ui/code/name", code_views.name),
+    path("ui/retrieval/source", code_views.source, name="source"),
 ]
 urlpatterns = for_users(api_and_pages)
 websocket_urlpatterns: list[object] = []

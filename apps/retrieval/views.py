@@ -1,8 +1,7 @@
-"""The search page and the source viewer, as HTML."""
+"""The search page, as HTML."""
 
 import time
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -10,7 +9,6 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError
 from apps.index import queries
 from apps.retrieval import scope
@@ -22,20 +20,11 @@ from apps.retrieval.page_search import exclusions, find_lines, find_passages, in
 from apps.retrieval.query import SearchQuery, language_named
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.results import Limits, SearchResult
-from apps.retrieval.source import SourceRequest, SourceView, open_source
-from apps.retrieval.symbols import (
-    OutlineQuery,
-    SymbolQuery,
-    file_outline,
-    find_definitions,
-    find_references,
-)
+from apps.retrieval.symbols import SymbolQuery, find_definitions, find_references
 
 # Limits of the page.
 MAX_REFERENCES = 100
 MAX_DEFINITIONS = 100
-MAX_OUTLINE_ITEMS = 500
-MAX_DEPTH = 4
 
 
 @require_safe
@@ -172,35 +161,6 @@ def _cutoff(result: SearchResult, cutoff: float | None) -> dict[str, Any]:
         "weaker": result.weaker,
         "only_weak": bool(result.matches) and all(match.is_weak for match in result.matches),
     }
-
-
-@require_safe
-def source(request: HttpRequest) -> HttpResponse:
-    """`GET /ui/retrieval/source?repo=&path=&start=&end=`: the viewer's body, or a whole page."""
-    status = 200
-    context: dict[str, Any] = {}
-    try:
-        context["source"] = open_source(SourceRequest.parse(request.GET.dict()))
-        context["outline"] = _outline(context["source"])
-    except CodeinfoError as error:
-        context["error"] = error
-        status = status_of(error)
-    return _page_or_part(
-        request, "retrieval/source.html", "retrieval/_source.html", context, status
-    )
-
-
-def _outline(view: SourceView) -> list[dict[str, Any]]:
-    """The first definitions of the file with their depth; empty on an error."""
-    try:
-        outline = file_outline(OutlineQuery(view.repo, view.path))
-    except CodeinfoError:
-        return []
-    rows = islice(outline.flat(), MAX_OUTLINE_ITEMS)
-    return [
-        {"depth": min(depth, MAX_DEPTH), "item": item, "url": view.url_of(item.start_line)}
-        for depth, item in rows
-    ]
 
 
 def _page_or_part(

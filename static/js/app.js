@@ -9,5 +9,6 @@ import "./live.js";
 import "./clock.js";
 import "./rows.js";
 import "./source.js";
+import "./names.js";
 import "./palette.js";
 import "./keys.js";

@@ -33,9 +33,11 @@ export function closeAnyLayer(layer) {
   if (opened.at(-1)?.layer === layer) closeLayer();
 }
 
+const above = () => document.querySelector("dialog[open], :popover-open");
+
 function trap(event) {
   const front = opened.at(-1)?.layer;
-  if (!front || document.querySelector("dialog[open]")) return;
+  if (!front || above()) return;
   const stops = [...front.querySelectorAll(FOCUSABLE)].filter((item) => item.offsetParent !== null);
   if (!stops.length) return;
   const first = stops[0];
@@ -68,8 +70,8 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Tab") trap(event);
-  // A dialog's own Esc is the browser's.
-  if (event.key === "Escape" && !document.querySelector("dialog[open]") && closeLayer()) event.preventDefault();
+  // The Esc of a dialog or popover is the browser's.
+  if (event.key === "Escape" && !above() && closeLayer()) event.preventDefault();
 });
 
 // Layers whose content comes from the server open when it arrives.

@@ -81,7 +81,9 @@ class Cited(NamedTuple):
 
 def cited(link: Locator, attribute: str = "data-source") -> Cited:
     url = link.get_attribute(attribute) or ""
-    query = re.search(r"path=([^&]+)&start=(\d+)&end=(\d+)", url)
+    query = re.search(r"path=([^&]+)&start=(\d+)&end=(\d+)", url) or re.search(
+        r"/code/harbour/([^?]+)\?lines=(\d+)-(\d+)", url
+    )
     assert query
     return Cited(query[1].replace("%2F", "/"), int(query[2]), int(query[3]))
 
@@ -95,7 +97,8 @@ def rows(page: Page) -> list[Locator]:
 def stands_at(page: Page, place: Cited) -> None:
     """The viewer shows this file, tints exactly these lines, and its pane stands at the first."""
     viewer = page.locator("#source, .viewer--page")
-    expect(viewer.locator(".viewer__head")).to_contain_text(place.path.rpartition("/")[2])
+    head = page.locator("#source .viewer__head, .crumbs")
+    expect(head).to_contain_text(place.path.rpartition("/")[2])
     lines = viewer.locator(".line.is-cited")
     expect(lines).to_have_count(place.last - place.first + 1)
     expect(lines.first.locator(".ln")).to_have_text(str(place.first))

@@ -47,9 +47,9 @@ def test_references_become_numbers_in_order_of_use() -> None:
 
 def test_a_citation_opens_the_cited_lines() -> None:
     html, _ = rendered("So it is (`httpx/httpx/_client.py:372`).")
-    url = "/ui/retrieval/source?repo=httpx&amp;path=httpx%2F_client.py&amp;start=372&amp;end=372"
-    assert f'href="{url}"' in html
-    assert f'data-source="{url}"' in html
+    pane = "/ui/retrieval/source?repo=httpx&amp;path=httpx%2F_client.py&amp;start=372&amp;end=372"
+    assert 'href="/code/httpx/httpx/_client.py?lines=372"' in html
+    assert f'data-source="{pane}"' in html
 
 
 def test_a_reference_that_a_sentence_speaks_of_keeps_its_name() -> None:
@@ -334,7 +334,7 @@ class Checker(HTMLParser):
             if name not in allowed:
                 self.problems.append(f"{tag} {name}")
             if name == "href" and not re.match(
-                r"https?://|mailto:|/ui/retrieval/source\?|/$|/ingest$|/search$", value or ""
+                r"https?://|mailto:|/code[/?]|/$|/ingest$|/search$", value or ""
             ):
                 self.problems.append(f"href {value}")
             if name == "src" and not (value or "").startswith("data:image/svg+xml;base64,"):

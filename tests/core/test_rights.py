@@ -78,6 +78,11 @@ ROUTES = [
     post("tools/related-code", USER, repository="r", path="p", start_line=1),
     get("search", USER),
     get("ui/retrieval/source", USER),
+    get("code", USER),
+    get("code/<anything:where>", USER, "code/r/p"),
+    get("ui/code/lines", USER),
+    get("ui/code/tree", USER),
+    get("ui/code/name", USER),
     # site
     get("", USER),
     get("ui/palette", USER, "ui/palette?q=x"),

@@ -29,6 +29,8 @@ def test_a_blank_value_means_unset(blank: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("CODEINFO_EDITOR", "javascript://{path}"),
+        ("CODEINFO_EDITOR", "emacs"),
         ("PORT", "x"),
         ("PORT", "0"),
         ("PORT", "70000"),

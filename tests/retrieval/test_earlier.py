@@ -96,6 +96,6 @@ def test_a_deleted_file_is_shown_as_it_was_ingested(
         assert get_texts().read([sha256(SAMPLE["src/retry.py"].encode()).hexdigest()]) == {}
     (folder / "src/retry.py").unlink()
     query = {"repo": "lighthouse", "path": "src/retry.py", "start": 11, "end": 12}
-    page = client.get("/ui/retrieval/source", query).content.decode()
+    page = client.get("/ui/retrieval/source", query, follow=True).content.decode()
     assert "This is the text as it was ingested." in page
     assert "RetryPolicy" in page

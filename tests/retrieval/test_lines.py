@@ -142,6 +142,7 @@ def test_a_match_opens_in_the_viewer_at_its_lines(harbour: Path, client: Client)
             "start": match["startLine"],
             "end": match["endLine"],
         },
+        follow=True,
     ).content.decode()
     assert f'class="line is-cited"><a class="ln" name="L{match["startLine"]}"' in viewer
     assert viewer.count("is-cited") == match["lineCount"]

@@ -44,9 +44,8 @@ def test_a_match_shows_its_lines_and_its_distance(client: Client, shelf: Shelf) 
     assert "Client.send" in html
     assert "<b>'" not in html
     assert re.search(r"1 match in 1 file · \d+\.\d{3} s", text(html))
-    assert (
-        "/ui/retrieval/source?repo=repo&amp;path=lib%2Fa.py&amp;start=371&amp;end=372#L371" in html
-    )
+    url = "/code/repo/lib/a.py?lines=371-372&amp;find=where+is+x+returned#L371"
+    assert f'href="{url}"' in html
 
 
 def test_the_url_is_the_state_of_the_page(client: Client, shelf: Shelf) -> None:

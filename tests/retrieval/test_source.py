@@ -1,4 +1,4 @@
-"""The source viewer: GET /ui/retrieval/source."""
+"""The pane beside an answer: GET /ui/retrieval/source."""
 
 import hashlib
 import re
@@ -43,7 +43,7 @@ def part(client: Client, **params: object):
 def lines(html: str) -> dict[int, str]:
     """Line number → text, as drawn."""
     drawn = re.findall(
-        r'<span class="line[^"]*"><a class="ln" name="L(\d+)" href="#L\1">\1</a>(.*?)\n</span>',
+        r'<span class="line[^"]*"><a class="ln" name="L(\d+)"[^>]*>\1</a>(.*?)\n</span>',
         html,
         re.S,
     )
@@ -114,10 +114,10 @@ def test_the_windows_of_a_long_file_cover_it_whole(client: Client, ingested) -> 
         html = client.get(url, headers={"HX-Request": "true"}).content.decode()
         assert not shown_lines.issuperset(lines(html)), "a window must show something new"
         shown_lines |= set(lines(html))
-        below = re.search(r'<a class="gap" href="([^"]+)"[^>]*>[\d,]+ lines? below', html)
+        below = re.search(r'<a class="gap" [^>]*hx-get="([^"]+)"[^>]*>[\d,]+ lines? below', html)
         url = unescape(below[1]) if below else None
     assert shown_lines == set(range(1, total + 1))
-    above = re.search(r'<a class="gap" href="([^"]+)"[^>]*>([\d,]+) lines above', html)
+    above = re.search(r'<a class="gap" [^>]*hx-get="([^"]+)"[^>]*>([\d,]+) lines above', html)
     assert above
     before = client.get(unescape(above[1]), headers={"HX-Request": "true"}).content.decode()
     assert max(lines(before)) == min(lines(html))
@@ -146,12 +146,18 @@ def test_an_empty_file_has_no_lines(client: Client, ingested) -> None:
 
 
 @pytest.mark.door
-def test_a_browser_gets_a_page_and_htmx_the_part(client: Client, ingested) -> None:
-    ingested("a.py", "x = 1\n")
-    page = client.get(URL, {"repo": "repo", "path": "a.py"})
+def test_a_browser_is_sent_to_the_page_of_the_file(client: Client, ingested) -> None:
+    ingested("a.py", "x = 1\ny = 2\n")
+    query = {"repo": "repo", "path": "a.py", "start": "1", "end": "2", "find": "x"}
+    page = client.get(URL, query)
+    assert (page.status_code, page["Location"]) == (302, "/code/repo/a.py?lines=1-2&find=x")
+    assert "HX-Request" in page["Vary"]
+    page = client.get(URL, query, follow=True)
     assert page.content.startswith(b"<!doctype html>")
     assert b'id="source-body"' in page.content
-    assert "HX-Request" in page["Vary"]
+    wrong = client.get(URL, {"repo": "repo"})
+    assert wrong.status_code == 400
+    assert wrong.content.startswith(b"<!doctype html>")
     assert part(client, path="a.py").content.startswith(b'<div class="viewer__body"')
 
 
@@ -242,7 +248,8 @@ def test_wrong_parameters_are_400(client: Client, ingested, wrong: dict) -> None
 def test_file_names_are_escaped(client: Client, ingested) -> None:
     name = '<img src=x onerror="alert(1)">.py'
     ingested(name, "x")
-    for response in (part(client, path=name), client.get(URL, {"repo": "repo", "path": name})):
+    page = client.get(URL, {"repo": "repo", "path": name}, follow=True)
+    for response in (part(client, path=name), page):
         assert response.status_code == 200
         assert b"<img" not in response.content
 

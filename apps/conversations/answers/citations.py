@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from apps.retrieval.compact_texts import described
-from apps.retrieval.lines import source_url
+from apps.retrieval.lines import fragment_url, source_url
 
 # Limit per answer; further references stay text.
 MAX_REFERENCES = 2_000
@@ -80,6 +80,11 @@ class Passage:
     def url(self) -> str:
         return source_url(self.repo, self.path, self.start, self.end)
 
+    @property
+    def fragment(self) -> str:
+        """The URL of the pane's content."""
+        return fragment_url(self.repo, self.path, self.start, self.end)
+
     def overlap(self, start: int, end: int) -> tuple[int, int] | None:
         """The first and last line shared with start..end; None if there are none."""
         if self.start is None or self.end is None:
@@ -139,6 +144,11 @@ class Citation:
         return source_url(self.passage.repo, self.passage.path, self.start, self.end)
 
     @property
+    def fragment(self) -> str:
+        """The URL of the pane's content."""
+        return fragment_url(self.passage.repo, self.passage.path, self.start, self.end)
+
+    @property
     def tab(self) -> str:
         return f"{self.passage.name}:{self.start}"
 
@@ -162,6 +172,7 @@ class Source(NamedTuple):
     passage: Passage
     lines: str
     url: str
+    fragment: str
     text: str
 
 
@@ -194,8 +205,10 @@ class Citations:
         """The citations, then the other search results, each text once."""
         cited = {_content(citation.passage) for citation in self.used}
         others = [passage for key, passage in self._matches.items() if key not in cited]
-        return [Source(c.number, c.passage, c.lines, c.url, c.text) for c in self.used] + [
-            Source(None, passage, passage.lines, passage.url, passage.text)
+        return [
+            Source(c.number, c.passage, c.lines, c.url, c.fragment, c.text) for c in self.used
+        ] + [
+            Source(None, passage, passage.lines, passage.url, passage.fragment, passage.text)
             for passage in others[:MAX_UNCITED]
         ]
 

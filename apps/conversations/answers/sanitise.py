@@ -2,7 +2,7 @@
 
 import nh3
 
-from apps.retrieval.lines import SOURCE_URL
+from apps.retrieval.lines import CODE_URL
 
 TAGS = {
     *(
@@ -62,7 +62,11 @@ def is_safe_link(url: str) -> bool:
 
 def _attribute(tag: str, name: str, value: str) -> str | None:
     if name == "href":
-        return value if is_safe_link(value) or value.startswith(f"{SOURCE_URL}?") else None
+        return (
+            value
+            if is_safe_link(value) or value.startswith((f"{CODE_URL}/", f"{CODE_URL}?"))
+            else None
+        )
     if name == "src":
         return value if value.startswith("data:image/svg+xml;base64,") else None
     return value

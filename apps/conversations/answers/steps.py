@@ -11,7 +11,9 @@ from django.utils.safestring import SafeString, mark_safe
 from apps.conversations.answers import markdown
 from apps.conversations.answers.citations import Citations, Passage, passages_of
 from apps.conversations.parts import Part
+from apps.retrieval.finds import Find
 from apps.retrieval.highlight import highlight_lines
+from apps.retrieval.lines import fragment_url, source_url
 from apps.retrieval.tools import TOOLS
 
 State = Literal["running", "ok", "failed"]
@@ -51,6 +53,19 @@ class FoundPassage:
 
     passage: Passage
     number: int | None
+    find: Find  # what the tool looked for
+
+    @property
+    def url(self) -> str:
+        """The permalink of the lines, from which the reader can step through the matches."""
+        it = self.passage
+        return source_url(it.repo, it.path, it.start, it.end, **self.find.params)
+
+    @property
+    def fragment(self) -> str:
+        """The URL of the pane's content."""
+        it = self.passage
+        return fragment_url(it.repo, it.path, it.start, it.end, **self.find.params)
 
     @property
     def distance(self) -> str:
@@ -124,6 +139,19 @@ class ToolStep:
         """The subject of the call: a query, a pattern, a name or a path."""
         subjects = (self.parameters.get(key) for key in SUBJECTS)
         return str(next(filter(None, subjects), ""))
+
+    @property
+    def find(self) -> Find:
+        """What the call looked for in the text of files; nothing for a path."""
+        given = self.parameters
+        if pattern := given.get("pattern"):
+            is_regex = not given.get("fixed")
+            prefix = "(?i)" if is_regex and given.get("ignore_case") else ""
+            how = "regex" if is_regex else "" if given.get("ignore_case") else "text"
+            return Find.read({"find": f"{prefix}{pattern}", "how": how})
+        if name := given.get("name"):
+            return Find.read({"find": str(name).rpartition(".")[2], "how": "text"})
+        return Find.read({"find": given.get("query") or given.get("question")})
 
     @property
     def scope(self) -> str:
@@ -214,7 +242,7 @@ class ToolStep:
                 continue
             key = (passage.repo, passage.path)
             file = files.setdefault(key, FoundFile(*key, matches=[]))
-            file.matches.append(FoundPassage(passage, self.citations.number_of(passage)))
+            file.matches.append(FoundPassage(passage, self.citations.number_of(passage), self.find))
         return [files[key] for key in sorted(files)]
 
     @property

@@ -1,6 +1,6 @@
 """The nested definitions of a file."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from apps.code.values import Symbol
 from apps.index.lexical import get_lexical
@@ -24,14 +24,31 @@ def file_outline(query: OutlineQuery) -> Outline:
     symbols, degraded = collect_symbols(
         [root], lambda root: get_lexical().outline(root.store, file.document)
     )
-    return Outline(Place(root, file.path, file.language), nested(symbols), degraded)
+    place = Place(root, file.path, file.language)
+    return Outline(place, nested(without_repeats(symbols)), degraded)
+
+
+def without_repeats(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
+    """The symbols by line. A macro that is defined again, as in each branch of an `#if`, is left
+    out after the first time."""
+    macros: set[str] = set()
+    for symbol in sorted(symbols, key=_by_line):
+        if symbol.kind == "macro":
+            if symbol.path in macros:
+                continue
+            macros.add(symbol.path)
+        yield symbol
+
+
+def _by_line(symbol: Symbol) -> tuple[int, int]:
+    return symbol.start_line, -symbol.end_line
 
 
 def nested(symbols: Iterable[Symbol]) -> list[OutlineItem]:
     """Nest symbols by lines and paths, in the order of their lines."""
     top: list[OutlineItem] = []
     scopes: list[OutlineItem] = []  # a stack
-    for symbol in sorted(symbols, key=lambda each: (each.start_line, -each.end_line)):
+    for symbol in sorted(symbols, key=_by_line):
         item = OutlineItem(*symbol_fields(symbol))
         while scopes and not _contains(scopes[-1], item):
             scopes.pop()

@@ -121,7 +121,7 @@ function scrollToLines() {
   const code = viewer.querySelector(".viewer__code");
   const first = code?.querySelector(".line:is(.is-cited, .is-near)");
   if (!first) return;
-  code.scrollTop = first.offsetTop - code.offsetTop - code.clientHeight / 3;
+  code.scrollTop += first.getBoundingClientRect().top - code.getBoundingClientRect().top - code.clientHeight / 3;
   const row = sources(opener?.closest(".turn")).find((one) => one.dataset.source === opened);
   const chip = row?.querySelector(".cite").cloneNode(true);
   if (!chip) return;

@@ -9,6 +9,7 @@ from apps.code.values import Symbol
 from apps.retrieval.symbols.outline import nested
 from apps.retrieval.symbols.types import OutlineItem
 from tests.retrieval.symbols.conftest import Post
+from tests.support.ingested import ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -76,6 +77,21 @@ def test_a_definition_that_ends_later_is_not_nested() -> None:
     assert not outer.children
     assert [each.path for each in (inner, after)] == ["A.b", "C"]
     assert isinstance(inner, OutlineItem)
+
+
+def test_a_macro_that_is_defined_again_is_listed_once(post: Post, folder: Path) -> None:
+    branches = (
+        "#ifdef FAST\n#define LIMIT 9\n#define PORT(n) (n)\n#else\n#define LIMIT 1\n#endif\n"
+        "int limit(void);\nint limit(void) { return LIMIT; }\n"
+    )
+    ingest(write_files(folder, {"limit.c": branches}), "fleet")
+    _, answer = post("file-outline", repository="fleet", path="limit.c")
+    assert tree(answer["symbols"]) == [
+        ["macro LIMIT 2-2"],
+        ["macro PORT 3-3"],
+        ["prototype limit 7-7"],
+        ["function limit 8-8"],
+    ]
 
 
 def stored(path: str, start: int, end: int) -> Symbol:

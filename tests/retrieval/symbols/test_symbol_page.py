@@ -34,8 +34,8 @@ def test_the_page_shows_definitions_and_uses(harbour: Path, client: Client) -> N
     assert "moor_once" in html
     assert "<mark>moor</mark>_once" not in html
     assert "in Client.moor" in text(html)
-    url = "/ui/retrieval/source?repo=harbour&amp;path=src%2Fharbour%2Fclient.py"
-    assert f'{url}&amp;start=15&amp;end=15#L15"' in html
+    url = "/code/harbour/src/harbour/client.py?lines=15&amp;find=moor&amp;how=text#L15"
+    assert f'href="{url}"' in html
 
 
 def test_lines_matched_by_word_are_marked(harbour: Path, client: Client) -> None:
@@ -73,15 +73,13 @@ def test_live_search_replaces_the_url(harbour: Path, client: Client) -> None:
 
 
 def test_the_source_viewer_shows_the_outline(harbour: Path, client: Client) -> None:
-    where = {"repo": "harbour", "path": "src/harbour/client.py"}
-    html = client.get("/ui/retrieval/source", where).content.decode()
-    assert '<nav class="outline" aria-label="Outline of client.py">' in html
-    assert '<li class="outline__1"><a href="#L11" title="method Client.moor, line 11">' in html
-    assert '<option value="#L11">method Client.moor</option>' in html
+    html = client.get("/code/harbour/src/harbour/client.py").content.decode()
+    assert '<nav class="outline" aria-label="Outline of client.py" tabindex="0">' in html
+    assert '<li class="outline__1"><a href="#L11" title="method Client.moor, line 11" ' in html
+    assert '<option value="#L11" data-fragment="#L11">method Client.moor</option>' in html
 
 
 def test_a_file_that_defines_nothing_has_no_outline(harbour: Path, client: Client) -> None:
-    where = {"repo": "harbour", "path": "notes.txt"}
-    html = client.get("/ui/retrieval/source", where).content.decode()
+    html = client.get("/code/harbour/notes.txt").content.decode()
     assert "Nothing of note." in html
-    assert "outline" not in html
+    assert "Outline" not in html

@@ -1,0 +1,383 @@
+"""The code browser, and a click on a name wherever code is shown."""
+
+import re
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.chromium import PHONE, WIDE, Complaints
+from tests.browser.conftest import OpenPage
+from tests.browser.product import Product
+from tests.browser.test_accessibility import VARIANTS, objections
+from tests.browser.test_citations import conversation, harbour, open_wide, rows
+from tests.support.ingested import CALLER, SAMPLE, write_files
+
+__all__ = ["conversation", "harbour"]
+
+LONG_WAIT = 60_000
+# 3,000 lines: classes of methods.
+LONG = "".join(
+    f"class Keeper{n // 10}:\n"
+    if n % 10 == 0
+    else f"    def step_{n}(self):\n"
+    f'        """Keep the {n}th lamp."""\n'
+    f"        oil = {n}\n"
+    f"        self.fill(oil)\n"
+    f"        return self.step_{n + 1}() + oil\n"
+    for n in range(652)
+)
+HOSTILE = {
+    "odd/<img src=x onerror=alert(1)>.py": "x = 1\n",
+    "odd/line\nbreak.py": "x = 2\n",
+    "odd/\u202egnp.py": "x = 3\n",
+    f"odd/{'long_' * 40}.py": "x = 4\n",
+    f"{'deep/' * 40}end.py": "x = 5\n",
+    "wide.py": "# wide\n" * 2_000 + f"WIDE = '{'w' * 4_000}'\n",
+}
+MACROS = (
+    "#ifdef A\n#define LIMIT 1\n#else\n#define LIMIT 2\n#endif\nint limit(void) { return LIMIT; }\n"
+)
+FILES = {**SAMPLE, **CALLER, **HOSTILE, "src/long.py": LONG, "src/limit.c": MACROS}
+RETRY = "/code/lantern/src/retry.py"
+LONG_FILE = "/code/lantern/src/long.py"
+POLICY = 11  # line of `class RetryPolicy`
+
+
+@pytest.fixture(scope="module")
+def lantern(browser: Browser, product: Product) -> Iterator[None]:
+    """A repository, ingested; gone after the tests of this file."""
+    context = browser.new_context(base_url=product.url)
+    page = context.new_page()
+    page.goto("/ingest")
+    page.get_by_label("Folder path").fill(str(write_files(product.repos / "lantern", FILES)))
+    page.get_by_label("Display name").fill("lantern")
+    page.get_by_role("button", name="Start ingest").click()
+    row = page.locator("#roots [data-row]").filter(has_text="lantern")
+    expect(row).to_contain_text("Completed", timeout=LONG_WAIT)
+    yield
+    page.get_by_role("button", name="Remove lantern").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove lantern").click()
+    expect(row).to_have_count(0, timeout=LONG_WAIT)
+    context.close()
+    shutil.rmtree(product.repos / "lantern")
+
+
+def line(page: Page, number: int) -> Locator:
+    return page.locator(".viewer__code .line").filter(has=page.locator(f'.ln[name="L{number}"]'))
+
+
+def click_name(page: Page, number: int, name: str) -> None:
+    """Click the middle of a name in a line: it is no element."""
+    line(page, number).scroll_into_view_if_needed()
+    x, y = line(page, number).evaluate(
+        """(line, name) => {
+            const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+            while (walker.nextNode()) {
+                const at = walker.currentNode.data.search(new RegExp(`\\\\b${name}\\\\b`));
+                if (at < 0) continue;
+                const range = document.createRange();
+                range.setStart(walker.currentNode, at);
+                range.setEnd(walker.currentNode, at + name.length);
+                const box = range.getBoundingClientRect();
+                return [box.x + box.width / 2, box.y + box.height / 2];
+            }
+        }""",
+        name,
+    )
+    page.mouse.click(x, y)
+
+
+def panel(page: Page) -> Locator:
+    return page.get_by_role("dialog", name=re.compile("Definitions|Names in line"))
+
+
+def test_repositories_folders_and_files_are_reached_by_clicks(
+    lantern: None, open_page: OpenPage
+) -> None:
+    page = open_page("/")
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Code g b").click()
+    page.get_by_role("main").get_by_role("link", name="lantern").click()
+    expect(page).to_have_url(re.compile("/code/lantern$"))
+    tree = page.locator("#files")
+    tree.get_by_text("src", exact=True).click()
+    tree.get_by_role("link", name="retry.py").click()
+    expect(page).to_have_url(re.compile(f"{RETRY}$"))
+    expect(page.get_by_role("heading", name="retry.py", level=1)).to_be_visible()
+    expect(tree.locator('[aria-current="page"]')).to_have_text("retry.py")
+    expect(line(page, POLICY)).to_contain_text("class RetryPolicy")
+    page.get_by_role("navigation", name="Path").get_by_role("link", name="src").click()
+    expect(page.get_by_role("main").get_by_role("link", name="limit.c")).to_be_visible()
+
+
+def test_keys_lead_to_the_code_and_to_a_file(lantern: None, open_page: OpenPage) -> None:
+    page = open_page("/")
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    expect(page).to_have_url(re.compile("/code$"))
+    page.goto("/code/lantern")
+    page.keyboard.press("/")
+    expect(page.get_by_label("Find a file")).to_be_focused()
+    page.keyboard.type("RETRY")
+    found = page.locator("#files").get_by_role("link")
+    expect(found).to_have_count(1)
+    page.get_by_label("Find a file").fill("")
+    expect(page.locator("#files details").first).to_be_visible()
+    page.get_by_label("Find a file").fill("long.py")
+    expect(found).to_have_text(["src/long.py"])
+    found.click()
+    expect(page.get_by_role("heading", name="long.py")).to_be_visible()
+
+
+def test_the_outline_marks_the_current_function_and_follows(
+    lantern: None, open_page: OpenPage
+) -> None:
+    page = open_page(LONG_FILE)
+    current = page.locator(".outline [aria-current]")
+    expect(current).to_have_text(re.compile("Keeper0"))
+    outline = page.get_by_role("navigation", name="Outline of long.py")
+    outline.get_by_title("method Keeper30.step_305,", exact=False).click()
+    expect(page.locator("[data-current-symbol]")).to_have_text("Keeper30.step_305")
+    expect(current).to_have_text(re.compile("step_305"))
+    page.locator(".viewer__code").evaluate("pane => (pane.scrollTop = pane.scrollHeight / 2)")
+    expect(current).not_to_have_text(re.compile("step_305"))
+    marked = current.get_attribute("data-first")
+    # A third from the top of the pane, so both can be seen.
+    expect(page.locator(f'.ln[name="L{marked}"]')).to_be_in_viewport()
+    expect(current).to_be_in_viewport()
+    page.locator(".viewer__code").evaluate("pane => (pane.scrollTop = pane.scrollHeight)")
+    expect(current).to_have_attribute("data-last", re.compile(str(LONG.count("\n"))))
+
+
+def test_the_outline_lists_a_macro_of_two_branches_once(lantern: None, open_page: OpenPage) -> None:
+    page = open_page("/code/lantern/src/limit.c")
+    outline = page.get_by_role("navigation", name="Outline of limit.c")
+    expect(outline.get_by_role("link")).to_have_count(2)
+    expect(outline.get_by_title("macro LIMIT, line 2")).to_be_visible()
+
+
+def test_a_click_on_a_name_shows_definition_callers_and_uses(
+    lantern: None, open_page: OpenPage
+) -> None:
+    page = open_page("/code/lantern/src/work.py")
+    click_name(page, 5, "RetryPolicy")
+    expect(panel(page).get_by_role("region", name="Definitions")).to_contain_text("src/retry.py:11")
+    expect(panel(page).get_by_role("region", name="Uses")).to_contain_text("src/retry.py")
+    expect(panel(page)).not_to_contain_text("Looking…")
+    page.keyboard.press("Escape")
+    expect(panel(page)).to_be_hidden()
+    # The parse process is there by now: on a busy machine it may take longer than a look-up waits.
+    click_name(page, 5, "RetryPolicy")
+    expect(panel(page).get_by_role("region", name="Callers")).to_contain_text("in again")
+    panel(page).get_by_role("link", name=re.compile("class RetryPolicy.*11")).first.click()
+    expect(page).to_have_url(re.compile(rf"{RETRY}\?lines=11-18#L11$"))
+    expect(line(page, POLICY)).to_have_class(re.compile("is-cited"))
+    expect(line(page, POLICY)).to_be_in_viewport()
+    page.go_back()
+    expect(page.get_by_role("heading", name="work.py")).to_be_visible()
+
+
+def test_a_definition_in_the_same_file_is_reached_without_loading(
+    lantern: None, open_page: OpenPage
+) -> None:
+    page = open_page(LONG_FILE)
+    page.evaluate("window.same = true")
+    click_name(page, 6, "step_2")
+    panel(page).get_by_role("link", name=re.compile("def step_2")).first.click()
+    expect(page).to_have_url(re.compile(r"\?lines=\d+-\d+#L\d+$"))
+    expect(panel(page)).to_be_hidden()
+    expect(page.locator(".is-cited").first).to_contain_text("def step_2")
+    assert page.evaluate("window.same")
+    page.go_back()
+    expect(page).to_have_url(re.compile("long.py$"))
+
+
+def test_nothing_but_a_name_opens_the_panel(lantern: None, open_page: OpenPage) -> None:
+    page = open_page(RETRY)
+    box = line(page, POLICY).bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] - 30, box["y"] + 8)
+    click_name(page, POLICY, "class")
+    page.locator('.ln[name="L3"]').click()
+    expect(panel(page)).to_be_hidden()
+    line(page, POLICY).get_by_text("RetryPolicy").dblclick()
+    assert page.evaluate("getSelection().toString()") == "RetryPolicy"
+    expect(panel(page)).to_be_hidden()
+
+
+def test_by_keyboard_the_names_of_a_line_are_offered(lantern: None, open_page: OpenPage) -> None:
+    page = open_page(f"{RETRY}?lines=17")
+    page.locator(".viewer__code").focus()
+    page.keyboard.press("Tab")
+    expect(page.locator('.ln[name="L17"]')).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator('.ln[name="L18"]')).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("d")
+    offered = panel(page).get_by_role("button")
+    expect(offered).to_have_text(["should_retry", "self", "attempt", "int", "bool"])
+    expect(offered.first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(panel(page).get_by_role("region", name="Definitions")).to_contain_text("here")
+    page.keyboard.press("Escape")
+    expect(panel(page)).to_be_hidden()
+    expect(page.locator('.ln[name="L17"]')).to_be_focused()
+
+
+def test_lines_are_selected_and_their_permalink_is_copied(
+    lantern: None, open_page: OpenPage
+) -> None:
+    page = open_page(RETRY)
+    page.locator('.ln[name="L6"]').click()
+    expect(page).to_have_url(re.compile(r"retry\.py\?lines=6$"))
+    page.locator('.ln[name="L8"]').click(modifiers=["Shift"])
+    expect(page).to_have_url(re.compile(r"retry\.py\?lines=6-8$"))
+    expect(page.locator(".is-cited")).to_have_count(3)
+    expect(page.locator(".viewer__head")).to_contain_text("Lines 6–8")
+    page.keyboard.press("y")
+    expect(page.get_by_text("Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    page.get_by_role("button", name="Copy path and lines").click()
+    page.wait_for_function(
+        "navigator.clipboard.readText().then(text => text === 'lantern/src/retry.py:6-8')"
+    )
+    editor = page.get_by_role("link", name="Open in VS Code")
+    expect(editor).to_have_attribute(
+        "href", re.compile(r"^vscode://file/.*/lantern/src/retry\.py:6$")
+    )
+    page.reload()
+    expect(page.locator(".is-cited")).to_have_count(3)
+    page.locator('.ln[name="L6"]').focus()
+    page.keyboard.press("Shift+ArrowUp")
+    expect(page).to_have_url(re.compile(r"lines=5-6$"))
+
+
+def test_a_search_leads_from_match_to_match(lantern: None, open_page: OpenPage) -> None:
+    page = open_page("/search?q=should_retry&repository=lantern")
+    page.locator(".hit").filter(has_text="retry.py").locator("[data-row-focus]").first.click()
+    expect(page.get_by_role("group", name="Matches")).to_contain_text("should_retry")
+    page.goto(f"{LONG_FILE}?find=step_605")
+    expect(page.get_by_role("status").filter(has_text="2 matches")).to_be_visible()
+    page.keyboard.press("]")
+    expect(page.get_by_text("1 of 2")).to_be_visible()
+    expect(page.locator(".is-cited")).to_contain_text("step_605")
+    expect(page.locator(".is-cited")).to_be_in_viewport()
+    page.get_by_role("button", name="Next match").click()
+    expect(page.locator(".is-cited")).to_contain_text("def step_605")
+    page.keyboard.press("[")
+    expect(page.get_by_text("1 of 2")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"lines=\d+&find=step_605$"))
+
+
+def test_a_long_file_is_coloured_where_it_is_read(lantern: None, open_page: OpenPage) -> None:
+    page = open_page(LONG_FILE)
+    expect(page.locator(".viewer__code .line")).to_have_count(LONG.count("\n"))
+    end = LONG.count("\n")
+    assert page.locator("[data-plain]").count() > 5
+    assert page.locator(".viewer__code .block:last-child .k").count() == 0
+    line(page, end).scroll_into_view_if_needed()
+    expect(line(page, end).locator(".k")).to_have_count(1)
+    # Few elements: names are none, and lines far away have no colours.
+    assert page.locator(".viewer__code *").count() < 4 * LONG.count("\n")
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_a_name_in_the_pane_beside_an_answer_opens_in_the_pane(
+    lantern: None, open_page: OpenPage, conversation: str, size: tuple[int, int]
+) -> None:
+    page = (
+        open_wide(open_page, conversation) if size == WIDE else open_page(conversation, size=size)
+    )
+    rows(page)
+    page.locator('.source-row[data-source*="repo=harbour"]').first.click()
+    page.wait_for_load_state("networkidle")
+    cited = page.locator("#source .is-cited").filter(has_text=re.compile("def ")).first
+    expect(cited).to_be_visible()
+    number = int(cited.locator(".ln").text_content() or 0)
+    found = re.search(r"def (\w+)", cited.text_content() or "")
+    assert found
+    name = found[1]
+    click_name(page, number, name)
+    link = panel(page).get_by_role("link", name=re.compile(f"def {name}")).first
+    expect(link).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(panel(page)).to_be_hidden()
+    expect(page.locator("#source")).to_be_visible()
+    click_name(page, number, name)
+    address = page.url
+    link.click()
+    expect(panel(page)).to_be_hidden()
+    page.wait_for_load_state("networkidle")
+    expect(page.locator("#source .is-cited").first).to_contain_text(name)
+    assert page.url.split("?")[0] == address.split("?")[0]
+    # A line that is chosen here is not in the address of the page: that names the citation.
+    before = page.url
+    page.locator(f'#source .ln[name="L{number}"]').click()
+    expect(page.locator("#source .viewer__head")).to_contain_text(f"Line {number}")
+    assert page.url == before
+
+
+def test_a_name_of_a_search_hit_is_looked_up(lantern: None, open_page: OpenPage) -> None:
+    page = open_page("/search?q=should_retry&repository=lantern")
+    page.locator(".hit .code .line").get_by_text("should_retry").first.click()
+    expect(panel(page).get_by_role("region", name="Definitions")).to_contain_text("src/retry.py:17")
+
+
+def test_hostile_names_open(lantern: None, open_page: OpenPage) -> None:
+    page = open_page("/code/lantern/odd")
+    links = page.locator(".folder [data-row-focus]")
+    expect(links).to_have_count(4)
+    for index in range(4):
+        links.nth(index).click()
+        expect(line(page, 1)).to_contain_text("x =")
+        page.go_back()
+    page.goto(f"/code/lantern/{'deep/' * 40}end.py")
+    expect(line(page, 1)).to_contain_text("x = 5")
+
+
+ADDRESSES = (
+    "/code",
+    "/code/lantern",
+    "/code/lantern/odd",
+    f"{RETRY}?lines=11-12&find=retry",
+    f"/code/lantern/{'deep/' * 40}end.py",
+    "/code/lantern/wide.py",
+    "/code/nowhere",
+)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_axe_has_no_objections(
+    lantern: None, look: OpenPage, complaints: Complaints, variant: str, address: str
+) -> None:
+    complaints.expected.append("status of 404")
+    size, dark = VARIANTS[variant]
+    page = look(address, size=size, dark=dark)
+    page.wait_for_load_state("networkidle")
+    # A line's number is as high as the line of code it stands in: WCAG 2.5.8 exempts such targets.
+    assert [found for found in objections(page) if 'class="ln"' not in found] == []
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_axe_has_no_objections_to_the_panel(
+    lantern: None, open_page: OpenPage, variant: str
+) -> None:
+    size, dark = VARIANTS[variant]
+    page = open_page("/code/lantern/src/work.py", size=size, dark=dark)
+    click_name(page, 5, "RetryPolicy")
+    expect(panel(page)).not_to_contain_text("Looking…")
+    page.wait_for_load_state("networkidle")
+    assert [found for found in objections(page) if 'class="ln"' not in found] == []
+
+
+@pytest.mark.parametrize("size", [(320, 700), (390, 844), (768, 1024), (1600, 900)])
+def test_no_page_scrolls_sideways(
+    lantern: None, look: OpenPage, complaints: Complaints, size: tuple[int, int]
+) -> None:
+    complaints.expected.append("status of 404")
+    for address in ADDRESSES:
+        page = look(address, size=size)
+        wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wider == 0, address
