@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.conversations import flags as codex_flags
-from apps.conversations import queries, runner, services, sidebar, transcript
+from apps.conversations import queries, runner, scope, services, sidebar, transcript
 from apps.conversations.answers import diagrams, markdown
 from apps.conversations.answers.exchange import Exchange, exchanges_of
 from apps.conversations.answers.sanitise import sanitise
@@ -29,6 +29,7 @@ from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.core.rate_limits import address_of, check_rate
 from apps.index import queries as ingest
 from apps.index.models import Root
+from apps.retrieval.query import write_area
 from apps.retrieval.repositories import repo_id
 
 # Examples for this project's source, which the first start ingests, and for other repositories.
@@ -61,7 +62,9 @@ def _page(request: HttpRequest) -> HttpResponse:
         **shown,
         "repositories": sorted(repo_id(root) for root in roots),
         "examples": examples(roots),
-        "scope": (conversation.flags if conversation else request.GET).get("repository", ""),
+        "scope": scope.chips(
+            scope.stored(conversation.flags) if conversation else scope.initial(request.GET)
+        ),
         "picker": _picker(conversation, request.GET),
         "page_keys": PAGE_KEYS,
         **sidebar.context(SidebarQuery(current=shown["conversation_id"])),
@@ -160,15 +163,15 @@ def _question(form: QueryDict) -> StartTurn:
         raise InvalidInput("message is required")
     if not model:
         raise InvalidInput("model is required")
-    repository = form.get("repository") or None
+    areas = scope.posted(form)
     return StartTurn(
         conversation_id=conversation_id,
         message=message,
         provider=form.get("provider", ""),
         model=model,
-        repository=repository,
-        # Stored with the conversation, so that a reload keeps the repository.
-        flags={"repository": repository or "", **codex_flags.posted(form)},
+        areas=areas,
+        # Stored with the conversation, so that a reload keeps them.
+        flags={scope.SCOPE: list(map(write_area, areas)), **codex_flags.posted(form)},
         replaces=form.get("retry", ""),
     )
 

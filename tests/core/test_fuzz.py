@@ -59,6 +59,7 @@ GETS = (
 PAGES = (
     *("/", "/chat", "/ingest", "/search", "/login", "/ui/retrieval/source", "/ui/ingest/skipped"),
     *("/ui/ingest/folders", "/ui/ingest/root/", "/ui/chat/sidebar", "/ui/chat/picker"),
+    "/ui/chat/scope",
     *("/ui/chat/actions", "/ui/chat/export", "/ui/ingest/remove", "/ui/ingest/skipped.csv"),
     *("/logs", "/ui/logs/list", "/agents"),
 )

@@ -11,6 +11,7 @@ from apps.index import sharing
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
+from apps.index.types import Area, Filters
 from apps.retrieval.context.types import Piece
 from apps.retrieval.ingested import ingested_lines, live_file
 from apps.retrieval.ranking.rank import query_stems
@@ -52,9 +53,10 @@ def definitions(root: Root, passages: Sequence[Piece], question: str) -> Iterato
         )
 
 
-def uses(root: Root, name: str) -> list[Piece]:
-    """Lines of `root` that call a definition, and those of tests."""
-    query = SymbolQuery(name, (Place(root, "", "").repo,), MAX_REFERENCES)
+def uses(root: Root, name: str, areas: tuple[Area, ...] = ()) -> list[Piece]:
+    """Lines of `root` that call a definition, and those of tests, in these areas."""
+    repositories = (Place(root, "", "").repo,)
+    query = SymbolQuery(name, repositories, MAX_REFERENCES, Filters(areas=areas))
     return [
         Piece(
             each.place,

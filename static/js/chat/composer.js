@@ -22,7 +22,7 @@ function fill(text) {
 
 // With `retry`, the failed turn that this is another try of.
 function send(text, retry = "") {
-  if (running() || !document.getElementById("send")) return;
+  if (running() || form.matches("[data-archived]") || !document.getElementById("send")) return;
   message.value = text;
   if (form.elements.retry) form.elements.retry.value = retry;
   form.requestSubmit();
