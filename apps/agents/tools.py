@@ -13,22 +13,41 @@ from apps.core.errors import CodeinfoError, InvalidInput
 from apps.core.metrics import TOOL_CALLS
 from apps.core.telemetry import span
 from apps.core.types import JSON
+from apps.index.types import Area
 from apps.logs.context import added_log_context
+from apps.retrieval.query import AREAS, Areas, listed
 from apps.retrieval.tools import LIST_REPOSITORIES, TOOLS, Tool
 
 
 def toolset(
-    repositories: tuple[str, ...] = (), names: tuple[str, ...] | None = None
+    repositories: tuple[str, ...] = (),
+    names: tuple[str, ...] | None = None,
+    areas: tuple[Area, ...] = (),
 ) -> tuple[Tool, ...]:
-    """Return the tools named `names` (None: all), limited to `repositories` (empty: all).
+    """Return the tools named `names` (None: all), limited to `repositories` (empty: all) and
+    to the files of `areas` (empty: all).
 
     With one repository the tools have no `repository` parameter; with several it is an enum.
     """
     chosen = [tool for tool in TOOLS if names is None or tool.name in names]
+    areas = areas or tuple(map(Area, repositories))
+    if areas:
+        chosen = [_within(tool, areas) for tool in chosen]
     if not repositories:
         return tuple(chosen)
     limited = _scoped if len(repositories) == 1 else _limited
     return tuple(limited(tool, repositories) for tool in chosen)
+
+
+def _within(tool: Tool, areas: tuple[Area, ...]) -> Tool:
+    """Add the areas to the arguments of each call."""
+
+    def run(arguments: Mapping[str, Any]) -> JSON:
+        return tool.function({**arguments, AREAS: Areas(areas)})
+
+    paths = [area for area in areas if area.path]
+    only = f" Here it sees only {listed(areas)}." if paths else ""
+    return replace(tool, description=tool.description + only, function=run)
 
 
 def _scoped(tool: Tool, repositories: tuple[str, ...]) -> Tool:

@@ -25,6 +25,7 @@ from apps.conversations.services import (
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
 from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.core.principal import current
+from apps.retrieval.query import repositories_of
 
 
 def start_turn(request: StartTurn, owner: str) -> StartedTurn:
@@ -97,7 +98,7 @@ def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
         parts=parts,
         created_at=now,
         **fields,
-        **searching.columns(parts, request.repository),
+        **searching.columns(parts, repositories_of(request.areas)),
     )
     answer = Turn(
         role=Turn.Role.ASSISTANT,

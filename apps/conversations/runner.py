@@ -115,7 +115,7 @@ async def start(request: StartTurn) -> RunLog:
             details={"provider": provider.id},
         )
     allowed = request.agent.tools if request.agent else None
-    limits = request.repositories, allowed
+    limits = request.repositories, allowed, request.areas
     tools = toolset(*limits) if availability.tools_available else ()
     return await asyncio.shield(spawn(_begin(request, provider, tools)))
 
@@ -185,6 +185,7 @@ def _request(
         tools,
         flags=started.flags,
         repositories=turn.repositories,
+        areas=turn.areas,
         home=agent.home,
         folder=agent.folder,
         config=agent.config,

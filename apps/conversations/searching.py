@@ -29,9 +29,9 @@ class Snippet(NamedTuple):
     after: str
 
 
-def columns(parts: Sequence[Part], repository: str | None = None) -> dict[str, str]:
-    """The columns of a turn with these parts. `repository`: the one that its question is about."""
-    names = dict.fromkeys([repository] if repository else [])
+def columns(parts: Sequence[Part], repositories: Sequence[str] = ()) -> dict[str, str]:
+    """The columns of a turn with these parts. `repositories`: those that its question is about."""
+    names = dict.fromkeys(repositories)
     for part in parts:
         if part["type"] == "tool":
             names |= dict.fromkeys(_repositories(part.get("parameters"), "repository"))

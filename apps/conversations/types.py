@@ -11,6 +11,8 @@ from apps.agents.events import Terminal, TurnFailed, TurnFinished, TurnStopped
 from apps.agents.messages import Message, Timing, Usage
 from apps.conversations.models import Source, Turn
 from apps.conversations.parts import Part
+from apps.index.types import Area
+from apps.retrieval.query import repositories_of
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class StartTurn:
     inflight_id: the client's id of the run; None: a new UUID4.
     flags: merged into the flags of the conversation, and passed to the provider.
     source: stored with the conversation and both turns.
-    repository: id of the only repository to search; None: all that the agent may search.
+    areas: the only files to search; empty: all that the agent may search.
     title: of a new conversation; None: taken from the message.
     agent: None for the chat.
     system_prompt: replaces the provider's if not empty. An agent's own comes first.
@@ -62,7 +64,7 @@ class StartTurn:
     inflight_id: str | None = None
     flags: Mapping[str, Any] = field(default_factory=dict)
     source: str = Source.REST
-    repository: str | None = None
+    areas: tuple[Area, ...] = ()
     title: str | None = None
     agent: AgentSettings | None = None
     system_prompt: str = ""
@@ -82,9 +84,10 @@ class StartTurn:
     def repositories(self) -> tuple[str, ...]:
         """Ids of the only repositories to search; empty: all. Never exceeds the agent's limit."""
         allowed = self.agent.repositories if self.agent else ()
-        if self.repository and (not allowed or self.repository in allowed):
-            return (self.repository,)
-        return allowed
+        chosen = repositories_of(self.areas)
+        if not allowed:
+            return chosen
+        return tuple(each for each in chosen if each in allowed) or allowed
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
 from django.urls import path, re_path
 from django.urls.resolvers import URLPattern
 
-from apps.conversations import api, chat_api, codex_page, views
+from apps.conversations import api, chat_api, codex_page, scope, views
 from apps.conversations.consumers.html import ChatPageConsumer
 from apps.conversations.consumers.json import JsonConsumer
 from apps.core.rights import for_users
@@ -46,6 +46,7 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/chat/questions", views.questions),
     path("ui/chat/stop", views.stop),
     path("ui/chat/picker", views.picker_fragment),
+    path("ui/chat/scope", scope.options),
     path("ui/chat/sidebar", views.sidebar_fragment),
     path("ui/chat/actions", views.actions),
     path("ui/chat/archive", views.archive),

@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.conversations import flags as codex_flags
-from apps.conversations import queries, runner, services, sidebar, transcript, welcome
+from apps.conversations import queries, runner, scope, services, sidebar, transcript, welcome
 from apps.conversations.answers import diagrams, markdown
 from apps.conversations.answers.exchange import Exchange, exchanges_of
 from apps.conversations.answers.sanitise import sanitise
@@ -28,6 +28,7 @@ from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
 from apps.core.rate_limits import address_of, check_rate
 from apps.index import queries as ingest
+from apps.retrieval.query import write_area
 from apps.retrieval.repositories import repo_id
 
 
@@ -45,13 +46,13 @@ def _page(
     if conversation is not None and conversation.agent_name:
         return redirect(transcript.address(conversation.id, conversation.agent_name))
     roots = [] if shown["away"] else ingest.published_roots()
-    scope = request.GET.get("repo") or request.GET.get("repository", "")
+    areas = scope.stored(conversation.flags) if conversation else scope.initial(request.GET)
     context = {
         **shown,
         "repositories": sorted(repo_id(root) for root in roots),
-        "scope": conversation.flags.get("repository", "") if conversation else scope,
-        **welcome.context(roots, scope),
-        "draft": draft or request.GET.get("q", ""),
+        "scope": scope.chips(areas),
+        **welcome.context(roots, areas[0].repository if areas else ""),
+        "draft": draft or request.GET.get("ask", "") or request.GET.get("q", ""),
         "problem": problem,
         "picker": _picker(conversation, request.GET),
         "page_keys": PAGE_KEYS,
@@ -176,15 +177,15 @@ def _question(form: QueryDict) -> StartTurn:
         raise InvalidInput("message is required")
     if not model:
         raise InvalidInput("model is required")
-    repository = form.get("repository") or None
+    areas = scope.posted(form)
     return StartTurn(
         conversation_id=conversation_id,
         message=message,
         provider=form.get("provider", ""),
         model=model,
-        repository=repository,
-        # Stored with the conversation, so that a reload keeps the repository.
-        flags={"repository": repository or "", **codex_flags.posted(form)},
+        areas=areas,
+        # Stored with the conversation, so that a reload keeps them.
+        flags={scope.SCOPE: list(map(write_area, areas)), **codex_flags.posted(form)},
         replaces=form.get("retry", ""),
     )
 

@@ -1,7 +1,7 @@
 """Value types of the index. The rows are in `models`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -43,12 +43,30 @@ class Origin(NamedTuple):
     name: str  # Root.name
 
 
+class Area(NamedTuple):
+    """Files that a question may be limited to: a repository, or some of its paths."""
+
+    repository: str  # its id; "": any
+    path: str = ""  # prefix of the relative path, or a glob (index/globs.py); "": all
+
+
 @dataclass(frozen=True)
 class Filters:
     """Restricts a search to some files of a root. An empty field does not restrict."""
 
     path: str = ""  # prefix of the relative path, or a glob (index/globs.py)
     language: str = ""  # as in SourceFile.language
+    areas: tuple[Area, ...] = ()  # a file must be in one of them
+
+    def within(self, repository: str) -> "Filters":
+        """The filters for the files of one repository: their areas name none, where it has any."""
+        if not self.areas:
+            return self
+        paths = [area.path for area in self.areas if area.repository in ("", repository)]
+        if not paths:
+            return self
+        areas = () if "" in paths else tuple(Area("", path) for path in dict.fromkeys(paths))
+        return replace(self, areas=areas)
 
 
 class Reader(NamedTuple):

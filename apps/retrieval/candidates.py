@@ -28,6 +28,7 @@ from apps.index.models import Root
 from apps.index.queries import live_file_ids
 from apps.retrieval.query import EmbeddedQuery
 from apps.retrieval.ranking.types import Column, Passages
+from apps.retrieval.repositories import repo_id
 from apps.retrieval.root_cache import root_cache
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -294,7 +295,11 @@ class StoreSource:
         query = self._query
         try:
             hits = get_lexical().search(
-                self.root.store, query.words, n, query.filters, self._reader
+                self.root.store,
+                query.words,
+                n,
+                query.filters.within(repo_id(self.root)),
+                self._reader,
             )
         except Unavailable as error:
             if query.vector is None:

@@ -1,28 +1,32 @@
 """Live files: find one by its path, and read its lines as they were ingested."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
 from apps.code.chunking import lines_of
-from apps.core.errors import NotFound, Unavailable
+from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.index import queries
 from apps.index.chunk_ids import chunk_ids
 from apps.index.chunks import StoredChunk, earlier_chunks, unchanged_text
 from apps.index.models import Root, SourceFile
 from apps.index.texts import get_texts
+from apps.index.types import Area
+from apps.retrieval.query import is_inside, listed
 from apps.retrieval.repositories import is_named, repo_id
 
 # Paths that the error about an unknown path lists.
 MAX_NAMED = 5
 
 
-def live_file(root: Root, path: str) -> SourceFile:
+def live_file(root: Root, path: str, areas: Sequence[Area] = ()) -> SourceFile:
     """The live row of a file.
 
     The path must equal one that an ingest wrote, so `..` and absolute paths never reach the disk.
     `repo/path` is read as `path` if there is no other file.
-    Raises NotFound FILE_NOT_FOUND; the message lists files with the same name.
+    Raises NotFound FILE_NOT_FOUND; the message lists files with the same name. Raises InvalidInput
+    FORBIDDEN_PATH if the file is in none of the areas.
     """
     files = queries.live_files(root).ingested()
     row = files.filter(path=path).first()
@@ -32,9 +36,13 @@ def live_file(root: Root, path: str) -> SourceFile:
     if row is None:
         text = f"{path} is not among the ingested files of {repo_id(root)}."
         name = path.rpartition("/")[2]
-        alike = files.filter(path__endswith=f"/{name}").values_list("path", flat=True)[:MAX_NAMED]
+        paths = files.filter(path__endswith=f"/{name}").values_list("path", flat=True).iterator()
+        alike = list(islice((each for each in paths if is_inside(areas, root, each)), MAX_NAMED))
         hint = f" There is {', '.join(alike)}." if name and alike else ""
         raise NotFound(text + hint, code="FILE_NOT_FOUND")
+    if not is_inside(areas, root, row.path):
+        text = f"{row.path} may not be looked into here; these may: {listed(areas)}"
+        raise InvalidInput(text, code="FORBIDDEN_PATH")
     return row
 
 

@@ -80,7 +80,7 @@ def _hits_by_root(
                 hits[root.id] = [
                     hit
                     for hit in _live_hits(root, stored[root.id])
-                    if fits(filters, hit.facts.path, hit.facts.language)
+                    if fits(filters, root, hit.facts.path, hit.facts.language)
                     and hit.facts.path not in repeated.get(root.id, ())
                 ]
             except Unavailable as error:

@@ -14,7 +14,7 @@ from apps.embedding.types import Vectors
 from apps.index import globs
 from apps.index.lexical import words
 from apps.index.models import Root
-from apps.index.types import Filters
+from apps.index.types import Area, Filters
 from apps.index.vectors.packing import unit_rows
 from apps.retrieval.ranking.rank import STOPWORDS, drop_stopwords, query_stems
 from apps.retrieval.repositories import RepeatedFiles, repo_id
@@ -40,6 +40,15 @@ ALIASES = {
     "assembler": "assembly",
 }
 _NO_FILTERS = Filters()
+# The argument with the areas of the chat that makes a call. Models cannot set it (`areas_of`).
+AREAS = " areas"
+
+
+@dataclass(frozen=True)
+class Areas:
+    """The value of the argument AREAS."""
+
+    areas: tuple[Area, ...]
 
 
 # Whether a passage passes, by its path and symbol, and its text. It can be pickled.
@@ -151,7 +160,7 @@ class EmbeddedQuery:
             return False
         if self.only is not None and path not in self.only.get(root.id, ()):
             return False
-        return self.filters == _NO_FILTERS or fits(self.filters, path, language)
+        return self.filters == _NO_FILTERS or fits(self.filters, root, path, language)
 
 
 @lru_cache(maxsize=1_000)
@@ -219,7 +228,9 @@ def parse_filters(data: Mapping[str, Any], problems: list[str]) -> Filters:
     language = language_named(name)
     if name and not language:
         problems.append(f"language is not known: {name[:40]} (known: {', '.join(LANGUAGES)})")
-    return Filters(path, language)
+    areas = areas_of(data)
+    # Whole repositories are a matter of `repository`, which costs nothing per file.
+    return Filters(path, language, areas if any(area.path for area in areas) else ())
 
 
 def _has_too_many_alternatives(path: str) -> bool:
@@ -250,8 +261,56 @@ def language_named(text: str) -> str:
 # --- filters --------------------------------------------------------------------------------------
 
 
-def fits(filters: Filters, path: str, language: str) -> bool:
+def fits(filters: Filters, root: Root, path: str, language: str) -> bool:
     """Return True if a file passes all filters."""
     if filters.language and language != filters.language:
         return False
-    return not filters.path or globs.matches(path, filters.path)
+    if filters.path and not globs.matches(path, filters.path):
+        return False
+    return is_inside(filters.areas, root, path)
+
+
+def is_inside(areas: Sequence[Area], root: Root, path: str) -> bool:
+    """Return True if a file is in one of these areas, or there are none."""
+    if not areas:
+        return True
+    repository = repo_id(root)
+    return any(
+        area.repository in ("", repository) and (not area.path or globs.matches(path, area.path))
+        for area in areas
+    )
+
+
+def listed(areas: Sequence[Area]) -> str:
+    """The areas as text: `flask, click/src/*.py`."""
+    return ", ".join(f"{a.repository or '*'}/{a.path}" if a.path else a.repository for a in areas)
+
+
+def write_area(area: Area) -> str:
+    """An area as one text, for forms, rows and addresses: its repository, a tab and its path."""
+    return f"{area.repository}\t{area.path}" if area.path else area.repository
+
+
+def read_area(text: str) -> Area:
+    """The opposite of `write_area`. Raises InvalidInput."""
+    repository, _, path = text.partition("\t")
+    problems: list[str] = []
+    repositories = parse_repositories(repository, problems)
+    filters = parse_filters({"path": path}, problems)
+    if not (repositories or filters.path):
+        problems.append("an area needs a repository or a path")
+    if problems:
+        raise InvalidInput(", ".join(problems), details={"details": problems})
+    return Area("".join(repositories), filters.path)
+
+
+def repositories_of(areas: Sequence[Area]) -> tuple[str, ...]:
+    """The distinct repositories of areas; () if one of them is in any repository."""
+    names = tuple(dict.fromkeys(area.repository for area in areas))
+    return () if "" in names else names
+
+
+def areas_of(data: Mapping[str, Any]) -> tuple[Area, ...]:
+    """The areas that a chat adds to the arguments of a call. JSON can hold none."""
+    areas = data.get(AREAS)
+    return areas.areas if isinstance(areas, Areas) else ()

@@ -80,7 +80,7 @@ def related_code(query: RelatedQuery) -> dict[str, Any]:
     Raises as `search`, and NotFound FILE_NOT_FOUND, NotFound LINES_NOT_FOUND.
     """
     root = find_root(query.file.repository)
-    file = live_file(root, query.file.path)
+    file = live_file(root, query.file.path, query.file.areas)
     document = str(file.document)
     lines = ingested_lines([(root, document)]).get(document, [])
     text = "\n".join(lines[query.start_line - 1 : query.end_line])[:MAX_CHARS].strip()

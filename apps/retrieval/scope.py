@@ -13,7 +13,7 @@ from apps.core.types import JSON
 from apps.index import globs, queries
 from apps.index.models import Root
 from apps.index.types import Filters
-from apps.retrieval.query import fits
+from apps.retrieval.query import fits, listed
 from apps.retrieval.repositories import is_named, repo_id, roots_named
 
 # What a hint names at most.
@@ -51,8 +51,10 @@ def hint(repositories: Sequence[str], filters: Filters) -> str:
     languages = Counter(language for _, language in _paths(roots, replace(filters, language="")))
     is_whole = not repositories and roots == every
     scope = "the ingested repositories" if is_whole else ", ".join(map(repo_id, roots))
+    if not languages and not filters.path:
+        return f"No file is in what this is limited to: {listed(filters.areas)}."
     if not languages:
-        near = _nearest(roots, filters.path)
+        near = _nearest(roots, filters)
         instead = f" Nearest paths: {', '.join(near)}." if near else ""
         return f"No file of {scope} matches the path {filters.path!r}.{instead}"
     if filters.language and filters.language not in languages:
@@ -70,17 +72,17 @@ def _paths(roots: Sequence[Root], filters: Filters) -> Iterator[tuple[str, str]]
     for root in roots:
         files = queries.generation_files(root).ingested().values_list("path", "language")
         for path, language in files.iterator():
-            if fits(filters, path, language):
+            if fits(filters, root, path, language):
                 yield path, language
 
 
-def _nearest(roots: Sequence[Root], wanted: str) -> list[str]:
+def _nearest(roots: Sequence[Root], wanted: Filters) -> list[str]:
     """The files and folders whose name is like the last name of a path, best first."""
-    name = _last_name(wanted)
+    name = _last_name(wanted.path)
     if not name:
         return []
     places: dict[str, dict[str, None]] = {}  # by name in lower case, in order
-    for path, _ in _paths(roots, Filters()):
+    for path, _ in _paths(roots, Filters(areas=wanted.areas)):
         for each in _with_folders(path):
             last = each.rstrip("/").rpartition("/")[2].lower()
             if last in places or len(places) < MAX_NAMES:

@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from apps.core.types import JSON
-from apps.index.types import Filters
+from apps.index.types import Area, Filters
 from apps.retrieval import compact
 from apps.retrieval.output_schemas import DEFINITIONS, OUTLINE, REFERENCES
+from apps.retrieval.query import areas_of, repositories_of
 from apps.retrieval.scope import with_hint
 from apps.retrieval.snippets import cut, parse_snippet_lines
 from apps.retrieval.symbols import (
@@ -45,10 +46,11 @@ def _file_outline(arguments: Mapping[str, Any]) -> JSON:
     return answer.as_wire()
 
 
-def where_else(query: SymbolQuery) -> str:
+def where_else(query: SymbolQuery, areas: tuple[Area, ...] = ()) -> str:
     """Where a name that was not found is used or defined, in any repository and case; "" if it is
-    not."""
-    wide = replace(query, repositories=(), filters=Filters(), limit=1)
+    not. Looks only into the areas, if there are any."""
+    filters = Filters(areas=areas if any(area.path for area in areas) else ())
+    wide = replace(query, repositories=repositories_of(areas), filters=filters, limit=1)
     used, defined = find_references(wide).results, find_definitions(wide).results
     if used and wide != replace(query, limit=1):
         place = used[0].place
@@ -78,7 +80,7 @@ def _by_name(
         answer = find(query)
         log_call(name, **query.as_log(), results=len(answer.results))
         output = with_hint(answer.as_wire(), query.repositories, query.filters)
-        if not answer.results and (elsewhere := where_else(query)):
+        if not answer.results and (elsewhere := where_else(query, areas_of(arguments))):
             output.setdefault("hint", elsewhere)
         return cut(output, query.name, count)
 

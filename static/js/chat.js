@@ -3,6 +3,7 @@ import "./chat/stream.js";
 import "./chat/tools.js";
 import "./chat/composer.js";
 import "./chat/welcome.js";
+import "./chat/scope.js";
 import "./chat/viewer.js";
 import "./chat/menu.js";
 import "./chat/list.js";

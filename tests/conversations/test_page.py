@@ -85,7 +85,7 @@ def visible(html: str) -> str:
 
 
 async def send(client: AsyncClient, **changes: Any) -> Any:
-    form = {"c": "c1", "message": "Why?", "provider": "openai", "model": "m-1", "repository": ""}
+    form = {"c": "c1", "message": "Why?", "provider": "openai", "model": "m-1"}
     return await client.post("/ui/chat/send", form | changes)
 
 
@@ -279,12 +279,12 @@ async def test_the_scope_of_a_question_is_kept(
     async_client: AsyncClient, scripted: Scripted
 ) -> None:
     provider = scripted()
-    await send(async_client, repository="httpx")
+    await send(async_client, scope=["httpx"])
     log = live_runs.of("c1")
     if log is not None:
         await ended(log)
     stored = await Conversation.objects.aget(pk="c1")
-    assert stored.flags == {"repository": "httpx"}
+    assert stored.flags == {"scope": ["httpx"]}
     assert any("'httpx'" in tool.description for tool in provider.requests[0].tools)
 
 

@@ -60,6 +60,7 @@ PAGES = (
     *("/", "/chat", "/ingest", "/search", "/login", "/ui/retrieval/source", "/ui/ingest/skipped"),
     *("/code", "/code/none/a.py", "/ui/code/lines", "/ui/code/tree", "/ui/code/name"),
     *("/ui/ingest/folders", "/ui/ingest/root/", "/ui/chat/sidebar", "/ui/chat/picker"),
+    "/ui/chat/scope",
     *("/ui/chat/actions", "/ui/chat/export", "/ui/ingest/remove", "/ui/ingest/skipped.csv"),
     *("/logs", "/ui/logs/list", "/agents"),
 )

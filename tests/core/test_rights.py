@@ -172,6 +172,7 @@ ROUTES = [
     form("ui/chat/send", OWNER, c=HERS, message="x", provider="builtin", model="search"),
     form("ui/chat/stop", USER, c=HERS),
     get("ui/chat/picker", USER, f"ui/chat/picker{C}"),
+    get("ui/chat/scope", USER, "ui/chat/scope?at=a"),
     get("ui/chat/sidebar", USER, f"ui/chat/sidebar{C}"),
     get("ui/chat/actions", OWNER, f"ui/chat/actions{C}"),
     form("ui/chat/archive", OWNER, c=HERS),

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from apps.agents.events import ModelEvent
 from apps.agents.messages import Message
+from apps.index.types import Area
 from apps.retrieval.tools import Tool
 
 
@@ -54,6 +55,7 @@ class ModelRequest:
     The other fields are for providers that run tools themselves:
 
     repositories: the only repositories that may be searched; empty: all.
+    areas: the only files that may be searched; empty: all.
     home: the provider's home folder for an agent; None: the chat's.
     folder: the working folder.
     config: settings passed to the provider unchanged.
@@ -64,6 +66,7 @@ class ModelRequest:
     tools: Sequence[Tool] = ()
     flags: dict[str, Any] = field(default_factory=dict)
     repositories: tuple[str, ...] = ()
+    areas: tuple[Area, ...] = ()
     home: Path | None = None
     folder: Path | None = None
     config: Mapping[str, Any] = field(default_factory=dict)

@@ -7,7 +7,7 @@ numbers derive from the stored parts alone, so a reload gives the same ones.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from apps.retrieval.compact_texts import described
@@ -200,6 +200,15 @@ class Citations:
             self._repos_of.setdefault(passage.path, set()).add(passage.repo)
             if not passage.kind:
                 self._matches.setdefault(_content(passage), passage)
+
+    def copy(self) -> "Citations":
+        """Citations that number on from here and leave these alone; what was learned is shared."""
+        return replace(
+            self,
+            used=list(self.used),
+            _by_lines=dict(self._by_lines),
+            _number_of=dict(self._number_of),
+        )
 
     def sources(self) -> list[Source]:
         """The citations, then the other search results, each text once."""

@@ -1,8 +1,9 @@
-"""Draw mermaid diagrams as SVG in a separate process, and sanitise them.
+"""Draw mermaid diagrams as SVG in separate processes, and sanitise them.
 
-Drawing runs mermaid's JavaScript on text that a model wrote, so it runs in a process with a time
-and a memory limit, one at a time. The page shows the result as an image, where browsers run no
-script and load nothing; elements that could do either are removed as well.
+Drawing runs mermaid's JavaScript on text that a model wrote, so it runs in processes with a time
+and a memory limit: one for each theme at the same time, one diagram at a time. The page shows the
+result as an image, where browsers run no script and load nothing; elements that could do either are
+removed as well.
 """
 
 import base64
@@ -12,6 +13,8 @@ import subprocess
 import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -30,7 +33,7 @@ THEMES = ("default", "dark")
 # `-I`: modules come from the installation alone, not from the current folder or PYTHONPATH.
 COMMAND = (sys.executable, "-I", "-c")
 _DRAW = """
-import json, resource, sys
+import json, os, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 resource.setrlimit(resource.RLIMIT_CPU, (15, 15))
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -38,8 +41,9 @@ import mermaidx
 config = {"securityLevel": "strict", "htmlLabels": False, "flowchart": {"htmlLabels": False}}
 job = json.load(sys.stdin)
 sys.excepthook = lambda kind, error, trace: print(str(error)[:500], file=sys.stderr)
-drawn = [mermaidx.render(job["source"], theme=t, config=config).svg() for t in job["themes"]]
-json.dump(drawn, sys.stdout)
+json.dump(mermaidx.render(job["source"], theme=job["theme"], config=config).svg(), sys.stdout)
+sys.stdout.flush()
+os._exit(0)  # mermaidx prepares for another drawing, which takes as long as this one
 """
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -117,14 +121,22 @@ def _key(source: str) -> str:
 def _draw(source: str) -> Diagram | NotDrawn:
     if len(source) > MAX_SOURCE_CHARS:
         return NotDrawn("The diagram is too long.")
-    job = json.dumps({"source": source, "themes": THEMES}).encode()
+    with ThreadPoolExecutor(len(THEMES)) as pool:
+        drawings = list(pool.map(lambda theme: _drawing(source, theme), THEMES))
+    failed = next((each for each in drawings if isinstance(each, NotDrawn)), None)
+    return failed or _diagram([each for each in drawings if isinstance(each, bytes)])
+
+
+def _drawing(source: str, theme: str) -> bytes | NotDrawn:
+    """The output of a drawing process, or why there is none."""
+    job = json.dumps({"source": source, "theme": theme}).encode()
     try:
         done = programs.run(
             [*COMMAND, _DRAW],
             env={},
             data=job,
             seconds=TIME_LIMIT_SECONDS,
-            most_bytes=MAX_OUTPUT_BYTES,
+            most_bytes=MAX_OUTPUT_BYTES // len(THEMES),
         )
     except subprocess.TimeoutExpired:
         return NotDrawn("Drawing took too long.")
@@ -134,7 +146,7 @@ def _draw(source: str) -> Diagram | NotDrawn:
         return NotDrawn(f"The drawing process did not start: {error}")
     if done.returncode != 0:
         return NotDrawn(_first_line(done.stderr.decode(errors="replace")))
-    return _diagram(done.stdout)
+    return done.stdout
 
 
 def _first_line(stderr: str) -> str:
@@ -144,10 +156,10 @@ def _first_line(stderr: str) -> str:
     return line[:MAX_REASON_CHARS] or "The drawing process ended."
 
 
-def _diagram(output: bytes) -> Diagram | NotDrawn:
-    """Parse and sanitise the output of a drawing process, which is untrusted."""
+def _diagram(outputs: Sequence[bytes]) -> Diagram | NotDrawn:
+    """Parse and sanitise the output of the drawing processes, which is untrusted."""
     try:
-        light, dark = _two_texts(json.loads(output))
+        light, dark = map(_text, outputs)
         root = ElementTree.fromstring(_checked(light))
         width, height = _size(root)
         return Diagram(
@@ -159,11 +171,11 @@ def _diagram(output: bytes) -> Diagram | NotDrawn:
         return NotDrawn("The drawing is nested too deeply.")
 
 
-def _two_texts(drawn: object) -> list[str]:
-    match drawn:
-        case [str(light), str(dark)]:
-            return [light, dark]
-    raise ValueError("the process did not write two drawings")
+def _text(output: bytes) -> str:
+    svg = json.loads(output)
+    if not isinstance(svg, str):
+        raise ValueError("the process did not write a drawing")
+    return svg
 
 
 def _checked(svg: str) -> str:

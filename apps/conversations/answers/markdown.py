@@ -6,7 +6,7 @@ pages show the same.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import import_module
 from itertools import takewhile
@@ -46,6 +46,7 @@ _HEADING = re2.compile(
     rf"[#*_{SPACE}]*`*{ANY_REFERENCE}`*[*_:{SPACE}]*(?P<note>\([^()\n]{{1,60}}\))?[*_:.{SPACE}]*"
 )
 BLANKS = " \t\r\n"  # what Markdown takes for nothing, unlike str.strip
+_MARKS = re2.compile(r"[ \t]*(?:[-=*_+#>~`|:]+|[0-9]{1,9}[.)]?)?[ \t]*")
 FENCES = ("```", "~~~")
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 for _each in (_parser, _outline):
@@ -92,6 +93,14 @@ class AnswerRenderer:
         if self._is_plain and source.strip(BLANKS):
             html.append(render_to_string("conversations/_plain.html", {"text": source.rstrip()}))
         return "".join(html), ""
+
+    def open(self, rest: str) -> str:
+        """The HTML of a block that still grows. It changes nothing here: the block that it becomes
+        is numbered once it is finished, in the same order."""
+        if self._is_plain or self._chars + len(rest) > MAX_MARKDOWN_CHARS:
+            return render_to_string("conversations/_plain.html", {"text": rest.rstrip()})
+        preview = replace(self, citations=self.citations.copy(), env=dict(self.env))
+        return preview.finished(_settled(rest), ended=True)[0]
 
     def _takes(self, block: str) -> bool:
         """Count a block, unless it begins beyond what is rendered of an answer."""
@@ -201,6 +210,21 @@ def open_block(rest: str) -> tuple[str, str]:
     if before.strip() and not _heading(before):
         return "text", rest
     return "code", rest[fence.end() :].partition("\n")[2]
+
+
+def _settled(rest: str) -> str:
+    """An open block without what may yet mean something else: a last line of marks alone (`-` is
+    the beginning of a list, or makes a heading of the line above), and marks that are not closed.
+    """
+    rest = _LONE_RETURN.sub(" ", rest)
+    before, _, last = rest.rpartition("\n")
+    if _MARKS.fullmatch(last):
+        return before
+    closed = last
+    for mark in ("`", "**"):
+        if closed.count(mark) % 2:
+            closed = closed.removesuffix(mark) if closed.endswith(mark) else closed + mark
+    return f"{before}\n{closed}" if before else closed
 
 
 def _end_of_block(tokens: list[Token], start: int) -> int:

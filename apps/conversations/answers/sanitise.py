@@ -45,7 +45,8 @@ ATTRIBUTES = {
     "img": {"src", "alt", "width", "height"},
     "ol": {"start"},
     "pre": {"tabindex", "aria-label"},
-    "button": {"type", "aria-label", "title", "data-copy-code"},
+    "button": {"type", "aria-label", "title", "data-copy-code", "data-zoom"},
+    "div": {"tabindex", "role", "aria-label"},
     "figure": {"data-diagram"},
     "details": {"open"},
 }

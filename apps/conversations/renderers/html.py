@@ -21,6 +21,7 @@ from apps.conversations.answers.steps import step_of
 from apps.conversations.parts import Part
 
 THINKING_AFTER_SECONDS = 1.0
+GROWTH = 20  # so rendering an open block costs at most about this many times its length
 SENTENCE_END = re.compile(r"[.!?](?=\s)|\n\n")
 
 
@@ -131,11 +132,13 @@ class _OpenText:
     done: characters in finished blocks.
     kind: kind of the open block.
     shown: text of the open block on the page.
+    html: the open block as HTML; "" for code, whose text only grows.
     """
 
     done: int = 0
     kind: str = "text"
     shown: str = ""
+    html: str = ""
 
 
 @dataclass
@@ -209,8 +212,13 @@ class LiveExchange:
         ended = index < len(view.parts) - 1
         source = view.parts[index]["text"]
         html, rest = self.renderer.finished(source[text.done :], ended=ended)
-        text.done = len(source) - len(rest)
-        text.kind, text.shown = open_block(rest)
+        before, text.done = text.done, len(source) - len(rest)
+        kind, shown = open_block(rest)
+        # A long block is rendered again only when it has grown by a part of its length.
+        is_due = len(shown) - len(text.shown) > len(text.shown) / GROWTH
+        if kind == "code" or (before, text.kind) != (text.done, kind) or is_due:
+            text.kind, text.shown = kind, shown
+            text.html = self.renderer.open(rest) if kind == "text" and rest.strip() else ""
         return html
 
     # --- sections on the page ---
@@ -241,7 +249,8 @@ class LiveExchange:
         if now == before:
             return []
         name = f"{view.id}-{index}"
-        if (now.done, now.kind) == (before.done, before.kind) and before.shown:
+        is_same = (now.done, now.kind) == (before.done, before.kind)
+        if is_same and now.kind == "code" and before.shown:
             return [append(escape(now.shown[len(before.shown) :]), f"open-text-{name}")]
         block = render_to_string("conversations/_open.html", {"open": now, "name": name})
         finished = [append(html, f"blocks-{name}")] if html else []

@@ -237,11 +237,22 @@ def idf(counts: np.float64 | NDArray[np.float64], chunks: int) -> Scores:
 
 def _allowed_files(database: sqlite3.Connection, where: Filters | None) -> NDArray[np.int64] | None:
     """Return the numbers of the files that pass the filters; None if there is no filter."""
-    if where is None or not (where.path or where.language):
+    if where is None or not (where.path or where.language or where.areas):
         return None
-    globs = patterns(where.path)
-    is_path = " OR ".join(["path GLOB ?"] * len(globs))
+    globs = list(patterns(where.path))
+    is_path = _is_any(globs)
+    if where.areas:
+        # This store knows no repositories: an area of another one holds none of its files.
+        inside = [
+            glob for each in where.areas if not each.repository for glob in patterns(each.path)
+        ]
+        is_path += f" AND {_is_any(inside)}"
+        globs += inside
     rows = database.execute(
-        f"SELECT id FROM file WHERE ({is_path}) AND ? IN ('', language)", (*globs, where.language)
+        f"SELECT id FROM file WHERE {is_path} AND ? IN ('', language)", (*globs, where.language)
     )
     return np.array([number for (number,) in rows], np.int64)
+
+
+def _is_any(globs: Sequence[str]) -> str:
+    return f"({' OR '.join(['path GLOB ?'] * len(globs)) or '0'})"

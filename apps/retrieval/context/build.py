@@ -14,10 +14,11 @@ from dataclasses import replace
 
 from apps.core.errors import CodeinfoError
 from apps.index.models import Root
+from apps.index.types import Area
 from apps.retrieval.context import related
 from apps.retrieval.context.packing import Packer, in_order, telling_line
 from apps.retrieval.context.types import Context, ContextQuery, Piece
-from apps.retrieval.query import SearchQuery
+from apps.retrieval.query import SearchQuery, is_inside
 from apps.retrieval.repositories import repo_id, roots_named
 from apps.retrieval.results import Limits, Match, passes
 from apps.retrieval.search import search
@@ -49,7 +50,7 @@ def build_context(query: ContextQuery) -> Context:
     roots = {repo_id(root): root for root in roots_named(query.repositories)}
     packer = Packer(query.text, max(1, query.max_tokens - OVERHEAD))
     if near:
-        left_out = _pack(packer, near, found.matches, roots)
+        left_out = _pack(packer, near, found.matches, roots, query.filters.areas)
     else:
         left_out = _pack_weak(packer, found.matches[: limits.fallback], roots)
     tokens = query.max_tokens - packer.room
@@ -67,7 +68,11 @@ def _pack_weak(
 
 
 def _pack(
-    packer: Packer, near: Sequence[Match], all_: Sequence[Match], roots: Mapping[str, Root]
+    packer: Packer,
+    near: Sequence[Match],
+    all_: Sequence[Match],
+    roots: Mapping[str, Root],
+    areas: Sequence[Area],
 ) -> tuple[str, ...]:
     """Pack all parts. Returns what found no room."""
     whole = packer.room
@@ -80,8 +85,10 @@ def _pack(
         for piece in related.definitions(root, own, packer.question):
             if packer.room <= until:
                 break
+            if not is_inside(areas, root, piece.place.path):
+                continue
             packer.add(piece, round(whole * DEFINITIONS * DEFINITION_SHARE))
-        _pack_uses(packer, root, own, until=packer.room - whole * USES)
+        _pack_uses(packer, root, own, areas, until=packer.room - whole * USES)
     _pack_mentions(packer, list(_passages(all_, roots)))
     waiting = _pack_passages(packer, waiting, until=0)
     return tuple(_names(packer, waiting))
@@ -99,11 +106,13 @@ def _pack_passages(packer: Packer, pieces: Sequence[Piece], *, until: float) -> 
     return waiting
 
 
-def _pack_uses(packer: Packer, root: Root, passages: Sequence[Piece], *, until: float) -> None:
+def _pack_uses(
+    packer: Packer, root: Root, passages: Sequence[Piece], areas: Sequence[Area], *, until: float
+) -> None:
     """Pack callers and tests of the definitions that contain the passages, in turn."""
     for subject in related.subjects(root, passages, packer.question)[:MAX_SUBJECTS]:
         try:
-            uses = related.uses(root, subject)
+            uses = related.uses(root, subject, tuple(areas))
         except CodeinfoError:  # the passages answer without them
             continue
         for piece in _in_turn(uses):

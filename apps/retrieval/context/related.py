@@ -12,6 +12,7 @@ from apps.index import sharing
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
+from apps.index.types import Area, Filters
 from apps.retrieval.context.types import Piece
 from apps.retrieval.ingested import ingested_lines, live_file
 from apps.retrieval.ranking.rank import query_stems
@@ -65,10 +66,11 @@ class Subject(NamedTuple):
     line: int  # 1-based; 0 if only its name is known
 
 
-def uses(root: Root, subject: Subject) -> list[Piece]:
+def uses(root: Root, subject: Subject, areas: tuple[Area, ...] = ()) -> list[Piece]:
     """Lines of `root` that call a definition, and those of tests: proven calls first. Lines with
-    its name, if no call of it can be told."""
-    query = SymbolQuery(subject.name, (Place(root, "", "").repo,), MAX_REFERENCES)
+    its name, if no call of it can be told. All in these areas."""
+    repositories = (Place(root, "", "").repo,)
+    query = SymbolQuery(subject.name, repositories, MAX_REFERENCES, Filters(areas=areas))
     called = CallersQuery(query, path=subject.path, line=subject.line, seconds=CALLERS_SECONDS)
     found: Sequence[Caller | Reference] = find_callers(called).results if subject.line else ()
     found = found or [each for each in find_references(query).results if not each.defines]

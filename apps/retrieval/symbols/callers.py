@@ -12,7 +12,7 @@ from apps.code.callgraph.resolve import Resolver
 from apps.code.paths import kinds
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
-from apps.retrieval.query import fits
+from apps.retrieval.query import fits, is_inside
 from apps.retrieval.repositories import repeated_files, roots_named
 from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.call_types import CalledDefinition, Caller, Callers, CallersQuery
@@ -133,7 +133,7 @@ class _Search:
             file is not None
             and file.language in languages
             and path not in self.repeated
-            and fits(self.query.filters, path, file.language)
+            and fits(self.query.filters, self.project.root, path, file.language)
         )
 
     def _exported_aliases(self, paths: Sequence[str], names: set[str]) -> set[str]:
@@ -189,7 +189,9 @@ def find_callers(query: CallersQuery) -> Callers:
         search = _Search(project, symbol, repeated.get(root.id, ()))
         searches.append(search)
         wanted = _wanted(project, query)
-        definitions.extend(_described(project, wanted))
+        definitions.extend(
+            _described(project, [key for key in wanted if is_inside(filters.areas, root, key[0])])
+        )
         return list(_by_depth(search, wanted, query.depth))
 
     callers, degraded = collect_symbols(roots, in_root)

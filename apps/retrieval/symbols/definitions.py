@@ -75,7 +75,7 @@ def _of_root(root: Root, query: SymbolQuery) -> Iterator[Hit]:
     for symbol in get_lexical().definitions(root.store, query.last, sharing.reader(root)):
         if symbol.kind in OUTLINE_ONLY or symbol.source_file not in live:
             continue
-        if fits(query.filters, symbol.file_path, symbol.language):
+        if fits(query.filters, root, symbol.file_path, symbol.language):
             yield Hit(root, symbol)
 
 

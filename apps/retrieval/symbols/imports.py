@@ -9,7 +9,7 @@ from apps.code.callgraph.languages import BY_LANGUAGE, rules_for
 from apps.code.callgraph.project import folder_of
 from apps.code.paths import kinds
 from apps.index.models import Root
-from apps.retrieval.query import fits
+from apps.retrieval.query import fits, is_inside
 from apps.retrieval.repositories import repeated_files, roots_named
 from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.call_types import ImportEdge, Imports
@@ -69,7 +69,8 @@ def _in_root(project: RootProject, query: SymbolQuery) -> _Found:
     files = _files(project, query.name)
     project.read(files[:FILES_AT_ONCE], always=True)
     project.read(files)
-    imports = [edge for path in files for edge in _imports(project, path)]
+    inside = [path for path in files if is_inside(query.filters.areas, project.root, path)]
+    imports = [edge for path in inside for edge in _imports(project, path)]
     candidates = [path for path in _candidates(project, files, query) if path not in files]
     project.read(candidates[:MAX_FILES])
     importers = [
@@ -127,7 +128,7 @@ def _passes(project: RootProject, path: str, query: SymbolQuery) -> bool:
     return (
         file is not None
         and file.language in BY_LANGUAGE
-        and fits(query.filters, path, file.language)
+        and fits(query.filters, project.root, path, file.language)
     )
 
 

@@ -20,7 +20,7 @@ def file_outline(query: OutlineQuery) -> Outline:
     """
     required_model()
     root = find_root(query.repository)
-    file = live_file(root, query.path)
+    file = live_file(root, query.path, query.areas)
     symbols, degraded = collect_symbols(
         [root], lambda root: get_lexical().outline(root.store, file.document)
     )

@@ -84,7 +84,7 @@ def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
     files = {each.source_file: each for each in facts.values() if each.source_file in live}
     for each in sorted(files.values(), key=lambda each: each.path):
         prose = (kind := KINDS.get(each.language)) and kind.prose
-        if not prose and fits(query.filters, each.path, each.language):
+        if not prose and fits(query.filters, root, each.path, each.language):
             yield _File(Place(root, each.path, each.language), each.source_file)
 
 

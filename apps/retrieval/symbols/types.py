@@ -10,10 +10,11 @@ from apps.core.errors import InvalidInput
 from apps.core.surrogates import encodable
 from apps.index.models import Root
 from apps.index.paths import map_path
-from apps.index.types import Filters
+from apps.index.types import Area, Filters
 from apps.retrieval.query import (
     MAX_ID,
     MAX_PATH,
+    areas_of,
     log_fields,
     parse_filters,
     parse_limit,
@@ -86,6 +87,7 @@ class OutlineQuery:
 
     repository: str  # repository id
     path: str  # within the repository, as the index has it
+    areas: tuple[Area, ...] = ()  # the file must be in one of them
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "OutlineQuery":
@@ -106,7 +108,7 @@ class OutlineQuery:
         if problems:
             raise InvalidInput(", ".join(problems), details={"details": problems})
         repository, path = (encodable(str(value)).strip() for value in values.values())
-        return cls(repository, path.removeprefix("./"))
+        return cls(repository, path.removeprefix("./"), areas_of(data))
 
 
 @dataclass(frozen=True)

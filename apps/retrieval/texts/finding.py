@@ -179,7 +179,7 @@ def started(query: GrepQuery, keep: LineTest | None = None) -> Search:
                 number
                 for number in numbers.tolist()
                 if (file := table.files[number]).path not in left_out
-                and fits(filters, file.path, file.language)
+                and fits(filters, root, file.path, file.language)
             ]
             numbers = np.array(fitting, np.int64)
         search.scopes.append(Scope(root, table, numbers))

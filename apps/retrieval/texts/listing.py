@@ -93,7 +93,7 @@ def _entries(roots: Sequence[Root], query: ListQuery) -> Iterator[dict[str, Any]
         entries: list[tuple[str, dict[str, Any]]] = []
         base = _base(query)
         for file in file_table(root).files:
-            if file.path in left_out or not fits(query.filters, file.path, file.language):
+            if file.path in left_out or not fits(query.filters, root, file.path, file.language):
                 continue
             if (name := _folder(file.path, base, query)) is not None:
                 if name not in folders:
@@ -135,6 +135,6 @@ def _skipped(roots: Sequence[Root], query: ListQuery) -> Iterator[dict[str, Any]
         rows = queries.generation_files(root).skipped().order_by("path")
         facts = rows.values_list("path", "language", "size", "skip_reason")
         for path, language, size, reason in facts.iterator():
-            if fits(query.filters, path, language):
+            if fits(query.filters, root, path, language):
                 row = {"repo": repo_id(root), "relPath": path, "kind": "file", "size": size}
                 yield {**row, "reason": reason}

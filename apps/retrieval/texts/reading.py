@@ -12,6 +12,7 @@ from apps.core.errors import InvalidInput, Unavailable
 from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.root_directory import RootDirectory
+from apps.index.types import Area
 from apps.retrieval.ingested import ingested_lines, live_file
 from apps.retrieval.repositories import find_root, required_model
 from apps.retrieval.symbols.outline import nested
@@ -38,13 +39,14 @@ class ReadQuery:
     repository: str
     path: str
     ranges: tuple[tuple[int, int | None], ...] = ()  # 1-based, both included; None: to the end
+    areas: tuple[Area, ...] = ()  # the file must be in one of them
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "ReadQuery":
         """Check `{repository, path, lines?}`. `lines` is "10-40, 80-90", or a list of ranges.
         Unknown keys are ignored. Raises InvalidInput with all problems."""
         file = OutlineQuery.parse(data)
-        return cls(file.repository, file.path, _ranges(data.get("lines")))
+        return cls(file.repository, file.path, _ranges(data.get("lines")), file.areas)
 
 
 def read_lines(query: ReadQuery) -> dict[str, Any]:
@@ -56,7 +58,7 @@ def read_lines(query: ReadQuery) -> dict[str, Any]:
     """
     required_model()
     root = find_root(query.repository)
-    file = live_file(root, query.path)
+    file = live_file(root, query.path, query.areas)
     lines = ingested_lines([(root, str(file.document))]).get(str(file.document))
     if lines is None:
         message = f"The text of {file.path} is not stored, and the file on disk is another one."

@@ -1,5 +1,6 @@
 // The composer: Enter sends, the draft survives, a stopped question comes back to be changed.
 import { onKey } from "../keys.js";
+import { limitTo } from "./scope.js";
 import { running, toEnd, turns } from "./stream.js";
 
 const form = document.getElementById("composer");
@@ -22,7 +23,7 @@ function fill(text) {
 
 // With `retry`, the failed turn that this is another try of.
 function send(text, retry = "") {
-  if (running() || !document.getElementById("send")) return;
+  if (running() || form.matches("[data-archived]") || !document.getElementById("send")) return;
   message.value = text;
   if (form.elements.retry) form.elements.retry.value = retry;
   form.requestSubmit();
@@ -30,11 +31,7 @@ function send(text, retry = "") {
 
 // An example question is about one repository, which may have been ingested since the page loaded.
 function ask({ example, repository }) {
-  const scope = document.getElementById("repository");
-  if (repository && scope) {
-    if (![...scope.options].some((option) => option.value === repository)) scope.add(new Option(repository, repository));
-    scope.value = repository;
-  }
+  if (repository) limitTo(repository);
   send(example);
 }
 

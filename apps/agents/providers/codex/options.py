@@ -7,6 +7,7 @@ from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.codex.flags import APPROVAL, EFFORT, NETWORK, SANDBOX, WEB_SEARCH, chosen
 from apps.core.config import config
 from apps.core.types import JSON
+from apps.retrieval.query import write_area
 
 # The name of our endpoint among Codex's MCP servers.
 OWN_SERVER = "codeinfo"
@@ -74,6 +75,7 @@ def _mcp_server(request: ModelRequest) -> JSON:
         return {}
     query = [("tool", tool.name) for tool in request.tools]
     query += [("repository", name) for name in request.repositories]
+    query += [("area", write_area(area)) for area in request.areas]
     server: JSON = {
         "url": f"{config().mcp_url}?{urlencode(query)}",
         "tool_timeout_sec": TOOL_SECONDS,

@@ -1,0 +1,162 @@
+"""The scope of a question: chips, `@` in the composer, tabs of their own; and an archived chat."""
+
+import re
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.chromium import PHONE
+from tests.browser.conftest import OpenPage
+from tests.browser.product import Product
+from tests.browser.test_accessibility import objections
+from tests.browser.test_chat import LONG_WAIT, ask, done, turn
+from tests.stand_ins.openai_server import OpenAIStandIn
+from tests.support.ingested import SAMPLE, write_files
+
+HARBOUR = {
+    "src/retry.py": SAMPLE["src/retry.py"],
+    "docs/retry.md": "# Retry\n\nThe delay before a call is tried again doubles each time.\n",
+}
+QUESTION = "How long is the delay before a call is tried again?"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def repositories(product: Product, browser: Browser) -> Iterator[None]:
+    """Two repositories with a file of the same path, removed after this file's tests."""
+    context = browser.new_context(base_url=product.url)
+    page = context.new_page()
+    names = {"lantern": SAMPLE, "harbour": HARBOUR}
+    for name, files in names.items():
+        page.goto("/ingest")
+        page.get_by_label("Folder path").fill(str(write_files(product.repos / name, files)))
+        page.get_by_label("Display name").fill(name)
+        page.get_by_role("button", name="Start ingest").click()
+        row = page.locator("#roots [data-row]").filter(has_text=name)
+        expect(row.get_by_text("Complete")).to_be_visible(timeout=LONG_WAIT)
+    yield
+    for name in names:
+        page.get_by_role("button", name=f"Remove {name}").click()
+        page.get_by_role("dialog").get_by_role("button", name=f"Remove {name}").click()
+        row = page.locator("#roots [data-row]").filter(has_text=name)
+        expect(row).to_have_count(0, timeout=LONG_WAIT)
+        shutil.rmtree(product.repos / name)
+    context.close()
+
+
+def chips(page: Page) -> Locator:
+    return page.locator(".scope-chips > li")
+
+
+def options(page: Page) -> Locator:
+    return page.get_by_role("listbox", name="Repositories, folders and files").get_by_role("option")
+
+
+def add(page: Page, text: str, option: str) -> None:
+    page.get_by_label("Message").press_sequentially(f"@{text}")
+    expect(options(page).first).to_have_text(option)
+    page.get_by_label("Message").press("Enter")
+
+
+def test_at_completes_repositories_and_files_with_the_keyboard(open_page: OpenPage) -> None:
+    page = open_page("/chat")
+    message = page.get_by_label("Message")
+    message.press_sequentially("Where? @har")
+    expect(options(page).first).to_have_text("harbour")
+    first = options(page).first.get_attribute("id")
+    expect(message).to_have_attribute("aria-activedescendant", str(first))
+    assert objections(page) == []
+    message.press("Enter")
+    expect(chips(page)).to_have_text(["harbour"])
+    expect(message).to_have_value("Where? ")
+    message.press_sequentially("@lantern/retry")
+    expect(options(page).first).to_have_text("lantern/src/retry.py")
+    message.press("ArrowDown")
+    message.press("ArrowUp")
+    message.press("Tab")
+    expect(chips(page)).to_have_text(["harbour", "lantern/src/retry.py"])
+    message.press_sequentially("@nothing-like-it")
+    expect(page.locator(".scope-none")).to_be_visible()
+    message.press("Escape")
+    expect(page.locator(".scope-pop")).to_be_hidden()
+    expect(message).to_be_focused()
+    page.get_by_role("button", name="Remove harbour", exact=True).press("Enter")
+    expect(chips(page)).to_have_text(["lantern/src/retry.py"])
+    assert objections(page) == []
+
+
+def test_the_mouse_adds_and_removes(open_page: OpenPage) -> None:
+    page = open_page("/chat", size=PHONE)
+    page.get_by_role("button", name="Limit").click()
+    options(page).filter(has_text="lantern").click()
+    expect(chips(page)).to_have_text(["lantern"])
+    expect(page.get_by_label("Message")).to_have_value("")
+    page.get_by_role("button", name="Remove lantern").click()
+    expect(chips(page)).to_have_count(0)
+    expect(page.get_by_text("all repositories", exact=True)).to_be_visible()
+
+
+def test_every_result_is_of_the_scope_and_a_reload_keeps_it(open_page: OpenPage) -> None:
+    page = open_page("/chat?repo=lantern&ask=retry+delay")
+    expect(chips(page)).to_have_text(["lantern"])
+    expect(page.get_by_label("Message")).to_have_value("retry delay")
+    page.get_by_label("Message").fill("")
+    page.get_by_label("Message").press("Backspace")
+    expect(chips(page)).to_have_count(0)
+    add(page, "harbour/docs", "harbour/docs/")
+    page.get_by_label("Provider").select_option("builtin")
+    expect(page.get_by_label("Model")).to_have_value("search")
+    page.get_by_label("Message").fill(QUESTION)
+    page.get_by_label("Message").press("Enter")
+    done(page)
+    turn(page).locator(".step summary").first.click()
+    paths = turn(page).locator(".step .tfile .path")
+    expect(paths).to_have_text(["harbour/docs/retry.md"])
+    page.reload()
+    expect(chips(page)).to_have_text(["harbour/docs/"])
+
+
+def test_two_tabs_and_a_running_answer_keep_their_own_scope(
+    open_page: OpenPage, stand_in: OpenAIStandIn
+) -> None:
+    stand_in.pace = 0
+    one, two = open_page("/chat?repo=lantern"), open_page("/chat?repo=harbour")
+    stand_in.hold()
+    try:
+        ask(one, QUESTION, model="tool")
+        expect(one.locator("[data-stop]")).to_be_visible()
+        # What is chosen now is for the next question.
+        one.get_by_role("button", name="Remove lantern").click()
+        add(one, "harb", "harbour")
+        ask(two, QUESTION, model="tool")
+        expect(two.locator("[data-stop]")).to_be_visible()
+    finally:
+        stand_in.release()
+    for page, name in ((one, "lantern"), (two, "harbour")):
+        done(page)
+        turn(page).locator(".step", has_text="VectorSearch").locator("summary").first.click()
+        paths = turn(page).locator(".step .tfile .path")
+        expect(paths.first).to_contain_text(f"{name}/")
+        assert all(text.startswith(f"{name}/") for text in paths.all_inner_texts())
+    expect(chips(one)).to_have_text(["harbour"])
+    expect(chips(two)).to_have_text(["harbour"])
+
+
+def test_an_archived_chat_offers_restore_and_no_send(
+    open_page: OpenPage, stand_in: OpenAIStandIn
+) -> None:
+    stand_in.pace = 0
+    page = open_page("/chat")
+    ask(page, QUESTION, model="plain")
+    done(page)
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Archive").click()
+    expect(page.get_by_text("This conversation is archived.")).to_be_visible()
+    send = page.get_by_role("button", name=re.compile("^(Send|Regenerate|Edit and resend)"))
+    expect(send).to_have_count(0)
+    page.keyboard.press("r")
+    expect(page.locator("#turns > .turn")).to_have_count(1)
+    assert objections(page) == []
+    page.get_by_role("button", name="Restore").click()
+    expect(page.get_by_role("button", name=re.compile("^Send"))).to_be_visible()
