@@ -5,6 +5,7 @@ import sys
 import click
 
 from codeinfo_cli import project, server
+from codeinfo_cli.bridge.command import mcp_command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -19,6 +20,9 @@ def serve() -> None:
     if project.IS_INSTALLED:
         server.choose_ports()
     django("serve")
+
+
+main.add_command(mcp_command)
 
 
 def django(*arguments: str) -> None:
