@@ -6,6 +6,7 @@ import click
 
 from codeinfo_cli import project, server
 from codeinfo_cli.bridge.command import mcp_command
+from codeinfo_cli.clients.commands import install_command, uninstall_command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -23,6 +24,8 @@ def serve() -> None:
 
 
 main.add_command(mcp_command)
+main.add_command(install_command)
+main.add_command(uninstall_command)
 
 
 def django(*arguments: str) -> None:
