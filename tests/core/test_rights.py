@@ -77,6 +77,8 @@ ROUTES = [
     # site
     get("", USER),
     get("ui/site/connected", USER),
+    get("ui/site/clients", USER),
+    get("ui/site/clients/<slug:client_id>", STAFF, "ui/site/clients/cursor"),
     get("ui/site/question", USER),
     get("connect", USER),
     get("health", OPEN),
