@@ -5,6 +5,8 @@ import sys
 import click
 
 from codeinfo_cli import project, server
+from codeinfo_cli.bridge.command import mcp_command
+from codeinfo_cli.clients.commands import install_command, uninstall_command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -19,6 +21,11 @@ def serve() -> None:
     if project.IS_INSTALLED:
         server.choose_ports()
     django("serve")
+
+
+main.add_command(mcp_command)
+main.add_command(install_command)
+main.add_command(uninstall_command)
 
 
 def django(*arguments: str) -> None:

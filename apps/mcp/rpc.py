@@ -22,6 +22,7 @@ from django.http import (
     StreamingHttpResponse,
 )
 from mcp_types import (
+    CLIENT_INFO_META_KEY,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -36,7 +37,17 @@ from apps.core.errors import CodeinfoError
 from apps.core.rate_limits import address_of, check_rate
 from apps.core.types import JSON
 from apps.logs.context import request_id
-from apps.mcp import blocking, failures, guard, sessions, sse, subscriptions, tasks, wire
+from apps.mcp import (
+    blocking,
+    client_calls,
+    failures,
+    guard,
+    sessions,
+    sse,
+    subscriptions,
+    tasks,
+    wire,
+)
 from apps.mcp.calls import no_progress, prepare, tool_named
 from apps.mcp.methods import methods_of, pass_gate, progress_token, stateless_result
 from apps.mcp.protocol_version import ProtocolVersion, protocol_version_of
@@ -97,6 +108,7 @@ class Exchange:
     tool: the called tool; None for other methods.
     is_task: the call answers with a task.
     method: "" until it is known, "notification" for all notifications.
+    client: the name that the client gives itself; "" if unknown.
     started: `time.perf_counter()` at the start.
     """
 
@@ -106,6 +118,7 @@ class Exchange:
     tool: McpTool | None = None
     is_task: bool = False
     method: str = ""
+    client: str = ""
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -123,6 +136,9 @@ class Exchange:
             "code": code,
             "ms": round((time.perf_counter() - self.started) * 1000, 1),
         }
+        if self.method and self.method != "notification":
+            call = self.tool.name if self.tool else self.method
+            client_calls.record(self.client, self.endpoint.title, call)
         present = {name: value for name, value in context.items() if value != ""}
         logger.info("mcp tool call" if self.tool else "mcp message", extra={"context": present})
 
@@ -170,6 +186,7 @@ async def _read_request(exchange: Exchange, request: HttpRequest) -> Work | None
         check_rate("api", address_of(request))
     if message.method == subscriptions.METHOD:
         _check_listening(request, message, protocol)
+    exchange.client = _client(message, request)
     key = "" if protocol.modern else sessions.key_of(request.headers, message.id)
     if message.method == "tools/call":
         work = await _tool_call(exchange, message, protocol, address_of(request))
@@ -181,6 +198,16 @@ async def _read_request(exchange: Exchange, request: HttpRequest) -> Work | None
             return _finalise(exchange, protocol, await work(report))
 
     return finalised
+
+
+def _client(message: Message, request: HttpRequest) -> str:
+    """The client's name; "" for the threads of codeinfo's own Codex, whose address has a query."""
+    if request.GET:
+        return ""
+    meta = message.params.get("_meta")
+    info = meta.get(CLIENT_INFO_META_KEY) if isinstance(meta, dict) else None
+    stated = client_calls.name_of(info or message.params.get("clientInfo"))
+    return stated or sessions.client_of(request.headers)
 
 
 def _is_known(endpoint: McpEndpoint, message: Message, protocol: ProtocolVersion) -> bool:
@@ -276,7 +303,11 @@ async def _reply(exchange: Exchange, work: Work, report: Report) -> Reply:
     if isinstance(reply, Reply):
         return reply
     exchange.end("ok")
-    headers = {sessions.HEADER: sessions.new_id()} if exchange.method == "initialize" else {}
+    headers = (
+        {sessions.HEADER: sessions.new_id(exchange.client)}
+        if exchange.method == "initialize"
+        else {}
+    )
     return Reply(wire.success(exchange.id, reply), headers=headers)
 
 

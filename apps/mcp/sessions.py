@@ -1,12 +1,15 @@
 """Sessions of the handshake revisions: they name the calls that a client may cancel.
 
-A session is a signed random id, returned by `initialize`. Nothing is stored for it, so it outlasts
+A session is a signed random id with the client's name, returned by `initialize`. Nothing is stored
+for it, so it outlasts
 a restart, and there is no number to bound. `notifications/cancelled` ends the calls of its session
 that have the given request id, in every process of the server. A client without an id, or with an
 expired one, is served, too, but can end its calls only by closing the connection.
 """
 
 import asyncio
+import base64
+import binascii
 import json
 import time
 import uuid
@@ -23,7 +26,7 @@ from apps.mcp.wire import Id, Message
 
 HEADER = "Mcp-Session-Id"
 CANCELLED = "mcp.cancelled"
-MAX_ID = 200
+MAX_ID = 400
 MAX_AGE_SECONDS = 30 * 24 * 3600
 # A notification can overtake the call that it cancels.
 EARLY_SECONDS, MAX_EARLY = 5.0, 1_000
@@ -38,8 +41,22 @@ _signer = TimestampSigner(salt="apps.mcp.sessions")
 _early: OrderedDict[str, float] = OrderedDict()
 
 
-def new_id() -> str:
-    return _signer.sign(uuid.uuid4().hex)
+def new_id(client: str = "") -> str:
+    """client: the name that the client gives itself, of at most 48 characters"""
+    name = base64.urlsafe_b64encode(client.encode(errors="replace")).decode().rstrip("=")
+    return _signer.sign(f"{uuid.uuid4().hex}.{name}")
+
+
+def client_of(headers: Mapping[str, str]) -> str:
+    """Return the name of the client that opened a session; "" without one."""
+    session = headers.get(HEADER, "")
+    if not 0 < len(session) <= MAX_ID:
+        return ""
+    try:
+        _, _, name = _signer.unsign(session, max_age=MAX_AGE_SECONDS).partition(".")
+        return base64.urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode()
+    except (BadSignature, binascii.Error, UnicodeDecodeError):
+        return ""
 
 
 def key_of(headers: Mapping[str, str], request_id: Id | None) -> str:

@@ -3,11 +3,13 @@
 The formats follow each client's documentation for servers over Streamable HTTP.
 """
 
+import base64
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from django.http import HttpRequest
 from django.http.request import split_domain_port
@@ -15,6 +17,8 @@ from django.utils.safestring import SafeString
 
 from apps.core.config import config
 from apps.retrieval.highlight import highlight_lines
+from codeinfo_cli.clients.launch import Launch
+from codeinfo_cli.clients.table import client_named
 
 # The environment variable for the token on the client's machine, named as the server's.
 TOKEN = "CODEINFO_MCP_TOKEN"
@@ -57,6 +61,8 @@ class McpClient:
     id: str
     label: str
     steps: Callable[[Endpoint], Sequence[SetupStep]]
+    # A link that opens the client with an entry for this server to accept.
+    link: Callable[[str, Mapping[str, Any]], str] | None = None
     # How the client gets the token.
     token: str = f"set {TOKEN} in the environment that the client starts in."
 
@@ -164,12 +170,41 @@ def _lm_studio(endpoint: Endpoint) -> Sequence[SetupStep]:
     return (_file(instruction, "mcp.json", {"mcpServers": servers}),)
 
 
+def _cursor_link(name: str, entry: Mapping[str, Any]) -> str:
+    config = base64.b64encode(json.dumps(entry).encode()).decode()
+    query = f"name={quote(name)}&config={quote(config, safe='')}"
+    return f"cursor://anysphere.cursor-deeplink/mcp/install?{query}"
+
+
+def _vs_code_link(name: str, entry: Mapping[str, Any]) -> str:
+    return f"vscode:mcp/install?{quote(json.dumps({'name': name, **entry}), safe='')}"
+
+
+def install_link(client: McpClient, endpoint: Endpoint, launch: Launch | None) -> str:
+    """Return the client's one-click link; "" if it has none, or needs a token.
+
+    launch: the command of this installation, if the client is on this machine: it starts codeinfo
+        when needed
+    """
+    if client.link is None:
+        return ""
+    if launch is not None and endpoint.path == "/mcp":
+        known = client_named(client.id)
+        assert known is not None, "the installer knows every client with a link"
+        return client.link(endpoint.name, known.entry(launch))
+    if endpoint.token_needed:
+        return ""
+    return client.link(endpoint.name, {"type": "http", "url": endpoint.url})
+
+
 CLIENTS = (
     McpClient("codex", "Codex", _codex),
     McpClient("claude-code", "Claude Code", _claude_code),
-    McpClient("cursor", "Cursor", _cursor),
-    McpClient("vs-code", "VS Code", _vs_code, "VS Code asks for it once and keeps it."),
-    McpClient("lm-studio", "LM Studio", _lm_studio, "put it in place of YOUR_TOKEN."),
+    McpClient("cursor", "Cursor", _cursor, _cursor_link),
+    McpClient(
+        "vs-code", "VS Code", _vs_code, _vs_code_link, "VS Code asks for it once and keeps it."
+    ),
+    McpClient("lm-studio", "LM Studio", _lm_studio, token="put it in place of YOUR_TOKEN."),
 )
 
 

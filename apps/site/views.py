@@ -18,7 +18,9 @@ from apps.index.models import Root
 from apps.ingest.runs import orphans
 from apps.mcp.availability import default_provider, gate
 from apps.site import health, overview, palette
-from apps.site.connect import CLIENTS, endpoints
+from apps.site.client_views import is_on_this_machine
+from apps.site.connect import CLIENTS, endpoints, install_link
+from codeinfo_cli.clients.launch import Launch, this_installation
 
 
 @require_GET
@@ -88,10 +90,15 @@ def connect(request: HttpRequest) -> HttpResponse:
         "clients": CLIENTS,
         "client": client,
         "steps": client.steps(endpoint),
+        "link": install_link(client, endpoint, _launch(request)),
         "repositories": _repositories(),
         "agents": _agents(),
     }
     return render(request, "site/connect.html", context)
+
+
+def _launch(request: HttpRequest) -> Launch | None:
+    return this_installation(config().data_dir) if is_on_this_machine(request) else None
 
 
 def _repositories() -> int | None:

@@ -87,6 +87,8 @@ ROUTES = [
     get("", USER),
     get("ui/palette", USER, "ui/palette?q=x"),
     get("ui/site/connected", USER),
+    get("ui/site/clients", USER),
+    get("ui/site/clients/<slug:client_id>", STAFF, "ui/site/clients/cursor"),
     get("ui/site/question", USER),
     get("connect", USER),
     get("health", OPEN),

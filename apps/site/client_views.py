@@ -1,0 +1,149 @@
+"""The list of MCP clients on the Connect page: their last calls, and buttons that install codeinfo.
+
+A button changes files of the user who runs codeinfo. It is offered only to staff whose browser is
+on this machine, if other users of the machine cannot be it. The change is shown before it is made.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.http.request import split_domain_port
+from django.shortcuts import render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from apps.core import local_users
+from apps.core.config import config
+from apps.core.errors import InvalidInput, NotFound
+from apps.core.principal import current
+from apps.mcp.client_calls import LastCall, last_calls
+from codeinfo_cli.clients import installing
+from codeinfo_cli.clients.files import Change, Refused
+from codeinfo_cli.clients.launch import this_installation
+from codeinfo_cli.clients.table import CLIENTS, Client, client_named, this_machine
+
+# Headers of reverse proxies: the browser may be anywhere.
+FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Forwarded", "Via")
+MAX_OTHERS = 20
+
+
+@dataclass(frozen=True)
+class Row:
+    """A client of the table that is on this machine or has called.
+
+    state: "installed", "absent", or "unknown" if its file cannot be read; "" if it is elsewhere.
+    """
+
+    client: Client
+    state: str = ""
+    problem: str = ""
+    last: "Seen | None" = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A last call, for the page."""
+
+    call: LastCall
+
+    @property
+    def moment(self) -> datetime:
+        return datetime.fromtimestamp(self.call.at, UTC)
+
+
+def is_on_this_machine(request: HttpRequest) -> bool:
+    """Return True if the request is of staff, from a browser on this machine."""
+    host, _ = split_domain_port(request.get_host())
+    return (
+        current().is_staff
+        and local_users.rule(config()) in ("own", "credentials")
+        and _is_loopback(str(request.META.get("REMOTE_ADDR", "")))
+        and (host == "localhost" or _is_loopback(host.strip("[]")))
+        and not any(name in request.headers for name in FORWARDED)
+    )
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return local_users.is_loopback(address)
+    except ValueError:
+        return False
+
+
+@require_GET
+def clients(request: HttpRequest) -> HttpResponse:
+    """Fragment: the list of clients."""
+    return _rendered(request)
+
+
+@require_http_methods(["GET", "POST"])
+def client_change(request: HttpRequest, client_id: str) -> HttpResponse:
+    """Fragment: the list of clients with a change of one. POST makes the change that GET showed.
+
+    action: install or uninstall
+    digest: of the change that was shown; if the files are others by now, the change is shown again.
+    """
+    client = client_named(client_id)
+    if client is None:
+        raise NotFound("This client is not known.")
+    if not is_on_this_machine(request):
+        text = "Clients are set up only from a browser on the machine that runs codeinfo."
+        raise InvalidInput(text, code="FORBIDDEN")
+    parameters = request.POST if request.method == "POST" else request.GET
+    removes = parameters.get("action") == "uninstall"
+    data, machine = config().data_dir, this_machine()
+    shown: dict[str, Any] = {"chosen": client, "action": "uninstall" if removes else "install"}
+    try:
+        if removes:
+            changes = installing.plan_uninstall(client, machine, data)
+        else:
+            changes = installing.plan_install(client, machine, this_installation(data))
+        digest = _digest(changes)
+        shown |= {"changes": [_diff(change) for change in changes], "digest": digest}
+        if request.method == "POST" and changes:
+            if parameters.get("digest") != digest:
+                return _rendered(request, **shown, again=True)
+            installing.make(changes, client, data, removes=removes)
+            return _rendered(request, done=client, action=shown["action"])
+    except Refused as refusal:
+        shown["refusal"] = str(refusal)
+    return _rendered(request, **shown)
+
+
+def _digest(changes: Sequence[Change]) -> str:
+    digest = hashlib.sha256()
+    for change in changes:
+        for part in (str(change.target).encode(), change.before, change.after):
+            digest.update(b"-" if part is None else b"%d:" % len(part) + part)
+    return digest.hexdigest()
+
+
+def _diff(change: Change) -> dict[str, Any]:
+    kinds = {"+": "add", "-": "del", "@": "at"}
+    lines = [(kinds.get(line[:1], ""), line) for line in change.diff.splitlines()[2:]]
+    return {"path": str(change.path), "lines": lines}
+
+
+def _rendered(request: HttpRequest, **shown: Any) -> HttpResponse:
+    local = is_on_this_machine(request)
+    calls = [Seen(call) for call in last_calls()] if current().is_staff else []
+    rows = [row for client in CLIENTS if (row := _row(client, local, calls))]
+    known = {id(row.last) for row in rows}
+    others = [seen for seen in calls if id(seen) not in known][:MAX_OTHERS]
+    context = {"rows": rows, "others": others, "local": local, "loaded": True, **shown}
+    return render(request, "site/_clients.html", context)
+
+
+def _row(client: Client, local: bool, calls: Sequence[Seen]) -> Row | None:
+    last = next((one for one in calls if one.call.name.lower().startswith(client.known_as)), None)
+    machine = this_machine()
+    if not local or not client.is_on(machine):
+        return Row(client, last=last) if last else None
+    try:
+        entry = installing.entry_of(client, machine)
+    except Refused as refusal:
+        return Row(client, "unknown", str(refusal), last)
+    return Row(client, "absent" if entry is None else "installed", last=last)

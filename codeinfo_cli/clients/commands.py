@@ -1,0 +1,150 @@
+"""The verbs `codeinfo install` and `codeinfo uninstall`."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from codeinfo_cli import project
+from codeinfo_cli.clients.files import Change, Refused
+from codeinfo_cli.clients.table import CLIENTS, Client, client_named, this_machine
+
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+class ClientName(click.ParamType[Client]):
+    """The id of a client, or another name for it."""
+
+    name = "client"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Client:
+        if isinstance(value, Client):
+            return value
+        if client := client_named(str(value).lower()):
+            return client
+        known = ", ".join(one.id for one in CLIENTS)
+        return self.fail(f"{value!r} is not known. Known are: {known}.")
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem  # noqa: PLC0415
+
+        return [CompletionItem(one.id) for one in CLIENTS if one.id.startswith(incomplete)]
+
+
+def _options(command: Any) -> Any:
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+        click.option("--print", "only_print", is_flag=True, help="Show the change; write nothing."),
+        click.option("-y", "--yes", is_flag=True, help="Write without asking."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("install")
+@click.argument("client", type=ClientName(), required=False)
+@_options
+def install_command(client: Client | None, yes: bool, only_print: bool, as_json: bool) -> None:
+    """Add codeinfo to an MCP client on this machine.
+
+    Shows what changes in the client's configuration, and asks. A short instruction file makes the
+    client's model use the tools. Without CLIENT, lists the clients that are known.
+
+    \b
+        codeinfo install claude-code
+        codeinfo install codex --yes
+        codeinfo install zed --print
+    """
+    if client is None:
+        _list(as_json)
+        return
+    from codeinfo_cli.clients import installing  # noqa: PLC0415 - tomlkit is slow to import
+    from codeinfo_cli.clients.launch import this_installation  # noqa: PLC0415
+
+    data = project.data_dir()
+    try:
+        changes = installing.plan_install(client, this_machine(), this_installation(data))
+        if _agreed(client, changes, "already there", yes, only_print, as_json):
+            installing.make(changes, client, data)
+            _done(f"Added codeinfo to {client.label}. Restart it to use the tools.", as_json)
+    except Refused as refusal:
+        raise click.ClickException(str(refusal)) from None
+
+
+@click.command("uninstall")
+@click.argument("client", type=ClientName())
+@_options
+def uninstall_command(client: Client, yes: bool, only_print: bool, as_json: bool) -> None:
+    """Remove codeinfo from an MCP client on this machine.
+
+    Files that were not edited since `codeinfo install` become as they were; from others, only the
+    entry of codeinfo is removed.
+
+    \b
+        codeinfo uninstall cursor
+    """
+    from codeinfo_cli.clients import installing  # noqa: PLC0415
+
+    data = project.data_dir()
+    try:
+        changes = installing.plan_uninstall(client, this_machine(), data)
+        if _agreed(client, changes, "not there", yes, only_print, as_json):
+            installing.make(changes, client, data, removes=True)
+            _done(f"Removed codeinfo from {client.label}.", as_json)
+    except Refused as refusal:
+        raise click.ClickException(str(refusal)) from None
+
+
+def _list(as_json: bool) -> None:
+    machine = this_machine()
+    rows = [
+        {
+            "client": client.id,
+            "label": client.label,
+            "found": client.is_on(machine),
+            "config": str(client.config(machine)),
+        }
+        for client in CLIENTS
+    ]
+    if as_json:
+        click.echo(json.dumps(rows))
+        return
+    for row in rows:
+        mark = "found" if row["found"] else "-"
+        click.echo(f"{row['client']:<12} {mark:<6} {row['config']}")
+
+
+def _agreed(
+    client: Client,
+    changes: Sequence[Change],
+    unchanged: str,
+    yes: bool,
+    only_print: bool,
+    as_json: bool,
+) -> bool:
+    """Show the changes, and return True if they are to be made."""
+    if as_json:
+        if changes and not (yes or only_print):
+            raise click.UsageError("With --json, add --yes or --print.")
+        rows = [{"path": str(one.path), "diff": one.diff} for one in changes]
+        writes = bool(changes) and not only_print
+        click.echo(json.dumps({"client": client.id, "changes": rows, "written": writes}))
+        return writes
+    if not changes:
+        click.echo(f"codeinfo is {unchanged} in {client.label}: nothing to change.")
+        return False
+    for change in changes:
+        for line in change.diff.splitlines():
+            click.secho(line, fg=COLOURS.get(line[:1]))
+    if only_print:
+        return False
+    if yes or click.confirm("Write this?"):
+        return True
+    click.echo("Nothing was changed.")
+    raise click.exceptions.Exit(1)
+
+
+def _done(text: str, as_json: bool) -> None:
+    if not as_json:
+        click.echo(text)

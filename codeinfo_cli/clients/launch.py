@@ -1,0 +1,45 @@
+"""The command that starts `codeinfo mcp` from another program, for this installation."""
+
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import platformdirs
+
+from codeinfo_cli import project
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A program with absolute path, its arguments, and the variables that it needs."""
+
+    command: str
+    args: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def this_installation(data: Path) -> Launch:
+    """Return the command for the server of the data folder `data`.
+
+    From a checkout, it is the Python of this process; the package is found by PYTHONPATH. From uv's
+    cache, which is cleaned at times, it is `uvx codeinfo`.
+    """
+    if not project.IS_INSTALLED:
+        variables = {"PYTHONPATH": str(project.PROJECT)}
+        if data.resolve() != (project.PROJECT / "data").resolve():
+            variables["CODEINFO_DATA_DIR"] = str(data)
+        return Launch(sys.executable, ("-m", "codeinfo_cli", "mcp"), variables)
+    usual = Path(platformdirs.user_data_dir("codeinfo", appauthor=False))
+    variables = {} if data.resolve() == usual.resolve() else {"CODEINFO_DATA_DIR": str(data)}
+    uvx = shutil.which("uvx")
+    if uvx and _is_in_cache_of_uv(Path(sys.prefix)):
+        return Launch(uvx, ("codeinfo", "mcp"), variables)
+    script = Path(sys.executable).with_name("codeinfo")
+    if script.is_file():
+        return Launch(str(script), ("mcp",), variables)
+    return Launch(sys.executable, ("-m", "codeinfo_cli", "mcp"), variables)
+
+
+def _is_in_cache_of_uv(prefix: Path) -> bool:
+    return any(part.startswith(("archive-v", "environments-v")) for part in prefix.parts)
