@@ -154,7 +154,7 @@ def _first(place: scope.Place, folder: str) -> dict[str, Any]:
 
 
 def _show_entries(client: Client, query: Mapping[str, Any], *, long: bool) -> int:
-    paths, offset = scope.Paths(), 0
+    paths, offset = scope.Paths(scope.repositories(client)), 0
     while True:
         answer = json.loads(client.post("/tools/list-files", {**query, "offset": offset}))
         for row in answer["results"]:

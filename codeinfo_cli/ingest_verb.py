@@ -198,9 +198,8 @@ def _report(run: Mapping[str, Any], name: str, *, quiet: bool) -> int:
     shown = visible(name)
     if state in ("completed", "skipped"):
         if not quiet:
-            done = "nothing has changed" if state == "skipped" else run.get("message") or state
             facts = f"{counts['files']:,} files, {counts['chunks']:,} chunks"
-            out(f"{shown}: {facts} ({visible(done[:1].lower() + done[1:])})")
+            out(f"{shown}: {'nothing has changed' if state == 'skipped' else facts}")
         if left_out := run.get("leftOut"):
             note(
                 f"Left out, as git does not track them: {left_out['untracked']:,} files; ignored: "

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from inspect import cleandoc
+from typing import Any
 
 import click
 
@@ -58,6 +59,14 @@ class Verbs(click.Group):
             raise click.UsageError(f"There is no verb {name!r}. {instead}", ctx)
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a verb. As with ripgrep, a reader that has enough (`| head`) is no error."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # for click, a failure
+            terminal.end_quietly()
+            ctx.exit(errors.OK)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the verbs by group, from the table alone."""
         width = max(len(verb.name) for verb in verbs.VERBS)
@@ -105,6 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     terminal.prepare()
     given = given or ["--help"]
     try:
+        _check_encoding(given)
         status = codeinfo.main(given, prog_name="codeinfo", standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
@@ -113,11 +123,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = _fail(CliError("Stopped.", "STOPPED", status=errors.INTERRUPTED), given)
     except CliError as error:
         status = _fail(error, given)
-    except BrokenPipeError:
-        # As with ripgrep, a reader that has enough is no error.
+    except BrokenPipeError:  # of the last lines
         terminal.end_quietly()
-        status = 0
+        status = errors.OK
     sys.exit(status)
+
+
+def _check_encoding(arguments: Sequence[str]) -> None:
+    """Raise CliError for an argument that is not UTF-8: no name and no text of an index is so."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            message = f"The argument {ascii(argument)} is not UTF-8."
+            raise CliError(message, "USAGE") from None
 
 
 def _of_usage(error: click.UsageError) -> CliError:

@@ -122,17 +122,19 @@ def _named(known: Sequence[Repository], text: str) -> Place | None:
 class Paths:
     """Shows the paths of results."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Sequence[Repository] = ()) -> None:
+        """known: the repositories of rows without `hostPath`"""
         self._folder = here().rstrip("/") + "/"
+        self._folders = {each.id: each.folders[0].rstrip("/") for each in known}
 
     def of(self, row: Mapping[str, Any]) -> str:
         """Return the path of a row of a tool, visible."""
-        return self.of_place(row["repo"], row["relPath"], row.get("hostPath") or "")
-
-    def of_place(self, repository: str, path: str, host_path: str) -> str:
-        if host_path.startswith(self._folder):
-            return visible(host_path[len(self._folder) :]).replace("\t", "\\t")
-        return visible(f"{repository}/{path}").replace("\t", "\\t")
+        repository, path = row["repo"], row["relPath"]
+        absolute = row.get("hostPath") or f"{self._folders.get(repository, '')}/{path}"
+        shown = f"{repository}/{path}"
+        if absolute.startswith(self._folder):
+            shown = absolute[len(self._folder) :]
+        return visible(shown).replace("\t", "\\t")
 
 
 def lines_of(row: Mapping[str, Any]) -> str:
