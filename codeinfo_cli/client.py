@@ -19,8 +19,6 @@ TIMEOUT_SECONDS = 620.0
 # A stream sends a comment after 15 s of silence.
 SILENCE_SECONDS = 60.0
 JSON_TYPE, EVENTS_TYPE = "application/json", "text/event-stream"
-# More than any answer of a tool
-LONGEST_ANSWER = 256_000_000
 
 
 class Client:
@@ -48,14 +46,14 @@ class Client:
         """Yield the data of each event of a stream; closing the iterator ends the stream."""
         with self._response("POST", path, body, EVENTS_TYPE, SILENCE_SECONDS) as response:
             if not (response.getheader("Content-Type") or "").startswith(EVENTS_TYPE):
-                raise errors.of_response(response.status, response.read(LONGEST_ANSWER))
+                raise errors.of_response(response.status, response.read())
             for line in response:
                 if line.startswith(b"data: "):
                     yield line[6:].rstrip(b"\n")
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None) -> bytes:
         with self._response(method, path, body, JSON_TYPE, self._timeout) as response:
-            content = response.read(LONGEST_ANSWER)
+            content = response.read()
             if response.status >= 300:
                 raise errors.of_response(response.status, content)
             return content

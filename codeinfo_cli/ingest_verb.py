@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import sys
-import time
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +18,8 @@ from codeinfo_cli.errors import FAILED, INTERRUPTED, NOTHING, CliError
 from codeinfo_cli.terminal import note, out, visible
 
 POLL_SECONDS = 0.3
+# Cancel, background, watch on
+CHOICE = click.Choice(["c", "b", "w"])
 ENDS = ("completed", "skipped", "cancelled", "error", "needs_confirmation")
 
 
@@ -55,7 +59,7 @@ def ingest(
         raise CliError(f"{path} is not a folder.", "NOT_DIRECTORY")
     wanted = {"name": name, "description": description, "model": model}
     flags = {"dryRun": dry_run, "plainFolder": plain_folder}
-    with connected() as client:
+    with connected() as client, _ctrl_c() as pressed:
         start = _Start(client, folder, wanted, flags, force=force, yes=yes)
         body = start.run()
         run_id = json.loads(body)["runId"]
@@ -65,10 +69,10 @@ def ingest(
             else:
                 out(f"Ingesting {visible(folder)} in the background; codeinfo status shows it.")
             return
-        ended = follow(client, run_id, start.name)
+        ended = follow(client, run_id, start.name, pressed)
     if as_json:
         terminal.json_out(ended)
-    status = _report(json.loads(ended), start.name, quiet=as_json)
+    status = _report(json.loads(ended), start.name, quiet=as_json, dry_run=dry_run)
     if status:
         sys.exit(status)
 
@@ -144,14 +148,18 @@ class _Start:
             if not terminal.is_interactive():
                 error.next_step = "--yes allows it, now and later."
                 raise error
-            if not click.confirm("Allow codeinfo to ingest it, now and later?", err=True):
+            with _while_asking():
+                agreed = click.confirm("Allow codeinfo to ingest it, now and later?", err=True)
+            if not agreed:
                 raise CliError("The folder was not added: nothing is ingested.", "DECLINED")
         self._client.post("/ingest/bases", {"path": self._folder})
         note(f"{self._folder} may be ingested from now on.")
 
 
-def follow(client: Client, run_id: str, name: str) -> bytes:
+def follow(client: Client, run_id: str, name: str, pressed: threading.Event) -> bytes:
     """Show a run until it ends. Return its status as JSON.
+
+    pressed: set by Ctrl-C
 
     Raises CliError at the end of a run that Ctrl-C has cancelled, or SystemExit if the user leaves
     it running.
@@ -160,16 +168,39 @@ def follow(client: Client, run_id: str, name: str) -> bytes:
 
     with progress_of(name) as bar:
         while True:
-            try:
-                body = client.get(f"/ingest/status/{run_id}")
-                status = json.loads(body)
-                bar.show(status)
-                if status["state"] in ENDS:
-                    return body
-                time.sleep(POLL_SECONDS)
-            except KeyboardInterrupt:
+            body = client.get(f"/ingest/status/{run_id}")
+            status = json.loads(body)
+            bar.show(status)
+            if status["state"] in ENDS:
+                return body
+            if pressed.wait(POLL_SECONDS):
                 with bar.paused():
                     _interrupted(client, run_id)
+                    pressed.clear()
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[threading.Event]:
+    """Let Ctrl-C set an event, so that no run starts without a question about it."""
+    event = threading.Event()
+    with _on_ctrl_c(lambda *_: event.set()):
+        yield event
+
+
+@contextmanager
+def _on_ctrl_c(handler: Callable[..., object]) -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _while_asking() -> AbstractContextManager[None]:
+    """Let Ctrl-C end a question."""
+    return _on_ctrl_c(signal.default_int_handler)
 
 
 def _interrupted(client: Client, run_id: str) -> None:
@@ -178,9 +209,8 @@ def _interrupted(client: Client, run_id: str) -> None:
     if terminal.is_interactive():
         note("\nCancel the ingest (c), leave it running in the background (b), or watch on (w)?")
         try:
-            choice = click.prompt(
-                "c, b or w", type=click.Choice(["c", "b", "w"]), show_choices=False, err=True
-            )
+            with _while_asking():
+                choice = click.prompt("c, b or w", type=CHOICE, show_choices=False, err=True)
         except click.Abort:
             choice = "c"
     if choice == "b":
@@ -192,13 +222,14 @@ def _interrupted(client: Client, run_id: str) -> None:
         raise CliError(message, "CANCELLED", status=INTERRUPTED)
 
 
-def _report(run: Mapping[str, Any], name: str, *, quiet: bool) -> int:
+def _report(run: Mapping[str, Any], name: str, *, quiet: bool, dry_run: bool) -> int:
     """Write how a run ended. Return the exit status."""
     counts, state = run["counts"], run["state"]
     shown = visible(name)
     if state in ("completed", "skipped"):
         if not quiet:
             facts = f"{counts['files']:,} files, {counts['chunks']:,} chunks"
+            facts += " would be ingested" if dry_run else ""
             out(f"{shown}: {'nothing has changed' if state == 'skipped' else facts}")
         if left_out := run.get("leftOut"):
             note(

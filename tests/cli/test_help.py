@@ -48,12 +48,9 @@ def test_the_help_of_a_verb_shows_its_examples(name: str) -> None:
         assert re.search(rf"^    {re.escape(line)} +{re.escape(meaning)}$", shown, re.M)
 
 
-def test_each_verb_has_its_examples_tried() -> None:
-    files = {name: HOME / file for name, file in ELSEWHERE.items()}
-    for verb in VERBS:
-        if verb.name in files:
-            text = files[verb.name].read_text()
-            assert all(f'"{word}"' in text for word in verb.examples[0][0].split()[1:2])
+def test_verbs_whose_examples_are_tried_elsewhere_have_tests_there() -> None:
+    for name, file in ELSEWHERE.items():
+        assert re.search(rf'(run|terminal|start)\("{name}"', (HOME / file).read_text()), name
 
 
 @pytest.fixture(scope="module")
