@@ -11,7 +11,7 @@ from typing import IO, Any
 
 # Unicode categories of characters that are invisible or affect the characters around them.
 INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# Select graphic rendition (ECMA-48 §8.3.117)
+# Parameters of SGR (ECMA-48)
 STYLES = {"path": "35", "line": "32", "mark": "36", "match": "1;31", "name": "1", "dim": "2"}
 
 
