@@ -80,6 +80,7 @@ clean: ## remove the virtual environment; data stays
 .venv/run.stamp: requirements.txt | .venv/bin/python
 	@echo "Installing what codeinfo needs (once; about a minute)"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@ln -sf ../../scripts/codeinfo $(BIN)/codeinfo
 	@touch $@
 
 .venv/train.stamp: requirements-training.txt requirements.txt | .venv/bin/python
@@ -90,6 +91,7 @@ clean: ## remove the virtual environment; data stays
 .venv/dev.stamp: requirements-dev.txt requirements.txt | .venv/bin/python
 	@echo "Installing what the tests need (once)"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@ln -sf ../../scripts/codeinfo $(BIN)/codeinfo
 	@touch $@ .venv/run.stamp
 
 tests/mcp/node_modules/.stamp: tests/mcp/package-lock.json

@@ -10,8 +10,6 @@ import sys
 from collections.abc import MutableMapping
 from pathlib import Path
 
-import platformdirs
-
 PACKAGE = Path(__file__).resolve().parent
 IS_INSTALLED = (PACKAGE / "project").is_dir()
 PROJECT = PACKAGE / "project" if IS_INSTALLED else PACKAGE.parent
@@ -22,20 +20,31 @@ def settings_file() -> Path:
     settings, such as ~/.config/codeinfo."""
     if not IS_INSTALLED:
         return PROJECT / ".env"
+    import platformdirs  # noqa: PLC0415 - a checkout does not need it
+
     return Path(platformdirs.user_config_dir("codeinfo", appauthor=False)) / ".env"
 
 
-def use() -> None:
-    """Make the packages of the project importable, and set the defaults of its environment.
-
-    Read `.env`, as the product does in a checkout; variables that are set win.
-    """
+def make_importable() -> None:
+    """Make the packages of the project importable."""
     if str(PROJECT) not in sys.path:
         sys.path.insert(0, str(PROJECT))
+
+
+def use() -> None:
+    """Make the project importable, and set its environment in this process.
+
+    As the product does, read `.env`; variables that are set win. A relative data folder in `.env`
+    is one of its folder, whatever the current folder is.
+    """
+    make_importable()
     if (settings := settings_file()).is_file():
         import environ  # noqa: PLC0415 - takes a tenth of a second
 
+        is_set = "CODEINFO_DATA_DIR" in os.environ
         environ.Env.read_env(settings)
+        if not is_set and (named := os.environ.get("CODEINFO_DATA_DIR")):
+            os.environ["CODEINFO_DATA_DIR"] = str(settings.parent / Path(named).expanduser())
     set_defaults(os.environ)
 
 
@@ -52,5 +61,7 @@ def data_dir() -> Path:
     if named := os.environ.get("CODEINFO_DATA_DIR"):
         return Path(named).expanduser().absolute()
     if IS_INSTALLED:
+        import platformdirs  # noqa: PLC0415 - a checkout does not need it
+
         return Path(platformdirs.user_data_dir("codeinfo", appauthor=False))
     return PROJECT / "data"

@@ -19,14 +19,14 @@ from pathlib import Path
 
 from codeinfo_cli import project
 
-project.use()
-from apps.core import posix  # noqa: E402 - found by `use`; it imports only the standard library
+project.make_importable()
+from apps.core import posix  # noqa: E402 - it imports only the standard library
 
 # The longest start that is waited for: a first start migrates the database.
 START_SECONDS = 120.0
 POLL_SECONDS = 0.05
-# A server that a verb has started stops after this time without use.
-IDLE_SECONDS = 900
+# A server that a verb has started stops after this time without use, unless the setting is set.
+IDLE_SECONDS, IDLE_SETTING = 900, "CODEINFO_IDLE_STOP_SECONDS"
 FIRST_PORT, LAST_PORT = 5010, 5990
 # Servers outlive the command that starts them: they are not waited for.
 _started: list["subprocess.Popen[bytes]"] = []
@@ -63,10 +63,11 @@ def running(data: Path) -> Address | None:
 
 
 @contextmanager
-def attached(data: Path, *, idle_seconds: int = IDLE_SECONDS) -> Iterator[Address]:
+def attached(data: Path, *, idle_seconds: int | None = None) -> Iterator[Address]:
     """Use the server of a data folder; start one if none is running. It does not stop meanwhile.
 
-    idle_seconds: time without use after which a server that this starts stops
+    idle_seconds: time without use after which a server that this starts stops; by default that of
+    the environment, else IDLE_SECONDS
     Raises ServerUnavailable.
     """
     try:
@@ -79,23 +80,22 @@ def attached(data: Path, *, idle_seconds: int = IDLE_SECONDS) -> Iterator[Addres
         yield running(data) or _start_once(data, idle_seconds)
 
 
-def _start_once(data: Path, idle_seconds: int) -> Address:
+def _start_once(data: Path, idle_seconds: int | None) -> Address:
     """Start a server, unless another command does so: then wait for that one."""
     with posix.open_private(data / "server.start") as starting:
         posix.lock(starting)
         return running(data) or _start(data, idle_seconds)
 
 
-def _start(data: Path, idle_seconds: int) -> Address:
+def _start(data: Path, idle_seconds: int | None) -> Address:
     """Start a server in the background and wait until it answers. Raises ServerUnavailable."""
     _wait_for_the_one_before(data)
     logs = data / "logs"
     logs.mkdir(mode=0o700, exist_ok=True)
     output = logs / "start.log"
-    environment = os.environ | {
-        "CODEINFO_DATA_DIR": str(data),
-        "CODEINFO_IDLE_STOP_SECONDS": str(idle_seconds),
-    }
+    environment = os.environ | {"CODEINFO_DATA_DIR": str(data)}
+    if idle_seconds is not None or not environment.get(IDLE_SETTING):
+        environment[IDLE_SETTING] = str(IDLE_SECONDS if idle_seconds is None else idle_seconds)
     with output.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "codeinfo_cli", "serve"],
@@ -120,14 +120,21 @@ def _start(data: Path, idle_seconds: int) -> Address:
 
 def _wait_for_the_one_before(data: Path) -> None:
     """Wait until a server that is about to end has left the data folder."""
-    until = time.monotonic() + START_SECONDS
+    if not wait_for_end(data, START_SECONDS):
+        raise ServerUnavailable(
+            f"Another server uses {data}, and has no server.json: stop it, then try again."
+        )
+
+
+def wait_for_end(data: Path, seconds: float) -> bool:
+    """Wait until no process serves a data folder. Return False if that takes too long."""
+    until = time.monotonic() + seconds
     with posix.open_private(data / "server.lock") as lock:
         while not posix.lock(lock, shared=True, wait=False):
             if time.monotonic() > until:
-                raise ServerUnavailable(
-                    f"Another server uses {data}, and has no server.json: stop it, then try again."
-                )
+                return False
             time.sleep(POLL_SECONDS)
+    return True
 
 
 def _last_lines(output: Path, most: int = 2_000) -> str:

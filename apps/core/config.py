@@ -211,7 +211,7 @@ class Config:
     chroma_url: str = setting("CHROMA_URL", chroma_url, "", "Chroma server (host:port or URL); embedded in the data folder when unset")
     celery_broker_url: str = setting("CELERY_BROKER_URL", text, "", "Celery's broker: its workers ingest then, not this process; needs CHROMA_URL")
     disk_reserve_mb: int = setting("CODEINFO_DISK_RESERVE_MB", integer(0, 1 << 20), 200, "Megabytes that an ingest leaves free on the disk of the data folder: with less it ends in error")
-    idle_stop_seconds: int = setting("CODEINFO_IDLE_STOP_SECONDS", integer(0, 1 << 31), 0, "Seconds without use after which the server stops; the codeinfo command sets it for a server that it starts. 0: never")
+    idle_stop_seconds: int = setting("CODEINFO_IDLE_STOP_SECONDS", integer(0, 1 << 31), 0, "Seconds without use after which the server stops. 0: never. A server that the codeinfo command starts in the background has 900, unless this is set")
     # access
     bind: str = setting("CODEINFO_BIND", text, "127.0.0.1", "Address to listen on; any other than loopback needs a login and tokens")
     allowed_hosts: tuple[str, ...] = setting("CODEINFO_ALLOWED_HOSTS", words, (), "Further Host names that are served, comma separated")

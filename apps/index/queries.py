@@ -62,6 +62,15 @@ def active_run() -> IngestRun | None:
     return runs.running().first() or runs.order_by("queued_at").first()
 
 
+def live_runs() -> list[IngestRun]:
+    """Return the runs in progress, then the queued ones, next one first."""
+    runs = endings.live()
+    return [
+        *runs.running().order_by("started_at"),
+        *runs.filter(state="queued").order_by("queued_at"),
+    ]
+
+
 def queued_runs() -> list[IngestRun]:
     """Return the queued runs, next one first."""
     return list(IngestRun.objects.filter(state="queued").order_by("queued_at"))

@@ -23,6 +23,7 @@ from apps.ingest.serializers import (
     dirs_wire,
     model_wire,
     root_wire,
+    run_wire,
     status_wire,
 )
 
@@ -41,6 +42,13 @@ class Status(APIView):
 
     def get(self, request: Request, run_id: str) -> Response:
         return Response(status_wire(status_of(queries.find_run(run_id))))
+
+
+class Runs(APIView):
+    """`GET /ingest/runs`: the runs in progress, then the queued ones."""
+
+    def get(self, request: Request) -> Response:
+        return Response({"runs": [run_wire(run, status_of(run)) for run in queries.live_runs()]})
 
 
 class Cancel(APIView):

@@ -9,7 +9,7 @@ from apps.core.surrogates import has_surrogates
 from apps.core.times import wire_time
 from apps.core.types import JSON
 from apps.embedding.types import EmbeddingModel
-from apps.index.models import Root
+from apps.index.models import IngestRun, Root
 from apps.ingest import bases
 from apps.ingest.folders import DirListing
 from apps.ingest.types import Counts, LeftOut, RunStatus
@@ -136,6 +136,11 @@ def status_wire(status: RunStatus) -> JSON:
         "counts": counts_wire(status.counts),
         **{name: value for name, value in optional.items() if value is not None},
     }
+
+
+def run_wire(run: IngestRun, status: RunStatus) -> JSON:
+    """One entry of `GET /ingest/runs`: the status, and what the run is about."""
+    return {**status_wire(status), "name": run.name, "path": run.path, "operation": run.operation}
 
 
 def left_out_wire(left_out: LeftOut) -> JSON | None:

@@ -49,6 +49,7 @@ api_urlpatterns: list[URLPattern] = [
     *for_users(
         [
             path("ingest/status/<str:run_id>", api.Status.as_view()),
+            path("ingest/runs", api.Runs.as_view()),
             path("ingest/roots", api.Roots.as_view()),
             path("ingest/models", api.Models.as_view()),
         ]

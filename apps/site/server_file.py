@@ -10,6 +10,7 @@ from the process id, whether the file is of a live server (`codeinfo_cli.server`
 import json
 import logging
 import os
+import time
 from contextlib import suppress
 from typing import BinaryIO
 
@@ -19,6 +20,9 @@ from apps.core.server_token import server_token
 
 NAME, LOCK = "server.json", "server.lock"
 EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "localhost": "127.0.0.1"}
+
+# A command that looks for a server has the lock for a moment: the server tries again.
+TRIES, RETRY_SECONDS = 50, 0.01
 
 logger = logging.getLogger("codeinfo.site")
 
@@ -40,6 +44,14 @@ def facts(settings: Config) -> dict[str, object]:
     }
 
 
+def _locked(file: BinaryIO) -> bool:
+    for _ in range(TRIES):
+        if posix.lock(file, wait=False):
+            return True
+        time.sleep(RETRY_SECONDS)
+    return False
+
+
 class ServerFile:
     """The file of this process, from `write` to `remove`."""
 
@@ -52,7 +64,7 @@ class ServerFile:
         """Write the file with mode 0600. If that is not possible, log a warning."""
         try:
             self._lock = posix.open_private(self._path.with_name(LOCK))
-            if not posix.lock(self._lock, wait=False):
+            if not _locked(self._lock):
                 raise OSError("another server of this data folder has it")
             new = self._path.with_name(f".{NAME}")
             new.unlink(missing_ok=True)

@@ -1,5 +1,20 @@
-"""The server with the tools of the conformance suite, one for the tests of `codeinfo mcp`."""
+"""What the tests of the command share: two ingested repositories and their server; the server with
+the tools of the conformance suite."""
 
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.command import Command, command
 from tests.mcp.conftest import served
 
 __all__ = ["served"]
+
+
+@pytest.fixture(scope="module")
+def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
+    """`lighthouse` and `harbour`, ingested by the first verb, which starts the server."""
+    with command(tmp_path_factory.mktemp("home")) as made:
+        made.run("ingest")
+        made.run("ingest", str(made.home / "src" / "harbour"))
+        yield made

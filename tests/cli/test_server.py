@@ -6,13 +6,15 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
 
+from apps.core.config import config
+from apps.site import server_file
 from codeinfo_cli import server
 from tests.house.sources import HOME
 from tests.ports import free_ports
@@ -24,6 +26,8 @@ pytestmark = pytest.mark.door
 VERB = """
 import sys, httpx
 from pathlib import Path
+from apps.core.config import config
+from apps.site import server_file
 from codeinfo_cli import server
 with server.attached(Path(sys.argv[1]), idle_seconds=2) as address:
     headers = {"Authorization": f"Bearer {address.token}"}
@@ -105,3 +109,21 @@ def test_a_start_that_fails_tells_why(data: Path, monkeypatch: pytest.MonkeyPatc
     reason = "INGEST_MAX_FILE_BYTES"
     with pytest.raises(server.ServerUnavailable, match=reason), server.attached(data):
         pass
+
+
+def test_a_server_writes_its_file_while_commands_look_for_it(
+    tmp_path: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that looks for a server has the lock of a server for a moment."""
+    configure(data_dir=tmp_path)
+    looking = server_file.posix.open_private(tmp_path / "server.lock")
+    assert server_file.posix.lock(looking, shared=True)
+    # The command lets go when the server has tried once.
+    monkeypatch.setattr(server_file.time, "sleep", lambda _: looking.close())
+    file = server_file.ServerFile(config())
+    file.write()
+    found = server.running(tmp_path)
+    assert found is not None and found.pid == os.getpid()
+    file.remove()
+    file._close()  # as the end of the process does
+    assert server.running(tmp_path) is None

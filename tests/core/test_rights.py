@@ -127,6 +127,7 @@ ROUTES = [
     post("ingest/cancel/<str:run_id>", STAFF, f"ingest/cancel/{NO_RUN}"),
     post("ingest/reembed/<absolute:path>", STAFF, "ingest/reembed/%2Fnowhere"),
     post("ingest/remove/<absolute:path>", STAFF, "ingest/remove/%2Fnowhere"),
+    get("ingest/runs", USER),
     get("ingest/roots", USER),
     get("ingest/models", USER),
     post("ingest/model", STAFF, model="x"),

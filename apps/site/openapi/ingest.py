@@ -18,17 +18,18 @@ from apps.site.openapi.operation import Operation
 STATE = one_of(*sorted({"queued", *RUNNING_STATES, *TERMINAL_STATES}))
 COUNTS = object_schema(dict.fromkeys(("files", "chunks", "embedded", "skipped"), COUNT))
 STARTED = object_schema({"runId": TEXT})
-RUN = object_schema(
-    {"runId": TEXT, "state": STATE, "counts": COUNTS},
-    {
-        **dict.fromkeys(("message", "lastError", "errorCode", "currentFile"), TEXT),
-        "fileIndex": COUNT,
-        "fileTotal": COUNT,
-        "percent": NUMBER,
-        "etaMs": NUMBER,
-        "leftOut": object_schema({"untracked": COUNT, "ignored": COUNT}),
-    },
-)
+_RUN = {"runId": TEXT, "state": STATE, "counts": COUNTS}
+_PROGRESS = {
+    **dict.fromkeys(("message", "lastError", "errorCode", "currentFile"), TEXT),
+    "fileIndex": COUNT,
+    "fileTotal": COUNT,
+    "percent": NUMBER,
+    "etaMs": NUMBER,
+    "leftOut": object_schema({"untracked": COUNT, "ignored": COUNT}),
+}
+RUN = object_schema(_RUN, _PROGRESS)
+OPERATION = one_of("start", "reembed", "remove")
+LIVE_RUN = object_schema({**_RUN, "name": TEXT, "path": TEXT, "operation": OPERATION}, _PROGRESS)
 ROOT = object_schema(
     {
         "runId": TEXT,
@@ -104,6 +105,10 @@ OPERATIONS = {
         "Remove a folder from the index",
         {200: object_schema({"status": {"const": "ok"}, "unlocked": BOOLEAN})},
         (NO_FOLDER, BUSY),
+    ),
+    "GET /ingest/runs": Operation(
+        "The runs in progress and in the queue",
+        {200: object_schema({"runs": list_schema(LIVE_RUN)})},
     ),
     "GET /ingest/roots": Operation(
         "All ingested folders, the latest ingest first",

@@ -1,5 +1,6 @@
 """`manage.py backup`: the database, the vectors and the words as one file."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("file", metavar="FILE")
         # Explicit, as argparse would take it for an abbreviation of --force-color.
         parser.add_argument("--force", action="store_true", help="replace FILE")
+        parser.add_argument("--json", action="store_true", help="for programs")
 
     def handle(self, *args: Any, **options: Any) -> None:
         # Absolute, as the server has another current folder.
@@ -32,6 +34,9 @@ class Command(BaseCommand):
             raise CommandError(f"The database does not answer: {error}") from error
         except KeyboardInterrupt:
             raise CommandError("stopped before the end", returncode=130) from None
+        if options["json"]:
+            self.stdout.write(json.dumps(made))
+            return
         for root in made["roots"]:
             self.stdout.write(
                 f"{root['path']}  {root['files']:,} files, {root['chunks']:,} chunks, "

@@ -1,5 +1,6 @@
 """`manage.py restore`: restores a backup to a new data folder."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE")
         parser.add_argument("--data-dir", help="the folder; CODEINFO_DATA_DIR if not given")
+        parser.add_argument("--json", action="store_true", help="for programs")
 
     def handle(self, *args: Any, **options: Any) -> None:
         folder = Path(options["data_dir"] or config().data_dir).expanduser().absolute()
@@ -36,10 +38,13 @@ class Command(BaseCommand):
             raise CommandError(
                 "stopped before the end: nothing was restored", returncode=130
             ) from None
-        self.stdout.write(as_table(done["found"]))
-        self.stdout.write(
-            f"Restored the backup of {on_one_line(done['created'])} to {done['folder']}."
-        )
+        if options["json"]:
+            self.stdout.write(json.dumps(done))
+        else:
+            self.stdout.write(as_table(done["found"]))
+            self.stdout.write(
+                f"Restored the backup of {on_one_line(done['created'])} to {done['folder']}."
+            )
         if not done["found"]["whole"]:
             raise SystemExit(1)
 

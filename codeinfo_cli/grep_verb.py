@@ -1,0 +1,209 @@
+"""`codeinfo grep`: exact text, with the options and the output of grep."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import click
+
+from codeinfo_cli import completion, options, scope, terminal
+from codeinfo_cli.client import Client, connected
+from codeinfo_cli.errors import NOTHING
+from codeinfo_cli.terminal import note, out, styled, visible
+
+# Rows of one call, and the greatest offset (docs/api.md)
+PAGE, LAST_OFFSET = 500, 100_000
+
+
+@click.command()
+@click.argument("pattern")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=completion.paths)
+@click.option("-i", "--ignore-case", is_flag=True, help="Upper and lower case are the same.")
+@click.option("-w", "--word", is_flag=True, help="Whole words only.")
+@click.option("-F", "--fixed", is_flag=True, help="PATTERN is plain text.")
+@click.option("-U", "--multiline", is_flag=True, help="A match may span lines.")
+@click.option(
+    "-C", "--context", type=click.IntRange(0, 20), default=0, metavar="N", help="Lines around it."
+)
+@click.option("-l", "--files", "mode", flag_value="files", help="Only the paths.")
+@click.option("-c", "--count", "mode", flag_value="count", help="Lines of each file: path:count.")
+@click.option(
+    "-m", "--limit", type=click.IntRange(1), metavar="N", help="At most N lines or files."
+)
+@options.path_filter
+@options.language
+@options.repository
+@click.option(
+    "--color", "--colour", type=click.Choice(["auto", "always", "never"]), default="auto",
+    help="auto: on a terminal, without NO_COLOR.",
+)  # fmt: skip
+@click.option("--offset", type=click.IntRange(0, LAST_OFFSET), default=0, hidden=True)
+@click.option("-n", "-r", "-H", "-E", "ignored", is_flag=True, hidden=True)
+@options.as_json
+def grep(
+    pattern: str,
+    paths: tuple[str, ...],
+    mode: str | None,
+    limit: int | None,
+    globs: tuple[str, ...],
+    language: str | None,
+    repos: tuple[str, ...],
+    every: bool,
+    color: str,
+    offset: int,
+    ignored: bool,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Looks for a regular expression (RE2) in the ingested texts. Definitions of an identifier
+    come first, then lines by path.
+
+    -n, -r, -H and -E are accepted, as they are what it does. The exit status is 0 with a match, 1
+    without, and 2 for an error. --json writes one answer of the tool: at most 500 rows, from
+    --offset on.
+    """
+    terminal.choose_colour(color)
+    query = {"pattern": pattern, "language": language or "", **flags}
+    query["mode"] = mode or "content"
+    with connected() as client:
+        queries = list(_queries(client, query, paths, repos, every, globs))
+        if as_json:
+            found = _as_json(client, queries, limit or PAGE, offset)
+        else:
+            show = _Lines(pattern, flags).show if query["mode"] == "content" else _show_file
+            found = sum(
+                _pages(client, each, limit, lambda row: show(row, bool(flags["context"])))
+                for each in queries
+            )
+    if not found:
+        sys.exit(NOTHING)
+
+
+def _queries(
+    client: Client,
+    query: Mapping[str, Any],
+    paths: tuple[str, ...],
+    repos: tuple[str, ...],
+    every: bool,
+    globs: tuple[str, ...],
+) -> Iterator[dict[str, Any]]:
+    """Yield a query for each PATH, or one for the repositories."""
+    if not paths:
+        filter_ = options.file_filter(globs)
+        yield {**query, "repository": scope.chosen(client, repos, every), "path": filter_}
+    for path in paths:
+        place = scope.locate(client, path, repos)
+        filter_ = options.file_filter(globs, place.path)
+        yield {**query, "repository": place.repository, "path": filter_}
+
+
+def _as_json(client: Client, queries: list[dict[str, Any]], limit: int, offset: int) -> int:
+    if len(queries) > 1:
+        raise click.UsageError("--json takes one PATH.")
+    body = client.post("/tools/grep", {**queries[0], "limit": min(limit, PAGE), "offset": offset})
+    terminal.json_out(body)
+    return len(json.loads(body)["results"])
+
+
+def _pages(
+    client: Client, query: dict[str, Any], limit: int | None, show: Callable[[Any], None]
+) -> int:
+    """Show all rows of a query, page by page. Return their number."""
+    shown = 0
+    while True:
+        rows = PAGE if limit is None else min(PAGE, limit - shown)
+        answer = json.loads(client.post("/tools/grep", {**query, "limit": rows, "offset": shown}))
+        for row in answer["results"]:
+            show(row)
+        sys.stdout.flush()
+        shown += len(answer["results"])
+        more = answer["truncated"] and answer["results"] and shown != limit
+        if not more or answer.get("stopped"):
+            break
+        if shown > LAST_OFFSET:
+            note(f"More lines match: {shown:,} are shown. Narrow with a path or -g.")
+            break
+    _say(answer, shown)
+    return shown
+
+
+def _say(answer: Mapping[str, Any], shown: int) -> None:
+    """Write what an answer says beside its rows to stderr."""
+    for name in ("stopped", "slow", "degraded"):
+        if text := answer.get(name):
+            note(str(text))
+    if not shown and (hint := answer.get("hint")):
+        note(hint)
+
+
+def _show_file(row: Mapping[str, Any], _: bool) -> None:
+    line = styled(_paths().of(row), "path")
+    if "count" in row:
+        line += styled(":", "mark") + str(row["count"])
+    out(line)
+
+
+_known_paths: scope.Paths | None = None
+
+
+def _paths() -> scope.Paths:
+    global _known_paths
+    _known_paths = _known_paths or scope.Paths()
+    return _known_paths
+
+
+class _Lines:
+    """Shows lines that match, and lines around them, as grep does."""
+
+    def __init__(self, pattern: str, flags: Mapping[str, Any]) -> None:
+        self._matches = _matcher(pattern, flags) if terminal.has_colour() else None
+        self._last: tuple[str, int] | None = None  # path and line number that were shown last
+
+    def show(self, row: Mapping[str, Any], has_context: bool) -> None:
+        path = _paths().of(row)
+        before, after = row.get("before", []), row.get("after", [])
+        first = row["startLine"] - len(before)
+        if has_context and self._last is not None and self._last != (path, first - 1):
+            out(styled("--", "mark"))
+        number = first
+        parts = [(before, "-"), (row["chunk"].split("\n"), ":"), (after, "-")]
+        for lines, separator in parts:
+            for line in lines:
+                self._line(path, number, line, separator)
+                number += 1
+        self._last = (path, number - 1)
+
+    def _line(self, path: str, number: int, line: str, separator: str) -> None:
+        mark = styled(separator, "mark")
+        text = self._marked(line) if separator == ":" else visible(line)
+        out(f"{styled(path, 'path')}{mark}{styled(str(number), 'line')}{mark}{text}")
+
+    def _marked(self, line: str) -> str:
+        """The line, visible, with its matches in colour."""
+        if self._matches is None:
+            return visible(line)
+        parts, end = [], 0
+        for start, until in self._matches(line):
+            if until > start >= end:
+                parts += [visible(line[end:start]), styled(visible(line[start:until]), "match")]
+                end = until
+        return "".join([*parts, visible(line[end:])])
+
+
+def _matcher(
+    pattern: str, flags: Mapping[str, Any]
+) -> Callable[[str], Iterator[tuple[int, int]]] | None:
+    """Return a function that finds the matches in a line, with the server's library."""
+    import re2  # noqa: PLC0415 - only for colours
+
+    source = re2.escape(pattern) if flags["fixed"] else pattern
+    source = rf"\b(?:{source})\b" if flags["word"] else source
+    settings = re2.Options()
+    settings.case_sensitive = not flags["ignore_case"]
+    settings.log_errors = False
+    try:
+        compiled = re2.compile(source, settings)
+    except re2.error:
+        return None
+    return lambda line: (match.span() for match in compiled.finditer(line))

@@ -1,0 +1,284 @@
+"""`codeinfo ingest`: ingest a folder, and show how far it is."""
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from codeinfo_cli import options, scope, terminal
+from codeinfo_cli.client import Client, connected
+from codeinfo_cli.errors import FAILED, INTERRUPTED, NOTHING, CliError
+from codeinfo_cli.terminal import note, out, visible
+
+POLL_SECONDS = 0.3
+# Cancel, background, watch on
+CHOICE = click.Choice(["c", "b", "w"])
+ENDS = ("completed", "skipped", "cancelled", "error", "needs_confirmation")
+
+
+@click.command()
+@click.argument("path", default=".", metavar="[PATH]", type=click.Path())
+@click.option("-n", "--name", metavar="NAME", help="By default the name of the folder.")
+@click.option("--description", metavar="TEXT", help="What is in it, for models.")
+@click.option("--model", metavar="ID", help="The embedding model of the first repository.")
+@click.option("--dry-run", is_flag=True, help="Count the files and chunks only.")
+@click.option("--plain-folder", is_flag=True, help="All files, whatever git knows of them.")
+@click.option("--force", is_flag=True, help="Even if most of the files have disappeared.")
+@click.option("-b", "--background", is_flag=True, help="Start it, and do not wait.")
+@options.yes
+@options.as_json
+def ingest(
+    path: str,
+    name: str | None,
+    description: str | None,
+    model: str | None,
+    dry_run: bool,
+    plain_folder: bool,
+    force: bool,
+    background: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Reads a folder into the index; of one that is ingested already, what has changed since.
+
+    A folder outside those that may be ingested is added to them, if you agree (--yes).
+
+    Ctrl-C asks whether to cancel the run or to leave it running in the background. Where nobody can
+    be asked, it cancels. A run that a signal leaves behind goes on. The exit status is 1 if the run
+    was cancelled or needs --force, and 2 if it failed.
+    """
+    folder = os.path.realpath(os.path.expanduser(path))
+    if not os.path.isdir(folder):
+        raise CliError(f"{path} is not a folder.", "NOT_DIRECTORY")
+    wanted = {"name": name, "description": description, "model": model}
+    flags = {"dryRun": dry_run, "plainFolder": plain_folder}
+    with connected() as client, _ctrl_c() as pressed:
+        start = _Start(client, folder, wanted, flags, force=force, yes=yes)
+        body = start.run()
+        run_id = json.loads(body)["runId"]
+        if background:
+            if as_json:
+                terminal.json_out(body)
+            else:
+                out(f"Ingesting {visible(folder)} in the background; codeinfo status shows it.")
+            return
+        ended = follow(client, run_id, start.name, pressed)
+    if as_json:
+        terminal.json_out(ended)
+    status = _report(json.loads(ended), start.name, quiet=as_json, dry_run=dry_run)
+    if status:
+        sys.exit(status)
+
+
+class _Start:
+    """Starts the run of a folder."""
+
+    def __init__(
+        self,
+        client: Client,
+        folder: str,
+        wanted: Mapping[str, str | None],
+        flags: Mapping[str, bool],
+        *,
+        force: bool,
+        yes: bool,
+    ) -> None:
+        self._client = client
+        self._folder = folder
+        self._wanted = {key: value for key, value in wanted.items() if value is not None}
+        self._flags = {key: True for key, value in flags.items() if value}
+        self._force = force
+        self._yes = yes
+        roots = json.loads(client.get("/ingest/roots"))["roots"]
+        self._known = next((root for root in roots if root["path"] == folder), None)
+        self.name = str(self._wanted.get("name") or (self._known or {}).get("name") or "")
+        self.name = self.name or os.path.basename(folder) or folder
+
+    def run(self) -> bytes:
+        """Start it. A folder that may not be ingested yet is allowed first, if the user agrees."""
+        try:
+            return self._post()
+        except CliError as error:
+            if error.code == "BUSY" and (run := self._in_progress()):
+                note(f"An ingest of {self._folder} is in progress already.")
+                return json.dumps({"runId": run["runId"]}).encode()
+            if error.code != "OUTSIDE_BASE":
+                raise
+            self._allow(error)
+        return self._post()
+
+    def _in_progress(self) -> dict[str, Any] | None:
+        runs = json.loads(self._client.get("/ingest/runs"))["runs"]
+        return next((run for run in runs if run["path"] == self._folder), None)
+
+    def _post(self) -> bytes:
+        if self._known and not self._wanted and not self._flags:
+            path = f"/ingest/reembed/{quote(self._folder, safe='')}"
+            return self._client.post(path, {"force": self._force})
+        known = self._known or {}
+        body = {
+            "path": self._folder,
+            "name": self.name,
+            "model": self._wanted.get("model") or self._model(known),
+            "description": self._wanted.get("description", known.get("description")),
+            "force": self._force,
+            **self._flags,
+        }
+        return self._client.post("/ingest/start", body)
+
+    def _model(self, known: Mapping[str, Any]) -> str:
+        """Return the model of the index, else the first of the list, which is the default."""
+        models = json.loads(self._client.get("/ingest/models"))
+        first = models["models"][0]["id"] if models["models"] else ""
+        return str(models["lockedModelId"] or known.get("model") or first)
+
+    def _allow(self, error: CliError) -> None:
+        """Add the folder to those that may be ingested. Raises CliError if the user declines."""
+        bases = json.loads(self._client.get("/ingest/bases"))
+        if not bases["fixed"] and not self._yes:
+            allowed = ", ".join(bases["bases"])
+            note(f"{self._folder} is outside the folders that may be ingested: {allowed}.")
+            if not terminal.is_interactive():
+                error.next_step = "--yes allows it, now and later."
+                raise error
+            with _while_asking():
+                agreed = click.confirm("Allow codeinfo to ingest it, now and later?", err=True)
+            if not agreed:
+                raise CliError("The folder was not added: nothing is ingested.", "DECLINED")
+        self._client.post("/ingest/bases", {"path": self._folder})
+        note(f"{self._folder} may be ingested from now on.")
+
+
+def follow(client: Client, run_id: str, name: str, pressed: threading.Event) -> bytes:
+    """Show a run until it ends. Return its status as JSON.
+
+    pressed: set by Ctrl-C
+
+    Raises CliError at the end of a run that Ctrl-C has cancelled, or SystemExit if the user leaves
+    it running.
+    """
+    from codeinfo_cli.progress import progress_of  # noqa: PLC0415 - imports rich
+
+    with progress_of(name) as bar:
+        while True:
+            body = client.get(f"/ingest/status/{run_id}")
+            status = json.loads(body)
+            bar.show(status)
+            if status["state"] in ENDS:
+                return body
+            if pressed.wait(POLL_SECONDS):
+                with bar.paused():
+                    _interrupted(client, run_id)
+                    pressed.clear()
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[threading.Event]:
+    """Let Ctrl-C set an event, so that no run starts without a question about it."""
+    event = threading.Event()
+    with _on_ctrl_c(lambda *_: event.set()):
+        yield event
+
+
+@contextmanager
+def _on_ctrl_c(handler: Callable[..., object]) -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _while_asking() -> AbstractContextManager[None]:
+    """Let Ctrl-C end a question."""
+    return _on_ctrl_c(signal.default_int_handler)
+
+
+def _interrupted(client: Client, run_id: str) -> None:
+    """Ask what to do. Return to watch on."""
+    choice = "c"
+    if terminal.is_interactive():
+        note("\nCancel the ingest (c), leave it running in the background (b), or watch on (w)?")
+        try:
+            with _while_asking():
+                choice = click.prompt("c, b or w", type=CHOICE, show_choices=False, err=True)
+        except click.Abort:
+            choice = "c"
+    if choice == "b":
+        note("It goes on in the background; codeinfo status shows it.")
+        sys.exit(0)
+    if choice == "c":
+        client.post(f"/ingest/cancel/{run_id}")
+        message = "The ingest was cancelled; what was ingested before is unchanged."
+        raise CliError(message, "CANCELLED", status=INTERRUPTED)
+
+
+def _report(run: Mapping[str, Any], name: str, *, quiet: bool, dry_run: bool) -> int:
+    """Write how a run ended. Return the exit status."""
+    counts, state = run["counts"], run["state"]
+    shown = visible(name)
+    if state in ("completed", "skipped"):
+        if not quiet:
+            facts = f"{counts['files']:,} files, {counts['chunks']:,} chunks"
+            facts += " would be ingested" if dry_run else ""
+            out(f"{shown}: {'nothing has changed' if state == 'skipped' else facts}")
+        if left_out := run.get("leftOut"):
+            note(
+                f"Left out, as git does not track them: {left_out['untracked']:,} files; ignored: "
+                f"{left_out['ignored']:,}. --plain-folder ingests them too."
+            )
+        return 0
+    message = run.get("lastError") or run.get("message") or state
+    if state == "needs_confirmation":
+        note(f"{message}\nIf that is right: codeinfo ingest --force")
+        return NOTHING
+    if state == "cancelled":
+        note("The ingest was cancelled.")
+        return NOTHING
+    note(f"The ingest of {name} failed: {message}")
+    return FAILED
+
+
+def facts_of(status: Mapping[str, Any]) -> str:
+    """Return "120 of 400 files, 0:12 left", as far as it is known."""
+    index, total = status.get("fileIndex"), status.get("fileTotal")
+    facts = [f"{index:,} of {total:,} files"] if index is not None and total else []
+    eta = status.get("etaMs")
+    if eta is not None and status["state"] == "embedding":
+        seconds = round(eta / 1000)
+        facts.append(f"{seconds // 60}:{seconds % 60:02} left")
+    return ", ".join(facts)
+
+
+def root_of(client: Client, name: str) -> dict[str, Any]:
+    """Return the entry of GET /ingest/roots that a name or a folder means. Raises CliError."""
+    roots: list[dict[str, Any]] = json.loads(client.get("/ingest/roots"))["roots"]
+    path = os.path.realpath(os.path.expanduser(name))
+    for root in roots:
+        if root["name"] == name:
+            return root
+    for root in roots:
+        if path in (root["path"], os.path.realpath(root["path"])):
+            return root
+    known = ", ".join(repr(root["name"]) for root in roots[:20]) or "none"
+    message = f"No repository {name!r} is ingested. Repositories: {known}."
+    raise CliError(message, "REPO_NOT_FOUND")
+
+
+def here_or(client: Client, name: str) -> str:
+    """Return `name`, or the repository that contains the current folder."""
+    if name:
+        return name
+    place = scope.containing(scope.repositories(client), scope.here())
+    if place is None:
+        raise CliError("The current folder is not ingested: name a repository.", "NOT_INGESTED")
+    return place.repository

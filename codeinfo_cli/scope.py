@@ -1,0 +1,145 @@
+"""Which repositories a verb means, and how the paths of its results are shown.
+
+In an ingested folder, a verb is about that repository, if no option says otherwise. Paths in the
+current folder are relative to it; others begin with the id of their repository. Both forms are
+understood as arguments.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codeinfo_cli.client import Client
+from codeinfo_cli.errors import CliError
+from codeinfo_cli.terminal import visible
+
+
+@dataclass(frozen=True)
+class Repository:
+    """An ingested folder."""
+
+    id: str
+    folders: tuple[str, ...]  # absolute, without a slash at the end: the user's and the server's
+
+    def path_in(self, path: str) -> str | None:
+        """Return a path relative to the folder, "" for the folder itself; None if it is outside."""
+        for folder in self.folders:
+            if path == folder:
+                return ""
+            if path.startswith(f"{folder.rstrip('/')}/"):
+                return path[len(folder.rstrip("/")) + 1 :]
+        return None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file or folder of a repository."""
+
+    repository: str  # id
+    path: str  # relative to the repository; "" for its folder
+
+
+def repositories(client: Client) -> list[Repository]:
+    """Return the ingested repositories."""
+    rows = json.loads(client.get("/tools/ingested-repos"))["repos"]
+    return [
+        Repository(row["id"], tuple(dict.fromkeys((row["hostPath"], row["containerPath"]))))
+        for row in rows
+    ]
+
+
+def here() -> str:
+    """Return the real path of the current folder."""
+    try:
+        return os.path.realpath(os.getcwd())
+    except FileNotFoundError:
+        raise CliError("The current folder does not exist any more.", "NO_FOLDER") from None
+
+
+def containing(known: Sequence[Repository], path: str) -> Place | None:
+    """Return the innermost repository that contains an absolute path, and the path in it."""
+    found = [(each, inside) for each in known if (inside := each.path_in(path)) is not None]
+    if not found:
+        return None
+    repository, inside = min(found, key=lambda pair: len(pair[1]))
+    return Place(repository.id, inside)
+
+
+def chosen(client: Client, names: Sequence[str], every: bool) -> list[str]:
+    """Return the value of a tool's argument `repository`: [] means all.
+
+    names: ids or folders, of the option --repo
+    every: the option --all
+    """
+    if names:
+        return [_name(each) for each in names]
+    if every:
+        return []
+    place = containing(repositories(client), here())
+    return [place.repository] if place else []
+
+
+def _name(text: str) -> str:
+    """Return an id, or the absolute path of a folder such as `.` or `../lib`."""
+    looks_like_path = text in (".", "..") or text.startswith(("./", "../", "/", "~"))
+    return os.path.realpath(os.path.expanduser(text)) if looks_like_path else text
+
+
+def locate(client: Client, text: str, names: Sequence[str] = ()) -> Place:
+    """Return the place that a PATH argument means.
+
+    With --repo, it is a path in that repository. Otherwise it is a path of this machine, or
+    begins with the id of a repository. Raises CliError.
+    """
+    known = repositories(client)
+    path = os.path.normpath(os.path.join(here(), os.path.expanduser(text)))
+    if names and not os.path.isabs(text):
+        return Place(_name(names[0]), "" if text in (".", "./") else os.path.normpath(text))
+    on_disk = containing(known, path) or containing(known, os.path.realpath(path))
+    if on_disk and os.path.lexists(path):
+        return on_disk
+    if named := _named(known, text):
+        return named
+    if on_disk:
+        return on_disk
+    ids = ", ".join(repr(each.id) for each in known[:20]) or "none"
+    message = f"{text!r} is in no ingested folder, and does not begin with the id of one ({ids})."
+    raise CliError(message, "NOT_INGESTED", next_step="Ingest its folder: codeinfo ingest PATH")
+
+
+def _named(known: Sequence[Repository], text: str) -> Place | None:
+    """Return the place of `repository/path`. Ids may contain slashes: the longest one counts."""
+    fitting = [each.id for each in known if text == each.id or text.startswith(f"{each.id}/")]
+    if not fitting:
+        return None
+    repository = max(fitting, key=len)
+    rest = text[len(repository) + 1 :]
+    return Place(repository, "" if rest in ("", ".") else os.path.normpath(rest))
+
+
+class Paths:
+    """Shows the paths of results."""
+
+    def __init__(self, known: Sequence[Repository] = ()) -> None:
+        """known: the repositories of rows without `hostPath`"""
+        self._folder = here().rstrip("/") + "/"
+        self._folders = {each.id: each.folders[0].rstrip("/") for each in known}
+
+    def of(self, row: Mapping[str, Any]) -> str:
+        """Return the path of a row of a tool, visible."""
+        repository, path = row["repo"], row["relPath"]
+        absolute = row.get("hostPath") or f"{self._folders.get(repository, '')}/{path}"
+        shown = f"{repository}/{path}"
+        if absolute.startswith(self._folder):
+            shown = absolute[len(self._folder) :]
+        return visible(shown).replace("\t", "\\t")
+
+
+def lines_of(row: Mapping[str, Any]) -> str:
+    """Return "12-40", "12", or "" if the lines of a row are unknown."""
+    start, end = row.get("startLine"), row.get("endLine")
+    if not isinstance(start, int):
+        return ""
+    return str(start) if end in (None, start) else f"{start}-{end}"

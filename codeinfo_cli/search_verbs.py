@@ -1,0 +1,171 @@
+"""`codeinfo search` and `codeinfo context`: questions in words."""
+
+import json
+import shutil
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from codeinfo_cli import options, scope, terminal
+from codeinfo_cli.client import connected
+from codeinfo_cli.errors import NOTHING
+from codeinfo_cli.terminal import note, out, styled, visible
+
+# Lines of a passage that are shown without --full
+SHOWN_LINES = 12
+# The least width that lines are cut to
+MIN_WIDTH = 20
+
+
+@click.command()
+@click.argument("question", nargs=-1, required=True)
+@options.repository
+@options.path_filter
+@options.language
+@click.option("-n", "--limit", type=click.IntRange(1, 20), default=5, help="Results; 5.")
+@click.option("-f", "--full", is_flag=True, help="Whole passages, not their first lines.")
+@click.option("-l", "--files", is_flag=True, help="Only the places: path:first-last.")
+@options.as_json
+def search(
+    question: tuple[str, ...],
+    repos: tuple[str, ...],
+    every: bool,
+    globs: tuple[str, ...],
+    language: str | None,
+    limit: int,
+    full: bool,
+    files: bool,
+    as_json: bool,
+) -> None:
+    """Finds by meaning and by words. The exit status is 1 if nothing is found."""
+    with connected() as client:
+        query = {
+            "query": " ".join(question),
+            "repository": scope.chosen(client, repos, every),
+            "path": options.file_filter(globs),
+            "language": language or "",
+            "limit": limit,
+        }
+        body = client.post("/tools/vector-search", _given(query))
+    answer = json.loads(body)
+    if as_json:
+        terminal.json_out(body)
+    else:
+        _show_matches(answer, full=full, files=files)
+        _say(answer)
+    if not answer["results"]:
+        sys.exit(NOTHING)
+
+
+@click.command()
+@click.argument("question", nargs=-1, required=True)
+@options.repository
+@options.path_filter
+@options.language
+@click.option(
+    "-n", "--tokens", type=click.IntRange(200, 20_000), default=4_000, help="Size; 4000 tokens."
+)
+@options.as_json
+def context(
+    question: tuple[str, ...],
+    repos: tuple[str, ...],
+    every: bool,
+    globs: tuple[str, ...],
+    language: str | None,
+    tokens: int,
+    as_json: bool,
+) -> None:
+    """Gathers passages, the definitions they use, their callers and tests, as a model needs them.
+
+    The exit status is 1 if nothing is found.
+    """
+    with connected() as client:
+        query = {
+            "question": " ".join(question),
+            "repository": scope.chosen(client, repos, every),
+            "path": options.file_filter(globs),
+            "language": language or "",
+            "max_tokens": tokens,
+        }
+        body = client.post("/tools/context", _given(query))
+    answer = json.loads(body)
+    if as_json:
+        terminal.json_out(body)
+    else:
+        _show_matches(answer, full=True, files=False)
+        _say(answer)
+    if not answer["results"]:
+        sys.exit(NOTHING)
+
+
+def _given(query: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what restricts nothing."""
+    return {key: value for key, value in query.items() if value not in ("", [], None)}
+
+
+def _show_matches(answer: Mapping[str, Any], *, full: bool, files: bool) -> None:
+    paths = scope.Paths()
+    for number, row in enumerate(answer["results"]):
+        place = styled(paths.of(row), "path")
+        if lines := scope.lines_of(row):
+            place += styled(":", "mark") + styled(lines, "line")
+        if files:
+            out(place)
+            continue
+        if number:
+            out()
+        out("  ".join([place, *_facts(row)]))
+        _show_lines(row, full=full)
+
+
+def _facts(row: Mapping[str, Any]) -> list[str]:
+    """What is known of a passage beside its place."""
+    facts = [styled(visible(row["symbol"]), "name")] if row.get("symbol") else []
+    kind = row.get("kind")
+    if kind and kind != "passage":
+        facts.append(styled(visible(f"{kind} of {row['of']}" if row.get("of") else kind), "dim"))
+    if row.get("weak"):
+        facts.append(styled("(weak: maybe unrelated)", "dim"))
+    return facts
+
+
+def _show_lines(row: Mapping[str, Any], *, full: bool) -> None:
+    lines = visible(row["chunk"], lines=True).rstrip("\n").split("\n")
+    shown = lines if full else lines[:SHOWN_LINES]
+    start = row.get("startLine")
+    digits = len(str((start or 0) + len(lines)))
+    width = shutil.get_terminal_size().columns if terminal.is_terminal(sys.stdout) else 0
+    for offset, line in enumerate(shown):
+        number = f"{start + offset:>{digits}}" if isinstance(start, int) else " " * digits
+        room = max(MIN_WIDTH, width - digits - 4) if width and not full else 0
+        out(f"  {styled(number, 'line')}  {_cut(line.expandtabs(4), room) if room else line}")
+    if len(lines) > len(shown):
+        out(styled(f"  {'…':>{digits}}  {len(lines) - len(shown)} more lines", "dim"))
+
+
+def _cut(line: str, columns: int) -> str:
+    """Cut a line to the columns of a terminal; East Asian characters take two."""
+    used = 0
+    for index, letter in enumerate(line):
+        used += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        if used > columns:
+            return f"{line[: index - 1]}…"
+    return line
+
+
+def _say(answer: Mapping[str, Any]) -> None:
+    """Write what the answer says beside its results to stderr."""
+    results: Sequence[Any] = answer["results"]
+    if missing := answer.get("missingWords"):
+        note(f"Not in these repositories: {', '.join(missing)}")
+    if left_out := answer.get("leftOut"):
+        note(f"Left out for lack of room: {', '.join(map(str, left_out))}")
+    if degraded := answer.get("degraded"):
+        note(f"Incomplete: {degraded}")
+    if hint := answer.get("hint"):
+        note(hint)
+    elif not results:
+        note("Nothing fits. Try the words that the code itself would use, or --all.")

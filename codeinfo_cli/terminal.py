@@ -1,0 +1,110 @@
+"""Output of verbs: results on stdout, messages on stderr.
+
+Names and texts of repositories are untrusted: an escape sequence in a file name could rewrite the
+screen, or type commands. All that is written passes `visible`, except JSON.
+"""
+
+import os
+import sys
+import unicodedata
+from typing import IO, Any
+
+# Unicode categories of characters that are invisible or affect the characters around them.
+INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# Parameters of SGR (ECMA-48)
+STYLES = {"path": "35", "line": "32", "mark": "36", "match": "1;31", "name": "1", "dim": "2"}
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """Replace invisible characters, except tabs, by escapes such as `\\u001b`.
+
+    lines: keep line feeds, too
+    """
+    if text.isprintable():
+        return text
+    allowed = "\n\t" if lines else "\t"
+    return "".join(
+        letter
+        if letter in allowed or unicodedata.category(letter) not in INVISIBLE_CATEGORIES
+        else _escape(letter)
+        for letter in text
+    )
+
+
+def _escape(letter: str) -> str:
+    return f"\\u{ord(letter):04x}" if ord(letter) <= 0xFFFF else f"\\U{ord(letter):08x}"
+
+
+def prepare() -> None:
+    """Let each character be written, on terminals that are not UTF-8 as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+_colour: str = "auto"
+
+
+def choose_colour(when: str) -> None:
+    """Set when `styled` has an effect: "auto" (on a terminal), "always" or "never"."""
+    global _colour
+    _colour = when
+
+
+def has_colour() -> bool:
+    """Whether stdout gets colours (https://no-color.org)."""
+    if _colour != "auto":
+        return _colour == "always"
+    return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and not _is_dumb()
+
+
+def _is_dumb() -> bool:
+    return os.environ.get("TERM") == "dumb"
+
+
+def is_terminal(stream: IO[Any]) -> bool:
+    try:
+        return stream.isatty()
+    except ValueError:  # it is closed
+        return False
+
+
+def is_interactive() -> bool:
+    """Whether a question can be asked: stdin and stderr are terminals."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+
+def styled(text: str, style: str) -> str:
+    """Return visible text in a style of STYLES."""
+    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if text and has_colour() else text
+
+
+def out(line: str = "") -> None:
+    """Write a line to stdout. The caller has made untrusted text visible."""
+    sys.stdout.write(f"{line}\n")
+
+
+def write(text: str) -> None:
+    """Write text to stdout at once."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def json_out(body: bytes) -> None:
+    """Write JSON to stdout, unchanged, as a line."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(body.rstrip(b"\n") + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def note(message: str) -> None:
+    """Write a message to stderr."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{visible(message, lines=True)}\n")
+    sys.stderr.flush()
+
+
+def end_quietly() -> None:
+    """Let the interpreter end without an error, as stdout has no reader any more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
