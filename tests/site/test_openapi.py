@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # Pages and their fragments are HTML. They are not described.
-PAGES = {"", "search", "ingest", "lmstudio", "connect", "login", "logout", "api/docs"}
+PAGES = {"", "search", "ingest", "lmstudio", "providers", "connect", "login", "logout", "api/docs"}
 # A value for each parameter of a path.
 VALUES = {
     "agent": "none",
