@@ -149,6 +149,8 @@ def shoot_all(browser: Browser, product: Product) -> None:
         shoot("home", pages, lambda page: expect(page.get_by_text("Search only")).to_be_visible())
     with opened(browser, product, f"/search?q={QUESTION.replace(' ', '+')}") as pages:
         shoot("search", pages, lambda page: expect(page.locator(".hit").first).to_be_visible())
+    with opened(browser, product, "/code/codeinfo/apps/retrieval/search.py?lines=50-60") as pages:
+        shoot("code", pages, lambda page: expect(page.locator(".is-cited").first).to_be_visible())
     shoot_chat(browser, product)
     with opened(browser, product, "/logs") as pages:
         shoot("logs", pages, lambda page: expect(page.locator("[data-entry]")).not_to_have_count(0))
