@@ -74,7 +74,11 @@ def _inside(path: str) -> tuple[Path, Path]:
         containing = [base for base in bases() if folder.is_relative_to(base)]
         if containing:
             return folder, max(containing, key=lambda base: len(base.parts))
-    raise InvalidInput("The folder lies outside CODEINFO_INGEST_BASE.", code="OUTSIDE_BASE")
+    allowed = " or ".join(map(str, bases()))
+    raise InvalidInput(
+        f"Only folders beneath {allowed} can be ingested (CODEINFO_INGEST_BASE).",
+        code="OUTSIDE_BASE",
+    )
 
 
 def _names(folder: Path) -> list[str]:
