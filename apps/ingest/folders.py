@@ -76,8 +76,12 @@ def _inside(path: str) -> tuple[Path, Path]:
         containing = [base for base in bases() if folder.is_relative_to(base)]
         if containing:
             return folder, max(containing, key=lambda base: len(base.parts))
-    hint = "" if is_fixed() else " The command `codeinfo ingest` offers to add it."
-    raise InvalidInput(f"The folder lies outside CODEINFO_INGEST_BASE.{hint}", code="OUTSIDE_BASE")
+    allowed = " or ".join(map(str, bases()))
+    hint = "" if is_fixed() else " The command `codeinfo ingest` offers to add another one."
+    raise InvalidInput(
+        f"Only folders beneath {allowed} can be ingested (CODEINFO_INGEST_BASE).{hint}",
+        code="OUTSIDE_BASE",
+    )
 
 
 def _names(folder: Path) -> list[str]:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from apps.code.callgraph.callers import Target, targets
-from apps.code.callgraph.facts import MODULE, PRIVATE, PROTOTYPE, Call, Definition, Facts
+from apps.code.callgraph.callers import targets
+from apps.code.callgraph.facts import MODULE, PRIVATE, PROTOTYPE, Definition, Facts
 from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.code.callgraph.resolve import Resolver
 from apps.code.languages import known_type
@@ -142,18 +142,10 @@ def _graph(project: RootProject, paths: Sequence[str], deadline: float) -> _Grap
                 scope = facts.definitions[scope].scope
             if scope == MODULE:
                 continue
-            for target in _targets(resolver, path, call):
+            for target in targets(resolver, path, call):
                 if target.proven:
                     graph.add((path, scope), (target.path, target.number))
     return graph
-
-
-def _targets(resolver: Resolver, path: str, call: Call) -> list[Target]:
-    try:
-        return targets(resolver, path, call)
-    except RecursionError:
-        # Imports of everything from each other (`use a::*` in Rust). This call is left out.
-        return []
 
 
 def _reaching(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:

@@ -2,16 +2,21 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.agents import tools
 from apps.agents.messages import ToolCall, ToolResult
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.quoting import CLOSING, quote_result, truncate_result_text
 from apps.agents.tools import _scoped, execute, toolset
 from apps.core.types import JSON
+from apps.index.models import Root
+from apps.index.types import Area
+from apps.retrieval.query import areas_of, is_inside
 from apps.retrieval.tools import TOOLS as REAL_TOOLS
 from tests.agents.fakes import TOOLS, found, match, tool
 
@@ -50,6 +55,30 @@ async def test_tools_limited_to_one_repository_ignore_the_models_choice() -> Non
     scoped = _scoped(tool("VectorSearch", found(), calls), ("acme",))
     await execute(ToolCall("c", "VectorSearch", {"query": "x", "repository": "other"}), [scoped])
     assert calls == [{"query": "x", "repository": "acme"}]
+
+
+def test_areas_reach_each_call_and_a_model_cannot_set_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    areas = (Area("acme", "src/"), Area("other"))
+    passed: list[Any] = []
+    spies = tuple(
+        replace(
+            tool, function=lambda arguments: passed.append(areas_of(arguments)) or {"repos": []}
+        )
+        for tool in tools.TOOLS
+    )
+    monkeypatch.setattr(tools, "TOOLS", spies)
+    for each in toolset(("acme", "other"), areas=areas):
+        each.function({"repository": "acme", " areas": [["acme", ""]]})
+    assert passed == [areas] * len(spies)
+    assert areas_of({" areas": [["acme", ""]]}) == ()
+
+
+def test_a_file_is_inside_the_areas_of_its_own_repository() -> None:
+    acme, other = Root(name="acme", path="/acme"), Root(name="other", path="/other")
+    areas = (Area("acme", "src/"), Area("other"), Area("", "*.md"))
+    expected = {(acme, "src/a.py"): True, (acme, "b.py"): False, (other, "b.py"): True}
+    expected |= {(acme, "docs/c.md"): True}
+    assert {each: is_inside(areas, *each) for each in expected} == expected
 
 
 async def test_an_unknown_tool_is_refused_with_the_list_of_tools() -> None:

@@ -14,7 +14,17 @@ from tests.browser.product import Product
 
 VARIANTS = {"light": (WIDE, False), "dark": (WIDE, True), "phone": (PHONE, False)}
 PAGES = (
-    *("/", "/search", "/code", "/ingest", "/chat", "/agents", "/lmstudio", "/providers", "/connect"),
+    *(
+        "/",
+        "/search",
+        "/code",
+        "/ingest",
+        "/chat",
+        "/agents",
+        "/lmstudio",
+        "/providers",
+        "/connect",
+    ),
     *("/login", "/nowhere"),
 )
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

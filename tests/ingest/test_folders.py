@@ -1,6 +1,7 @@
 """The folder picker and what may be ingested, at the door: by real path only."""
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.core.errors import InvalidInput
+from apps.ingest.folders import real_path
 from tests.support.ingested import write_files
 
 
@@ -123,3 +126,8 @@ def test_a_name_that_is_no_utf8_is_left_out(client: Client, base: Path) -> None:
     status, body = dirs(client)
     assert status == 200
     assert not any("bad" in name for name in body["dirs"])
+
+
+def test_a_refusal_names_the_folders_that_are_allowed(base: Path) -> None:
+    with pytest.raises(InvalidInput, match=rf"beneath {re.escape(str(base))} can"):
+        real_path(str(base.parent / "base-secret"))

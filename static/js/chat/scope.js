@@ -6,6 +6,9 @@ const say = document.getElementById("scope-say");
 const AT = /(?:^|\s)@([^\s@]*)$/;
 let at = null; // { start, text } of the `@…` before the caret while the list is open
 let active = -1;
+let asked = null; // the text that the server is asked about; one question at a time
+let listed = null; // the text that the list is for
+let chosen = false; // Enter came before the list for what was typed
 
 const items = () => [...list.querySelectorAll("[data-area]")];
 const values = () => [...box.querySelectorAll("[name=scope]:not([disabled])")].map((input) => input.value).filter(Boolean);
@@ -28,7 +31,8 @@ function mark(index) {
 }
 
 function close() {
-  at = null;
+  at = listed = null;
+  chosen = false;
   list.parentElement.hidden = true;
   list.replaceChildren();
   message.removeAttribute("aria-activedescendant");
@@ -36,22 +40,30 @@ function close() {
 }
 
 async function complete() {
-  const now = typed();
-  if (!now) return close();
-  at = now;
-  const query = new URLSearchParams({ at: now.text });
-  for (const value of values()) query.append("scope", value);
-  await htmx.ajax("GET", `/ui/chat/scope?${query}`, { source: list, target: list, swap: "innerHTML" });
+  at = typed();
+  if (!at) return close();
+  if (asked !== null) return;
+  while (at && listed !== at.text) {
+    asked = at.text;
+    const query = new URLSearchParams({ at: asked });
+    for (const value of values()) query.append("scope", value);
+    await htmx.ajax("GET", `/ui/chat/scope?${query}`, { source: list, target: list, swap: "innerHTML" });
+    listed = asked;
+  }
+  asked = null;
+  if (at) show();
+  else close();
 }
 
-list.addEventListener("htmx:afterSwap", () => {
-  if (!at) return list.replaceChildren();
+function show() {
   list.parentElement.hidden = false;
   message.setAttribute("aria-controls", list.id);
   mark(0);
   const count = items().length;
   say.textContent = count ? `${count} suggestion${count === 1 ? "" : "s"}, Enter adds one` : "No repository or path matches";
-});
+  if (chosen && count) add(items()[0]);
+  chosen = false;
+}
 
 function append(value, label) {
   const chip = box.querySelector("template").content.firstElementChild.cloneNode(true);
@@ -103,6 +115,7 @@ if (box) {
       if (!at) return;
       const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (by) mark(active + by);
+      else if (event.key === "Enter" && listed !== at.text) chosen = true;
       else if ((event.key === "Enter" || event.key === "Tab") && items()[active]) add(items()[active]);
       else if (event.key === "Escape") close();
       else return;
