@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from codeinfo_cli import project, server
+from codeinfo_cli import manage_verb, project, server
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,6 +27,8 @@ def django(*arguments: str) -> None:
 
     manage(["codeinfo", *arguments])
 
+
+main.add_command(manage_verb.manage)
 
 if __name__ == "__main__":
     sys.exit(main())
