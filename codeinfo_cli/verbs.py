@@ -193,6 +193,13 @@ VERBS = (
         (("codeinfo restore /backups/codeinfo.tar.gz --data-dir /srv/codeinfo", "And verify it."),),
     ),
     Verb(
+        "manage",
+        "Server",
+        "Run a command of Django's command line.",
+        "manage_verb:manage",
+        (("codeinfo manage verify_index", "Of those that have no verb."),),
+    ),
+    Verb(
         "completion",
         "Server",
         "Write the completion script of a shell.",

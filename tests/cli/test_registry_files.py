@@ -55,9 +55,9 @@ def test_the_plugin_for_claude_code_starts_the_command_and_has_the_skill() -> No
     assert head and head[1] == SKILL.parent.name == "codeinfo" and len(head[2]) <= 1_024
 
 
-def test_the_skill_names_every_tool_and_no_other() -> None:
+def test_the_skill_names_tools_that_there_are() -> None:
     named = set(re.findall(r"`([A-Z]\w+|\w+_repository)`", SKILL.read_text()))
-    assert named == tool_names()
+    assert {"Context", "VectorSearch"} <= named <= tool_names()
 
 
 def test_the_documents_for_agents_name_tools_and_files_that_there_are() -> None:

@@ -226,6 +226,22 @@ def test_a_bare_environment_does_the_main_job(installed: Installed) -> None:
     assert installed.files() == before
 
 
+def test_commands_that_messages_name_are_there(installed: Installed) -> None:
+    script = "from codeinfo_cli import project; project.use()\n"
+    script += "from apps.core.command_lines import manage, install_extra\n"
+    script += "print(manage('verify_index'), '|', manage('doctor'), '|', install_extra('codex'))"
+    done = installed.run("python", "-P", "-c", script)
+    assert done.stdout.strip() == (
+        "codeinfo manage verify_index | codeinfo doctor | pip install 'codeinfo[codex]'"
+    )
+    done = installed.run("codeinfo", "manage", "migrate", "--verbosity", "0")
+    assert done.returncode == 0, done.stderr
+    done = installed.run("codeinfo", "manage", "verify_index", "--json")
+    assert done.returncode == 0, done.stderr
+    assert '"roots"' in done.stdout
+    assert "verify_index" in installed.run("codeinfo", "manage", "verify_index", "--help").stdout
+
+
 @contextmanager
 def taken(port: int) -> Iterator[None]:
     """Listen on a port, or let another program do so."""
