@@ -1,1 +1,84 @@
 """The Connect page adds codeinfo to a client of this machine, after it has shown the change."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chromium import PHONE, WIDE
+from tests.browser.conftest import OpenPage
+from tests.browser.product import Product
+from tests.browser.test_accessibility import objections
+from tests.mcp.speech import META, PREFIX, STATELESS, headers_for, request
+
+NAME = '<b onclick="alert(1)">client'
+
+
+@pytest.fixture
+def cursor(product: Product) -> Iterator[Path]:
+    """Cursor's folder in the home folder of the product."""
+    folder = product.data.parent / ".cursor"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+def call(product: Product, name: str) -> None:
+    info = {f"{PREFIX}/clientInfo": {"name": name, "version": "1"}}
+    body = request("tools/list", {"_meta": META | info})
+    httpx.post(f"{product.url}/mcp", json=body, headers=headers_for(body, STATELESS))
+
+
+def test_cursor_is_added_and_removed_by_button(
+    open_page: OpenPage, product: Product, cursor: Path
+) -> None:
+    config = cursor / "mcp.json"
+    config.write_text('{\n  "mcpServers": {\n    "other": {"url": "http://x"}\n  }\n}\n')
+    before = config.read_bytes()
+    page = open_page("/connect")
+    page.get_by_role("button", name="Add to Cursor…").click()
+    expect(page.get_by_role("heading", name="Add codeinfo to Cursor")).to_be_focused()
+    change = page.get_by_role("region", name=f"Change of {config}")
+    expect(change).to_contain_text('+    "codeinfo": {')
+    assert config.read_bytes() == before
+    page.get_by_role("button", name="Cancel").click()
+    expect(change).to_have_count(0)
+    page.get_by_role("button", name="Add to Cursor…").click()
+    page.get_by_role("button", name="Write these files").click()
+    expect(page.get_by_text("codeinfo was added to Cursor.")).to_be_visible()
+    servers = json.loads(config.read_text())["mcpServers"]
+    assert list(servers) == ["other", "codeinfo"]
+    assert (cursor / "skills/codeinfo/SKILL.md").is_file()
+    call(product, "cursor-vscode")
+    call(product, NAME)
+    page.reload()
+    clients = page.get_by_role("region", name="Clients")
+    expect(clients).to_contain_text("Last call: tools/list of codeinfo")
+    expect(clients.get_by_role("heading", name=NAME)).to_be_visible()
+    page.get_by_role("button", name="Remove from Cursor…").click()
+    page.get_by_role("button", name="Write these files").click()
+    expect(page.get_by_text("codeinfo was removed from Cursor.")).to_be_visible()
+    assert config.read_bytes() == before
+    assert not (cursor / "skills").exists()
+
+
+@pytest.mark.parametrize(
+    ("size", "dark"), [(WIDE, False), (WIDE, True), (PHONE, False), ((320, 700), True)]
+)
+def test_a_shown_change_is_no_obstacle(
+    open_page: OpenPage, cursor: Path, size: tuple[int, int], dark: bool
+) -> None:
+    page = open_page("/connect?client=cursor", size=size, dark=dark)
+    link = page.get_by_role("link", name="Add to Cursor")
+    assert (link.get_attribute("href") or "").startswith("cursor://anysphere.cursor-deeplink/")
+    page.get_by_role("button", name="Add to Cursor…").click()
+    expect(page.get_by_role("heading", name="Add codeinfo to Cursor")).to_be_visible()
+    assert objections(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    (cursor / "mcp.json").write_text("{broken")
+    page.get_by_role("button", name="Write").click()
+    expect(page.get_by_role("alert")).to_contain_text("mcp.json is damaged: line 1")
