@@ -477,10 +477,11 @@ EVIL_GLOBS = ["*a" * 499 + "b", "*[a-z]" * 166 + "B", "a?*" * 333 + "b", "*" * 9
 MATCH_EACH = """
 import django; django.setup()
 import sys
+from apps.index.models import Root
 from apps.index.types import Filters
 from apps.retrieval.query import fits
 for glob in sys.argv[1:]:
-    assert not fits(Filters(path=glob), "a" * 4_000, "")
+    assert not fits(Filters(path=glob), Root(name="r"), "a" * 4_000, "")
 """
 
 
