@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from apps.code.callgraph.containers import Item, container_member, reaching
 from apps.code.callgraph.facts import (
@@ -205,8 +206,8 @@ class Resolver:
 
     def _of_item(self, path: str, item: Item, receiver: Value | None) -> Values:
         if isinstance(item, Import):
-            key = ("import", path, item)
-            return self._guarded(key, lambda: rules_for(path).imported(self, path, item))
+            look_up = partial(rules_for(path).imported, self, path, item)
+            return self._guarded(("import", path, item), look_up)
         if isinstance(item, Binding):
             row, indent = item.row - 1, item.indent
             if item.value and item.value[0] != item.name:
@@ -218,13 +219,11 @@ class Resolver:
     def is_local(self, path: str, scope: int, name: str) -> bool:
         """Whether a file binds a name in a scope or around it."""
         facts = self.project.facts(path)
-        while facts is not None:
-            if (scope, name) in facts.names:
-                return True
+        while facts is not None and (scope, name) not in facts.names:
             if scope == MODULE:
-                break
+                return False
             scope = facts.definitions[scope].scope
-        return False
+        return facts is not None
 
     # --- objects ----------------------------------------------------------------------------------
 
@@ -276,8 +275,8 @@ class Resolver:
     def _element(self, value: Value) -> Values:
         if value.kind == "container" and value.receiver:
             return only(value.receiver)
-        if value.kind == "definition":
-            return only(value)  # List[int] is List
+        if value.kind == "definition":  # List[int] is List
+            return only(value)
         facts = self.project.facts(value.path)
         if facts and (items := facts.names.get((value.number, ELEMENT))):
             return self._of_items(value.path, items, None)
@@ -303,11 +302,8 @@ class Resolver:
             return self.union(self._called(each) for each in methods) or UNKNOWN_VALUES
         if definition.kind == "class":
             return only(Value("instance", value.path, value.number))
-        groups = (
-            self.evaluate(value.path, value.number, chain, receiver=value.receiver)
-            for chain in definition.returns
-        )
-        return self.union(groups) or UNKNOWN_VALUES
+        returned = partial(self.evaluate, value.path, value.number, receiver=value.receiver)
+        return self.union(map(returned, definition.returns)) or UNKNOWN_VALUES
 
     def _passed(self, value: Value, part: str) -> Values:
         """What a function gives to the function that is an argument of its call."""
@@ -325,9 +321,8 @@ class Resolver:
 
     def global_name(self, path: str, name: str) -> Values:
         """What a name means that no scope of its file defines."""
-        rules = rules_for(path)
-        key = ("global", path, name)
-        return self._guarded(key, lambda: rules.global_name(self, path, name))
+        look_up = partial(rules_for(path).global_name, self, path, name)
+        return self._guarded(("global", path, name), look_up)
 
     def member(self, value: Value, name: str) -> Values:
         """The member of a value with this name."""
@@ -335,8 +330,8 @@ class Resolver:
             return only(value)
         key = ("member", value, name)
         if value.kind == "module":
-            rules = rules_for(value.path)
-            return self._guarded(key, lambda: rules.module_member(self, value, name))
+            look_up = partial(rules_for(value.path).module_member, self, value, name)
+            return self._guarded(key, look_up)
         if value.kind == "container":
             return container_member(value, name)
         definition = self.definition(value)
