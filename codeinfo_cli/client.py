@@ -95,6 +95,9 @@ def connected() -> Iterator[Client]:
         terminal.note(f"Starting codeinfo in the background (data folder {data}) …")
     try:
         with server.attached(data) as address:
+            if address.version != server.VERSION:
+                versions = f"version {address.version}, and this command {server.VERSION}"
+                terminal.note(f"The server is {versions}: codeinfo stop ends it.")
             yield Client(address, data)
     except server.ServerUnavailable as error:
         raise CliError(str(error), "SERVER_UNAVAILABLE") from error

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import sys
 import threading
@@ -19,7 +20,7 @@ from codeinfo_cli.terminal import note, out, visible
 
 POLL_SECONDS = 0.3
 # Cancel, background, watch on
-CHOICE = click.Choice(["c", "b", "w"])
+CHOICES = ("c", "b", "w")
 ENDS = ("completed", "skipped", "cancelled", "error", "needs_confirmation")
 
 
@@ -210,8 +211,8 @@ def _interrupted(client: Client, run_id: str) -> None:
         note("\nCancel the ingest (c), leave it running in the background (b), or watch on (w)?")
         try:
             with _while_asking():
-                choice = click.prompt("c, b or w", type=CHOICE, show_choices=False, err=True)
-        except click.Abort:
+                choice = _answer()
+        except KeyboardInterrupt:
             choice = "c"
     if choice == "b":
         note("It goes on in the background; codeinfo status shows it.")
@@ -220,6 +221,23 @@ def _interrupted(client: Client, run_id: str) -> None:
         client.post(f"/ingest/cancel/{run_id}")
         message = "The ingest was cancelled; what was ingested before is unchanged."
         raise CliError(message, "CANCELLED", status=INTERRUPTED)
+
+
+def _answer() -> str:
+    """Return one of CHOICES. The end of stdin cancels.
+
+    `input` would miss a Ctrl-C that comes while it prepares the terminal.
+    """
+    while True:
+        sys.stderr.write("c, b or w: ")
+        sys.stderr.flush()
+        while not select.select([sys.stdin], [], [], POLL_SECONDS)[0]:
+            pass
+        line = sys.stdin.readline()
+        if not line:
+            return "c"
+        if (answer := line.strip().lower()) in CHOICES:
+            return answer
 
 
 def _report(run: Mapping[str, Any], name: str, *, quiet: bool, dry_run: bool) -> int:

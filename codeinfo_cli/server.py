@@ -20,8 +20,10 @@ from pathlib import Path
 from codeinfo_cli import project
 
 project.make_importable()
-from apps.core import posix  # noqa: E402 - it imports only the standard library
+from apps.core import __version__, posix  # noqa: E402 - it imports only the standard library
 
+# Of this installation
+VERSION = __version__
 # The longest start that is waited for: a first start migrates the database.
 START_SECONDS = 120.0
 POLL_SECONDS = 0.05

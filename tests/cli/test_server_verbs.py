@@ -188,6 +188,7 @@ def test_a_server_that_ends_meanwhile_is_one_sentence(alone: Command, answer: by
     with FalseServer(alone.data, answer):
         done = alone.run("repos", status=2)
     assert "The server stopped before it answered." in done.stderr
+    assert "The server is version 0, and this command" in done.stderr
     assert "Try again" in done.stderr and str(alone.data / "logs" / "server.log") in done.stderr
 
 
