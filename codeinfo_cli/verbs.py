@@ -121,6 +121,33 @@ VERBS = (
         (("codeinfo remove app --yes", "Without a question."),),
     ),
     Verb(
+        "mcp",
+        "Agents",
+        "Serve MCP to a client that starts it.",
+        "bridge.command:mcp_command",
+        (
+            ("codeinfo mcp", "What `codeinfo install` writes into a client's configuration."),
+            ("codeinfo mcp --endpoint chat", "The endpoint that answers questions."),
+        ),
+    ),
+    Verb(
+        "install",
+        "Agents",
+        "Add codeinfo to an MCP client.",
+        "clients.commands:install_command",
+        (
+            ("codeinfo install claude-code", "Shows the change, and asks."),
+            ("codeinfo install codex --print", "Shows the change only."),
+        ),
+    ),
+    Verb(
+        "uninstall",
+        "Agents",
+        "Remove codeinfo from a client.",
+        "clients.commands:uninstall_command",
+        (("codeinfo uninstall codex", "Restores the files, if nobody has edited them since."),),
+    ),
+    Verb(
         "status",
         "Server",
         "Show the server, runs, repositories and providers.",
@@ -136,33 +163,6 @@ VERBS = (
         "Serve in this terminal.",
         "server_verbs:serve",
         (("codeinfo serve", "Until Ctrl-C."),),
-    ),
-    Verb(
-        "mcp",
-        "Agents",
-        "Serve MCP on standard input and output, for a client that starts it.",
-        "bridge.command:mcp_command",
-        (
-            ("codeinfo mcp", "What `codeinfo install` writes into a client's configuration."),
-            ("codeinfo mcp --endpoint chat", "The endpoint that answers questions."),
-        ),
-    ),
-    Verb(
-        "install",
-        "Agents",
-        "Add codeinfo to a client, such as claude-code, codex, cursor or vscode.",
-        "clients.commands:install_command",
-        (
-            ("codeinfo install claude-code", "Shows the change, and asks."),
-            ("codeinfo install codex --print", "Shows the change only."),
-        ),
-    ),
-    Verb(
-        "uninstall",
-        "Agents",
-        "Remove codeinfo from a client.",
-        "clients.commands:uninstall_command",
-        (("codeinfo uninstall codex", "Restores the files, if nobody has edited them since."),),
     ),
     Verb(
         "stop",

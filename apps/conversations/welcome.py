@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from apps.core.config import BASE_DIR
+from apps.core.config import BASE_DIR, config
 from apps.index.models import Root
 from apps.ingest import folders
 from apps.retrieval.questions import questions_about
@@ -51,7 +51,7 @@ def context(roots: Sequence[Root], asked_for: str) -> dict[str, Any]:
 
     asked_for: the repository id of the address, or "".
     """
-    first = folders.first_root()
+    first = folders.first_root(config())
     chosen = [root for root in roots if root.path != first]
     named = next((root for root in roots if repo_id(root) == asked_for), None)
     is_first_use = not chosen and named is None

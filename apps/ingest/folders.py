@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from apps.core.config import config
+from apps.core.config import Config, config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.surrogates import has_surrogates
 from apps.index.paths import CONTAINER_BASE
@@ -23,9 +23,9 @@ class DirListing:
     bases: tuple[str, ...]  # all bases
 
 
-def first_root() -> str:
+def first_root(settings: Config) -> str:
     """Return the real path of CODEINFO_FIRST_ROOT; "" if the first start ingests nothing."""
-    folder = config().first_root
+    folder = settings.first_root
     return "" if folder.lower() == "none" else str(Path(folder).expanduser().resolve())
 
 

@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from apps.core import disk
+from apps.core.config import config
 from apps.embedding.catalogue import DEFAULT_MODEL, is_removed_model
 from apps.index import endings, queries
 from apps.index.models import IngestRun, Root, SourceFile
@@ -124,7 +125,7 @@ def context() -> dict[str, Any]:
 def chosen_panel() -> RunPanel | None:
     """Return the latest run of a folder that somebody has chosen: not of the first root."""
     runs = IngestRun.objects.exclude(operation=IngestRun.Operation.REMOVE)
-    run = runs.exclude(path=folders.first_root()).order_by("-queued_at").first()
+    run = runs.exclude(path=folders.first_root(config())).order_by("-queued_at").first()
     return run_panel(endings.with_unsaved_ending(run)) if run else None
 
 

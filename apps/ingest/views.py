@@ -58,7 +58,7 @@ async def nearby(request: HttpRequest) -> HttpResponse:
     ingested = await sync_to_async(lambda: [root.path for root in queries.published_roots()])()
     # The search takes up to some seconds, so it does not occupy the thread that views share.
     search = sync_to_async(git_folders, thread_sensitive=False)
-    found = await search(leave_out=(*ingested, folders.first_root()))
+    found = await search(leave_out=(*ingested, folders.first_root(config())))
     response: HttpResponse = await sync_to_async(render)(
         request, "ingest/_nearby.html", {"found": found}
     )

@@ -52,9 +52,10 @@ def ensure_first_root(config: Config) -> IngestRun | None:
 
     An interrupted ingest of it does not count, so it is repeated; a cancelled one counts.
     """
-    if not folders.first_root() or Root.objects.published().exists():
+    first_root = folders.first_root(config)
+    if not first_root or Root.objects.published().exists():
         return None
-    folder = Path(folders.first_root())
+    folder = Path(first_root)
     cut_off = {
         "path": str(folder),
         "operation": IngestRun.Operation.START,

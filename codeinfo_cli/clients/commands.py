@@ -9,6 +9,7 @@ import click
 from codeinfo_cli import project
 from codeinfo_cli.clients.files import Change, Refused
 from codeinfo_cli.clients.table import CLIENTS, Client, client_named, this_machine
+from codeinfo_cli.errors import NOTHING, CliError
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -69,7 +70,7 @@ def install_command(client: Client | None, yes: bool, only_print: bool, as_json:
             installing.make(changes, client, data)
             _done(f"Added codeinfo to {client.label}. Restart it to use the tools.", as_json)
     except Refused as refusal:
-        raise click.ClickException(str(refusal)) from None
+        raise CliError(str(refusal), "CLIENT_REFUSED") from None
 
 
 @click.command("uninstall")
@@ -93,7 +94,7 @@ def uninstall_command(client: Client, yes: bool, only_print: bool, as_json: bool
             installing.make(changes, client, data, removes=True)
             _done(f"Removed codeinfo from {client.label}.", as_json)
     except Refused as refusal:
-        raise click.ClickException(str(refusal)) from None
+        raise CliError(str(refusal), "CLIENT_REFUSED") from None
 
 
 def _list(as_json: bool) -> None:
@@ -141,8 +142,7 @@ def _agreed(
         return False
     if yes or click.confirm("Write this?"):
         return True
-    click.echo("Nothing was changed.")
-    raise click.exceptions.Exit(1)
+    raise CliError("Nothing was changed.", "REFUSED", status=NOTHING)
 
 
 def _done(text: str, as_json: bool) -> None:

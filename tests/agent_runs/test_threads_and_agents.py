@@ -17,6 +17,7 @@ from apps.conversations.renderers.json import RunFrames
 from apps.conversations.stream import RunLog, Snapshot
 from apps.conversations.types import AgentSettings
 from apps.core.errors import InvalidInput
+from apps.index.types import Area
 from tests.support.chat import answers, conversation, ended, question
 from tests.support.scripted import ScriptedProvider
 
@@ -176,9 +177,9 @@ class TestAgent:
         assert await Turn.objects.acount() == 2
 
     def test_is_limited_to_its_repositories_by_any_request(self) -> None:
-        assert question(agent=self.coder, repository="acme").repositories == ("acme",)
-        assert question(agent=self.coder, repository="secret").repositories == ("acme", "tools")
-        assert question(repository="acme").repositories == ("acme",)
+        assert question(agent=self.coder, areas=(Area("acme"),)).repositories == ("acme",)
+        assert question(agent=self.coder, areas=(Area("secret"),)).repositories == ("acme", "tools")
+        assert question(areas=(Area("acme"),)).repositories == ("acme",)
         assert question().repositories == ()
 
 

@@ -7,16 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command, command
-from tests.house.sources import HOME
 from tests.support.ingested import write_files
 
-pytestmark = [
-    pytest.mark.door,
-    pytest.mark.skipif(
-        "ingest/bases" not in (HOME / "apps/ingest/urls.py").read_text(),
-        reason="the server cannot add folders yet",
-    ),
-]
+pytestmark = pytest.mark.door
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from codeinfo_cli.clients import files, installing, jsonc, texts, toml
 from codeinfo_cli.clients.launch import Launch
@@ -312,6 +312,11 @@ def test_variables_and_systems_move_the_files(machine: Machine) -> None:
     )
 
 
+class Result(NamedTuple):
+    exit_code: int
+    output: str  # and messages
+
+
 # --- the command --------------------------------------------------------------------------------
 
 
@@ -321,7 +326,14 @@ def run(machine: Machine, data: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(machine.home))
     monkeypatch.setenv("CODEINFO_DATA_DIR", str(data))
-    return lambda *words, **more: CliRunner().invoke(main, words, **more)
+
+    def invoke(*words: str, input: str = "") -> Result:
+        with CliRunner().isolation(input=input) as (*_, output):
+            with pytest.raises(SystemExit) as ended:
+                main(words)
+            return Result(int(str(ended.value.code or 0)), output.getvalue().decode())
+
+    return invoke
 
 
 def test_the_command_shows_asks_and_writes(run: Callable[..., Result], machine: Machine) -> None:
@@ -331,7 +343,7 @@ def test_the_command_shows_asks_and_writes(run: Callable[..., Result], machine: 
     assert not tree(machine.home)
     refused = run("install", "cursor", input="n\n")
     assert (refused.exit_code, "Nothing was changed." in refused.output) == (1, True)
-    assert run("install", "cursor", input="").exit_code == 1
+    assert run("install", "cursor", input="").exit_code == 130
     assert not tree(machine.home)
     assert run("install", "cursor", input="y\n").exit_code == 0
     assert "mcpServers" in (machine.home / ".cursor/mcp.json").read_text()
@@ -350,7 +362,7 @@ def test_the_command_in_json_and_its_errors(run: Callable[..., Result], machine:
     assert run("install", "emacs").exit_code == 2
     given(machine.home / ".codex/config.toml", b"[broken")
     failed = run("install", "codex", "--yes")
-    assert failed.exit_code == 1
+    assert failed.exit_code == 2
     assert "config.toml is damaged" in failed.output
     rows = json.loads(run("install", "--json").output)
     assert {row["client"]: row["found"] for row in rows}["codex"] is True

@@ -194,4 +194,4 @@ def test_versions_agree(client: Client) -> None:
         "message": "Server using common package",
         "info": {"app": "server", "version": __version__},
     }
-    assert f'version = "{__version__}"' in (HOME / "pyproject.toml").read_text()
+    assert 'path = "apps/core/__init__.py"' in (HOME / "pyproject.toml").read_text()
