@@ -46,6 +46,15 @@ async def test_lines_of_a_file_can_be_cited_and_its_outline_is_shown(
     assert "The file on disk has changed since." in text and "Citations (1)" in text
 
 
+async def test_a_result_without_rows_shows_what_to_try(async_client: AsyncClient) -> None:
+    hint = "Nothing that calls are resolved for defines build. Try FindReferences."
+    result = {"name": "build", "definitions": [], "results": [], "truncated": False, "hint": hint}
+    await answered(step("FindCallers", {"name": "build"}, result), {"type": "text", "text": "No."})
+    html = await page(async_client)
+    assert hint in visible(html)
+    assert "&quot;definitions&quot;" not in html
+
+
 async def test_files_of_grep_are_counted_as_files(async_client: AsyncClient) -> None:
     rows = [{"repo": "httpx", "relPath": PATH, "kind": "file", "count": 3}]
     result = {"mode": "count", "results": rows, "truncated": False, "files": 1, "lines": 3}

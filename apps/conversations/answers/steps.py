@@ -203,9 +203,15 @@ class ToolStep:
         return pretty(self.parameters)
 
     @property
+    def empty_hint(self) -> str:
+        """What the tool advises if it has found nothing."""
+        result = self.result if isinstance(self.result, Mapping) else {}
+        return "" if result.get("results") else str(result.get("hint") or "")
+
+    @property
     def result_json(self) -> str:
-        """The result as JSON; "" if the page renders it as files or repositories."""
-        drawn = self.files or self.entries or self.repositories is not None
+        """The result as JSON; "" if the page renders it as files, repositories or a hint."""
+        drawn = self.files or self.entries or self.repositories is not None or self.empty_hint
         return "" if drawn else pretty(self.result)
 
     @property
