@@ -54,7 +54,8 @@ def stored(flags: Mapping[str, Any]) -> tuple[Area, ...]:
 
 def initial(query: QueryDict) -> tuple[Area, ...]:
     """The areas of a new conversation: `/chat?repo=<id>`, which may repeat, and `scope=`."""
-    return tuple(_readable([*query.getlist("repo"), *query.getlist(SCOPE)]))
+    names = [*query.getlist("repo"), *query.getlist("repository")]
+    return tuple(_readable([*names, *query.getlist(SCOPE)]))
 
 
 def posted(form: QueryDict) -> tuple[Area, ...]:

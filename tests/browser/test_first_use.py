@@ -135,7 +135,7 @@ def test_two_clicks_lead_to_a_cited_answer(visit: Open) -> None:
     viewer = page.get_by_role("complementary", name="Source viewer")
     expect(viewer).to_be_visible()
     expect(viewer.locator(".line.is-cited").first).to_be_visible()
-    expect(page.locator("#repository")).to_have_value("shop")
+    expect(page.locator(".scope-chip")).to_have_text(["shop"])
     assert "repo=shop" in page.url
     # A line of code is 20 px high, and so is its number.
     assert [found for found in objections(page) if 'class="ln"' not in found] == []
@@ -178,7 +178,7 @@ def test_a_finished_ingest_elsewhere_offers_to_ask(visit: Open, empty: Product) 
     link.click()
     expect(page).to_have_url(re.compile(r"/chat\?repo=my%20clock$"))
     expect(page.get_by_role("heading", name="Ask about my clock")).to_be_visible()
-    expect(page.locator("#repository")).to_have_value("my clock")
+    expect(page.locator(".scope-chip")).to_have_text(["my clock"])
     page.locator("[data-example]").first.click()
     expect(page.locator("#turns > .turn [data-chip]")).to_have_text("Complete")
     expect(page.locator(".viewer .line.is-cited").first).to_be_visible()

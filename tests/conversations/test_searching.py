@@ -17,6 +17,7 @@ from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.sidebar import SidebarQuery, context
 from apps.conversations.types import Outcome, StartTurn
 from apps.core.principal import Principal, acting_as
+from apps.index.types import Area
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -101,7 +102,7 @@ def test_conversations_of_others_are_not_found() -> None:
 
 
 def test_a_repository_is_what_was_asked_about_or_found_in(client: Client) -> None:
-    said("one", "Why?", "So.", repository="flask")
+    said("one", "Why?", "So.", areas=(Area("flask"),))
     said("two", "Why?", "So.", found=["django", "flask-login"])
     said("three", "Why?", "So.", found=["flask", "django"])
     assert listed(client, repo="flask") == ["three", "one"]

@@ -84,7 +84,7 @@ class TestFirstUse:
         await sync_to_async(published)("/src/gin")
         html = await self.html(async_client, "?repo=flask")
         assert f"/ui/chat/questions?root={flask.id}" in html
-        assert '<option value="flask" selected>' in html
+        assert 'name="scope" value="flask"' in html
 
 
 async def test_the_way_from_the_empty_chat_to_an_ingest(async_client: AsyncClient) -> None:

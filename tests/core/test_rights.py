@@ -24,6 +24,9 @@ HERS = "of-ada"
 OPEN, USER, OWNER, STAFF = "open", "user", "owner", "staff"
 # Only for the token of server.json, which is no user's.
 COMMAND = "command"
+# Only for staff on this machine.
+LOCAL = "local"
+REFUSED = (COMMAND, LOCAL)
 TOKEN = f"Bearer {server_token()}"
 
 
@@ -88,7 +91,8 @@ ROUTES = [
     get("ui/palette", USER, "ui/palette?q=x"),
     get("ui/site/connected", USER),
     get("ui/site/clients", USER),
-    get("ui/site/clients/<slug:client_id>", STAFF, "ui/site/clients/cursor"),
+    # Only from a browser on this machine, which calls it by a loopback name.
+    get("ui/site/clients/<slug:client_id>", LOCAL, "ui/site/clients/cursor"),
     get("ui/site/question", USER),
     get("connect", USER),
     get("health", OPEN),
@@ -275,12 +279,12 @@ def test_every_route_answers_those_alone_whom_it_is_for(
             assert Conversation.objects.get(pk=HERS).title == "Hers"
             assert not Turn.objects.filter(conversation=HERS).exists()
         else:
-            assert (answer.status_code == 403) is (route.level in (STAFF, COMMAND)), outcome
+            assert (answer.status_code == 403) is (route.level in (STAFF, *REFUSED)), outcome
     elif name == "ada":
-        assert (answer.status_code == 403) is (route.level in (STAFF, COMMAND)), outcome
+        assert (answer.status_code == 403) is (route.level in (STAFF, *REFUSED)), outcome
         assert not (route.level == OWNER and is_refused(answer)), outcome
     else:
-        assert (answer.status_code in (401, 403)) is (route.level == COMMAND), outcome
+        assert (answer.status_code in (401, 403)) is (route.level in REFUSED), outcome
         assert not (route.level == OWNER and is_refused(answer)), outcome
     if hasattr(answer, "close"):
         answer.close()
@@ -290,6 +294,7 @@ def test_every_route_answers_those_alone_whom_it_is_for(
 def test_without_a_required_login_all_requests_are_served(route: Route) -> None:
     Conversation.objects.create(id=HERS, provider="builtin", model="search")
     answer = ask(Client(), route)
-    assert (answer.status_code in (401, 403)) is (route.level == COMMAND)
-    assert ask(Client(HTTP_AUTHORIZATION=TOKEN), route).status_code not in (401, 403)
+    assert (answer.status_code in (401, 403)) is (route.level in REFUSED)
+    command = ask(Client(HTTP_AUTHORIZATION=TOKEN), route)
+    assert (command.status_code in (401, 403)) is (route.level == LOCAL)
     assert not (route.level == OWNER and is_refused(answer))

@@ -75,7 +75,7 @@ def test_a_link_asks_the_query_in_chat(client: Client, shelf: Shelf) -> None:
     assert 'href="/chat?q=who+%26+why&amp;repository=one"' in html
     chat = client.get("/chat", {"q": "who & why", "repository": "one"}).content.decode()
     assert ">who &amp; why</textarea>" in chat
-    assert '<option value="one" selected>one</option>' in chat
+    assert 'name="scope" value="one"' in chat
 
 
 def test_words_of_the_query_are_marked(client: Client, shelf: Shelf) -> None:

@@ -43,7 +43,8 @@ def migrated(loader: MigrationLoader) -> tuple[dict[str, Any], list[Any]]:
     editor.get_collection = lambda name: collection
     editor.get_database = MagicMock()
     state = ProjectState()
-    with patch.object(SQLUpdateCompiler, "update", update):
+    no_rows = patch.object(QuerySet, "iterator", lambda *args, **options: iter(()))
+    with patch.object(SQLUpdateCompiler, "update", update), no_rows:
         for node in loader.graph._generate_plan(loader.graph.leaf_nodes(), at_end=True):
             state = loader.graph.nodes[node].apply(state, editor)
     return made, updates

@@ -195,7 +195,7 @@ def test_the_build_is_given_the_product_and_nothing_else() -> None:
     names = set(image.context())
     assert {"manage.py", "requirements.txt", "scripts/install-product"} <= names
     tops = {name.split("/")[0] for name in names if "/" in name}
-    assert tops == {"agents", "apps", "codeinfo", "scripts", "static", "templates"}
+    assert tops == {"agents", "apps", "codeinfo", "codeinfo_cli", "scripts", "static", "templates"}
 
 
 def test_the_content_of_the_image_serves_the_end_to_end_fixture(tmp_path: Path) -> None:

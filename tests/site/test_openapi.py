@@ -19,7 +19,19 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # Pages and their fragments are HTML. They are not described.
-PAGES = {"", "search", "ingest", "lmstudio", "providers", "connect", "login", "logout", "api/docs"}
+PAGES = {
+    "",
+    "search",
+    "code",
+    "code/<anything:where>",
+    "ingest",
+    "lmstudio",
+    "providers",
+    "connect",
+    "login",
+    "logout",
+    "api/docs",
+}
 # A value for each parameter of a path.
 VALUES = {
     "agent": "none",

@@ -65,9 +65,9 @@ def test_each_kind_is_found_and_leads_to_its_place(client: Client, index: Path) 
         "lib/retrying.py retry-docs",
         "src/retry.py lighthouse",
     ]
-    assert "repo=lighthouse&path=src%2Fretry.py" in found["Files"][2][0]
+    assert "/code/lighthouse/src/retry.py" in found["Files"][2][0]
     assert found["Symbols"][0][1] == "RetryPolicy class · lighthouse/src/retry.py:11"
-    assert "start=11" in found["Symbols"][0][0]
+    assert "lines=11" in found["Symbols"][0][0]
     assert found["Conversations"] == [(f"/chat?c={made.id}", "Why retry?")]
     assert (
         "src/retry.py:17 lighthouse · RetryPolicy.should_retry def should_ retry "

@@ -20,7 +20,8 @@ def fill(apps: Any, schema_editor: Any) -> None:
         if len(batch) == BATCH:
             rows.bulk_update(batch, ["text", "repositories"])
             batch = []
-    rows.bulk_update(batch, ["text", "repositories"])
+    if batch:
+        rows.bulk_update(batch, ["text", "repositories"])
 
 
 class Migration(migrations.Migration):
@@ -30,5 +31,5 @@ class Migration(migrations.Migration):
         migrations.AddField("conversation", "pinned", models.BooleanField(default=False)),
         migrations.AddField("turn", "text", models.TextField(blank=True, default="")),
         migrations.AddField("turn", "repositories", models.TextField(blank=True, default="")),
-        migrations.RunPython(fill, migrations.RunPython.noop),
+        migrations.RunPython(fill, migrations.RunPython.noop, atomic=False),
     ]

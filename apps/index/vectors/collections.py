@@ -172,6 +172,9 @@ class Collections:
     def restart(self) -> None:
         """Do nothing: a server is not restarted."""
 
+    def free_memory(self) -> None:
+        """Do nothing: the memory of a server is its own."""
+
     def diagnose(self, names: Sequence[str], error: Unavailable) -> None:
         """Do nothing: the files of a server are not accessible."""
 

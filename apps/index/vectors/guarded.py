@@ -47,6 +47,9 @@ class CollectionsClient(Protocol):
     def restart(self) -> None:
         """Called when the next call must run in a process that has read nothing yet."""
 
+    def free_memory(self) -> None:
+        """Called when what was read is no longer needed."""
+
     def diagnose(self, names: Sequence[str], error: Unavailable) -> None:
         """Called when collections failed with `error`. Raises Unavailable if the cause is not the
         content of their files."""
@@ -76,7 +79,7 @@ class Guarded:
         # Collections that returned a vector or a record that codeinfo cannot have written.
         self._corrupt: set[str] = set()
         self.close = client.close
-        self.restart = client.restart
+        self.free_memory = client.free_memory
 
     def call(
         self,

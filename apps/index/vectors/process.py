@@ -119,8 +119,13 @@ class Embedded:
             yield self._folder
 
     def restart(self) -> None:
-        """Run the next call in a child that has read nothing yet. A child that is closed does not
-        return all of its memory, so this one ends."""
+        """Run the next call in a child that has read nothing yet."""
+        with self._lock:
+            self._release()
+
+    def free_memory(self) -> None:
+        """End the child, as one that is closed does not return all of its memory. The next call
+        starts another one, which takes a second."""
         with self._lock:
             child, self._child = self._child, None
             if child:

@@ -258,7 +258,7 @@ class VectorStore:
     def free_memory(self) -> None:
         """Free what an embedded Chroma has read: about 1.6 kB a vector of the collections that were
         written or searched since it was opened. The next call opens it again."""
-        self._client.restart()
+        self._client.free_memory()
 
     def close(self) -> None:
         """Close Chroma's files or connections."""

@@ -131,7 +131,7 @@ class TestARun:
             patch.setattr("apps.ingest.folders.CONTAINER_BASE", base)
             answer = await index(caller, path="/home/me/src/lighthouse")
             assert answer["state"] == "completed"
-            with pytest.raises(InvalidInput, match="outside CODEINFO_INGEST_BASE"):
+            with pytest.raises(InvalidInput, match="Only folders beneath"):
                 await caller.call(INDEX_REPOSITORY, path="/home/me/src/nothing")
 
     async def test_a_name_of_another_repository_is_refused(
