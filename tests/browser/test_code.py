@@ -3,15 +3,17 @@
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from tests.browser.chromium import PHONE, WIDE, Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
 from tests.browser.test_accessibility import VARIANTS, objections
-from tests.browser.test_citations import conversation, harbour, open_wide, rows
+from tests.browser.test_citations import cited as citation_of
+from tests.browser.test_citations import conversation, harbour, open_wide, rows, stands_at
 from tests.support.ingested import CALLER, SAMPLE, write_files
 
 __all__ = ["conversation", "harbour"]
@@ -68,9 +70,22 @@ def line(page: Page, number: int) -> Locator:
     return page.locator(".viewer__code .line").filter(has=page.locator(f'.ln[name="L{number}"]'))
 
 
+def wait_for_colours(page: Page, number: int) -> None:
+    """Scroll to a line, and wait until its block is the one with colours, which replaces it."""
+    plain = page.locator(f'.block[data-plain]:has(.ln[name="L{number}"])')
+    for _ in range(5):
+        with suppress(Error):  # replaced meanwhile
+            line(page, number).scroll_into_view_if_needed()
+            expect(plain).to_have_count(0)
+            page.wait_for_load_state("networkidle")
+            line(page, number).scroll_into_view_if_needed()
+            return
+    raise AssertionError(f"line {number} does not stay")
+
+
 def click_name(page: Page, number: int, name: str) -> None:
     """Click the middle of a name in a line: it is no element."""
-    line(page, number).scroll_into_view_if_needed()
+    wait_for_colours(page, number)
     x, y = line(page, number).evaluate(
         """(line, name) => {
             const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
@@ -290,7 +305,10 @@ def test_a_name_in_the_pane_beside_an_answer_opens_in_the_pane(
         open_wide(open_page, conversation) if size == WIDE else open_page(conversation, size=size)
     )
     rows(page)
-    page.locator('.source-row[data-source*="repo=harbour"]').first.click()
+    row = page.locator('.source-row[data-source*="repo=harbour"]').first
+    place = citation_of(row)
+    row.click()
+    stands_at(page, place)
     page.wait_for_load_state("networkidle")
     cited = page.locator("#source .is-cited").filter(has_text=re.compile("def ")).first
     expect(cited).to_be_visible()
@@ -316,6 +334,7 @@ def test_a_name_in_the_pane_beside_an_answer_opens_in_the_pane(
     assert page.url.split("?")[0] == address.split("?")[0]
     # A line that is chosen here is not in the address of the page: that names the citation.
     before = page.url
+    wait_for_colours(page, number)
     page.locator(f'#source .ln[name="L{number}"]').click()
     expect(page.locator("#source .viewer__head")).to_contain_text(f"Line {number}")
     assert page.url == before
