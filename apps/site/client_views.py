@@ -31,7 +31,7 @@ MAX_OTHERS = 20
 
 
 @dataclass(frozen=True)
-class Row:
+class ListedClient:
     """A client of the table that is on this machine or has called.
 
     state: "installed", "absent", or "unknown" if its file cannot be read; "" if it is elsewhere.
@@ -137,13 +137,13 @@ def _rendered(request: HttpRequest, **shown: Any) -> HttpResponse:
     return render(request, "site/_clients.html", context)
 
 
-def _row(client: Client, local: bool, calls: Sequence[Seen]) -> Row | None:
+def _row(client: Client, local: bool, calls: Sequence[Seen]) -> ListedClient | None:
     last = next((one for one in calls if one.call.name.lower().startswith(client.known_as)), None)
     machine = this_machine()
     if not local or not client.is_on(machine):
-        return Row(client, last=last) if last else None
+        return ListedClient(client, last=last) if last else None
     try:
         entry = installing.entry_of(client, machine)
     except Refused as refusal:
-        return Row(client, "unknown", str(refusal), last)
-    return Row(client, "absent" if entry is None else "installed", last=last)
+        return ListedClient(client, "unknown", str(refusal), last)
+    return ListedClient(client, "absent" if entry is None else "installed", last=last)

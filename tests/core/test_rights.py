@@ -78,7 +78,7 @@ ROUTES = [
     get("", USER),
     get("ui/site/connected", USER),
     get("ui/site/clients", USER),
-    get("ui/site/clients/<slug:client_id>", STAFF, "ui/site/clients/cursor"),
+    get("ui/site/clients/<slug:client_id>", STAFF, "ui/site/clients/none"),
     get("ui/site/question", USER),
     get("connect", USER),
     get("health", OPEN),
