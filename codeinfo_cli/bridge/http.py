@@ -3,6 +3,7 @@
 A module of its own, as httpx takes a tenth of a second to import: the handshake is answered before.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -18,13 +19,16 @@ ACCEPT = "application/json, text/event-stream"
 EVENT_STREAM = "text/event-stream"
 # The server sends something every 15 s while it works.
 READ_SECONDS, CONNECT_SECONDS = 120.0, 10.0
+# A server that was killed is still found, until all its files are closed.
+LEAVING_SECONDS, LOOK_SECONDS = 15.0, 0.2
 
 
 class Answer:
     """The server's answer to a message. At the end of its block, the connection is closed; that
     cancels a call that is not answered yet."""
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, http: "Http", response: httpx.Response) -> None:
+        self._http = http
         self._response = response
         self.status = response.status_code
         self.session = response.headers.get("mcp-session-id", "")
@@ -73,11 +77,14 @@ class Answer:
             async for chunk in self._response.aiter_bytes():
                 yield chunk
         except httpx.HTTPError as error:
+            self._http.is_leaving = True
             raise Disconnected(repr(error)) from error
 
 
 class Http:
-    """Sends messages to the live server."""
+    """Sends messages to the live server. `is_leaving`: a connection broke, so it may be ending."""
+
+    is_leaving = False
 
     def __init__(self, link: Link, endpoint: str) -> None:
         self._link = link
@@ -93,23 +100,30 @@ class Http:
     async def post(self, message: Message, headers: dict[str, str]) -> Answer:
         """Send a message. What the server has not read is sent again, to a new server if that one
         has ended. Raises ServerUnavailable, and Disconnected if the server ends meanwhile."""
+        if self.is_leaving:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.is_leaving = False
         address = await self._link.address()
-        try:
-            answer = await self._send(address, message, headers)
-        except httpx.ConnectError:
-            answer = await self._send_again(message, headers)
-        except httpx.HTTPError as error:
-            raise Disconnected(repr(error)) from error
+        answer = await self._send_to_live(message, headers)
         if answer.status == 401 and await self._link.address() != address:
             async with answer:
-                return await self._send_again(message, headers)
+                return await self._send_to_live(message, headers)
         return answer
 
-    async def _send_again(self, message: Message, headers: dict[str, str]) -> Answer:
-        try:
-            return await self._send(await self._link.address(), message, headers)
-        except httpx.HTTPError as error:
-            raise Disconnected(repr(error)) from error
+    async def _send_to_live(self, message: Message, headers: dict[str, str]) -> Answer:
+        tries = int(LEAVING_SECONDS / LOOK_SECONDS)
+        while True:
+            address = await self._link.address()
+            try:
+                return await self._send(address, message, headers)
+            except httpx.ConnectError as error:
+                tries -= 1
+                if tries <= 0:
+                    raise Disconnected(repr(error)) from error
+                await asyncio.sleep(LOOK_SECONDS)
+            except httpx.HTTPError as error:
+                self.is_leaving = True
+                raise Disconnected(repr(error)) from error
 
     async def _send(self, address: Address, message: Message, headers: dict[str, str]) -> Answer:
         own = {
@@ -120,4 +134,4 @@ class Http:
         request = self._client.build_request(
             "POST", address.mcp[self._endpoint], content=message.line, headers=own | headers
         )
-        return Answer(await self._client.send(request, stream=True))
+        return Answer(self, await self._client.send(request, stream=True))

@@ -149,10 +149,24 @@ class Bridge:
         task = asyncio.create_task(self._serve(message))
         if message.kind == "request":
             self._pending[message.key] = message, task
-            task.add_done_callback(lambda _: self._pending.pop(message.key))
+            task.add_done_callback(lambda _: self._forget(message))
         else:
             self._others.add(task)
             task.add_done_callback(self._others.discard)
+
+    async def _answer(self, message: Message, line: bytes) -> None:
+        """Write the answer to a request. Its id may be used again as soon as the client has it."""
+        if found := self._forget(message):
+            self._others.add(found)
+            found.add_done_callback(self._others.discard)
+        await self._output.write(line)
+
+    def _forget(self, message: Message) -> "asyncio.Task[None] | None":
+        found = self._pending.get(message.key)
+        if found is None or found[0] is not message:
+            return None
+        del self._pending[message.key]
+        return found[1]
 
     async def _serve(self, message: Message) -> None:
         """Send a message, and write what the server answers, or why it does not."""
@@ -173,9 +187,8 @@ class Bridge:
             if self._hello_is_answered:
                 return  # the next message sends it again
             self._hello_is_answered = True
-        await self._output.write(
-            messages.error_line(message.id, INTERNAL_ERROR, text, "SERVER_UNAVAILABLE")
-        )
+        error_line = messages.error_line(message.id, INTERNAL_ERROR, text, "SERVER_UNAVAILABLE")
+        await self._answer(message, error_line)
 
     def _needs_hello(self, message: Message) -> bool:
         return self._hello is not None and not self._session and not message.is_stateless
@@ -197,7 +210,7 @@ class Bridge:
                 self._hello = None
             if not self._hello_is_answered:
                 self._hello_is_answered = True
-                await self._output.write(line)
+                await self._answer(hello, line)
 
     async def _exchange(self, message: Message) -> None:
         headers = messages.headers_of(message, version=self._version, session=self._session)
@@ -207,15 +220,18 @@ class Bridge:
                 return
             body = await answer.body()
         if message.kind != "notification":
-            await self._output.write(messages.answer_line(body, message.id))
+            await self._answer(message, messages.answer_line(body, message.id))
         elif answer.status >= 400:
             log(f"{message.method}: refused with {answer.status}")
 
     async def _stream(self, message: Message, answer: "Answer") -> None:
         is_answered = False
         async for line in answer.events():
-            is_answered = is_answered or messages.is_answer(line, message.id)
-            await self._output.write(line)
+            if messages.is_answer(line, message.id):
+                is_answered = True
+                await self._answer(message, line)
+            else:
+                await self._output.write(line)
         if not is_answered:
             raise BadAnswer(ENDED)
 
