@@ -15,7 +15,8 @@ from apps.core.telemetry import span
 from apps.core.types import JSON
 from apps.index.types import Area
 from apps.logs.context import added_log_context
-from apps.retrieval.query import AREAS, Areas, listed
+from apps.retrieval.query import AREAS, Areas, listed, repositories_of
+from apps.retrieval.repositories import with_ids
 from apps.retrieval.tools import LIST_REPOSITORIES, TOOLS, Tool
 
 
@@ -28,8 +29,10 @@ def toolset(
     to the files of `areas` (empty: all).
 
     With one repository the tools have no `repository` parameter; with several it is an enum.
+    Raises InvalidInput FORBIDDEN_REPOSITORY if all areas are in other repositories.
     """
     chosen = [tool for tool in TOOLS if names is None or tool.name in names]
+    repositories = _common(repositories, repositories_of(areas))
     areas = areas or tuple(map(Area, repositories))
     if areas:
         chosen = [_within(tool, areas) for tool in chosen]
@@ -39,11 +42,21 @@ def toolset(
     return tuple(limited(tool, repositories) for tool in chosen)
 
 
+def _common(repositories: tuple[str, ...], of_areas: tuple[str, ...]) -> tuple[str, ...]:
+    """What both allow; empty: all."""
+    if not repositories or not of_areas:
+        return repositories or of_areas
+    common = tuple(each for each in repositories if each in of_areas)
+    if not common:
+        _check_allowed(of_areas[0], repositories)
+    return common
+
+
 def _within(tool: Tool, areas: tuple[Area, ...]) -> Tool:
     """Add the areas to the arguments of each call."""
 
     def run(arguments: Mapping[str, Any]) -> JSON:
-        return tool.function({**arguments, AREAS: Areas(areas)})
+        return tool.function({**arguments, AREAS: Areas(with_ids(areas))})
 
     paths = [area for area in areas if area.path]
     only = f" Here it sees only {listed(areas)}." if paths else ""
@@ -110,7 +123,8 @@ def _listing_only(tool: Tool, repositories: tuple[str, ...]) -> Tool:
 
     def run(arguments: Mapping[str, Any]) -> JSON:
         payload = tool.function(arguments)
-        return payload | {"repos": [r for r in payload["repos"] if r["id"] in repositories]}
+        ids = {area.repository for area in with_ids(map(Area, repositories))}
+        return payload | {"repos": [each for each in payload["repos"] if each["id"] in ids]}
 
     return replace(tool, function=run) if tool.name == LIST_REPOSITORIES.name else tool
 

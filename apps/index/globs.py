@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import translate
 from functools import lru_cache
 from itertools import islice
@@ -38,6 +38,23 @@ def matches(path: str, filter_path: str) -> bool:
     return _compiled(filter_path).fullmatch(path) is not None
 
 
+@lru_cache(maxsize=256)
+def area_patterns(path: str) -> tuple[str, ...]:
+    """The patterns for GLOB of an area (`index.types.Area`): `src` is a file or a folder, and no
+    other file whose name begins so. Raises TooManyAlternatives."""
+    first, *rest = patterns(path)
+    stems = [first, *([] if has_wildcards(path) else rest)]
+    globs = [] if stems == [first, *rest] else rest
+    for stem in (each.removesuffix("*") for each in stems):
+        globs += [f"{stem}*"] if stem.endswith("/") else [stem, f"{stem}/*"]
+    return tuple(globs)
+
+
+def is_in_area(path: str, area_path: str) -> bool:
+    """Whether a path is in an area. Takes time linear in the length of the path."""
+    return _compiled_area(area_path).fullmatch(path) is not None
+
+
 def has_wildcards(path: str) -> bool:
     return any(mark in path for mark in WILDCARDS)
 
@@ -65,5 +82,14 @@ def _escaped(path: str) -> str:
 
 @lru_cache(maxsize=256)
 def _compiled(path: str) -> re.Pattern[str]:
+    return _any_of(patterns(path))
+
+
+@lru_cache(maxsize=256)
+def _compiled_area(path: str) -> re.Pattern[str]:
+    return _any_of(area_patterns(path))
+
+
+def _any_of(globs: Iterable[str]) -> re.Pattern[str]:
     # fnmatch makes each * atomic.
-    return re.compile("|".join(translate(p.replace("[^", "[!")) for p in patterns(path)))
+    return re.compile("|".join(translate(glob.replace("[^", "[!")) for glob in globs))

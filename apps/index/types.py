@@ -47,7 +47,7 @@ class Area(NamedTuple):
     """Files that a question may be limited to: a repository, or some of its paths."""
 
     repository: str  # its id; "": any
-    path: str = ""  # prefix of the relative path, or a glob (index/globs.py); "": all
+    path: str = ""  # a file, a folder or a glob (`globs.area_patterns`); "": all
 
 
 @dataclass(frozen=True)

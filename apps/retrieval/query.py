@@ -276,7 +276,7 @@ def is_inside(areas: Sequence[Area], root: Root, path: str) -> bool:
         return True
     repository = repo_id(root)
     return any(
-        area.repository in ("", repository) and (not area.path or globs.matches(path, area.path))
+        area.repository in ("", repository) and (not area.path or globs.is_in_area(path, area.path))
         for area in areas
     )
 

@@ -1,7 +1,7 @@
 """The roots that a search covers, the files that several roots contain, and missing data."""
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from apps.index import queries, sharing
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.paths import map_path
+from apps.index.types import Area
 
 # Ids that the error about an unknown id lists.
 MAX_NAMED = 50
@@ -91,6 +92,22 @@ def find_root(repository: str, roots: Sequence[Root] | None = None) -> Root:
             return root
     text = f"REPO_NOT_FOUND: no repository {repository!r} is ingested. {_list_ids(roots)}"
     raise NotFound(text, code="REPO_NOT_FOUND", details={"repo": repository})
+
+
+def with_ids(areas: Iterable[Area]) -> tuple[Area, ...]:
+    """The areas with the ids of their repositories, which may be written as `find_root` takes
+    them. Those of unknown repositories stay: they hold no file."""
+    roots = queries.published_roots()
+
+    def with_id(area: Area) -> Area:
+        if not area.repository:
+            return area
+        try:
+            return area._replace(repository=repo_id(find_root(area.repository, roots)))
+        except NotFound:
+            return area
+
+    return tuple(map(with_id, areas))
 
 
 def is_named(root: Root, text: str) -> bool:

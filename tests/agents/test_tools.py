@@ -57,6 +57,7 @@ async def test_tools_limited_to_one_repository_ignore_the_models_choice() -> Non
     assert calls == [{"query": "x", "repository": "acme"}]
 
 
+@pytest.mark.django_db
 def test_areas_reach_each_call_and_a_model_cannot_set_them(monkeypatch: pytest.MonkeyPatch) -> None:
     areas = (Area("acme", "src/"), Area("other"))
     passed: list[Any] = []

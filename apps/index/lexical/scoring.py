@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.index.globs import patterns
+from apps.index.globs import area_patterns, patterns
 from apps.index.lexical.encoding import TIMES_BITS, HitLists, Numbers, decode
 from apps.index.types import Filters
 
@@ -244,7 +244,7 @@ def _allowed_files(database: sqlite3.Connection, where: Filters | None) -> NDArr
     if where.areas:
         # This store knows no repositories: an area of another one holds none of its files.
         inside = [
-            glob for each in where.areas if not each.repository for glob in patterns(each.path)
+            glob for each in where.areas if not each.repository for glob in area_patterns(each.path)
         ]
         is_path += f" AND {_is_any(inside)}"
         globs += inside

@@ -9,6 +9,7 @@ from apps.code.callgraph.languages import BY_LANGUAGE, rules_for
 from apps.code.callgraph.project import folder_of
 from apps.code.paths import kinds
 from apps.index.models import Root
+from apps.index.types import Area
 from apps.retrieval.query import fits, is_inside
 from apps.retrieval.repositories import repeated_files, roots_named
 from apps.retrieval.scope import narrowed
@@ -69,7 +70,8 @@ def _in_root(project: RootProject, query: SymbolQuery) -> _Found:
     files = _files(project, query.name)
     project.read(files[:FILES_AT_ONCE], always=True)
     project.read(files)
-    inside = [path for path in files if is_inside(query.filters.areas, project.root, path)]
+    areas = query.filters.areas
+    inside = [path for path in files if is_inside(areas, project.root, path)]
     imports = [edge for path in inside for edge in _imports(project, path)]
     candidates = [path for path in _candidates(project, files, query) if path not in files]
     project.read(candidates[:MAX_FILES])
@@ -79,7 +81,16 @@ def _in_root(project: RootProject, query: SymbolQuery) -> _Found:
         for edge in _importers(project, path, files, query.name)
     ]
     missed = max(0, len(candidates) - MAX_FILES) + len(project.missed)
-    return _Found(_with_text(project, imports), _with_text(project, importers), missed)
+    return _Found(
+        _with_text(project, [_within(areas, each) for each in imports]),
+        _with_text(project, [_within(areas, each) for each in importers]),
+        missed,
+    )
+
+
+def _within(areas: Sequence[Area], edge: ImportEdge) -> ImportEdge:
+    """The edge without a target that is in none of the areas."""
+    return edge if is_inside(areas, edge.place.root, edge.target) else replace(edge, target="")
 
 
 def _files(project: RootProject, name: str) -> list[str]:
