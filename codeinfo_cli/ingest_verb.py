@@ -266,17 +266,6 @@ def _report(run: Mapping[str, Any], name: str, *, quiet: bool, dry_run: bool) ->
     return FAILED
 
 
-def facts_of(status: Mapping[str, Any]) -> str:
-    """Return "120 of 400 files, 0:12 left", as far as it is known."""
-    index, total = status.get("fileIndex"), status.get("fileTotal")
-    facts = [f"{index:,} of {total:,} files"] if index is not None and total else []
-    eta = status.get("etaMs")
-    if eta is not None and status["state"] == "embedding":
-        seconds = round(eta / 1000)
-        facts.append(f"{seconds // 60}:{seconds % 60:02} left")
-    return ", ".join(facts)
-
-
 def root_of(client: Client, name: str) -> dict[str, Any]:
     """Return the entry of GET /ingest/roots that a name or a folder means. Raises CliError."""
     roots: list[dict[str, Any]] = json.loads(client.get("/ingest/roots"))["roots"]

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from codeinfo_cli import terminal
-from codeinfo_cli.ingest_verb import facts_of
+from codeinfo_cli.runs import facts_of
 from codeinfo_cli.terminal import note, visible
 
 WORDS = {"queued": "Waiting", "scanning": "Looking for files", "embedding": "Ingesting"}

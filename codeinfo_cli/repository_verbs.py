@@ -11,7 +11,8 @@ import click
 from codeinfo_cli import completion, options, project, terminal
 from codeinfo_cli.client import Client, connected, if_running
 from codeinfo_cli.errors import NOTHING, CliError
-from codeinfo_cli.ingest_verb import facts_of, here_or, root_of
+from codeinfo_cli.ingest_verb import here_or, root_of
+from codeinfo_cli.runs import facts_of
 from codeinfo_cli.terminal import note, out, styled, visible
 
 MARKS = {"ok": "ok", "warn": "LOOK", "bad": "BROKEN", "off": "off"}

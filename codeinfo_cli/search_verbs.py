@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from codeinfo_cli import options, scope, terminal
-from codeinfo_cli.client import connected
+from codeinfo_cli.client import Client, connected
 from codeinfo_cli.errors import NOTHING
 from codeinfo_cli.terminal import note, out, styled, visible
 
@@ -44,20 +44,11 @@ def search(
     with connected() as client:
         query = {
             "query": " ".join(question),
-            "repository": scope.chosen(client, repos, every),
-            "path": options.file_filter(globs),
-            "language": language or "",
+            **_filters(client, repos, every, globs, language),
             "limit": limit,
         }
         body = client.post("/tools/vector-search", _given(query))
-    answer = json.loads(body)
-    if as_json:
-        terminal.json_out(body)
-    else:
-        _show_matches(answer, full=full, files=files)
-        _say(answer)
-    if not answer["results"]:
-        sys.exit(NOTHING)
+    _answer(body, full=full, files=files, as_json=as_json)
 
 
 @click.command()
@@ -85,17 +76,31 @@ def context(
     with connected() as client:
         query = {
             "question": " ".join(question),
-            "repository": scope.chosen(client, repos, every),
-            "path": options.file_filter(globs),
-            "language": language or "",
+            **_filters(client, repos, every, globs, language),
             "max_tokens": tokens,
         }
         body = client.post("/tools/context", _given(query))
+    _answer(body, full=True, files=False, as_json=as_json)
+
+
+def _filters(
+    client: Client, repos: Sequence[str], every: bool, globs: tuple[str, ...], language: str | None
+) -> dict[str, Any]:
+    """The options that restrict where a search looks."""
+    return {
+        "repository": scope.chosen(client, repos, every),
+        "path": options.file_filter(globs),
+        "language": language or "",
+    }
+
+
+def _answer(body: bytes, *, full: bool, files: bool, as_json: bool) -> None:
+    """Show what a search returned. Exit with NOTHING if it found nothing."""
     answer = json.loads(body)
     if as_json:
         terminal.json_out(body)
     else:
-        _show_matches(answer, full=True, files=False)
+        _show_matches(answer, full=full, files=files)
         _say(answer)
     if not answer["results"]:
         sys.exit(NOTHING)

@@ -9,7 +9,7 @@ import pytest
 from codeinfo_cli import errors, options, project, scope, terminal
 from codeinfo_cli.ask_verb import citations
 from codeinfo_cli.file_verbs import split_lines
-from codeinfo_cli.ingest_verb import facts_of
+from codeinfo_cli.runs import facts_of
 
 
 @pytest.mark.parametrize(
