@@ -1,7 +1,7 @@
 """Debian's Chromium, driven by Playwright."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -102,3 +102,34 @@ class Line:
             socket.close(code=1001)
         else:
             socket.connect_to_server()
+
+
+@contextmanager
+def opened_pages(
+    browser: Browser, url: str, complaints: Complaints
+) -> Iterator[Callable[..., Page]]:
+    """Yield `open_one("/ingest", size=PHONE, dark=True)`: a page of the server at `url`, in a
+    browser profile of its own. At the end no page may have complained unexpectedly."""
+    contexts = []
+
+    def open_one(
+        path: str = "/", *, size: tuple[int, int] = WIDE, dark: bool = False, script: str = ""
+    ) -> Page:
+        context = browser.new_context(
+            base_url=url,
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme="dark" if dark else "light",
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        contexts.append(context)
+        if script:
+            context.add_init_script(script)
+        page = context.new_page()
+        complaints.listen(page)
+        page.goto(path)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert complaints.unexpected() == []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.chromium import CHROMIUM, WIDE, Complaints, chromium
+from tests.browser.chromium import CHROMIUM, WIDE, Complaints, chromium, opened_pages
 from tests.browser.product import HOME, Product, running
 from tests.stand_ins.openai_server import OpenAIStandIn
 
@@ -65,29 +65,8 @@ def complaints() -> Complaints:
 @pytest.fixture
 def open_page(browser: Browser, product: Product, complaints: Complaints) -> Iterator[OpenPage]:
     """open_page("/ingest", size=PHONE, dark=True): a page in a browser profile of its own."""
-    contexts = []
-
-    def open_one(
-        path: str = "/", *, size: tuple[int, int] = WIDE, dark: bool = False, script: str = ""
-    ) -> Page:
-        context = browser.new_context(
-            base_url=product.url,
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme="dark" if dark else "light",
-            permissions=["clipboard-read", "clipboard-write"],
-        )
-        contexts.append(context)
-        if script:
-            context.add_init_script(script)
-        page = context.new_page()
-        complaints.listen(page)
-        page.goto(path)
-        return page
-
-    yield open_one
-    for context in contexts:
-        context.close()
-    assert complaints.unexpected() == []
+    with opened_pages(browser, product.url, complaints) as open_one:
+        yield open_one
 
 
 @pytest.fixture(scope="module")

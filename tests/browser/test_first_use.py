@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.chromium import PHONE, WIDE, Complaints
+from tests.browser.chromium import PHONE, WIDE, Complaints, opened_pages
 from tests.browser.product import Product, running
 from tests.browser.test_accessibility import objections
 from tests.support.git import commit_all, init
@@ -55,24 +55,8 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 @pytest.fixture
 def visit(browser: Browser, empty: Product, complaints: Complaints) -> Iterator[Open]:
     """visit("/chat", size=PHONE, dark=True): a page in a browser profile of its own."""
-    contexts = []
-
-    def open_one(path: str, *, size: tuple[int, int] = WIDE, dark: bool = False) -> Page:
-        context = browser.new_context(
-            base_url=empty.url,
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme="dark" if dark else "light",
-        )
-        contexts.append(context)
-        page = context.new_page()
-        complaints.listen(page)
-        page.goto(path)
-        return page
-
-    yield open_one
-    for context in contexts:
-        context.close()
-    assert complaints.unexpected() == []
+    with opened_pages(browser, empty.url, complaints) as open_one:
+        yield open_one
 
 
 def has_no_sideways_scroll(page: Page) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.chromium import PHONE, WIDE, Complaints
+from tests.browser.chromium import PHONE, WIDE, Complaints, opened_pages
 from tests.browser.product import Product, running
 from tests.browser.test_accessibility import objections
 from tests.stand_ins.openai_server import OpenAIStandIn
@@ -29,24 +29,8 @@ def unset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 @pytest.fixture
 def visit(browser: Browser, unset: Product, complaints: Complaints) -> Iterator[Open]:
-    contexts = []
-
-    def open_one(path: str, *, size: tuple[int, int] = WIDE, dark: bool = False) -> Page:
-        context = browser.new_context(
-            base_url=unset.url,
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme="dark" if dark else "light",
-        )
-        contexts.append(context)
-        page = context.new_page()
-        complaints.listen(page)
-        page.goto(path)
-        return page
-
-    yield open_one
-    for context in contexts:
-        context.close()
-    assert complaints.unexpected() == []
+    with opened_pages(browser, unset.url, complaints) as open_one:
+        yield open_one
 
 
 def test_a_server_is_tested_saved_asked_and_removed(visit: Open, server: OpenAIStandIn) -> None:
