@@ -204,10 +204,7 @@ def test_background_does_not_wait(user: Command, closed: threading.Event) -> Non
 
 def test_without_a_terminal_ctrl_c_cancels(user: Command, closed: threading.Event) -> None:
     changed(user)
-    process = start(user, "ingest")
-    assert process.stderr is not None
-    while "Ingesting" not in process.stderr.readline():
-        assert process.poll() is None
+    process = ingesting(user)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -220,15 +217,21 @@ def test_a_command_that_is_ended_by_another_signal_leaves_the_run(
     user: Command, closed: threading.Event
 ) -> None:
     changed(user)
-    process = start(user, "ingest")
-    assert process.stderr is not None
-    while "Ingesting" not in process.stderr.readline():
-        assert process.poll() is None
+    process = ingesting(user)
     process.terminate()
     process.communicate(timeout=60)
     assert runs(user) != []
     closed.set()
     idle(user)
+
+
+def ingesting(user: Command) -> "subprocess.Popen[str]":
+    """`codeinfo ingest` without a terminal, once its run is in progress."""
+    process = start(user, "ingest")
+    assert process.stderr is not None
+    while "Ingesting" not in process.stderr.readline():
+        assert process.poll() is None
+    return process
 
 
 def start(user: Command, *arguments: str) -> "subprocess.Popen[str]":
@@ -247,10 +250,7 @@ def test_a_server_that_dies_meanwhile_is_one_sentence(
     user: Command, closed: threading.Event
 ) -> None:
     changed(user)
-    process = start(user, "ingest")
-    assert process.stderr is not None
-    while "Ingesting" not in process.stderr.readline():
-        assert process.poll() is None
+    process = ingesting(user)
     address = server.running(user.data)
     assert address is not None
     os.kill(address.pid, signal.SIGKILL)
