@@ -27,6 +27,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[JSON]:
         return replace(real, function=double.run)
 
     monkeypatch.setattr(agent_tools, "TOOLS", tuple(map(record_calls, agent_tools.TOOLS)))
+    # The ids of the areas come from the database, which tests/retrieval/test_areas.py asks.
+    monkeypatch.setattr(agent_tools, "with_ids", tuple)
     return reached
 
 
