@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
+from typing import NamedTuple
 
 import httpx
 
@@ -98,7 +99,8 @@ class Watched:
 
     seconds: float = 0.0
     progress: list[tuple[float, int]] = field(default_factory=list)  # seconds, chunks written
-    peak: int = 0  # bytes, of the server and its processes together
+    # The most of the server and its processes together.
+    peak: "Memory" = field(default_factory=lambda: Memory(0, 0))
 
     def rate(self, start: float, end: float) -> float:
         """Chunks a second between two parts of all chunks, each from 0 to 1."""
@@ -108,9 +110,19 @@ class Watched:
         return (end - start) * total / max(last - first, 1e-9)
 
 
-def memory_of(pid: int) -> int:
-    """The bytes of a process and its children; pages that they share count once."""
-    total, waiting = 0, [pid]
+class Memory(NamedTuple):
+    """Bytes of processes. Pages that they share count once."""
+
+    own: int
+    mapped: int  # pages of files, which the operating system drops when it needs them
+
+    def __str__(self) -> str:
+        return f"{self.own / 1e9:.2f} GB, and {self.mapped / 1e9:.2f} GB of mapped files"
+
+
+def memory_of(pid: int) -> Memory:
+    """The memory of a process and its children."""
+    total, waiting = {"Pss_Anon:": 0, "Pss_File:": 0}, [pid]
     while waiting:
         each = waiting.pop()
         try:
@@ -120,8 +132,9 @@ def memory_of(pid: int) -> int:
                 waiting += map(int, children.read_text().split())
         except OSError:
             continue  # it has ended
-        total += 1024 * int(rollup.split("Pss:")[1].split()[0])
-    return total
+        for kind in total:
+            total[kind] += 1024 * int(rollup.split(kind)[1].split()[0])
+    return Memory(*total.values())
 
 
 @contextmanager
@@ -248,8 +261,8 @@ def measure(name: str, folder: Path) -> list[Row]:
         ("chunks/s, first and last tenth", rates),
         ("index", f"{index / 1e9:.2f} GB, {index / size:.1f} × of {size / 1e9:.2f} GB"),
         *((f"  {part}", f"{count / 1e9:.2f} GB") for part, count in parts.items()),
-        ("memory, peak of the ingest", f"{ingest.peak / 1e9:.2f} GB"),
-        ("memory afterwards", f"{memory / 1e9:.2f} GB"),
+        ("memory, peak of the ingest", str(ingest.peak)),
+        ("memory afterwards", str(memory)),
         ("first search after the ingest", f"{first:.0f} ms"),
         ("search, p50 / p95", spread(idle)),
         ("first search after a restart", f"{again:.0f} ms"),

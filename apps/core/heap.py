@@ -1,17 +1,28 @@
-"""Garbage collection, and returning freed memory to the operating system."""
+"""Garbage collection, returning freed memory to the operating system, and memory in use."""
 
 import ctypes
 import gc
 import logging
+import os
 import threading
 import time
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 logger = logging.getLogger("codeinfo.heap")
 
 # Memory that is freed within this time is returned together.
 GATHER_SECONDS = 10.0
+
+
+def resident_bytes(pid: int) -> int | None:
+    """Return how much memory a process occupies; None if it has ended, or without /proc."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    except (OSError, IndexError):
+        return None
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def settled() -> None:

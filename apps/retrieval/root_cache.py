@@ -27,7 +27,7 @@ from apps.core.errors import Unavailable
 from apps.core.hub import hub
 from apps.index import changes, queries
 from apps.index.lexical import get_lexical
-from apps.index.mapped.copies import get_copies, memory_of
+from apps.index.mapped.copies import fits, get_copies, memory_of
 from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
@@ -158,8 +158,7 @@ class RootCache:
 
     def _accepts(self, root: Root, dimension: int) -> bool:
         """Return True, and record the attempt, if a root should be loaded now."""
-        fits = memory_of(root.embedded, dimension) <= config().retrieval_memory_mb << 20
-        if not fits or not self._is_due(root):
+        if not fits(root.embedded, dimension) or not self._is_due(root):
             return False
         self._tried[root.id] = root.generation, self._clock()
         return True

@@ -69,6 +69,19 @@ def output_of(running: subprocess.Popen[str]) -> list[str]:
     return running.stdout.readline().split()
 
 
+def test_a_child_that_has_read_much_is_ended_to_free_its_memory(
+    embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = embedded.call(verbs.pid)
+    embedded.free_memory()
+    assert embedded.call(verbs.pid) == first  # it has read little
+    monkeypatch.setattr(process, "KEPT_BYTES", 0)
+    embedded.free_memory()
+    with pytest.raises(ProcessLookupError):
+        os.kill(first, 0)
+    assert embedded.call(Collections.count, "kept") == 2
+
+
 def test_a_child_that_is_killed_in_a_call_is_told_and_started_again(embedded: Embedded) -> None:
     first = embedded.call(verbs.pid)
     with pytest.raises(Unavailable, match="try again") as caught:

@@ -15,7 +15,7 @@ from apps.index.mapped.copies import get_copies
 from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
 from apps.index.vectors.store import VectorStore
-from apps.ingest.runs import sweep
+from apps.ingest.runs import integrity, sweep
 from apps.ingest.runs.generation import Generation
 from tests.support.ingested import ingest, run_ingest, write_files
 
@@ -130,3 +130,26 @@ def test_a_run_ends_well_if_the_copy_cannot_be_written(
     assert root.generation == 1
     assert copy_of(root) is None
     assert "mapped copy not written" in caplog.text
+
+
+def test_memory_is_freed_where_searches_read_the_copy(
+    repo: Path, store: Any, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freed: list[int] = []
+
+    def free_memory(self: VectorStore) -> None:
+        freed.append(queries.published_roots()[0].generation if queries.published_roots() else 0)
+
+    monkeypatch.setattr(VectorStore, "free_memory", free_memory)
+    ingest(repo)
+    assert freed == [0, 1]  # before the copy is written, and when old chunks are deleted
+    write_files(repo, {"src/more.py": "def more():\n    return 1\n"})
+    ingest(repo)
+    assert freed == [0, 1, 2]
+    integrity.check()
+    assert freed == [0, 1, 2, 2]
+    configure(retrieval_memory_mb=0)
+    integrity.check()
+    write_files(repo, {"src/more.py": "def more():\n    return 2\n"})
+    ingest(repo)
+    assert freed == [0, 1, 2, 2]  # searches read the vector store

@@ -55,6 +55,12 @@ def memory_of(chunks: int, dimension: int) -> int:
     return chunks * (dimension + bits // 8 + FACTS_BYTES)
 
 
+def fits(chunks: int, dimension: int) -> bool:
+    """Whether searches of so many chunks may use a copy (CODEINFO_RETRIEVAL_MEMORY_MB). Otherwise
+    the stores answer."""
+    return memory_of(chunks, dimension) <= config().retrieval_memory_mb << 20
+
+
 class MappedCopies:
     """Opens and writes the copies. Thread-safe; any number of processes can share a folder."""
 

@@ -1,6 +1,7 @@
 """The parent's side of an embedded Chroma, which runs in a child process (`child`)."""
 
 import atexit
+import math
 import re
 import signal
 import socket
@@ -17,6 +18,7 @@ from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from apps.core import posix, programs
 from apps.core.errors import Unavailable
+from apps.core.heap import resident_bytes
 from apps.core.pipe import Pipe
 from apps.core.telemetry import span, tell
 from apps.index.vectors import aside
@@ -39,6 +41,9 @@ _OF_DATABASE = ("from the log store", "to the metadata segment")
 CHECK_ATTEMPTS = 3
 # Dropping two million rows takes a minute and a half.
 DROP_SECONDS = 900.0
+
+# `free_memory` keeps a child with less.
+KEPT_BYTES = 256 << 20
 
 # Children without a folder, for the next Embedded. Starting one takes a second.
 _idle: "list[Child]" = []
@@ -124,12 +129,12 @@ class Embedded:
             self._release()
 
     def free_memory(self) -> None:
-        """End the child, as one that is closed does not return all of its memory. The next call
-        starts another one, which takes a second."""
+        """End the child if it has read much, as one that is closed does not return all of its
+        memory. The next call starts another one, which takes a second."""
         with self._lock:
-            child, self._child = self._child, None
-            if child:
-                child.end()
+            if self._child and self._child.memory > KEPT_BYTES:
+                self._child.end()
+                self._child = None
 
     def diagnose(self, names: Sequence[str], error: Unavailable) -> None:
         """Check the files after collections failed with `error`. Raises Unavailable if the cause is
@@ -306,6 +311,12 @@ class Child:
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
+
+    @property
+    def memory(self) -> float:
+        """Bytes that it occupies; infinite if this is unknown."""
+        memory = resident_bytes(self._process.pid)
+        return math.inf if memory is None else memory
 
     def request(self, message: Any) -> Any:
         """Send a request of the child's protocol and return its result. Raises Unavailable.

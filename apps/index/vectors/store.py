@@ -256,8 +256,9 @@ class VectorStore:
         self._client.call(Collections.describe, self._name(root_id), origin._asdict())
 
     def free_memory(self) -> None:
-        """Free what an embedded Chroma has read: about 1.6 kB a vector of the collections that were
-        written or searched since it was opened. The next call opens it again."""
+        """Free what an embedded Chroma has read if it is much: about 2 kB a vector of the
+        collections that were written or searched since it was opened. The next call opens it
+        again."""
         self._client.free_memory()
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.index import queries
 from apps.index.lexical import get_lexical
-from apps.index.mapped.copies import get_copies, memory_of
+from apps.index.mapped.copies import fits, get_copies
 from apps.index.mapped.spool import CodeSpool
 from apps.index.vectors.store import get_store
 from apps.ingest.runs.delta import Delta
@@ -33,6 +33,7 @@ class Copying:
         self._generation = generation
         self._job = job
         self.spool: CodeSpool | None = None
+        self._is_written = False
 
     def __enter__(self) -> "Copying":
         # With Celery, a worker may have another data folder than the server.
@@ -47,6 +48,9 @@ class Copying:
     def __exit__(self, *raised: object) -> None:
         if self.spool is not None:
             self.spool.close()
+        if self._is_written:
+            # Searches read the copy.
+            get_store().free_memory()
 
     @contextmanager
     def of(self, delta: Delta) -> Iterator[None]:
@@ -60,11 +64,14 @@ class Copying:
     def _write(self, stack: ExitStack, spool: CodeSpool) -> None:
         root = self._generation.as_published()
         lock = queries.index_lock()
-        limit = config().retrieval_memory_mb << 20
-        if not root.embedded or lock is None or memory_of(root.embedded, lock.dimension) > limit:
+        if not root.embedded or lock is None or not fits(root.embedded, lock.dimension):
             return
+        if self._generation.is_first:
+            # The vectors are written, and no old ones are deleted after the run is published.
+            get_store().free_memory()
         # Not cached, as this generation may not be published.
         documents = queries.generation_files(root).values_list("document", flat=True)
         live = frozenset(str(each) for each in documents.iterator())
         staged = get_copies().staged(root, live, get_lexical(), spool, self._job.check)
         stack.enter_context(staged)
+        self._is_written = True

@@ -20,6 +20,7 @@ from apps.core.errors import Unavailable
 from apps.index import changes, freeze, queries, sharing
 from apps.index.endings import INTERRUPTED
 from apps.index.lexical import get_lexical
+from apps.index.mapped.copies import fits
 from apps.index.models import IngestRun, Root
 from apps.index.texts import get_texts
 from apps.index.types import Check, never_cancelled
@@ -135,6 +136,10 @@ def check(before_each: Check = never_cancelled) -> None:
     get_texts().repair()
     roots = roots_to_check()
     _with_usable_store(lambda: _check_roots(roots, before_each))
+    lock = queries.index_lock()
+    if lock and all(fits(root.embedded, lock.dimension) for root in roots):
+        # Searches read the mapped copies instead of what the check has read.
+        get_store().free_memory()
     for root in roots:
         if is_outdated(root) and Path(root.path).is_dir() and _has_not_failed(root):
             _queue(root, "folder of an earlier version queued")

@@ -17,6 +17,7 @@ import numpy as np
 from apps.core import disk
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.core.heap import trim
 from apps.embedding.background import in_background
 from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
@@ -29,7 +30,6 @@ from apps.index.records import records
 from apps.index.texts import get_texts
 from apps.index.types import ChunkRecord
 from apps.index.vectors.packing import unit_rows
-from apps.index.vectors.store import get_store
 from apps.ingest import skips
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.discovery.eligibility import EMPTY
@@ -113,8 +113,7 @@ def _ingest(
             delta = reconciler.delta()
             ending = _publish(generation, delta, job, progress.counts, embedder, copying)
     if is_large:
-        # Searches read the mapped copy.
-        get_store().free_memory()
+        trim.soon()
     if generation.is_first:
         # Nothing was published, so the root has no skip list: save it with the run.
         save_skipped(run, discovery.skipped)
