@@ -7,6 +7,8 @@ let pinned = 0; // the line that was gone to last, until it has been seen and is
 let seen = false; // whether the pinned line has been in sight: the pane may still be on its way to it
 let waiting = []; // plain blocks near the pane, the latest last
 let busy = false;
+let release = null; // ends the press of a pointer
+let pressed = Promise.resolve(); // settles when no pointer is down
 const observer = new IntersectionObserver(notice, { rootMargin: NEAR });
 
 const pane = () => body?.querySelector(".viewer__code");
@@ -47,6 +49,9 @@ async function replace(block) {
   } catch {
     return; // plain text can be read as well
   }
+  // What is pressed gets its click only if it is still there when the pointer is released.
+  await pressed;
+  if (!block.isConnected) return;
   const lines = [...made.content.children];
   const old = [...block.children];
   const chosen = getSelection();
@@ -58,6 +63,17 @@ async function replace(block) {
   delete block.dataset.plain;
   if (focused) block.querySelector(`.ln[name="${focused}"]`)?.focus({ preventScroll: true });
   if (anchor) rove(lineOf(anchor));
+}
+
+document.addEventListener("pointerdown", (event) => {
+  if (!release && !event.button && body?.contains(event.target)) pressed = new Promise((resolve) => (release = resolve));
+});
+for (const name of ["pointerup", "pointercancel"]) {
+  document.addEventListener(name, () => {
+    // The click follows in the same task.
+    if (release) setTimeout(release);
+    release = null;
+  });
 }
 
 // --- where the reader is -------------------------------------------------------------------------
