@@ -165,6 +165,7 @@ FILE_OUTLINE = Tool(
     compact_schema=compact.OUTLINE,
     progress="Reading the outline of",
     subject="path",
+    empty_hint="The file defines nothing, or codeinfo has no grammar for its language.",
     result_words=("definition", "definitions"),
 )
 

@@ -127,6 +127,7 @@ READ_FILE = Tool(
     compact_schema=schemas.COMPACT_READ,
     progress="Reading",
     subject="path",
+    empty_hint="The file has no lines.",
     result_words=("part", "parts"),
 )
 

@@ -3,9 +3,12 @@
 const NEAR = "1500px 0px"; // how far from the pane a block gets its colours
 let body = null; // the file that is shown
 let anchor = 0; // the line a selection began at
-let pinned = 0; // the line that was gone to last, while it can be seen
+let pinned = 0; // the line that was gone to last, until it has been seen and is scrolled out of sight
+let seen = false; // whether the pinned line has been in sight: the pane may still be on its way to it
 let waiting = []; // plain blocks near the pane, the latest last
 let busy = false;
+let release = null; // ends the press of a pointer
+let pressed = Promise.resolve(); // settles when no pointer is down
 const observer = new IntersectionObserver(notice, { rootMargin: NEAR });
 
 const pane = () => body?.querySelector(".viewer__code");
@@ -46,6 +49,9 @@ async function replace(block) {
   } catch {
     return; // plain text can be read as well
   }
+  // What is pressed gets its click only if it is still there when the pointer is released.
+  await pressed;
+  if (!block.isConnected) return;
   const lines = [...made.content.children];
   const old = [...block.children];
   const chosen = getSelection();
@@ -57,6 +63,17 @@ async function replace(block) {
   delete block.dataset.plain;
   if (focused) block.querySelector(`.ln[name="${focused}"]`)?.focus({ preventScroll: true });
   if (anchor) rove(lineOf(anchor));
+}
+
+document.addEventListener("pointerdown", (event) => {
+  if (!release && !event.button && body?.contains(event.target)) pressed = new Promise((resolve) => (release = resolve));
+});
+for (const name of ["pointerup", "pointercancel"]) {
+  document.addEventListener(name, () => {
+    // The click follows in the same task.
+    if (release) setTimeout(release);
+    release = null;
+  });
 }
 
 // --- where the reader is -------------------------------------------------------------------------
@@ -84,12 +101,19 @@ export function currentLine() {
   if (!code) return 0;
   const box = code.getBoundingClientRect();
   const line = pinned && lineOf(pinned)?.getBoundingClientRect();
-  if (line && line.bottom > box.top && line.top < box.bottom) return pinned;
+  const isInSight = line && line.bottom > box.top && line.top < box.bottom;
+  if (isInSight) seen = true;
+  if (isInSight || (line && !seen)) return pinned;
   pinned = 0;
   const third = code.clientHeight / 3;
   const left = code.scrollHeight - code.clientHeight - code.scrollTop;
   const rest = code.clientHeight - third;
   return lineAt(box.top + (left < rest && code.scrollTop ? code.clientHeight - left : Math.min(third, code.scrollTop)) - 1);
+}
+
+function pin(number) {
+  pinned = number;
+  seen = false;
 }
 
 function follow() {
@@ -115,7 +139,7 @@ export function reveal(number, { focus = false } = {}) {
   if (!line) return false;
   const code = pane();
   code.scrollTop += line.getBoundingClientRect().top - code.getBoundingClientRect().top - code.clientHeight / 3;
-  pinned = number;
+  pin(number);
   rove(line);
   if (focus) line.querySelector(".ln").focus({ preventScroll: true });
   follow();
@@ -160,7 +184,7 @@ function choose(number, { extend = false, push = false } = {}) {
   if (!extend || !anchor) anchor = number;
   const [first, last] = [Math.min(anchor, number), Math.max(anchor, number)];
   select(first, last);
-  pinned = number;
+  pin(number);
   rove(lineOf(number));
   follow();
   if (!onPage()) return;
@@ -285,13 +309,14 @@ function attach() {
   body = now?.dataset.permalink ? now : null;
   observer.disconnect();
   waiting = [];
-  anchor = pinned = 0;
+  anchor = 0;
+  pin(0);
   if (!body) return;
   for (const block of body.querySelectorAll("[data-plain]")) observer.observe(block);
   sizeEnds();
   const lines = cited();
   [anchor = 0] = lines;
-  pinned = anchor || Number(location.hash.slice(2)) || 0;
+  pin(anchor || Number(location.hash.slice(2)) || 0);
   rove(lineOf(anchor) ?? pane().querySelector(".line"));
   tell(anchor, lines.at(-1) ?? 0);
   follow();

@@ -86,6 +86,11 @@ def wait_for_colours(page: Page, number: int) -> None:
 def click_name(page: Page, number: int, name: str) -> None:
     """Click the middle of a name in a line: it is no element."""
     wait_for_colours(page, number)
+    page.mouse.click(*middle_of(page, number, name))
+
+
+def middle_of(page: Page, number: int, name: str) -> tuple[float, float]:
+    """The middle of a name in a line, in pixels of the window."""
     x, y = line(page, number).evaluate(
         """(line, name) => {
             const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
@@ -101,7 +106,7 @@ def click_name(page: Page, number: int, name: str) -> None:
         }""",
         name,
     )
-    page.mouse.click(x, y)
+    return float(x), float(y)
 
 
 def panel(page: Page) -> Locator:

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.conversations.answers import diagrams, markdown
-from apps.conversations.answers.citations import Citations, Passage, passages_of
+from apps.conversations.answers.citations import Citations
 from apps.conversations.answers.markdown import AnswerRenderer, plain, split
+from apps.conversations.answers.passages import Passage, passages_of
 from apps.conversations.answers.sanitise import ATTRIBUTES, TAGS, sanitise
 
 CODE = "def build():\n    timeout = 5\n    return timeout"

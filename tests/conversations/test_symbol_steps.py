@@ -57,7 +57,7 @@ async def test_callers_are_rows_that_say_how_sure_they_are(async_client: AsyncCl
     assert "FindCallers Success 2 calls" in visible(html)
     assert 'class="tmatch__d">proven<' in html
     assert 'class="tmatch__d">possible<' in html
-    assert "Citations (1)" in visible(html)
+    assert "Citations (2)" in visible(html)
 
 
 async def test_an_outline_is_rows_of_which_the_first_line_can_be_cited(

@@ -22,7 +22,7 @@ async def test_lines_of_grep_are_rows_that_can_be_cited(async_client: AsyncClien
     html = await page(async_client)
     text = visible(html)
     assert "Grep Success at least 2 matches" in text and "“\\bbuild\\b”" in text
-    assert stopped in text and "Citations (1)" in text and "Best distance" not in text
+    assert stopped in text and "Citations (2)" in text and "Best distance" not in text
     assert 'class="tmatch__d">definition<' in html
 
 

@@ -6,16 +6,16 @@ numbers derive from the stored parts alone, so a reload gives the same ones.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from apps.retrieval.compact_texts import described
+from apps.conversations.answers.passages import Passage, line_range
 from apps.retrieval.lines import fragment_url, source_url
 
 # Limit per answer; further references stay text.
 MAX_REFERENCES = 2_000
-# Limit per answer of matches in its list that it does not cite. Its tool calls show all.
+# Limit per answer of passages in its list that it does not cite. Its tool calls show all.
 MAX_UNCITED = 50
 # Unicode whitespace: in RE2 `\s` is ASCII only, and models write thin spaces.
 SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -27,70 +27,6 @@ _CITED_LINES = re.compile(r"(?<=\w)" + _LINES + r"(?![\w:])")
 _PATH_BACKWARDS = re.compile(r"[\w./@+-]+")
 ANY_REFERENCE = r"(?P<path>[^\n]+?)" + _LINES
 WHOLE_REFERENCE = re.compile(rf"\A{ANY_REFERENCE}\Z")
-
-
-@dataclass(frozen=True)
-class Passage:
-    """Lines of one file that a tool returned.
-
-    start, end: 1-based, inclusive; None if unknown.
-    text: the lines; "" if they are unknown.
-    distance: of a search result; lower is better.
-    host_path: path on the host, if known; host_path_warning: why it may be wrong.
-    model: the embedding model of a search result.
-    kind: kind of a symbol (`class`, `reference`), `match`, `lines`, `file` or `folder`; "" for a
-    search result.
-    """
-
-    repo: str
-    path: str
-    start: int | None
-    end: int | None
-    text: str
-    distance: float | None
-    language: str = ""
-    host_path: str = ""
-    host_path_warning: str = ""
-    model: str = ""
-    kind: str = ""
-    is_weak: bool = False  # a search result that did not pass the cutoff
-
-    @property
-    def is_entry(self) -> bool:
-        """A whole file or folder, of which `text` says something."""
-        return self.kind in ("file", "folder")
-
-    @property
-    def full_path(self) -> str:
-        return f"{self.repo}/{self.path}"
-
-    @property
-    def directory(self) -> str:
-        return self.full_path.rpartition("/")[0] + "/"
-
-    @property
-    def name(self) -> str:
-        return self.full_path.rpartition("/")[2]
-
-    @property
-    def lines(self) -> str:
-        return line_range(self.start, self.end)
-
-    @property
-    def url(self) -> str:
-        return source_url(self.repo, self.path, self.start, self.end)
-
-    @property
-    def fragment(self) -> str:
-        """The URL of the pane's content."""
-        return fragment_url(self.repo, self.path, self.start, self.end)
-
-    def overlap(self, start: int, end: int) -> tuple[int, int] | None:
-        """The first and last line shared with start..end; None if there are none."""
-        if self.start is None or self.end is None:
-            return None
-        first, last = max(self.start, start), min(self.end, end)
-        return (first, last) if first <= last else None
 
 
 @dataclass(frozen=True)
@@ -198,7 +134,7 @@ class Citations:
             known.append(passage)
             self._by_full_path.setdefault(passage.full_path, known)
             self._repos_of.setdefault(passage.path, set()).add(passage.repo)
-            if not passage.kind:
+            if passage.is_source or not passage.kind:
                 self._matches.setdefault(_content(passage), passage)
 
     def copy(self) -> "Citations":
@@ -211,14 +147,28 @@ class Citations:
         )
 
     def sources(self) -> list[Source]:
-        """The citations, then the other search results, each text once."""
+        """The citations, then what else the tools returned, each text once.
+
+        Search results are listed as they are. A row of another tool is left out if the list has its
+        lines already, as a line of Grep inside a passage that was read.
+        """
         cited = {_content(citation.passage) for citation in self.used}
-        others = [passage for key, passage in self._matches.items() if key not in cited]
+        listed: dict[tuple[str, str], set[tuple[int, int]]] = {}
+        for citation in self.used:
+            _add_lines(listed, citation.passage)
+        others: list[Passage] = []
+        for key, passage in self._matches.items():
+            if len(others) == MAX_UNCITED:
+                break
+            if key in cited or (passage.kind and _has_lines(listed, passage)):
+                continue
+            _add_lines(listed, passage)
+            others.append(passage)
         return [
             Source(c.number, c.passage, c.lines, c.url, c.fragment, c.text) for c in self.used
         ] + [
             Source(None, passage, passage.lines, passage.url, passage.fragment, passage.text)
-            for passage in others[:MAX_UNCITED]
+            for passage in others
         ]
 
     def cite(self, path: str, start: int, end: int | None) -> Citation | None:
@@ -269,70 +219,16 @@ def _content(passage: Passage) -> tuple[Any, ...]:
     return passage.repo, passage.path, passage.start, passage.end, passage.text
 
 
-def line_range(start: int | None, end: int | None) -> str:
-    """ "371–377", "246", or "—" where the lines are not known."""
-    if start is None:
-        return "—"
-    return str(start) if end is None or end == start else f"{start}–{end}"
+def _add_lines(listed: dict[tuple[str, str], set[tuple[int, int]]], passage: Passage) -> None:
+    if passage.start and passage.end:
+        lines = listed.setdefault((passage.repo, passage.path), set())
+        lines.add((passage.start, passage.end))
 
 
-def passages_of(result: Any) -> list[Passage]:
-    """The passages in a tool's result; entries without repository or path are left out."""
-    if not isinstance(result, Mapping):
-        return []
-    rows = result.get("results", _outline_rows(result))
-    if not isinstance(rows, list):
-        return []
-    return [passage for row in rows if (passage := _passage(row)) is not None]
-
-
-def _outline_rows(result: Mapping[str, Any]) -> list[Any]:
-    """The symbols of an outline as rows. Only the first line of each symbol is known."""
-    rows: list[Any] = []
-    waiting = list(reversed(result.get("symbols") or []))
-    while waiting:
-        symbol = waiting.pop()
-        if not isinstance(symbol, Mapping):
-            continue
-        line, text = symbol.get("startLine"), symbol.get("signature") or symbol.get("name")
-        rows.append({**result, **symbol, "endLine": line, "chunk": text})
-        waiting.extend(reversed(symbol.get("children") or []))
-    return rows
-
-
-def _passage(row: Any) -> Passage | None:
-    if not isinstance(row, Mapping):
-        return None
-    repo, path, chunk = row.get("repo"), row.get("relPath"), row.get("chunk")
-    if not (isinstance(repo, str) and isinstance(path, str) and repo and path):
-        return None
-    score = row.get("score")
-    return Passage(
-        repo=repo,
-        path=path,
-        start=_line(row.get("startLine")),
-        end=_line(row.get("endLine")),
-        text=chunk if isinstance(chunk, str) else _described(row),
-        distance=float(score) if isinstance(score, int | float) else None,
-        language=str(row.get("language") or ""),
-        host_path=str(row.get("hostPath") or ""),
-        host_path_warning=str(row.get("hostPathWarning") or ""),
-        model=str(row.get("modelId") or ""),
-        kind=str(row.get("kind") or ""),
-        is_weak=row.get("weak") is True,
-    )
-
-
-def _described(row: Mapping[str, Any]) -> str:
-    """What a row without text says of its file: size and language, or a count of lines."""
-    if isinstance(row.get("size"), int):
-        try:
-            return described(row)
-        except (KeyError, TypeError):
-            return ""  # from another program
-    count = row.get("count")
-    return f"{count:,} line{'' if count == 1 else 's'}" if isinstance(count, int) else ""
-
-
-def _line(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+def _has_lines(listed: dict[tuple[str, str], set[tuple[int, int]]], passage: Passage) -> bool:
+    """Whether one of the passages that are listed has all lines of this one."""
+    start, end = passage.start, passage.end
+    if not start or not end:
+        return False
+    spans = listed.get((passage.repo, passage.path), ())
+    return any(first <= start and end <= last for first, last in spans)

@@ -3,26 +3,31 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from textwrap import dedent
+from functools import cached_property
 from typing import Any, Literal
 
 from django.utils.safestring import SafeString, mark_safe
 
 from apps.conversations.answers import markdown
-from apps.conversations.answers.citations import Citations, Passage, passages_of
+from apps.conversations.answers.citations import Citations
+from apps.conversations.answers.found import FoundFile, counted, found_files
+from apps.conversations.answers.passages import Passage, passages_of
 from apps.conversations.parts import Part
 from apps.retrieval.finds import Find
-from apps.retrieval.highlight import highlight_lines
-from apps.retrieval.lines import fragment_url, source_url
-from apps.retrieval.tools import TOOLS
+from apps.retrieval.tools import TOOLS, VECTOR_SEARCH
 
 State = Literal["running", "ok", "failed"]
 SUBJECTS = ("query", "question", "pattern", "name", "path")
 # Members of a result that are sentences for people.
-NOTES = ("changed", "stopped", "slow")
+NOTES = ("changed", "stopped", "slow", "notes")
+NAME_NOTES = {
+    "last-part": "No definition matches the qualifier. These have the last part of the name.",
+    "case-insensitive": "No definition has exactly this name. These differ in case.",
+}
+TOKEN_WORDS = "token for the model", "tokens for the model"
+MAX_SUBJECTS = 5  # definitions that are named whose callers are listed
 STATES: dict[str, State] = {"started": "running", "success": "ok", "error": "failed"}
-RESULT_WORDS = {tool.name: tool.result_words for tool in TOOLS}
-MAX_PREVIEW_LINES, MAX_PREVIEW_CHARS = 4, 300
+TOOL_NAMED = {tool.name: tool for tool in TOOLS}
 STAGE_WORDS: dict[State, str] = {"running": "Running", "ok": "Success", "failed": "Failed"}
 
 
@@ -45,72 +50,6 @@ class Thought:
     @property
     def html(self) -> SafeString:
         return mark_safe(markdown.plain(self.text))  # sanitised there
-
-
-@dataclass(frozen=True)
-class FoundPassage:
-    """One result of a tool, and the number of its citation, if any."""
-
-    passage: Passage
-    number: int | None
-    find: Find  # what the tool looked for
-
-    @property
-    def url(self) -> str:
-        """The permalink of the lines, from which the reader can step through the matches."""
-        it = self.passage
-        return source_url(it.repo, it.path, it.start, it.end, **self.find.params)
-
-    @property
-    def fragment(self) -> str:
-        """The URL of the pane's content."""
-        it = self.passage
-        return fragment_url(it.repo, it.path, it.start, it.end, **self.find.params)
-
-    @property
-    def distance(self) -> str:
-        return distance(self.passage.distance)
-
-    @property
-    def preview(self) -> list[SafeString]:
-        """The first lines that are not blank, highlighted, without their common indentation."""
-        passage = self.passage
-        lines = [line[:MAX_PREVIEW_CHARS] for line in passage.text.splitlines() if line.strip()]
-        text = dedent("\n".join(lines[:MAX_PREVIEW_LINES]))
-        if not text:
-            return []
-        return highlight_lines(text, path=passage.path, language=passage.language)
-
-
-@dataclass(frozen=True)
-class FoundFile:
-    """The results in one file, in the order of the tool."""
-
-    repo: str
-    path: str
-    matches: list[FoundPassage]
-
-    @property
-    def first(self) -> Passage:
-        return self.matches[0].passage
-
-    @property
-    def best(self) -> str:
-        known = [m.passage.distance for m in self.matches if m.passage.distance is not None]
-        return distance(min(known)) if known else "—"
-
-    @property
-    def has_text(self) -> bool:
-        return any(match.passage.text for match in self.matches)
-
-    @property
-    def measured(self) -> bool:
-        """True for search results, which have a distance; False for symbols."""
-        return not self.first.kind
-
-    @property
-    def lines(self) -> int:
-        return sum(match.passage.text.count("\n") + 1 for match in self.matches)
 
 
 @dataclass(frozen=True)
@@ -161,29 +100,74 @@ class ToolStep:
         return ", ".join(str(name) for name in names)
 
     @property
+    def lines(self) -> str:
+        """The lines that the call names: `lines 10-40, 200-230`, or ""."""
+        start, end = self.parameters.get("start_line"), self.parameters.get("end_line")
+        span = f"{start}-{end}" if start and end and end != start else start
+        lines = self.parameters.get("lines") or span
+        return f"lines {lines}" if lines else ""
+
+    @cached_property
+    def _members(self) -> Mapping[str, Any]:
+        """The members of the result, if it is an object."""
+        return self.result if isinstance(self.result, Mapping) else {}
+
+    @cached_property
+    def _passages(self) -> list[Passage]:
+        return passages_of(self.result)
+
+    @property
+    def facts(self) -> list[str]:
+        """What the tool counted beside its rows."""
+        counts = {"totalLines": ("line in the file", "lines in the file"), "tokens": TOKEN_WORDS}
+        return [
+            counted(self._members[key], *words)
+            for key, words in counts.items()
+            if isinstance(self._members.get(key), int)
+        ]
+
+    @property
     def degraded(self) -> str:
         """What the result lacks because part of the index was not searched."""
-        result = self.result if isinstance(self.result, Mapping) else {}
-        return str(result.get("degraded") or "")
+        return str(self._members.get("degraded") or "")
 
     @property
     def notes(self) -> list[str]:
-        """What the tool says of its result: that it is old, or not all."""
-        result = self.result if isinstance(self.result, Mapping) else {}
-        return [str(result[key]) for key in NOTES if result.get(key)]
+        """What the tool says of its result: that it is old, not all, or of other names."""
+        notes = [str(self._members[key]) for key in NOTES if self._members.get(key)]
+        how = NAME_NOTES.get(str(self._members.get("match")))
+        return [*notes, how] if how and self._passages else notes
+
+    @property
+    def subjects(self) -> list[str]:
+        """The definitions whose callers these are: `Client.build httpx/_client.py:371`."""
+        rows = self._members.get("definitions")
+        return [_subject(row) for row in rows[:MAX_SUBJECTS]] if isinstance(rows, list) else []
+
+    @property
+    def missing_words(self) -> list[str]:
+        """Words of the query that no passage has."""
+        return _texts(self._members.get("missingWords"))
+
+    @property
+    def left_out(self) -> str:
+        """The passages for which Context had no room, a line each."""
+        return "\n".join(_texts(self._members.get("leftOut")))
+
+    @property
+    def hint(self) -> str:
+        """How to get the rest of a result that was cut."""
+        return str(self._members.get("hint") or "") if self._passages else ""
 
     @property
     def outline(self) -> str:
         """The outline that came with the lines of a large file."""
-        result = self.result if isinstance(self.result, Mapping) else {}
-        lines = result.get("outline")
-        return "\n".join(map(str, lines)) if isinstance(lines, list) else ""
+        return "\n".join(_texts(self._members.get("outline")))
 
     @property
     def is_weak(self) -> bool:
         """True if nothing passed the cutoff: these are the nearest matches."""
-        passages = passages_of(self.result)
-        return bool(passages) and all(passage.is_weak for passage in passages)
+        return bool(self._passages) and all(passage.is_weak for passage in self._passages)
 
     @property
     def full_error_text(self) -> str:
@@ -204,9 +188,12 @@ class ToolStep:
 
     @property
     def empty_hint(self) -> str:
-        """What the tool advises if it has found nothing."""
-        result = self.result if isinstance(self.result, Mapping) else {}
-        return "" if result.get("results") else str(result.get("hint") or "")
+        """That nothing was found, and what to try; "" if something was, or is not looked for."""
+        if all(self._members.get(key) != [] for key in ("results", "symbols")):
+            return ""
+        tool = TOOL_NAMED.get(self.name)
+        hint = self._members.get("hint") or (tool.empty_hint if tool else "")
+        return str(hint or "Nothing was found.")
 
     @property
     def result_json(self) -> str:
@@ -228,33 +215,37 @@ class ToolStep:
     @property
     def summary(self) -> str:
         """`5 matches`, `2 repositories`; nothing for other results."""
-        result = self.result if isinstance(self.result, Mapping) else {}
-        if any(isinstance(result.get(key), list) for key in ("results", "symbols")):
-            more = "at least " if result.get("truncated") else ""
-            words = RESULT_WORDS.get(self.name, ("match", "matches"))
-            if result.get("mode") in ("files", "count"):
-                words = "file", "files"
-            return more + counted(len(passages_of(result)), *words)
+        if any(isinstance(self._members.get(key), list) for key in ("results", "symbols")):
+            more = "at least " if self._members.get("truncated") else ""
+            return more + counted(len(self._passages), *self._words)
         if self.repositories is not None:
             return counted(len(self.repositories), "repository", "repositories")
         return ""
 
     @property
+    def _words(self) -> tuple[str, str]:
+        """What a result is called, singular and plural."""
+        if self._members.get("mode") in ("files", "count"):
+            return "file", "files"
+        tool = TOOL_NAMED.get(self.name)
+        return tool.result_words if tool else ("match", "matches")
+
+    @cached_property
     def files(self) -> list[FoundFile]:
-        """The matches by file, files in alphabetical order."""
-        files: dict[tuple[str, str], FoundFile] = {}
-        for passage in passages_of(self.result):
-            if passage.is_entry:
-                continue
-            key = (passage.repo, passage.path)
-            file = files.setdefault(key, FoundFile(*key, matches=[]))
-            file.matches.append(FoundPassage(passage, self.citations.number_of(passage), self.find))
-        return [files[key] for key in sorted(files)]
+        """The matches by file: the files of VectorSearch by name (contract.md §10), those of other
+        tools in the order of the tool, which puts the most useful first."""
+        return found_files(
+            (passage for passage in self._passages if not passage.is_entry),
+            self.citations,
+            self.find,
+            words=self._words,
+            by_name=self.name == VECTOR_SEARCH.name,
+        )
 
     @property
     def entries(self) -> list[Passage]:
         """Whole files and folders, in the order of the tool."""
-        return [passage for passage in passages_of(self.result) if passage.is_entry]
+        return [passage for passage in self._passages if passage.is_entry]
 
 
 Step = Thought | ToolStep
@@ -279,15 +270,18 @@ def step_of(index: int, part: Part, citations: Citations, *, running: bool) -> S
     )
 
 
-def distance(value: float | None) -> str:
-    """Three digits, or a dash where there is none."""
-    return "—" if value is None else f"{value:.3f}"
-
-
-def counted(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
-
-
 def pretty(value: Any) -> str:
     """JSON to read."""
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _subject(row: Any) -> str:
+    """A definition in the result of FindCallers; its compact form is a text already."""
+    if not isinstance(row, Mapping):
+        return str(row)
+    place = f"{row.get('repo')}/{row.get('relPath')}:{row.get('startLine')}"
+    return f"{row.get('symbol') or ''} {place}".strip()

@@ -14,9 +14,10 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
-from apps.conversations.answers.citations import Citation, passages_of
+from apps.conversations.answers.citations import Citation
 from apps.conversations.answers.exchange import Exchange, timing_line, usage_line
 from apps.conversations.answers.markdown import FENCES, AnswerRenderer, open_block
+from apps.conversations.answers.passages import passages_of
 from apps.conversations.answers.steps import step_of
 from apps.conversations.parts import Part
 

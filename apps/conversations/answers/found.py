@@ -1,0 +1,135 @@
+"""What a tool found, by file, as the page draws it below the tool's name."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from textwrap import dedent
+
+from django.utils.safestring import SafeString
+
+from apps.conversations.answers.citations import Citations
+from apps.conversations.answers.passages import Passage
+from apps.retrieval.finds import Find
+from apps.retrieval.highlight import highlight_lines
+from apps.retrieval.lines import fragment_url, source_url
+
+MAX_PREVIEW_LINES, MAX_PREVIEW_CHARS = 4, 300
+# How a search result is counted; the rows of other tools have words of their own.
+CHUNK_WORDS = ("chunk", "chunks")
+
+
+@dataclass(frozen=True)
+class FoundPassage:
+    """One result of a tool, and the number of its citation, if any."""
+
+    passage: Passage
+    number: int | None
+    find: Find  # what the tool looked for
+
+    @property
+    def url(self) -> str:
+        """The permalink of the lines, from which the reader can step through the matches."""
+        it = self.passage
+        return source_url(it.repo, it.path, it.start, it.end, **self.find.params)
+
+    @property
+    def fragment(self) -> str:
+        """The URL of the pane's content."""
+        it = self.passage
+        return fragment_url(it.repo, it.path, it.start, it.end, **self.find.params)
+
+    @property
+    def distance(self) -> str:
+        return distance(self.passage.distance)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the row says its distance: "—" for a search result without one."""
+        return self.passage.distance is not None or not self.passage.kind
+
+    @property
+    def preview(self) -> list[SafeString]:
+        """The first lines that are not blank, highlighted, without their common indentation."""
+        passage = self.passage
+        found = passage.text.splitlines()[passage.focus :]
+        lines = [line[:MAX_PREVIEW_CHARS] for line in found if line.strip()]
+        text = dedent("\n".join(lines[:MAX_PREVIEW_LINES]))
+        if not text:
+            return []
+        return highlight_lines(text, path=passage.path, language=passage.language)
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """The results in one file, in the order of the tool."""
+
+    repo: str
+    path: str
+    matches: list[FoundPassage]
+    words: tuple[str, str]  # what a result of this tool is called, singular and plural
+
+    @property
+    def first(self) -> Passage:
+        return self.matches[0].passage
+
+    @property
+    def host_path(self) -> str:
+        return self._first_set("host_path")
+
+    @property
+    def host_path_warning(self) -> str:
+        return self._first_set("host_path_warning")
+
+    @property
+    def model(self) -> str:
+        return self._first_set("model")
+
+    @property
+    def best(self) -> str:
+        """The smallest distance; "—" for search results without one, "" for other rows."""
+        known = [m.passage.distance for m in self.matches if m.passage.distance is not None]
+        if known:
+            return distance(min(known))
+        return distance(None) if any(match.is_measured for match in self.matches) else ""
+
+    @property
+    def counts(self) -> str:
+        """`2 chunks · 18 lines`, or `3 calls` where each is a line."""
+        passages = [match.passage for match in self.matches]
+        words = self.words if all(passage.kind for passage in passages) else CHUNK_WORDS
+        count = counted(len(passages), *words)
+        if not any(passage.text for passage in passages):
+            return f"{count} · — lines"
+        lines = sum(passage.text.count("\n") + 1 for passage in passages)
+        is_each_a_line = lines == len(passages) and words != CHUNK_WORDS
+        return count if is_each_a_line else f"{count} · {counted(lines, 'line', 'lines')}"
+
+    def _first_set(self, name: str) -> str:
+        values = (str(getattr(match.passage, name)) for match in self.matches)
+        return next(filter(None, values), "")
+
+
+def found_files(
+    passages: Iterable[Passage],
+    citations: Citations,
+    find: Find,
+    *,
+    words: tuple[str, str],
+    by_name: bool,
+) -> list[FoundFile]:
+    """The passages by file: in the order of the first one of each, or by host path and path."""
+    files: dict[tuple[str, str], FoundFile] = {}
+    for passage in passages:
+        key = (passage.repo, passage.path)
+        file = files.setdefault(key, FoundFile(*key, matches=[], words=words))
+        file.matches.append(FoundPassage(passage, citations.number_of(passage), find))
+    found = list(files.values())
+    return sorted(found, key=lambda f: (f.host_path, f.repo, f.path)) if by_name else found
+
+
+def distance(value: float | None) -> str:
+    """Three digits, or a dash where there is none."""
+    return "—" if value is None else f"{value:.3f}"
+
+
+def counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"

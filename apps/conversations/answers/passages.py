@@ -1,0 +1,227 @@
+"""The passages in the results of tools: rows on the page, and what an answer may cite."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from apps.retrieval.compact_texts import described
+from apps.retrieval.lines import fragment_url, source_url
+
+# Kinds of rows that are lines inside a definition, and not the definition itself.
+WITHIN = frozenset(
+    {"", "match", "reference", "proven", "possible", "passage", "caller", "test", "mention"}
+)
+FOUND_BY = {
+    "vector": "found by meaning",
+    "words": "found by words",
+    "both": "found by meaning and words",
+}
+MAX_FACT_CHARS = 200
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Lines of one file that a tool returned.
+
+    start, end: 1-based, inclusive; None if unknown.
+    text: the lines; "" if they are unknown.
+    distance: of a search result; lower is better.
+    host_path: path on the host, if known; host_path_warning: why it may be wrong.
+    model: the embedding model of a search result.
+    kind: kind of a symbol (`class`, `reference`), `match`, `lines`, `file`, `folder` or a role in
+    Context (`caller`); "" for a search result.
+    """
+
+    repo: str
+    path: str
+    start: int | None
+    end: int | None
+    text: str
+    distance: float | None
+    language: str = ""
+    host_path: str = ""
+    host_path_warning: str = ""
+    model: str = ""
+    kind: str = ""
+    is_weak: bool = False  # a search result that did not pass the cutoff
+    about: str = ""  # what else the tool says of the lines, in words
+    focus: int = 0  # index of the line of `text` that was found; those before it are its context
+    is_heading: bool = False  # a line of an outline: it names a definition, and does not show it
+
+    @property
+    def is_source(self) -> bool:
+        """Lines that the model has read, which the list of citations has though none is cited."""
+        return bool(self.text) and not (self.is_entry or self.is_heading)
+
+    @property
+    def is_entry(self) -> bool:
+        """A whole file or folder, of which `text` says something."""
+        return self.kind in ("file", "folder")
+
+    @property
+    def full_path(self) -> str:
+        return f"{self.repo}/{self.path}"
+
+    @property
+    def directory(self) -> str:
+        return self.full_path.rpartition("/")[0] + "/"
+
+    @property
+    def name(self) -> str:
+        return self.full_path.rpartition("/")[2]
+
+    @property
+    def lines(self) -> str:
+        return line_range(self.start, self.end)
+
+    @property
+    def url(self) -> str:
+        return source_url(self.repo, self.path, self.start, self.end)
+
+    @property
+    def fragment(self) -> str:
+        """The URL of the pane's content."""
+        return fragment_url(self.repo, self.path, self.start, self.end)
+
+    def overlap(self, start: int, end: int) -> tuple[int, int] | None:
+        """The first and last line shared with start..end; None if there are none."""
+        if self.start is None or self.end is None:
+            return None
+        first, last = max(self.start, start), min(self.end, end)
+        return (first, last) if first <= last else None
+
+
+def line_range(start: int | None, end: int | None) -> str:
+    """ "371–377", "246", or "—" where the lines are not known."""
+    if start is None:
+        return "—"
+    return str(start) if end is None or end == start else f"{start}–{end}"
+
+
+def passages_of(result: Any) -> list[Passage]:
+    """The passages in a tool's result; entries without repository or path are left out."""
+    if not isinstance(result, Mapping):
+        return []
+    if "results" not in result:
+        return list(_headings(result))
+    rows = result["results"]
+    if not isinstance(rows, list):
+        return []
+    definitions = result.get("definitions")
+    is_ambiguous = isinstance(definitions, list) and len(definitions) > 1
+    passages = (_passage(row, is_ambiguous=is_ambiguous) for row in rows)
+    return [passage for passage in passages if passage is not None]
+
+
+def _headings(result: Mapping[str, Any]) -> Iterator[Passage]:
+    """The symbols of an outline. Only the first line of each symbol is known."""
+    symbols = result.get("symbols")
+    waiting = list(reversed(symbols)) if isinstance(symbols, list) else []
+    while waiting:
+        symbol = waiting.pop()
+        if not isinstance(symbol, Mapping):
+            continue
+        line, text = symbol.get("startLine"), symbol.get("signature") or symbol.get("name")
+        row = {**result, **symbol, "endLine": line, "chunk": text, "symbol": ""}
+        if (passage := _passage(row)) is not None:
+            lines = line_range(passage.start, _line(symbol.get("endLine")))
+            about = f"lines {lines}" if lines != passage.lines else ""
+            yield replace(passage, about=about, is_heading=True)
+        children = symbol.get("children")
+        waiting.extend(reversed(children) if isinstance(children, list) else ())
+
+
+def _passage(row: Any, *, is_ambiguous: bool = False) -> Passage | None:
+    """The passage of a row. is_ambiguous: its callee is one of several definitions."""
+    if not isinstance(row, Mapping):
+        return None
+    repo, path, chunk = row.get("repo"), row.get("relPath"), row.get("chunk")
+    if not (isinstance(repo, str) and isinstance(path, str) and repo and path):
+        return None
+    score = row.get("score")
+    passage = Passage(
+        repo=repo,
+        path=path,
+        start=_line(row.get("startLine")),
+        end=_line(row.get("endLine")),
+        text=chunk if isinstance(chunk, str) else _described(row),
+        distance=float(score) if isinstance(score, int | float) else None,
+        language=str(row.get("language") or ""),
+        host_path=str(row.get("hostPath") or ""),
+        host_path_warning=str(row.get("hostPathWarning") or ""),
+        model=str(row.get("modelId") or ""),
+        kind=str(row.get("kind") or ""),
+        is_weak=row.get("weak") is True,
+        about=" · ".join(filter(None, _facts(row, is_ambiguous=is_ambiguous))),
+    )
+    return _with_context(passage, row)
+
+
+def _with_context(passage: Passage, row: Mapping[str, Any]) -> Passage:
+    """The passage with the lines around it that Grep returned: the model has read them, too."""
+    before, after = (
+        [line for line in lines if isinstance(line, str)] if isinstance(lines, list) else []
+        for lines in (row.get("before"), row.get("after"))
+    )
+    text = passage.text.split("\n")
+    start, end = passage.start, passage.end
+    # Of a match that spans many lines the last are cut off.
+    if not (before or after) or not start or end != start + len(text) - 1 or len(before) >= start:
+        return passage
+    return replace(
+        passage,
+        start=start - len(before),
+        end=end + len(after),
+        text="\n".join([*before, *text, *after]),
+        focus=len(before),
+        about=" · ".join(filter(None, [f"line {passage.lines}", passage.about])),
+    )
+
+
+def _facts(row: Mapping[str, Any], *, is_ambiguous: bool) -> Iterator[str]:
+    """What a row says of its lines, beside their kind and distance."""
+    symbol = _text(row, "symbol")
+    if symbol and _text(row, "kind") in WITHIN:
+        yield f"in {symbol}"
+    elif symbol != _text(row, "name"):
+        yield symbol
+    if name := _text(row, "of"):
+        yield f"of {name}"
+    yield from _call(row, is_ambiguous=is_ambiguous)
+    if "target" in row:
+        target = _text(row, "target")
+        yield f"file {target}" if target else "not among the files searched"
+    if found := FOUND_BY.get(_text(row, "matchedBy")):
+        yield found
+    if _text(row, "match") == "word":
+        yield "a word, maybe in a comment or string"
+
+
+def _call(row: Mapping[str, Any], *, is_ambiguous: bool) -> Iterator[str]:
+    """What a line calls, where that is not plain from the question."""
+    depth, callee = row.get("depth"), _text(row, "callee")
+    is_far = isinstance(depth, int) and depth > 1
+    if callee and (is_far or is_ambiguous):
+        yield f"calls {callee}"
+    if is_far:
+        yield f"{depth} calls away"
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    return value[:MAX_FACT_CHARS] if isinstance(value, str) else ""
+
+
+def _described(row: Mapping[str, Any]) -> str:
+    """What a row without text says of its file: size and language, or a count of lines."""
+    if isinstance(row.get("size"), int):
+        try:
+            return described(row)
+        except (KeyError, TypeError):
+            return ""  # from another program
+    count = row.get("count")
+    return f"{count:,} line{'' if count == 1 else 's'}" if isinstance(count, int) else ""
+
+
+def _line(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
