@@ -17,11 +17,17 @@ from apps.core.errors import InvalidInput
 from apps.index import globs, queries
 from apps.index.models import Root, SourceFile
 from apps.index.types import Area
-from apps.retrieval.query import MAX_PATH, listed, read_area, write_area
+from apps.retrieval.query import (
+    MAX_AREAS,
+    MAX_PATH,
+    listed,
+    read_area,
+    read_areas,
+    write_area,
+)
 from apps.retrieval.repositories import is_named, repo_id
 
 SCOPE = "scope"
-MAX_AREAS = 20
 MAX_REPOSITORIES, MAX_FOLDERS, MAX_FILES = 6, 3, 6
 # Paths that are compared; folders are found in them.
 MAX_COMPARED = 200
@@ -60,10 +66,7 @@ def initial(query: QueryDict) -> tuple[Area, ...]:
 
 def posted(form: QueryDict) -> tuple[Area, ...]:
     """The areas of a form. Raises InvalidInput."""
-    texts = [text for text in form.getlist(SCOPE) if text]
-    if len(texts) > MAX_AREAS:
-        raise InvalidInput(f"Choose at most {MAX_AREAS} repositories and paths.")
-    return tuple(dict.fromkeys(map(read_area, texts)))
+    return read_areas([text for text in form.getlist(SCOPE) if text])
 
 
 def _readable(texts: Any) -> Iterator[Area]:
