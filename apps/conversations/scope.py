@@ -17,6 +17,7 @@ from apps.core.errors import InvalidInput
 from apps.index import globs, queries
 from apps.index.models import Root, SourceFile
 from apps.index.types import Area
+from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import (
     MAX_AREAS,
     MAX_PATH,
@@ -53,7 +54,7 @@ def chips(areas: Sequence[Area]) -> list[Chip]:
 
 def stored(flags: Mapping[str, Any]) -> tuple[Area, ...]:
     """The areas of a conversation; those before November 2026 have one repository."""
-    texts = flags.get(SCOPE) or [flags.get("repository")]
+    texts = flags[SCOPE] if SCOPE in flags else [flags.get("repository")]
     known = texts if isinstance(texts, list) else []
     return tuple(_readable(each for each in known if isinstance(each, str) and each))
 
@@ -124,6 +125,8 @@ def _globs(text: str, roots: Sequence[Root], *, is_named: bool) -> Iterator[Area
 def _paths(text: str, roots: Sequence[Root]) -> Iterator[Area]:
     """Folders, then files whose path contains a text; those whose name begins with it first."""
     names = {root.id: repo_id(root) for root in roots}
+    repeated = repeated_files(roots)
+    most = MAX_COMPARED + sum(map(len, repeated.values()))
     files = SourceFile.objects.filter(root__in=list(names)).live().ingested()
     rank = Case(
         When(path__istartswith=text, then=Value(0)),
@@ -134,9 +137,9 @@ def _paths(text: str, roots: Sequence[Root]) -> Iterator[Area]:
     found = files.filter(path__icontains=text).annotate(rank=rank).order_by("rank", "path")
     rows = [
         (names[root], path)
-        for root, path in found.values_list("root_id", "path")[:MAX_COMPARED]
-        if root in names
-    ]
+        for root, path in found.values_list("root_id", "path")[:most]
+        if path not in repeated.get(root, ())
+    ][:MAX_COMPARED]
     folders = dict.fromkeys(
         Area(repository, folder) for repository, path in rows for folder in _folders(path, text)
     )
