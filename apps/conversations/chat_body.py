@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.agents.providers.codex.flags import FLAGS
+from apps.conversations import scope
 from apps.conversations.models import ID_PATTERN
 from apps.conversations.types import StartTurn
 from apps.core.config import PROVIDERS, config
 from apps.core.errors import InvalidInput
 from apps.core.surrogates import storable
+from apps.index.types import Area
+from apps.retrieval.query import read_areas, write_area
 
 logger = logging.getLogger("codeinfo.conversations")
 
@@ -42,6 +45,9 @@ def parse(raw: bytes) -> tuple[StartTurn, bool]:
         raise InvalidInput("threadId must be a string")
     inflight_id = _inflight_id(body)
     flags = _flags(body, provider)
+    areas = _areas(body)
+    if areas is not None:
+        flags[scope.SCOPE] = list(map(write_area, areas))
     if provider == "codex" and thread:
         flags["threadId"] = thread
     question = StartTurn(
@@ -51,6 +57,7 @@ def parse(raw: bytes) -> tuple[StartTurn, bool]:
         model=model,
         inflight_id=inflight_id,
         flags=flags,
+        areas=areas,
     )
     return question, body.get("cancelOnDisconnect") is True
 
@@ -98,6 +105,16 @@ def _inflight_id(body: Mapping[str, Any]) -> str | None:
         raise InvalidInput("inflightId must be a non-empty string")
     check_id("inflightId", value)
     return value
+
+
+def _areas(body: Mapping[str, Any]) -> tuple[Area, ...] | None:
+    """What the question is limited to; None: as the conversation is."""
+    texts = body.get("scope")
+    if texts is None:
+        return None
+    if not isinstance(texts, list) or not all(isinstance(each, str) and each for each in texts):
+        raise InvalidInput("scope must be a list of non-empty strings")
+    return read_areas(texts)
 
 
 def _flags(body: Mapping[str, Any], provider: str) -> dict[str, Any]:

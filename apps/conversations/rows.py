@@ -98,7 +98,7 @@ def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
         parts=parts,
         created_at=now,
         **fields,
-        **searching.columns(parts, repositories_of(request.areas)),
+        **searching.columns(parts, repositories_of(request.areas or ())),
     )
     answer = Turn(
         role=Turn.Role.ASSISTANT,

@@ -24,7 +24,7 @@ from apps.agents.providers import registry
 from apps.agents.providers.base import ModelRequest, Provider
 from apps.agents.stream_scheduler import stream_scheduler
 from apps.agents.tools import toolset
-from apps.conversations import leases, memory, recovery, rows
+from apps.conversations import leases, memory, recovery, rows, scope
 from apps.conversations.measures import measured
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import AgentSettings, Outcome, StartedTurn, StartTurn, Store
@@ -114,14 +114,22 @@ async def start(request: StartTurn) -> RunLog:
             code="PROVIDER_UNAVAILABLE",
             details={"provider": provider.id},
         )
+    _tools(request)  # raises before anything is created
+    has_tools = availability.tools_available
+    return await asyncio.shield(spawn(_begin(request, provider, has_tools=has_tools)))
+
+
+def _tools(request: StartTurn) -> tuple[Tool, ...]:
+    """The tools of an answer. Raises InvalidInput FORBIDDEN_REPOSITORY."""
     allowed = request.agent.tools if request.agent else None
-    limits = request.repositories, allowed, request.areas
-    tools = toolset(*limits) if availability.tools_available else ()
-    return await asyncio.shield(spawn(_begin(request, provider, tools)))
+    return toolset(request.repositories, allowed, request.areas or ())
 
 
-async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) -> RunLog:
+async def _begin(request: StartTurn, provider: Provider, *, has_tools: bool) -> RunLog:
     store, started = await _started(request)
+    if request.areas is None and request.agent is None:
+        request = replace(request, areas=scope.stored(started.flags))
+    tools = _tools(request) if has_tools else ()
     log = RunLog(
         conversation_id=request.conversation_id,
         inflight_id=started.inflight_id,
@@ -185,7 +193,7 @@ def _request(
         tools,
         flags=started.flags,
         repositories=turn.repositories,
-        areas=turn.areas,
+        areas=turn.areas or (),
         home=agent.home,
         folder=agent.folder,
         config=agent.config,

@@ -17,11 +17,18 @@ from apps.core.errors import InvalidInput
 from apps.index import globs, queries
 from apps.index.models import Root, SourceFile
 from apps.index.types import Area
-from apps.retrieval.query import MAX_PATH, listed, read_area, write_area
+from apps.retrieval.overlaps import repeated_files
+from apps.retrieval.query import (
+    MAX_AREAS,
+    MAX_PATH,
+    listed,
+    read_area,
+    read_areas,
+    write_area,
+)
 from apps.retrieval.repositories import is_named, repo_id
 
 SCOPE = "scope"
-MAX_AREAS = 20
 MAX_REPOSITORIES, MAX_FOLDERS, MAX_FILES = 6, 3, 6
 # Paths that are compared; folders are found in them.
 MAX_COMPARED = 200
@@ -47,7 +54,7 @@ def chips(areas: Sequence[Area]) -> list[Chip]:
 
 def stored(flags: Mapping[str, Any]) -> tuple[Area, ...]:
     """The areas of a conversation; those before November 2026 have one repository."""
-    texts = flags.get(SCOPE) or [flags.get("repository")]
+    texts = flags[SCOPE] if SCOPE in flags else [flags.get("repository")]
     known = texts if isinstance(texts, list) else []
     return tuple(_readable(each for each in known if isinstance(each, str) and each))
 
@@ -60,10 +67,7 @@ def initial(query: QueryDict) -> tuple[Area, ...]:
 
 def posted(form: QueryDict) -> tuple[Area, ...]:
     """The areas of a form. Raises InvalidInput."""
-    texts = [text for text in form.getlist(SCOPE) if text]
-    if len(texts) > MAX_AREAS:
-        raise InvalidInput(f"Choose at most {MAX_AREAS} repositories and paths.")
-    return tuple(dict.fromkeys(map(read_area, texts)))
+    return read_areas([text for text in form.getlist(SCOPE) if text])
 
 
 def _readable(texts: Any) -> Iterator[Area]:
@@ -121,6 +125,8 @@ def _globs(text: str, roots: Sequence[Root], *, is_named: bool) -> Iterator[Area
 def _paths(text: str, roots: Sequence[Root]) -> Iterator[Area]:
     """Folders, then files whose path contains a text; those whose name begins with it first."""
     names = {root.id: repo_id(root) for root in roots}
+    repeated = repeated_files(roots)
+    most = MAX_COMPARED + sum(map(len, repeated.values()))
     files = SourceFile.objects.filter(root__in=list(names)).live().ingested()
     rank = Case(
         When(path__istartswith=text, then=Value(0)),
@@ -131,9 +137,9 @@ def _paths(text: str, roots: Sequence[Root]) -> Iterator[Area]:
     found = files.filter(path__icontains=text).annotate(rank=rank).order_by("rank", "path")
     rows = [
         (names[root], path)
-        for root, path in found.values_list("root_id", "path")[:MAX_COMPARED]
-        if root in names
-    ]
+        for root, path in found.values_list("root_id", "path")[:most]
+        if path not in repeated.get(root, ())
+    ][:MAX_COMPARED]
     folders = dict.fromkeys(
         Area(repository, folder) for repository, path in rows for folder in _folders(path, text)
     )

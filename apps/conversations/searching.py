@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import re2
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.parts import Part, content
@@ -84,19 +84,37 @@ def about(rows: QuerySet[Conversation], repository: str) -> QuerySet[Conversatio
     return rows.filter(Exists(lines))
 
 
-def snippet(conversation: Conversation, text: str) -> Snippet | None:
-    """The first message that has a word which the title lacks; None if the title has them all."""
-    title = conversation.title.casefold()
-    for word in words_of(text):
-        if word in title:
-            continue
-        turns = Turn.objects.filter(conversation=conversation.pk, text__contains=word)
-        for turn in turns.order_by("created_at").only("parts")[:1]:
-            return _around(content(turn.parts), word)
-    return None
+def snippets(conversations: Sequence[Conversation], text: str) -> dict[str, Snippet]:
+    """By the id of a conversation, its first message that has a word which the title lacks: the
+    first such word. Two queries for all of them."""
+    words = words_of(text)
+    lacking = {
+        row.pk: [word for word in words if word not in row.title.casefold()]
+        for row in conversations
+    }
+    ids = [pk for pk, missing in lacking.items() if missing]
+    if not ids:
+        return {}
+    first = {f"turn{n}": _first_with(word) for n, word in enumerate(words)}
+    found = Conversation.objects.filter(pk__in=ids).annotate(**first).order_by()
+    chosen: dict[Any, tuple[str, str]] = {}  # conversation and word by turn
+    for pk, *turns in found.values_list("pk", *first):
+        with_turn = dict(zip(words, turns, strict=True))
+        word = next((each for each in lacking[pk] if with_turn[each]), None)
+        if word is not None:
+            chosen[with_turn[word]] = pk, word
+    rows = Turn.objects.filter(pk__in=list(chosen)).order_by().values_list("pk", "parts")
+    around = ((chosen[turn], content(parts)) for turn, parts in rows)
+    return {pk: _around(message, word) for (pk, word), message in around}
 
 
-def _around(text: str, word: str) -> Snippet | None:
+def _first_with(word: str) -> Subquery:
+    """The id of the first message of a conversation that has a word."""
+    turns = Turn.objects.filter(conversation=OuterRef("pk"), text__contains=word)
+    return Subquery(turns.order_by("created_at").values("pk")[:1])
+
+
+def _around(text: str, word: str) -> Snippet:
     text = " ".join(text.split())
     at = re2.search(f"(?i){re2.escape(word)}", text)
     if at is None:  # the case of some letters changes their number

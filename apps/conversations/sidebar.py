@@ -39,6 +39,7 @@ PAGE = 20
 RECENT = 8
 MOST = 1000
 MAX_TEXT = 200  # characters that are searched for
+MAX_VALUE = 1_000  # characters of each filter
 # Rows of a search that show where the words are.
 MAX_SNIPPETS = 60
 PINNED = "Pinned"
@@ -71,6 +72,8 @@ class SidebarQuery:
     @classmethod
     def read(cls, data: Mapping[str, str]) -> "SidebarQuery":
         """Parse a query string. Invalid values count as left out."""
+        # PostgreSQL refuses a NUL, and SQLite a pattern of 50,000 bytes.
+        data = {key: value.replace("\0", "")[:MAX_VALUE] for key, value in data.items()}
         state, count = data.get("state", ""), data.get("n", "")
         return cls(
             state=state if state in STATE_WORDS else "active",
@@ -152,12 +155,14 @@ def _newest(state: str) -> QuerySet[Conversation]:
 
 def _lines(rows: Iterable[Conversation], text: str = "") -> list[Line]:
     labels = {id: provider.label for id, provider in registry.providers().items()}
+    rows = list(rows)
+    snippets = searching.snippets(rows[:MAX_SNIPPETS], text)
     return [
         Line(
             row,
             row.agent_name or labels.get(row.provider, row.provider),
             searching.title_parts(row.title, text),
-            searching.snippet(row, text) if text and place < MAX_SNIPPETS else None,
+            snippets.get(row.pk),
         )
-        for place, row in enumerate(rows)
+        for row in rows
     ]

@@ -49,7 +49,8 @@ class StartTurn:
     inflight_id: the client's id of the run; None: a new UUID4.
     flags: merged into the flags of the conversation, and passed to the provider.
     source: stored with the conversation and both turns.
-    areas: the only files to search; empty: all that the agent may search.
+    areas: the only files to search; empty: all that the agent may search; None: as the
+        conversation is limited.
     title: of a new conversation; None: taken from the message.
     agent: None for the chat.
     system_prompt: replaces the provider's if not empty. An agent's own comes first.
@@ -64,7 +65,7 @@ class StartTurn:
     inflight_id: str | None = None
     flags: Mapping[str, Any] = field(default_factory=dict)
     source: str = Source.REST
-    areas: tuple[Area, ...] = ()
+    areas: tuple[Area, ...] | None = None
     title: str | None = None
     agent: AgentSettings | None = None
     system_prompt: str = ""
@@ -84,7 +85,7 @@ class StartTurn:
     def repositories(self) -> tuple[str, ...]:
         """Ids of the only repositories to search; empty: all. Never exceeds the agent's limit."""
         allowed = self.agent.repositories if self.agent else ()
-        chosen = repositories_of(self.areas)
+        chosen = repositories_of(self.areas or ())
         if not allowed:
             return chosen
         return tuple(each for each in chosen if each in allowed) or allowed

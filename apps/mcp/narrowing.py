@@ -1,7 +1,7 @@
 """A restricted `/mcp` for the threads of Codex: `/mcp?tool=VectorSearch&repository=acme`.
 
 The query string names the tools, of those that only read, and the repositories that they search;
-`area=acme%09src/` limits them to paths of a repository.
+`area=acme%09src/` limits them to paths of a repository, `area=%09*.md` to those of any.
 It never grants more than `/mcp`, and offers only tools: resources and prompts know no filter.
 """
 
@@ -10,20 +10,28 @@ from dataclasses import replace
 from django.http import QueryDict
 
 from apps.agents.tools import toolset
+from apps.core.errors import InvalidInput
 from apps.mcp.search import INSTRUCTIONS, mcp_tool
 from apps.mcp.types import McpEndpoint
-from apps.retrieval.query import read_area
+from apps.retrieval.query import MAX_IDS, parse_repositories, read_areas
 
 
 def narrowed(endpoint: McpEndpoint, query: QueryDict) -> McpEndpoint:
-    """Restrict an endpoint to a query string; unchanged without `tool` and `repository`."""
-    names, repositories = tuple(query.getlist("tool")), tuple(query.getlist("repository"))
-    areas = tuple(map(read_area, query.getlist("area")))
+    """Restrict an endpoint to a query string; unchanged without `tool`, `repository` and `area`.
+
+    Raises InvalidInput; its details.details lists all problems.
+    """
+    names, problems = query.getlist("tool"), list[str]()
+    if len(names) > MAX_IDS:
+        problems.append(f"at most {MAX_IDS} tools can be named")
+    repositories = parse_repositories(query.getlist("repository"), problems)
+    if problems:
+        raise InvalidInput(", ".join(problems), details={"details": problems})
+    areas = read_areas(query.getlist("area"))
     if not names and not repositories and not areas:
         return endpoint
-    tools = tuple(
-        replace(mcp_tool(tool), links=None) for tool in toolset(repositories, names or None, areas)
-    )
+    allowed = toolset(repositories, tuple(names) or None, areas)
+    tools = tuple(replace(mcp_tool(tool), links=None) for tool in allowed)
     return replace(
         endpoint,
         instructions=INSTRUCTIONS,

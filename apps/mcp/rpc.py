@@ -102,7 +102,7 @@ class Reply:
 class Exchange:
     """The state of one request. Its fields are filled in as it is parsed; `end` logs it once.
 
-    endpoint: as narrowed by the address.
+    endpoint: narrowed by the address once the message is parsed.
     message: None until the body is parsed.
     protocol: None until the revision is known.
     tool: the called tool; None for other methods.
@@ -147,8 +147,8 @@ def serve(endpoint: McpEndpoint, narrow: Narrow | None = None) -> View:
     """Return the view of an endpoint. `narrow` reduces the endpoint to a request's query string."""
 
     async def view(request: HttpRequest) -> HttpResponseBase:
-        exchange = Exchange(narrow(endpoint, request.GET) if narrow else endpoint)
-        work = await _attempt(exchange, _read_request(exchange, request))
+        exchange = Exchange(endpoint)
+        work = await _attempt(exchange, _read_request(exchange, request, narrow))
         if isinstance(work, Reply):
             return work.as_response()
         if work is None:
@@ -166,10 +166,12 @@ def serve(endpoint: McpEndpoint, narrow: Narrow | None = None) -> View:
     return view
 
 
-async def _read_request(exchange: Exchange, request: HttpRequest) -> Work | None:
+async def _read_request(
+    exchange: Exchange, request: HttpRequest, narrow: Narrow | None
+) -> Work | None:
     """Parse a request and return the work that answers it; None for a notification.
 
-    Raises RpcError, and InvalidInput for wrong arguments of a tool.
+    Raises RpcError, and InvalidInput for wrong arguments of a tool and for a wrong query string.
     """
     body = guard.body_of(request)
     message = exchange.message = wire.parse(body)
@@ -178,6 +180,8 @@ async def _read_request(exchange: Exchange, request: HttpRequest) -> Work | None
         exchange.method = "notification"
         sessions.notified(message, request.headers)
         return None
+    if narrow is not None:
+        exchange.endpoint = narrow(exchange.endpoint, request.GET)
     if not _is_known(exchange.endpoint, message, protocol):
         raise RpcError(METHOD_NOT_FOUND, "Method not found")
     exchange.method = message.method

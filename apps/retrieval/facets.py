@@ -9,8 +9,8 @@ from django.db.models import Count
 from apps.index.models import Root
 from apps.index.queries import generation_files
 from apps.index.query_cache import per_generation
+from apps.retrieval.overlaps import repeated_languages
 from apps.retrieval.page_query import PageQuery
-from apps.retrieval.repositories import repeated_languages
 
 # Values shown of each facet.
 MAX_VALUES = 8

@@ -9,14 +9,12 @@ from apps.core.errors import Unavailable
 from apps.index import queries, sharing
 from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
-from apps.retrieval.repositories import repeated_files
+from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.symbols.definitions import OUTLINE_ONLY, Hit, rank_of
 from apps.retrieval.symbols.types import SEPARATORS, Place
 
-# Symbols of a root that begin with a text, of which the best are chosen; and files that may be
-# those of another root.
+# Symbols of a root that begin with a text, of which the best are chosen.
 MAX_SYMBOLS = 300
-SPARE = 20
 MIN_SYMBOL = 2  # characters
 
 
@@ -40,8 +38,9 @@ def files_named(text: str, limit: int) -> list[Place]:
         output_field=IntegerField(),
     )
     rows = files.annotate(rank=rank).order_by("rank", "path")
-    found = rows.values_list("root_id", "path", "language")[: limit + SPARE]
     repeated = repeated_files(list(roots.values()))
+    most = limit + sum(map(len, repeated.values()))
+    found = rows.values_list("root_id", "path", "language")[:most]
     places = (
         Place(roots[root_id], path, language)
         for root_id, path, language in found

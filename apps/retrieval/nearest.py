@@ -21,8 +21,9 @@ from apps.index.models import Root
 from apps.index.queries import live_file_ids
 from apps.index.types import Filters
 from apps.index.vectors.store import get_store
+from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import PassageTest, fits
-from apps.retrieval.repositories import lost_vectors, repeated_files, repo_id
+from apps.retrieval.repositories import lost_vectors, repo_id
 from apps.retrieval.results import Match, match_of
 
 # Twice the limit is enough during an ingest, when a collection may contain each chunk twice.
@@ -68,7 +69,7 @@ def _hits_by_root(
 ) -> tuple[list[list[_Hit]], list[tuple[Root, Unavailable]]]:
     """For each root its live hits in the order of its collection: at least `limit`, or all it has.
     Also returns the roots that failed, with their errors."""
-    store, repeated = get_store(), repeated_files(roots)
+    store, repeated = get_store(), repeated_files(roots, filters)
     hits: dict[UUID, list[_Hit]] = {}
     errors: list[tuple[Root, Unavailable]] = []
     pending, n = list(roots), limit * MARGIN

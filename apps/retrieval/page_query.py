@@ -34,7 +34,7 @@ class PageQuery:
         limit, page = data.get("limit", ""), data.get("page", "")[:9]
         names = (name.strip() for name in data.getlist("repository"))
         return cls(
-            q=data.get("q", "").strip(),
+            q=data.get("q", "").replace("\n", " ").strip(),
             mode=SYMBOLS if data.get("mode") == SYMBOLS else "",
             repositories=tuple(dict.fromkeys(filter(None, names))),
             language=data.get("language", "").strip(),
@@ -112,6 +112,5 @@ class PageQuery:
     @property
     def chat_url(self) -> str:
         """A new conversation with this query and scope filled in."""
-        one = self.repositories[0] if len(self.repositories) == 1 else ""
-        params = {"q": self.box.text or self.q, "repository": one}
-        return f"/chat?{urlencode({key: value for key, value in params.items() if value})}"
+        params = {"q": self.box.text or self.q, "repository": self.repositories}
+        return f"/chat?{urlencode(params, doseq=True)}"

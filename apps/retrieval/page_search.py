@@ -4,15 +4,17 @@ A search with words to rank by returns passages. One that has only "exact" texts
 returns lines, as Grep does. Both are paged, and say which filter excludes everything.
 """
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from apps.core.errors import CodeinfoError, InvalidInput
+from apps.index import queries
 from apps.retrieval.conditions import Conditions
 from apps.retrieval.page_query import PageQuery
-from apps.retrieval.query import SearchQuery, language_named
+from apps.retrieval.query import MAX_QUERY, SearchQuery, language_named
 from apps.retrieval.repositories import find_root, repo_id
 from apps.retrieval.results import Limits, SearchResult
 from apps.retrieval.search import search
@@ -31,6 +33,8 @@ MAX_COUNTED = 100  # matches that a filter excludes, and are counted
 # Reading all files that may match a condition ends after these seconds; passages are then tested
 # one by one, as they come.
 FILE_SECONDS = 2.0
+# Of counting what filters exclude: a box may have many.
+EXCLUSION_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,18 @@ def interpreted(query: PageQuery) -> PageQuery:
 
     Raises InvalidInput with details.details, and NotFound REPO_NOT_FOUND.
     """
+    if len(query.q) > MAX_QUERY:
+        problem = f"a search has at most {MAX_QUERY:,} characters"
+        raise InvalidInput(problem, details={"details": [problem]})
     box = Box.parse(query.q)
     language = box.value("lang")
     if language and not language_named(language):
         problem = f"lang:{language[:40]} is not a language that codeinfo knows"
         raise InvalidInput(problem, details={"details": [problem]})
     Conditions.of(box.conditions)
-    names = (repo_id(find_root(term.text)) for term in box.of("repo"))
+    terms = box.of("repo")
+    roots = queries.published_roots() if terms else ()
+    names = (repo_id(find_root(term.text, roots)) for term in terms)
     return replace(
         query,
         q=box.rest,
@@ -91,15 +100,18 @@ def find_passages(query: PageQuery) -> SearchResult:
     return search(replace(search_query, limit=DEPTH, explained=True), limits)
 
 
-def find_lines(query: PageQuery) -> LinePage:
+def find_lines(query: PageQuery, until: float = math.inf) -> LinePage:
     """A page of lines that fulfil all conditions: definitions first, then by path.
+
+    until: `time.monotonic` at which it ends; earlier, if the time of a Grep is over.
 
     Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, Unavailable.
     """
     conditions = Conditions.of(query.box.conditions)
-    grep = GrepQuery.parse(query.as_wire("pattern"))
-    grep = replace(grep, pattern=_most_selective(conditions), context=CONTEXT)
-    running = started(grep, keep=conditions)
+    pattern = _most_selective(conditions)
+    grep = GrepQuery.parse({**query.as_wire("query"), "pattern": "checked before"})
+    running = started(replace(grep, pattern=pattern, context=CONTEXT), keep=conditions)
+    running.until = min(until, running.until)
     first = (query.page - 1) * query.limit
     rows, more = line_page(running, first, query.limit)
     return LinePage(tuple(rows), more, running.notes)
@@ -132,15 +144,17 @@ def _files_with(query: SearchQuery, conditions: Conditions) -> Mapping[UUID, fro
 
 def exclusions(query: PageQuery) -> list[Exclusion]:
     """Each filter of a search without results, or with weak ones only, that would have some without
-    it; if there is none, all filters together."""
+    it; if there is none, all filters together. Those that EXCLUSION_SECONDS do not reach are left
+    out."""
+    until = time.monotonic() + EXCLUSION_SECONDS
     wider = list(_wider(query))
-    counted = [Exclusion(label, count_results(each), each.url()) for label, each in wider]
+    counted = (Exclusion(label, count_results(each, until), each.url()) for label, each in wider)
     single = [each for each in counted if each.count]
     if single or len(wider) < 2:
         return single
     bare = _bare(query)
     labels = ", ".join(label for label, _ in wider)
-    together = Exclusion(labels, count_results(bare), bare.url(), together=True)
+    together = Exclusion(labels, count_results(bare, until), bare.url(), together=True)
     return [together] if together.count else []
 
 
@@ -179,15 +193,18 @@ def _quoted(text: str) -> str:
     return f'"{text}"' if " " in text else text
 
 
-def count_results(query: PageQuery) -> int:
-    """The number of results that are not weak, at most MAX_COUNTED; 0 on an error."""
+def count_results(query: PageQuery, until: float = math.inf) -> int:
+    """The number of results that are not weak, at most MAX_COUNTED; 0 on an error, and once the
+    time (`time.monotonic`) is over."""
+    if time.monotonic() > until:
+        return 0
     try:
         if query.symbols:
             symbol_query = SymbolQuery.parse(query.as_wire("name"))
             wide = replace(symbol_query, limit=MAX_COUNTED)
             return len(find_definitions(wide).results) or len(find_references(wide).results)
         if query.is_exact:
-            return len(find_lines(replace(query, page=1, limit=MAX_COUNTED)).hits)
+            return len(find_lines(replace(query, page=1, limit=MAX_COUNTED), until).hits)
         return sum(not match.is_weak for match in find_passages(query).matches)
     except CodeinfoError:
         return 0

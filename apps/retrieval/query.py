@@ -26,6 +26,7 @@ MAX_PATH = 1_000
 MAX_QUERY = 10_000  # characters; an embedding reads far fewer
 MAX_ID = 255  # characters, as of the name of a root
 MAX_IDS = 100
+MAX_AREAS = 100  # of one question
 LANGUAGES = tuple(dict.fromkeys(kind.name for kind in FILE_TYPES))
 # Other names that people use.
 ALIASES = {
@@ -291,10 +292,20 @@ def write_area(area: Area) -> str:
     return f"{area.repository}\t{area.path}" if area.path else area.repository
 
 
+def read_areas(texts: Sequence[str]) -> tuple[Area, ...]:
+    """The distinct areas of a form or an address. Raises InvalidInput."""
+    if len(texts) > MAX_AREAS:
+        problem = f"Choose at most {MAX_AREAS} repositories and paths."
+        raise InvalidInput(problem, details={"details": [problem]})
+    return tuple(dict.fromkeys(map(read_area, texts)))
+
+
 def read_area(text: str) -> Area:
     """The opposite of `write_area`. Raises InvalidInput."""
     repository, _, path = text.partition("\t")
     problems: list[str] = []
+    if "\0" in repository:
+        problems.append("repository must not hold a NUL")
     repositories = parse_repositories(repository, problems)
     filters = parse_filters({"path": path}, problems)
     if not (repositories or filters.path):

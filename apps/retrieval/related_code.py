@@ -7,6 +7,7 @@ from typing import Any
 
 from apps.core.errors import InvalidInput, NotFound
 from apps.embedding.words import stems
+from apps.index.paths import map_path
 from apps.index.types import Filters
 from apps.retrieval.ingested import ingested_lines, live_file
 from apps.retrieval.query import (
@@ -18,7 +19,7 @@ from apps.retrieval.query import (
     parse_limit,
     parse_repositories,
 )
-from apps.retrieval.repositories import find_root, repo_id
+from apps.retrieval.repositories import find_root
 from apps.retrieval.results import Limits, Match, by_file, passes
 from apps.retrieval.search import search
 from apps.retrieval.symbols import OutlineQuery
@@ -94,10 +95,11 @@ def related_code(query: RelatedQuery) -> dict[str, Any]:
     search_query = SearchQuery(text, query.repositories, CANDIDATES, query.filters, is_code=True)
     every = replace(limits, cutoff=None, total_chars=CANDIDATES * limits.chunk_chars)
     result = search(search_query, every)
+    own = map_path(root, file.path).container_path  # also of the same file in a nested root
     others = [
         match
         for match in result.matches
-        if (match.repo, match.rel_path) != (repo_id(root), file.path) or not _overlaps(match, query)
+        if match.container_path != own or not _overlaps(match, query)
     ]
     alike = _most_alike(text, others)
     near = [match for match in alike if passes(match, limits.cutoff)]

@@ -1,13 +1,9 @@
-"""The roots that a search covers, the files that several roots contain, and missing data."""
+"""The roots that a search covers, and missing data."""
 
-from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from uuid import UUID
-
-from django.db.models import Q
 
 from apps.core.errors import Conflict, NotFound, Unavailable
 from apps.core.times import wire_time
@@ -15,16 +11,23 @@ from apps.index import queries, sharing
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.paths import map_path
-from apps.index.types import Area
+from apps.index.types import Area, Filters
 
 # Ids that the error about an unknown id lists.
 MAX_NAMED = 50
 WORDS_ONLY = "words only"
-# Families of nested roots whose repeated files are cached.
-MAX_FAMILIES = 8
+INCOMPLETE = "The latest ingest did not complete."
 
-# By the id of a root: path and language of the files that another root answers for.
-RepeatedFiles = Mapping[UUID, Mapping[str, str]]
+
+class Repeated(NamedTuple):
+    """A file that another root answers for."""
+
+    language: str
+    is_equal: bool  # to the version there
+
+
+# By the id of a root and the path (`overlaps.repeated_files`).
+RepeatedFiles = Mapping[UUID, Mapping[str, Repeated]]
 
 
 def repo_id(root: Root) -> str:
@@ -127,116 +130,6 @@ def _list_ids(roots: Sequence[Root]) -> str:
     return f"Known ids: {', '.join(ids[:MAX_NAMED])}{more}."
 
 
-# --- files that several roots contain -------------------------------------------------------------
-
-
-_repeated_cache: OrderedDict[tuple[object, ...], RepeatedFiles] = OrderedDict()
-
-
-class _Version(NamedTuple):
-    """A file in one root. Versions are compared by their fields in order; the greatest answers."""
-
-    complete: bool  # the stores of the root lack nothing
-    ingested_at: float  # seconds since the epoch
-    depth: int  # characters of the root's folder: greater for an inner root
-    root_id: UUID
-    path: str
-    language: str
-    sha256: str
-
-
-def repeated_files(roots: Sequence[Root]) -> RepeatedFiles:
-    """The files of each root that another of these roots answers for.
-
-    If one root is inside another, both contain the files of the inner root. Each file is returned
-    once, in the version that was ingested last. If several roots have that version, the innermost
-    answers, since its name is the most specific. A root whose stores lack data answers only for
-    files that no other root has.
-    """
-    repeated: dict[UUID, Mapping[str, str]] = {}
-    for family in _families(roots):
-        repeated |= _cached_repeated(family)
-    return repeated
-
-
-def repeated_languages(roots: Sequence[Root]) -> Counter[str]:
-    """The number of repeated files by language."""
-    return Counter(
-        language for files in repeated_files(roots).values() for language in files.values()
-    )
-
-
-def _families(roots: Sequence[Root]) -> Iterator[list[Root]]:
-    """Groups of nested roots, the outermost first."""
-    family: list[Root] = []
-    for root in sorted(roots, key=_folder):
-        if family and _folder(root).startswith(_folder(family[0])):
-            family.append(root)
-            continue
-        if len(family) > 1:
-            yield family
-        family = [root]
-    if len(family) > 1:
-        yield family
-
-
-def _folder(root: Root) -> str:
-    return root.path.rstrip("/") + "/"
-
-
-def _cached_repeated(family: Sequence[Root]) -> RepeatedFiles:
-    key = tuple((r.id, r.generation, r.last_ingest_at, bool(r.damage)) for r in family)
-    files = _repeated_cache.get(key)
-    if files is None:
-        files = _repeated_cache[key] = _compare(family)
-        while len(_repeated_cache) > MAX_FAMILIES:
-            _repeated_cache.popitem(last=False)
-    return files
-
-
-def _compare(family: Sequence[Root]) -> RepeatedFiles:
-    versions: dict[str, list[_Version]] = defaultdict(list)
-    for root in family:
-        for version in _versions(root, family):
-            versions[_folder(root) + version.path].append(version)
-    repeated: dict[UUID, dict[str, str]] = defaultdict(dict)
-    for versions_of_file in versions.values():
-        answering = _answering(versions_of_file)
-        for each in versions_of_file:
-            if each is not answering:
-                repeated[each.root_id][each.path] = each.language
-    return dict(repeated)
-
-
-def _answering(versions: Sequence[_Version]) -> _Version:
-    """The innermost of the versions that equal the latest."""
-    latest = max(versions)
-    same = (latest.complete, latest.sha256)
-    return max(
-        (each for each in versions if (each.complete, each.sha256) == same),
-        key=lambda each: each.depth,
-    )
-
-
-def _versions(root: Root, family: Sequence[Root]) -> Iterator[_Version]:
-    """The live files of a root that another root of the family may contain."""
-    files = queries.generation_files(root).ingested()
-    if root is family[0]:
-        # The other roots are inside it, so only files below them may be repeated.
-        prefixes = [_folder(other)[len(_folder(root)) :] for other in family[1:]]
-        below = Q()
-        for prefix in prefixes:
-            below |= Q(path__startswith=prefix)
-        files = files.filter(below)
-    facts = (not root.damage, _seconds(root.last_ingest_at), len(_folder(root)), root.id)
-    for path, language, sha256 in files.values_list("path", "language", "sha256").iterator():
-        yield _Version(*facts, path, language, sha256)
-
-
-def _seconds(moment: datetime | None) -> float:
-    return moment.timestamp() if moment else 0.0
-
-
 # --- missing data ---------------------------------------------------------------------------------
 
 
@@ -275,16 +168,19 @@ def lost_vectors(roots: Sequence[Root]) -> str:
 # --- the list of repositories ---------------------------------------------------------------------
 
 
-def list_repositories() -> dict[str, Any]:
+def list_repositories(areas: Sequence[Area] = ()) -> dict[str, Any]:
     """The payload of ListIngestedRepositories (contract.md §4.1), the last ingested first.
 
-    A repository that is being ingested also has a `state`, which is not in the contract.
+    A repository that is being ingested also has a `state`, which is not in the contract. An error
+    may name any file: where only some may be known, it says INCOMPLETE.
     """
     states = queries.live_states()
-    return {
-        "repos": [_wire(root, states.get(root.path)) for root in queries.published_roots()],
-        "lockedModelId": queries.locked_model(),
-    }
+    repos = [_wire(root, states.get(root.path)) for root in queries.published_roots()]
+    filters = Filters(areas=tuple(areas))
+    for repo in repos:
+        if repo["lastError"] and filters.within(repo["id"]).areas:
+            repo["lastError"] = INCOMPLETE
+    return {"repos": repos, "lockedModelId": queries.locked_model()}
 
 
 def _wire(root: Root, state: str | None) -> dict[str, Any]:

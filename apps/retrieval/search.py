@@ -34,13 +34,13 @@ from apps.index.models import Root
 from apps.retrieval.candidates import Candidates
 from apps.retrieval.gather import gather
 from apps.retrieval.nearest import nearest
+from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import EmbeddedQuery, SearchQuery
 from apps.retrieval.ranking.rank import RankingQuery, rank
 from apps.retrieval.ranking.reasons import reasons_for
 from apps.retrieval.repositories import (
     WORDS_ONLY,
     lost_vectors,
-    repeated_files,
     required_model,
     roots_for,
     vectors_only,
@@ -137,7 +137,7 @@ def _hybrid(query: SearchQuery, roots: Sequence[Root], embedded: EmbeddedQuery) 
 
 
 def _embedded(query: SearchQuery, roots: Sequence[Root], vector: Vectors | None) -> EmbeddedQuery:
-    repeated = repeated_files(roots)
+    repeated = repeated_files(roots, query.filters)
     return EmbeddedQuery(query.text, query.filters, vector, repeated, query.test, query.only)
 
 

@@ -16,6 +16,7 @@ from typing import Literal
 from apps.core.errors import InvalidInput
 
 MAX_TERMS = 16  # in quotes, between slashes, or left out
+MAX_EXPRESSION = 1_000  # characters between slashes
 MAX_SHOWN = 40  # characters of a term in an error
 # The names of the filters, and others by which people know them.
 KEYS = {
@@ -143,11 +144,15 @@ def _term(text: str, start: int, problems: list[str]) -> tuple[Term | None, int]
         return _filter(text, start, key, problems)
     if text[at] == '"':
         return _exact(text, start, at, problems)
-    if found := _EXPRESSION.match(text, at):
+    if (found := _EXPRESSION.match(text, at)) and found[1].strip():
         source = text[start : found.end()]
         pattern = found[1].replace(r"\/", "/")
         return Term("expression", source, pattern, excludes, bool(found[2])), found.end()
     source = _bare(text, start)
+    if len(source) > MAX_EXPRESSION and text[at] == "/" and source.endswith(("/", "/i")):
+        problems.append(
+            f"{_shown(source)}: an expression has at most {MAX_EXPRESSION:,} characters"
+        )
     return Term("word", source, source[1:] if excludes else source, excludes), start + len(source)
 
 

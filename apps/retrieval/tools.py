@@ -8,7 +8,7 @@ from apps.retrieval import compact
 from apps.retrieval.call_tools import CALL_TOOLS
 from apps.retrieval.context_tools import CONTEXT_TOOLS
 from apps.retrieval.output_schemas import MATCHES, REPOSITORIES
-from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, SearchQuery
+from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, SearchQuery, areas_of
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.scope import with_hint
 from apps.retrieval.search import search
@@ -38,7 +38,7 @@ def _vector_search(arguments: Mapping[str, Any]) -> JSON:
 
 
 def _list_repositories(arguments: Mapping[str, Any]) -> JSON:
-    payload = list_repositories()
+    payload = list_repositories(areas_of(arguments))
     log_call("ListIngestedRepositories", results=len(payload["repos"]))
     return payload
 

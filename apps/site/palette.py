@@ -128,11 +128,12 @@ def _symbols(text: str, until: float) -> Iterable[Option]:
 
 
 def _conversations(text: str, until: float) -> Iterable[Option]:
-    rows = searching.having(queries.visible(), text).order_by("-last_message_at", "-pk")
-    for row in rows[:LIMIT]:
-        detail = "archived" if row.archived else ""
-        snippet = searching.snippet(row, text)
-        yield Option(address(row.id, row.agent_name), "chat", row.title, detail, snippet)
+    found = searching.having(queries.visible(), text).order_by("-last_message_at", "-pk")
+    rows = list(found[:LIMIT])
+    snippets = searching.snippets(rows, text)
+    for row in rows:
+        detail, url = "archived" if row.archived else "", address(row.id, row.agent_name)
+        yield Option(url, "chat", row.title, detail, snippets.get(row.pk))
 
 
 def _lines(text: str, until: float) -> Iterable[Option]:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib.auth import get_user_model
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,6 +69,31 @@ def test_the_list_shows_where_the_words_are(client: Client) -> None:
     html = client.get("/ui/chat/sidebar", {"q": "backoff"}).content.decode()
     assert "<mark>Backoff</mark> &amp; more" in html
     assert "convo__found" not in html
+
+
+def test_the_queries_of_the_list_do_not_grow_with_it(client: Client) -> None:
+    counts = []
+    for number in (2, 12):
+        for n in range(number):
+            said(f"c{number}x{n}", "Why?", f"The backoff doubles {n} times.")
+        with CaptureQueriesContext(connection) as queries:
+            html = client.get("/ui/chat/sidebar", {"q": "backoff why nothing times"}).content
+            assert b"<mark>" not in html
+            html = client.get("/ui/chat/sidebar", {"q": "backoff why times"}).content
+        counts.append(len(queries))
+    assert html.count(b"<mark>backoff</mark> doubles") == 14
+    assert counts[0] == counts[1] <= 14
+
+
+def test_the_first_message_with_a_word_that_the_title_lacks_is_shown(client: Client) -> None:
+    said("one", "Why the backoff?", "It doubles. The minute is the most.")
+    said("one", "And the backoff of a minute?", "No.")
+    services.rename("one", "Backoff")
+    rows_found = list(Conversation.objects.all())
+    # The title has the first word.
+    assert searching.snippets(rows_found, "backoff minute")["one"].words == "minute"
+    assert searching.snippets(rows_found, "backoff minute")["one"].before.endswith("The ")
+    assert searching.snippets(rows_found, "nothing") == searching.snippets(rows_found, "") == {}
 
 
 def test_case_does_not_matter_in_other_alphabets(client: Client) -> None:

@@ -27,7 +27,10 @@ NO_RUN = "00000000-0000-4000-8000-000000000000"
 TURN = {"role": "assistant", "content": "x", "model": "m", "provider": "builtin", "status": "ok"}
 TURN_MORE = ("source", "toolCalls", "command", "usage", "timing")
 CHAT = {"provider": "builtin", "model": "search", "conversationId": "c1", "message": "x"}
-CHAT_MORE = ("messages", "inflightId", "threadId", "sandboxMode", "networkAccessEnabled")
+CHAT_MORE = (
+    *("messages", "inflightId", "threadId", "scope"),
+    *("sandboxMode", "networkAccessEnabled"),
+)
 START = {"path": "/tmp/none", "name": "n", "model": MODEL_ID}
 ENTRY = {"level": "info", "message": "m", "timestamp": "2026-01-02T03:04:05Z", "source": "client"}
 ENTRY_MORE = ("requestId", "correlationId", "userAgent", "url", "route", "tags", "context")
@@ -60,7 +63,7 @@ PAGES = (
     *("/", "/chat", "/ingest", "/search", "/login", "/ui/retrieval/source", "/ui/ingest/skipped"),
     *("/code", "/code/none/a.py", "/ui/code/lines", "/ui/code/tree", "/ui/code/name"),
     *("/ui/ingest/folders", "/ui/ingest/root/", "/ui/chat/sidebar", "/ui/chat/picker"),
-    "/ui/chat/scope",
+    *("/ui/chat/scope", "/ui/palette"),
     *("/ui/chat/actions", "/ui/chat/export", "/ui/ingest/remove", "/ui/ingest/skipped.csv"),
     *("/logs", "/ui/logs/list", "/agents"),
 )
@@ -69,6 +72,7 @@ KEPT = ("/logs", "/conversations", "/conversations/c1/turns", "/ingest/roots", "
 NAMES = (
     *("limit", "cursor", "state", "archived", "agentName", "provider", "path", "repo", "start"),
     *("level", "source", "text", "since", "sinceSequence", "live"),
+    *("scope", "repository", "ask", "at", "part", "mode", "language", "find", "n"),
     *("end", "q", "c", "id", "format", "run", "root", "page", "kind", "conversation"),
 )
 

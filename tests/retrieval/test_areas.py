@@ -14,8 +14,10 @@ import pytest
 from apps.agents.tools import toolset
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.index import queries
+from apps.index.models import Root
 from apps.index.types import Area
 from apps.retrieval.query import repositories_of
+from apps.retrieval.repositories import INCOMPLETE
 from apps.retrieval.symbols import callers, imports, project
 from apps.retrieval.tools import TOOLS
 from tests.support.ingested import ingested_once
@@ -59,10 +61,17 @@ TWO = ACME | {"docs/two.md": "# Two\n\nHow a parcel is sent again: call `send_pa
 FILES = {"acme": ACME, "acme-two": TWO, "other": files_of("other")}
 EVERY = {(name, path) for name, files in FILES.items() for path in files}
 INGESTED = {(name, path) for name, path in EVERY if "blob" not in path}
+NAMES = {
+    (name, path): re.findall(r"def only_(\w+)", text)
+    for name, files in FILES.items()
+    for path, text in files.items()
+    if isinstance(text, str)
+}
 PATHS = sorted({path for _, path in EVERY})
 
 # What a chat may be limited to, and the expressions for repo/path inside.
 AREAS: dict[str, tuple[tuple[Area, ...], str]] = {
+    "nothing": ((), r".*"),
     "a repository": ((Area("acme"),), r"acme/.*"),
     "two repositories": ((Area("acme"), Area("other")), r"(acme|other)/.*"),
     "a folder": ((Area("acme", "src/"),), r"acme/src/.*"),
@@ -117,6 +126,7 @@ class Limited(NamedTuple):
             named = {each for each in self.outside(text) if each[1] not in said}
             named |= set(places(answer)) & EVERY - self.inside
             assert not named, (tool, arguments, named)
+            assert not self.text_outside(text) - set(re.findall(r"\w+", str(arguments)))
             texts.append(text)
         return "\n".join(texts)
 
@@ -131,6 +141,11 @@ class Limited(NamedTuple):
             for repo, path in EVERY - self.inside
             if f"{repo}/{path}" in bare or (path not in paths and path in bare)
         }
+
+    def text_outside(self, text: str) -> set[str]:
+        """The names in a text that only files outside define."""
+        own = {f"only_{name}" for place in self.inside for name in NAMES.get(place, ())}
+        return set(re.findall(r"only_\w+", text)) - own
 
     def found(self, tool: str, **arguments: Any) -> set[tuple[str, str]]:
         self.call(tool, **arguments)
@@ -343,6 +358,20 @@ def test_the_list_of_repositories(limited: Limited) -> None:
     assert {row["id"] for row in rows} == expected
 
 
+def test_the_error_of_an_ingest_names_no_file_outside(limited: Limited) -> None:
+    error = "lib/store.py, docs/guide.md and top.py cannot be read"
+    Root.objects.update(last_error=error)
+    limited.call("ListIngestedRepositories")
+    for row in limited.tools["ListIngestedRepositories"].run({})["repos"]:
+        is_whole = {each for each in EVERY if each[0] == row["id"]} <= limited.inside
+        assert row["lastError"] == (error if is_whole else INCOMPLETE)
+
+
+def test_every_tool_is_tried() -> None:
+    source = Path(__file__).read_text()
+    assert [tool.name for tool in TOOLS if f'"{tool.name}"' not in source] == []
+
+
 # --- how areas are written ------------------------------------------------------------------------
 
 
@@ -372,6 +401,7 @@ def test_arguments_cannot_widen_the_areas(base: Path) -> None:
     wider = [["acme", ""], ["other", "docs/"]]
     tricks: dict[str, Any]
     for tricks in (
+        {" areas": []},
         {" areas": wider},
         {" areas": {"areas": wider}},
         {"areas": wider, "scope": wider, "filters": {"areas": wider}},

@@ -166,3 +166,15 @@ def test_sibling_folders_with_a_common_prefix_do_not_overlap(nested: Path, ask: 
     assert ("port-side", "quay/berth0.py") in found
     assert ("quay", "berth0.py") in found
     assert get_lexical().count(Root.objects.get(name="port-side").id) == 1
+
+
+def test_the_palette_finds_files_of_the_inner_root_after_many_repeated_ones(
+    nested: Path, client: Client
+) -> None:
+    files = {f"a/mast{i}.py": f"mast_{i} = {i}\n" for i in range(40)}
+    ingest(write_files(nested.parent / "yard", files))
+    ingest(nested.parent / "yard" / "a")
+    html = client.get("/ui/palette", {"q": "mast"}).content.decode()
+    assert re.findall(r'href="/code/(\w+)/(mast\d+)\.py"', html) == [
+        ("a", f"mast{i}") for i in (0, 1, 10, 11, 12)
+    ]

@@ -76,6 +76,9 @@ def test_a_link_asks_the_query_in_chat(client: Client, shelf: Shelf) -> None:
     chat = client.get("/chat", {"q": "who & why", "repository": "one"}).content.decode()
     assert ">who &amp; why</textarea>" in chat
     assert 'name="scope" value="one"' in chat
+    shelf.put(0.1, repo="two")
+    html = get(client, q="who", repository=["one", "two"])
+    assert 'href="/chat?q=who&amp;repository=one&amp;repository=two"' in html
 
 
 def test_words_of_the_query_are_marked(client: Client, shelf: Shelf) -> None:

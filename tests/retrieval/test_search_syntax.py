@@ -65,6 +65,10 @@ def test_code_and_paths_are_words(text: str) -> None:
     assert parsed(text) == [("word", text)]
 
 
+def test_slashes_around_nothing_are_words() -> None:
+    assert parsed("a / / b") == [("word", each) for each in ("a", "/", "/", "b")]
+
+
 def test_an_expression_may_ignore_case() -> None:
     assert [t.ignore_case for t in Box.parse("/a/ /b/i").terms] == [False, True]
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from apps.conversations import searching, services
 from apps.conversations.models import Conversation
@@ -164,3 +165,17 @@ def test_a_group_and_a_text_are_bounded(client: Client) -> None:
     assert len(titles(get(client, "anchor"), "Conversations")) == palette.LIMIT
     assert f"“{'x' * palette.MAX_TEXT}”" in text(get(client, "x" * 5000))
     assert "“a b”" in text(get(client, "a\0b"))
+
+
+def test_the_queries_do_not_grow_with_what_is_found(client: Client, index: Path) -> None:
+    counts = []
+    for number in (1, palette.LIMIT):
+        for n in range(number):
+            made = services.create(provider="p", model="m", title=f"Question {number} {n}")
+            fields = {"provider": "p", "model": "m", "role": "user", "status": "ok"}
+            services.append_turn(made.id, parts=[{"type": "text", "text": "retry"}], **fields)
+        with CaptureQueriesContext(connection) as queries:
+            html = get(client, "retry")
+        counts.append(len(queries))
+    assert len(titles(html, "Conversations")) == palette.LIMIT
+    assert counts[0] == counts[1] <= 25

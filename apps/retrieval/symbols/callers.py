@@ -1,7 +1,7 @@
 """Find the calls of a definition: candidates by name, then the resolver of the call graph."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -12,8 +12,10 @@ from apps.code.callgraph.resolve import Resolver
 from apps.code.paths import kinds
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
+from apps.index.types import Filters
+from apps.retrieval.overlaps import once, repeated_files
 from apps.retrieval.query import fits, is_inside
-from apps.retrieval.repositories import repeated_files, roots_named
+from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.call_types import CalledDefinition, Caller, Callers, CallersQuery
 from apps.retrieval.symbols.collect import collect_symbols
@@ -51,7 +53,6 @@ class _Search:
 
     project: RootProject
     query: SymbolQuery
-    repeated: Iterable[str]
     resolver: Resolver = field(init=False)
     cut: int = 0  # files with the name beyond MAX_FILES
     unresolved: int = 0  # calls of the name on objects of unknown type
@@ -132,7 +133,6 @@ class _Search:
         return (
             file is not None
             and file.language in languages
-            and path not in self.repeated
             and fits(self.query.filters, self.project.root, path, file.language)
         )
 
@@ -178,7 +178,6 @@ def find_callers(query: CallersQuery) -> Callers:
     symbol = query.symbol
     roots, filters = narrowed(roots_named(symbol.repositories), symbol.filters)
     symbol = replace(symbol, filters=filters)
-    repeated = repeated_files(roots)
     seconds = PARSE_SECONDS if query.seconds is None else query.seconds
     deadline = time.monotonic() + seconds
     searches: list[_Search] = []
@@ -186,7 +185,7 @@ def find_callers(query: CallersQuery) -> Callers:
 
     def in_root(root: Root) -> list[Caller]:
         project = RootProject(root, deadline)
-        search = _Search(project, symbol, repeated.get(root.id, ()))
+        search = _Search(project, symbol)
         searches.append(search)
         wanted = _wanted(project, query)
         definitions.extend(
@@ -195,6 +194,8 @@ def find_callers(query: CallersQuery) -> Callers:
         return list(_by_depth(search, wanted, query.depth))
 
     callers, degraded = collect_symbols(roots, in_root)
+    callers = once(callers, repeated_files(roots, filters))
+    definitions = once(definitions, repeated_files(roots, Filters(areas=filters.areas)))
     callers.sort(key=_order)
     notes = _notes(searches, symbol.last)
     truncated = len(callers) > symbol.limit or any(s.cut or s.project.missed for s in searches)

@@ -10,8 +10,9 @@ from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
 from apps.retrieval.ingested import ingested_lines
+from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import fits
-from apps.retrieval.repositories import repeated_files, repo_id, roots_named
+from apps.retrieval.repositories import repo_id, roots_named
 from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.types import (
@@ -60,7 +61,7 @@ def matching(query: SymbolQuery) -> tuple[list[Hit], MatchedName, str]:
     `degraded`. Raises as `find_definitions`."""
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
     query = replace(query, filters=filters)
-    repeated = repeated_files(roots)
+    repeated = repeated_files(roots, filters)
     hits, degraded = collect_symbols(roots, lambda root: list(_of_root(root, query)))
     hits = [each for each in hits if each.symbol.file_path not in repeated.get(each.root.id, ())]
     hits, match = _best_named(hits, query)

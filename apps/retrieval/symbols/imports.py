@@ -9,9 +9,10 @@ from apps.code.callgraph.languages import BY_LANGUAGE, rules_for
 from apps.code.callgraph.project import folder_of
 from apps.code.paths import kinds
 from apps.index.models import Root
-from apps.index.types import Area
+from apps.index.types import Area, Filters
+from apps.retrieval.overlaps import once, repeated_files
 from apps.retrieval.query import fits, is_inside
-from apps.retrieval.repositories import repeated_files, roots_named
+from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.call_types import ImportEdge, Imports
 from apps.retrieval.symbols.callers import FOLDER_FILES, MAX_FILES, stem, with_word
@@ -41,20 +42,20 @@ def find_imports(query: SymbolQuery) -> Imports:
     """
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
     query = replace(query, filters=filters)
-    repeated = repeated_files(roots)
     deadline = time.monotonic() + PARSE_SECONDS
     every: list[_Found] = []
 
     def in_root(root: Root) -> list[ImportEdge]:
         found = _in_root(RootProject(root, deadline), query)
-        others = repeated.get(root.id, ())
-        found.importers = [each for each in found.importers if each.place.path not in others]
         every.append(found)
         return found.importers
 
     _, degraded = collect_symbols(roots, in_root)
-    edges = [edge for each in every for edge in each.imports]
-    edges += sorted((edge for each in every for edge in each.importers), key=_order)
+    own = [edge for each in every for edge in each.imports]
+    # A path may name a file in its outer root only, where an earlier version is.
+    edges = once(own, repeated_files(roots, Filters(areas=filters.areas))) or own
+    importers = [edge for each in every for edge in each.importers]
+    edges += sorted(once(importers, repeated_files(roots, filters)), key=_order)
     missed = sum(each.missed for each in every)
     notes = f"{missed} files that may import it were not looked at." if missed else ""
     truncated = len(edges) > query.limit or bool(missed)

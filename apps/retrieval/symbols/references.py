@@ -14,8 +14,9 @@ from apps.index.models import Root
 from apps.index.parsing.finder import NameMatches, SourceText, get_finder
 from apps.index.queries import live_file_ids
 from apps.retrieval.ingested import ingested_lines
+from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import fits
-from apps.retrieval.repositories import repeated_files, roots_named
+from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.definitions import LAST_FILES
@@ -45,7 +46,7 @@ def find_references(query: SymbolQuery) -> References:
     """
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
     query = replace(query, filters=filters)
-    repeated = repeated_files(roots)
+    repeated = repeated_files(roots, filters)
     files, degraded = collect_symbols(roots, lambda root: list(_files(root, query)))
     files = [file for file in files if file.place.path not in repeated.get(file.place.root.id, ())]
     defining = _defining(query.last, roots)

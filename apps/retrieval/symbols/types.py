@@ -78,7 +78,8 @@ class SymbolQuery:
 
 def _without_call(name: str) -> str:
     """The name without backticks and without the brackets of a call, which people copy along."""
-    return re.sub(r"\(.*\)?\Z", "", name.strip().strip("`"), flags=re.DOTALL).strip() or name
+    without = re.sub(r"\(.*\)?\Z", "", name.strip().strip("`"), flags=re.DOTALL).strip()
+    return without if WORD.search(without) else name
 
 
 @dataclass(frozen=True)

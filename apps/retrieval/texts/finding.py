@@ -23,8 +23,9 @@ from apps.index.models import Root
 from apps.index.texts import get_texts
 from apps.index.types import Filters
 from apps.retrieval.ingested import ingested_text
+from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import fits
-from apps.retrieval.repositories import repeated_files, repo_id, roots_named
+from apps.retrieval.repositories import repo_id, roots_named
 from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.definitions import OUTLINE_ONLY, rank_of
 from apps.retrieval.symbols.types import Place
@@ -168,7 +169,7 @@ def started(query: GrepQuery, keep: LineTest | None = None) -> Search:
     pattern = query.pattern
     required = required_by(pattern.text, fixed=pattern.fixed, ignore_case=pattern.ignore_case)
     segments = _segments()
-    repeated = repeated_files(roots)
+    repeated = repeated_files(roots, filters)
     for root in roots:
         table = file_table(root)
         numbers, unknown = table.candidates(segments, required)

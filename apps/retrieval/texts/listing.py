@@ -4,14 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import PurePosixPath
 from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.index import globs, queries
 from apps.index.models import Root
 from apps.index.types import Filters
+from apps.retrieval.overlaps import is_nested, repeated_files
 from apps.retrieval.query import fits, parse_filters, parse_limit, parse_repositories
-from apps.retrieval.repositories import repeated_files, repo_id, roots_named
+from apps.retrieval.repositories import repo_id, roots_named
 from apps.retrieval.scope import narrowed
 from apps.retrieval.texts.grep_query import MAX_OFFSET, parse_count
 from apps.retrieval.texts.table import file_table
@@ -86,7 +88,7 @@ def list_files(query: ListQuery) -> dict[str, Any]:
 
 
 def _entries(roots: Sequence[Root], query: ListQuery) -> Iterator[dict[str, Any]]:
-    repeated = repeated_files(roots)
+    repeated = repeated_files(roots, query.filters)
     for root in roots:
         left_out = repeated.get(root.id, ())
         folders: dict[str, Folder] = {}
@@ -134,7 +136,21 @@ def _skipped(roots: Sequence[Root], query: ListQuery) -> Iterator[dict[str, Any]
     for root in roots:
         rows = queries.generation_files(root).skipped().order_by("path")
         facts = rows.values_list("path", "language", "size", "skip_reason")
+        listed = _skipped_inside(root, roots, query)
         for path, language, size, reason in facts.iterator():
-            if fits(query.filters, root, path, language):
+            if path not in listed and fits(query.filters, root, path, language):
                 row = {"repo": repo_id(root), "relPath": path, "kind": "file", "size": size}
                 yield {**row, "reason": reason}
+
+
+def _skipped_inside(root: Root, roots: Sequence[Root], query: ListQuery) -> set[str]:
+    """Paths of skipped files that roots inside this one list, too."""
+    return {
+        f"{PurePosixPath(inner.path).relative_to(root.path)}/{path}"
+        for inner in roots
+        if is_nested(inner, root)
+        for path, language in queries.generation_files(inner)
+        .skipped()
+        .values_list("path", "language")
+        if fits(query.filters, inner, path, language)
+    }

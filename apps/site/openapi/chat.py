@@ -6,6 +6,7 @@ from apps.core.config import PROVIDERS
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.core.json_schema import BOOLEAN, NOT_BLANK, TEXT, list_schema, object_schema, one_of
 from apps.core.types import JSON
+from apps.retrieval.query import MAX_AREAS, MAX_ID, MAX_PATH
 from apps.site.openapi.operation import Operation
 
 # JSON Schema is in the dialect of JavaScript, which knows neither \A nor \Z.
@@ -16,6 +17,10 @@ PROVIDER = object_schema(
 )
 MODEL = object_schema({"key": TEXT, "displayName": TEXT, "type": TEXT})
 MODELS = {"provider": one_of(*PROVIDERS), **AVAILABILITY, "models": list_schema(MODEL)}
+
+
+# A repository's id, or a tab and a path after it: `click\tsrc/`.
+AREA = TEXT | {"minLength": 1, "maxLength": MAX_ID + MAX_PATH + 1, "examples": ["click\tsrc/"]}
 
 
 def flag_schema(flag: CodexFlag) -> JSON:
@@ -33,6 +38,7 @@ QUESTION = object_schema(
         "inflightId": ID,
         "threadId": TEXT,
         "cancelOnDisconnect": BOOLEAN,
+        "scope": list_schema(AREA) | {"maxItems": MAX_AREAS},
         **{flag.name: flag_schema(flag) for flag in FLAGS},
     },
 )

@@ -120,3 +120,8 @@ def test_a_deleted_file_is_read_from_the_index(refer: Any, harbour: Path) -> Non
     finally:
         file.write_text(str(HARBOUR["src/harbour/ships.py"]))
     assert places(answer) == ["src/harbour/ships.py:1", "src/harbour/ships.py:6"]
+
+
+@pytest.mark.parametrize("name", ["(moor)", "/(moor)/", "->(moor", "::(moor)"])
+def test_a_name_whose_words_are_all_in_brackets_is_looked_up(refer: Any, name: str) -> None:
+    assert refer(name)["truncated"] is False

@@ -5,7 +5,9 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from apps.retrieval import gather, page_search
 
@@ -184,3 +186,14 @@ def test_filters_that_exclude_everything_are_named(client: Client, q: str, label
 def test_a_question_for_the_chat_has_no_syntax(client: Client) -> None:
     html = get(client, 'where is "moor" -test repo:harbour')
     assert 'href="/chat?q=where+is+moor&amp;repository=harbour"' in html
+
+
+@pytest.mark.parametrize("q", ["moor a ship", 'moor "ship" -zebra', '"ship"', "/moor|ship/"])
+def test_the_queries_do_not_grow_with_the_results(client: Client, q: str) -> None:
+    counts = []
+    for limit in (5, 20):
+        get(client, q, limit=limit)
+        with CaptureQueriesContext(connection) as queries:
+            assert found(get(client, q, limit=limit))
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 16
