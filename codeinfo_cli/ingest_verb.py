@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import click
 
-from codeinfo_cli import options, scope, terminal
+from codeinfo_cli import options, terminal
 from codeinfo_cli.client import Client, connected
 from codeinfo_cli.errors import FAILED, INTERRUPTED, NOTHING, CliError
 from codeinfo_cli.terminal import note, out, visible
@@ -264,28 +264,3 @@ def _report(run: Mapping[str, Any], name: str, *, quiet: bool, dry_run: bool) ->
         return NOTHING
     note(f"The ingest of {name} failed: {message}")
     return FAILED
-
-
-def root_of(client: Client, name: str) -> dict[str, Any]:
-    """Return the entry of GET /ingest/roots that a name or a folder means. Raises CliError."""
-    roots: list[dict[str, Any]] = json.loads(client.get("/ingest/roots"))["roots"]
-    path = os.path.realpath(os.path.expanduser(name))
-    for root in roots:
-        if root["name"] == name:
-            return root
-    for root in roots:
-        if path in (root["path"], os.path.realpath(root["path"])):
-            return root
-    known = ", ".join(repr(root["name"]) for root in roots[:20]) or "none"
-    message = f"No repository {name!r} is ingested. Repositories: {known}."
-    raise CliError(message, "REPO_NOT_FOUND")
-
-
-def here_or(client: Client, name: str) -> str:
-    """Return `name`, or the repository that contains the current folder."""
-    if name:
-        return name
-    place = scope.containing(scope.repositories(client), scope.here())
-    if place is None:
-        raise CliError("The current folder is not ingested: name a repository.", "NOT_INGESTED")
-    return place.repository

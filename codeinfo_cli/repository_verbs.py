@@ -8,10 +8,9 @@ from urllib.parse import quote
 
 import click
 
-from codeinfo_cli import completion, options, project, terminal
+from codeinfo_cli import completion, options, project, scope, terminal
 from codeinfo_cli.client import Client, connected, if_running
 from codeinfo_cli.errors import NOTHING, CliError
-from codeinfo_cli.ingest_verb import here_or, root_of
 from codeinfo_cli.runs import facts_of
 from codeinfo_cli.terminal import note, out, styled, visible
 
@@ -79,7 +78,7 @@ def _aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[s
 def remove(name: str, yes: bool, as_json: bool) -> None:
     """Removes a repository from the index, by name or folder. The folder itself stays as it is."""
     with connected() as client:
-        root = root_of(client, name)
+        root = scope.root_of(client, name)
         if not yes:
             if not terminal.is_interactive():
                 raise CliError("Nothing was removed.", "NOT_CONFIRMED", next_step="Add --yes.")
@@ -107,7 +106,7 @@ def status(name: str, as_json: bool) -> None:
         message = f"No server of {data} is running. The next verb that needs one starts it."
         raise CliError(message, "NOT_RUNNING", status=NOTHING)
     if name:
-        _show_root(client, here_or(client, "" if name == "." else name), as_json=as_json)
+        _show_root(client, scope.here_or(client, "" if name == "." else name), as_json=as_json)
         return
     health, runs = client.get("/health"), client.get("/ingest/runs")
     known = client.get("/tools/ingested-repos")
@@ -153,7 +152,7 @@ def _show_parts(parts: Mapping[str, Any]) -> None:
 
 
 def _show_root(client: Client, name: str, *, as_json: bool) -> None:
-    root = root_of(client, name)
+    root = scope.root_of(client, name)
     if as_json:
         terminal.json_out(json.dumps(root).encode())
         return

@@ -119,6 +119,31 @@ def _named(known: Sequence[Repository], text: str) -> Place | None:
     return Place(repository, "" if rest in ("", ".") else os.path.normpath(rest))
 
 
+def root_of(client: Client, name: str) -> dict[str, Any]:
+    """Return the entry of GET /ingest/roots that a name or a folder means. Raises CliError."""
+    roots: list[dict[str, Any]] = json.loads(client.get("/ingest/roots"))["roots"]
+    path = os.path.realpath(os.path.expanduser(name))
+    for root in roots:
+        if root["name"] == name:
+            return root
+    for root in roots:
+        if path in (root["path"], os.path.realpath(root["path"])):
+            return root
+    known = ", ".join(repr(root["name"]) for root in roots[:20]) or "none"
+    message = f"No repository {name!r} is ingested. Repositories: {known}."
+    raise CliError(message, "REPO_NOT_FOUND")
+
+
+def here_or(client: Client, name: str) -> str:
+    """Return `name`, or the repository that contains the current folder."""
+    if name:
+        return name
+    place = containing(repositories(client), here())
+    if place is None:
+        raise CliError("The current folder is not ingested: name a repository.", "NOT_INGESTED")
+    return place.repository
+
+
 class Paths:
     """Shows the paths of results."""
 

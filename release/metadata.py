@@ -1,9 +1,11 @@
-"""Hatchling's metadata hook: the dependencies of the wheel are those of requirements/*.in.
+"""Hatchling's metadata hook: the dependencies of the wheel are those of requirements/*.in, and its
+description is release/README.md with the name of server.json.
 
 The wheel has ranges, since it is installed beside other packages. A checkout installs the versions
 of requirements*.txt, which are in these ranges (tests/cli/test_wheel.py).
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,19 @@ def requirements(root: Path, name: str) -> list[str]:
     return [text for text in texts if text and not text.startswith("-")]
 
 
-class Dependencies(MetadataHookInterface):
-    """Sets `dependencies` and `optional-dependencies`."""
+def description(root: Path) -> str:
+    """Return the text for the package index. The MCP registry looks for the name of server.json in
+    it, which shows that both have one publisher."""
+    name = json.loads((root / "server.json").read_text())["name"]
+    title, rest = (root / "release" / "README.md").read_text().split("\n", 1)
+    return f"{title}\n\n<!-- mcp-name: {name} -->\n{rest}"
+
+
+class Metadata(MetadataHookInterface):
+    """Sets `readme`, `dependencies` and `optional-dependencies`."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         root = Path(self.root)
+        metadata["readme"] = {"content-type": "text/markdown", "text": description(root)}
         metadata["dependencies"] = requirements(root, "base")
         metadata["optional-dependencies"] = {name: requirements(root, name) for name in EXTRAS}

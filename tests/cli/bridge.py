@@ -75,10 +75,16 @@ class Bridge:
 
 @contextmanager
 def bridge(data: Path, *arguments: str, **further: str) -> Iterator[Bridge]:
-    command: Sequence[str] = [*COMMAND, *arguments]
+    with started([*COMMAND, *arguments], environment(data, **further)) as client:
+        yield client
+
+
+@contextmanager
+def started(command: Sequence[str], variables: dict[str, str]) -> Iterator[Bridge]:
+    """What a client starts, with these variables."""
     with subprocess.Popen(
         command,
-        env=environment(data, **further),
+        env=variables,
         cwd="/",
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -1,17 +1,24 @@
 """The files that registries and clients read have one name, one version, one command, our tools."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
 import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+import pytest
+
 from apps.core import __version__
 from apps.mcp.search import SEARCH
 from apps.retrieval.tools import TOOLS
-from release import bundle
+from release import bundle, metadata
 from tests.house.sources import HOME
+from tests.mcp.test_conformance import PROGRAMS
 
 PLUGIN = HOME / "release" / "claude-code"
 PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text())
@@ -27,6 +34,109 @@ def tool_names() -> set[str]:
     return {tool.name for tool in SEARCH.registry()}
 
 
+def closed(properties: dict[str, Any], *optional: str) -> dict[str, Any]:
+    """The schema of an object that has these properties and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
+
+
+TEXT = {"type": "string", "minLength": 1}
+SHORT = TEXT | {"maxLength": 100}
+# A version, not a range and not "latest"
+VERSION = {"type": "string", "pattern": r"^\d+\.\d+\.\d+[\w.+-]*$"}
+# What the registry's schema of 2025-12-11 requires of the members that we use
+PACKAGE = closed(
+    {
+        "registryType": {"const": "pypi"},
+        "identifier": TEXT,
+        "version": VERSION,
+        "runtimeHint": TEXT,
+        "transport": closed({"type": {"const": "stdio"}}),
+        "packageArguments": {
+            "type": "array",
+            "items": closed({"type": {"const": "positional"}, "value": TEXT}),
+        },
+        "environmentVariables": {
+            "type": "array",
+            "items": closed(
+                {
+                    "name": TEXT,
+                    "description": TEXT,
+                    "format": {"enum": ["string", "number", "boolean", "filepath"]},
+                },
+                "format",
+            ),
+        },
+    }
+)
+SERVER = closed(
+    {
+        "$schema": {"pattern": r"^https://\S+/schemas/2025-12-11/server\.schema\.json$"},
+        # The reverse of a domain, and a name
+        "name": {"pattern": r"^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", "maxLength": 200},
+        "title": SHORT,
+        "description": SHORT,
+        "version": VERSION,
+        "packages": {"type": "array", "items": PACKAGE},
+    }
+)
+AUTHOR = closed({"name": TEXT})
+# claude plugin validate
+NAME = {"pattern": r"^[a-z0-9]+(-[a-z0-9]+)*$"}
+PLUGIN_JSON = closed(
+    {
+        "name": NAME,
+        "version": VERSION,
+        "description": TEXT,
+        "author": AUTHOR,
+        "license": TEXT,
+        "keywords": {"type": "array", "items": TEXT},
+    }
+)
+LISTED = closed({"name": NAME, "source": {"pattern": r"^\./"}, "description": TEXT})
+MARKETPLACE = closed(
+    {"name": NAME, "owner": AUTHOR, "plugins": {"type": "array", "items": LISTED, "minItems": 1}}
+)
+SCHEMAS = {
+    "server.json": SERVER,
+    ".claude-plugin/marketplace.json": MARKETPLACE,
+    "release/claude-code/.claude-plugin/plugin.json": PLUGIN_JSON,
+}
+
+
+@pytest.mark.parametrize("file", SCHEMAS)
+def test_each_file_has_the_form_that_its_registry_requires(file: str) -> None:
+    jsonschema.validate(read(HOME / file), SCHEMAS[file])
+
+
+@pytest.mark.door
+@pytest.mark.skipif(
+    not (PROGRAMS / "node").exists() and os.environ.get("CI") != "true",
+    reason="the validator is not installed: make conformance",
+)
+def test_the_official_validator_takes_the_manifest_of_the_bundle(tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest.json"
+    for change, status in ({}, 0), ({"server": {"type": "snake"}}, 1):
+        manifest.write_text(json.dumps(read(HOME / "release/mcpb/manifest.json") | change))
+        command = [PROGRAMS / "node", PROGRAMS / "mcpb", "validate", manifest]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stdout + done.stderr
+
+
+def test_the_text_for_the_package_index_has_the_name_of_server_json(tmp_path: Path) -> None:
+    name = read(HOME / "server.json")["name"]
+    assert f"<!-- mcp-name: {name} -->" in metadata.description(HOME)
+    (tmp_path / "release").mkdir()
+    shutil.copy(HOME / "release" / "README.md", tmp_path / "release")
+    (tmp_path / "server.json").write_text('{"name": "org.example/codeinfo"}')
+    text = metadata.description(tmp_path)
+    assert text.startswith("# codeinfo\n\n<!-- mcp-name: org.example/codeinfo -->\n\nAsk")
+
+
 def test_server_json_names_the_package_its_version_and_its_command() -> None:
     server = read(HOME / "server.json")
     (package,) = server["packages"]
@@ -35,9 +145,6 @@ def test_server_json_names_the_package_its_version_and_its_command() -> None:
     assert server["description"] == SENTENCE and len(SENTENCE) <= 100
     assert [each["value"] for each in package["packageArguments"]] == ["mcp"]
     assert package["transport"] == {"type": "stdio"}
-    # The registry looks for this line in the description of the package.
-    readme = (HOME / PROJECT["project"]["readme"]).read_text()
-    assert re.findall(r"mcp-name: (\S+)", readme) == [server["name"]]
     assert list(PROJECT["project"]["scripts"]) == ["codeinfo"]
 
 

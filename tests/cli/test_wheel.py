@@ -1,5 +1,6 @@
 """The wheel: what is in it, and the main job from a bare environment."""
 
+import json
 import os
 import shutil
 import signal
@@ -82,6 +83,7 @@ def test_its_dependencies_are_ranges_that_the_locked_versions_satisfy(wheel: Pat
     with zipfile.ZipFile(wheel) as archive:
         metadata = archive.read(f"codeinfo-{__version__}.dist-info/METADATA").decode()
     required = Parser().parsestr(metadata).get_all("Requires-Dist", [])
+    assert f"mcp-name: {json.loads((HOME / 'server.json').read_text())['name']} " in metadata
     for extra in ("", *EXTRAS):
         mark = f"extra == '{extra}'" if extra else ""
         texts = [

@@ -1,0 +1,204 @@
+"""What `codeinfo install` writes is what clients start: the official ones, and the real Codex.
+
+Each file is read as its client reads it: its place, key and form are written here again, from the
+clients' documentation.
+"""
+
+import json
+import os
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from codeinfo_cli.clients.table import CLIENTS
+from tests.browser.product import Product, running
+from tests.cli.bridge import HELLO, started
+from tests.cli.command import CODEINFO
+from tests.mcp.doors.test_client_context import ingest
+from tests.mcp.test_conformance import PROGRAMS
+from tests.stand_ins.responses_server import ResponsesStandIn, write_config
+from tests.support.ingested import SAMPLE
+
+pytestmark = pytest.mark.door
+
+SEARCH = {"query": "retry backoff", "repository": "lighthouse"}
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a client starts."""
+
+    command: str
+    args: list[str]
+    env: dict[str, str]
+
+
+def usual(entry: dict[str, Any]) -> Start:
+    return Start(entry["command"], entry["args"], entry.get("env", {}))
+
+
+def of_opencode(entry: dict[str, Any]) -> Start:
+    assert (entry["type"], entry["enabled"]) == ("local", True)
+    command, *args = entry["command"]
+    return Start(command, args, entry.get("environment", {}))
+
+
+Form = tuple[str, Callable[[str], Any], str, Callable[[dict[str, Any]], Start]]
+FORMS: dict[str, Form] = {
+    "claude-code": (".claude.json", json.loads, "mcpServers", usual),
+    "codex": (".codex/config.toml", tomllib.loads, "mcp_servers", usual),
+    "cursor": (".cursor/mcp.json", json.loads, "mcpServers", usual),
+    "vs-code": (".config/Code/User/mcp.json", json.loads, "servers", usual),
+    "lm-studio": (".lmstudio/mcp.json", json.loads, "mcpServers", usual),
+    "gemini-cli": (".gemini/settings.json", json.loads, "mcpServers", usual),
+    "opencode": (".config/opencode/opencode.json", json.loads, "mcp", of_opencode),
+    "zed": (".config/zed/settings.json", json.loads, "context_servers", usual),
+    "windsurf": (".codeium/windsurf/mcp_config.json", json.loads, "mcpServers", usual),
+}
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running(tmp_path_factory.mktemp("written")) as served:
+        ingest(served, "lighthouse", SAMPLE)
+        yield served
+
+
+@dataclass(frozen=True)
+class User:
+    """A home folder without clients; `data` is the data folder of a running server."""
+
+    home: Path
+    data: Path
+
+    def run(self, *arguments: str) -> None:
+        """Run a verb, as its user types it."""
+        done = subprocess.run(
+            [CODEINFO, *arguments],
+            env=self.variables | {"CODEINFO_DATA_DIR": str(self.data)},
+            cwd=self.home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What a client hands on to the programs that it starts: of codeinfo nothing."""
+        return {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+
+    def start_of(self, client: str) -> Start:
+        """What a client starts, by its configuration."""
+        file, parse, key, start = FORMS[client]
+        return start(parse((self.home / file).read_text())[key]["codeinfo"])
+
+
+@pytest.fixture
+def user(product: Product, tmp_path: Path) -> User:
+    return User(tmp_path, product.data)
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Every file and folder below a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+@pytest.mark.parametrize("client", [client.id for client in CLIENTS])
+def test_what_install_wrote_answers_initialize(user: User, client: str) -> None:
+    user.run("install", client, "--yes")
+    start = user.start_of(client)
+    with started([start.command, *start.args], user.variables | start.env) as server:
+        answer = server.ask("initialize", HELLO)["result"]
+        assert answer["serverInfo"]["name"] == "codeinfo"
+        server.notify("notifications/initialized")
+        assert "VectorSearch" in json.dumps(server.ask("tools/list"))
+        assert server.end() == 0
+    user.run("uninstall", client, "--yes")
+    assert tree(user.home) == {}
+
+
+@pytest.mark.parametrize("client", ["claude-code", "cursor", "vs-code"])
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_the_python_client_finds_a_line(user: User, client: str, mode: Any) -> None:
+    user.run("install", client, "--yes")
+    start = user.start_of(client)
+    # The client hands HOME, PATH and the like on; all else must be in the entry.
+    parameters = StdioServerParameters(command=start.command, args=start.args, env=start.env)
+    async with Client(parameters, mode=mode) as connected:
+        names = {tool.name for tool in (await connected.list_tools()).tools}
+        found = await connected.call_tool("VectorSearch", SEARCH)
+    assert {"VectorSearch", "Grep", "Context"} <= names
+    assert not found.is_error and "src/retry.py" in found.model_dump_json()
+
+
+@pytest.mark.skipif(
+    not (PROGRAMS / "node").exists() and os.environ.get("CI") != "true",
+    reason="the clients are not installed: make conformance",
+)
+@pytest.mark.parametrize("sdk", ["1", "2"])
+@pytest.mark.parametrize("client", ["claude-code", "cursor", "vs-code"])
+def test_a_typescript_client_finds_a_line(
+    product: Product, user: User, client: str, sdk: str
+) -> None:
+    user.run("install", client, "--yes")
+    start = user.start_of(client)
+    script = PROGRAMS.parent.parent / "stdio.mjs"
+    done = subprocess.run(
+        [PROGRAMS / "node", script, sdk, f"{product.url}/mcp", start.command, *start.args],
+        env=user.variables | start.env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for answers in json.loads(done.stdout).values():
+        assert len(answers["stdio"]["tools"]["tools"]) > 5
+        assert "src/retry.py" in json.dumps(answers["stdio"]["search"])
+
+
+def test_the_real_codex_starts_what_install_wrote(user: User) -> None:
+    from codex_cli_bin import bundled_codex_path  # noqa: PLC0415 - only this test needs it
+
+    def codex(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(
+            [bundled_codex_path(), *arguments],
+            env=user.variables | {"CODEX_HOME": str(user.home / ".codex")},
+            cwd=user.home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    folder = user.home / ".codex"
+    with ResponsesStandIn() as api:
+        write_config(folder, api.url)
+        (folder / "AGENTS.md").write_text("# Mine\n\nBe brief.")
+        files = {path: path.read_bytes() for path in sorted(folder.iterdir())}
+        user.run("install", "codex", "--yes")
+        read = json.loads(codex("mcp", "get", "codeinfo", "--json").stdout)
+        assert read["enabled"] and read["transport"]["command"] == user.start_of("codex").command
+        done = codex("exec", "--skip-git-repo-check", "-m", "tool", "Where?")
+        sent = [json.dumps(one.body) for one in api.requests]
+    # The model got the tools, the instructions and the line.
+    assert any("function_call_output" in body and "src/retry.py" in body for body in sent), (
+        done.stdout + done.stderr
+    )
+    assert all("Be brief." in body and "Cite what you use as" in body for body in sent)
+    user.run("uninstall", "codex", "--yes")
+    assert {path: path.read_bytes() for path in files} == files
