@@ -189,6 +189,7 @@ class SourceFile(models.Model):
 
     The row stays live while later runs find the file unchanged. `embedded` of its `chunks` have a
     vector. Rows of a dry run have no root; they list what would be skipped, and are never live.
+    Nor are rows of a root that was removed: they name it until a sweep deletes them.
 
     `document` is the id under which the root's store has its chunks (`index.chunk_ids`). Rows of
     other roots in the same store have the same one if path and content are equal. By default it is
@@ -197,7 +198,10 @@ class SourceFile(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     document = models.UUIDField(editable=False)
-    root = models.ForeignKey(Root, null=True, blank=True, on_delete=models.CASCADE)
+    # Its rows stay when a root is deleted, as there may be 100,000: a sweep deletes them.
+    root = models.ForeignKey(
+        Root, null=True, blank=True, on_delete=models.DO_NOTHING, db_constraint=False
+    )
     run = models.ForeignKey(IngestRun, on_delete=models.CASCADE)
     path = models.TextField()
     language = models.CharField(max_length=32, blank=True, default="")

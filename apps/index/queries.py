@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from django.db.models import Q
+
 from apps.core.errors import NotFound
 from apps.index import endings
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile, SourceFileQuerySet
@@ -123,4 +125,6 @@ def listed_by(run: IngestRun) -> SourceFileQuerySet:
 
 def _files_of(run: IngestRun) -> SourceFileQuerySet:
     latest = SourceFile.objects.live().filter(root__last_run_id=run.id)
-    return (SourceFile.objects.filter(run=run) | latest).order_by("path")
+    # Without those of a root that was removed: the run names none then.
+    own = SourceFile.objects.filter(Q(root=run.root_id) | Q(root__isnull=True), run=run)
+    return (own | latest).order_by("path")

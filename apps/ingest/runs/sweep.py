@@ -52,6 +52,7 @@ def sweep(check: Check = never_cancelled) -> None:
             sweep_root(root, check)
         else:
             _delete_root(root, check)
+    _delete_files_of_removed_roots(check)
     # Roots are read after `stored`, as each root had its row before its index.
     _sweep_stores(stored, check)
     _sweep_removed(busy, check)
@@ -72,6 +73,14 @@ def maintain_grams(check: Check = never_cancelled) -> None:
     finally:
         if not complete:
             due.set()
+
+
+def _delete_files_of_removed_roots(check: Check) -> None:
+    """Delete the rows that name a root without a row."""
+    files = SourceFile.objects.filter(root__isnull=False).order_by()
+    named = set(files.values_list("root_id", flat=True).distinct())
+    for root_id in named - set(Root.objects.values_list("id", flat=True)):
+        _delete_files(SourceFile.objects.filter(root_id=root_id), check)
 
 
 def _keys(files: SourceFileQuerySet) -> list[str]:
@@ -150,7 +159,8 @@ def drop_root(root: Root, *, all_now: bool | None = None) -> bool:
     """Delete a root: first its row, so that it is no longer searched, then its vectors and words,
     except those of documents that other roots name.
 
-    all_now: whether these are deleted now, or left to the sweep; None: now, unless they are many
+    all_now: whether these and the rows of its files are deleted now, or left to the sweep; None:
+        now, unless they are many
 
     Return False if they are left to the sweep, also because the store is broken. Raises
     Unavailable.
@@ -160,11 +170,13 @@ def drop_root(root: Root, *, all_now: bool | None = None) -> bool:
     keys = _keys(files) if now else []
     own = list(files.only(*CHUNKED)) if now and sharing.other_roots(root) else []
     root_id = root.id
+    # Its files stay: to delete many takes seconds, in which nothing else can be written.
     root.delete()
     # It also removes what is left of the segments of texts.
     due.set()
     if not now:
         return False
+    _delete_files(SourceFile.objects.filter(root_id=root_id))
     _delete_texts(keys)
     root.id = root_id
     try:
@@ -178,10 +190,11 @@ def drop_root(root: Root, *, all_now: bool | None = None) -> bool:
 
 
 def _delete_root(root: Root, check: Check) -> None:
-    """Delete a root that was never published: its vectors and words, then its row."""
+    """Delete a root that was never published: its vectors and words, then its rows."""
     own = list(SourceFile.objects.filter(root=root).only(*CHUNKED))
     root_id = root.id
     _drop_chunks(root, own, check)
+    _delete_files(SourceFile.objects.filter(root=root), check)
     root.delete()
     RemovedRoot.objects.filter(root_id=root_id).update(left_over=False)
 
@@ -212,7 +225,7 @@ def discard_run(run: IngestRun) -> bool:
         return False
     stores.delete_files(root, list(files.only(*CHUNKED)))
     keys = _keys(files)
-    files.delete()
+    _delete_files(files)
     _delete_texts(keys)
     return True
 
@@ -247,6 +260,14 @@ def sweep_root(root: Root, check: Check = never_cancelled) -> None:
             # At once, as later parts may name the same documents.
             _delete_rows(part)
     _delete_texts(keys)
+
+
+def _delete_files(files: SourceFileQuerySet, check: Check = never_cancelled) -> None:
+    """Delete rows in slices, between which others can write. `check` is called before each; an
+    exception leaves the rest."""
+    while ids := list(files.order_by().values_list("id", flat=True)[:FILES_AT_ONCE]):
+        check()
+        SourceFile.objects.filter(id__in=ids).delete()
 
 
 def _delete_rows(files: Sequence[SourceFile]) -> None:
