@@ -52,7 +52,7 @@ async def test_each_row_of_a_mixed_result_shows_what_it_has(async_client: AsyncC
     text = visible(await page(async_client))
     assert "2 passages · 3 lines Best distance: 0.500" in text
     assert "Model static" in text
-    assert "caller of build" in text and "passage · Distance: 0.500" in text
+    assert "caller of build" in text and "passage Distance: 0.500" in text
 
 
 async def test_a_row_names_the_definition_it_is_in(async_client: AsyncClient) -> None:
@@ -79,7 +79,8 @@ async def test_callers_of_callers_and_targets_of_imports_are_named(
     )
     imports = rows(
         row("a.py", 1, "import b", "imports", target="b.py"),
-        row("a.py", 2, "import ssl", "imports", target=None),
+        row("a.py", 2, "import re", "imports", target=None),
+        row("a.py", 3, "import ssl", "imports", target=None),
     )
     await answered(
         call("FindCallers", calls, name="Client.build", depth=2),
@@ -89,7 +90,8 @@ async def test_callers_of_callers_and_targets_of_imports_are_named(
     assert "Calls of Client.build httpx/a.py:371" in text
     assert "calls Client.send · 2 calls away" in text and "calls Client.build" not in text
     assert "2 files were not looked at." in text
-    assert "file b.py" in text and "not among the files searched" in text
+    assert "import b imports file b.py" in text
+    assert "import ssl imports not among the files searched" in text
 
 
 async def test_lines_around_a_match_belong_to_its_row_and_can_be_cited(
@@ -157,7 +159,7 @@ async def test_an_outline_is_in_the_list_only_where_it_is_cited(async_client: As
     )
     text = visible(await page(async_client))
     assert "Citations (1)" in text
-    assert "lines 1–6" in text and "lines 11–16" in text
+    assert "1–6 Client class" in text and "11–16 Server 1 class" in text
 
 
 async def test_notes_on_the_whole_result_are_sentences(async_client: AsyncClient) -> None:
@@ -206,6 +208,15 @@ async def test_a_file_that_defines_nothing_says_so(async_client: AsyncClient) ->
     html = await page(async_client)
     assert "The file defines nothing" in visible(html)
     assert "&quot;symbols&quot;" not in html
+
+
+async def test_an_error_says_its_code_once(async_client: AsyncClient) -> None:
+    error = {"code": "REPO_NOT_FOUND", "message": "REPO_NOT_FOUND: no repository 'x' is ingested."}
+    failed = {**call("Grep", {}, pattern="x"), "stage": "error", "result": None, "error": error}
+    await answered(failed)
+    text = visible(await page(async_client))
+    assert "REPO_NOT_FOUND: no repository" in text
+    assert "REPO_NOT_FOUND: REPO_NOT_FOUND" not in text
 
 
 async def test_rows_of_another_program_are_shown_as_far_as_they_can_be(

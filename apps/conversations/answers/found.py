@@ -24,6 +24,7 @@ class FoundPassage:
     passage: Passage
     number: int | None
     find: Find  # what the tool looked for
+    is_new_place: bool = True  # in another definition than the row above
 
     @property
     def url(self) -> str:
@@ -42,9 +43,12 @@ class FoundPassage:
         return distance(self.passage.distance)
 
     @property
-    def is_measured(self) -> bool:
-        """Whether the row says its distance: "—" for a search result without one."""
-        return self.passage.distance is not None or not self.passage.kind
+    def about(self) -> str:
+        """What else is said of the lines. A search result has its distance in place of a kind."""
+        is_measured = self.passage.kind and self.passage.distance is not None
+        within = self.passage.within if self.is_new_place else ""
+        measure = f"Distance: {self.distance}" if is_measured else ""
+        return " · ".join(filter(None, [within, self.passage.about, measure]))
 
     @property
     def preview(self) -> list[SafeString]:
@@ -89,7 +93,7 @@ class FoundFile:
         known = [m.passage.distance for m in self.matches if m.passage.distance is not None]
         if known:
             return distance(min(known))
-        return distance(None) if any(match.is_measured for match in self.matches) else ""
+        return "" if all(match.passage.kind for match in self.matches) else distance(None)
 
     @property
     def counts(self) -> str:
@@ -121,7 +125,9 @@ def found_files(
     for passage in passages:
         key = (passage.repo, passage.path)
         file = files.setdefault(key, FoundFile(*key, matches=[], words=words))
-        file.matches.append(FoundPassage(passage, citations.number_of(passage), find))
+        above = file.matches[-1].passage.within if file.matches else ""
+        number = citations.number_of(passage)
+        file.matches.append(FoundPassage(passage, number, find, passage.within != above))
     found = list(files.values())
     return sorted(found, key=lambda f: (f.host_path, f.repo, f.path)) if by_name else found
 

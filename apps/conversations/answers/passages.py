@@ -44,7 +44,9 @@ class Passage:
     model: str = ""
     kind: str = ""
     is_weak: bool = False  # a search result that did not pass the cutoff
+    within: str = ""  # the definition that has the lines, or that they are: `in Client.send`
     about: str = ""  # what else the tool says of the lines, in words
+    until: int | None = None  # last line of the definition that a heading names
     focus: int = 0  # index of the line of `text` that was found; those before it are its context
     is_heading: bool = False  # a line of an outline: it names a definition, and does not show it
 
@@ -72,7 +74,7 @@ class Passage:
 
     @property
     def lines(self) -> str:
-        return line_range(self.start, self.end)
+        return line_range(self.start, self.until or self.end)
 
     @property
     def url(self) -> str:
@@ -124,9 +126,7 @@ def _headings(result: Mapping[str, Any]) -> Iterator[Passage]:
         line, text = symbol.get("startLine"), symbol.get("signature") or symbol.get("name")
         row = {**result, **symbol, "endLine": line, "chunk": text, "symbol": ""}
         if (passage := _passage(row)) is not None:
-            lines = line_range(passage.start, _line(symbol.get("endLine")))
-            about = f"lines {lines}" if lines != passage.lines else ""
-            yield replace(passage, about=about, is_heading=True)
+            yield replace(passage, until=_line(symbol.get("endLine")), is_heading=True)
         children = symbol.get("children")
         waiting.extend(reversed(children) if isinstance(children, list) else ())
 
@@ -152,6 +152,7 @@ def _passage(row: Any, *, is_ambiguous: bool = False) -> Passage | None:
         model=str(row.get("modelId") or ""),
         kind=str(row.get("kind") or ""),
         is_weak=row.get("weak") is True,
+        within=_within(row),
         about=" · ".join(filter(None, _facts(row, is_ambiguous=is_ambiguous))),
     )
     return _with_context(passage, row)
@@ -174,17 +175,13 @@ def _with_context(passage: Passage, row: Mapping[str, Any]) -> Passage:
         end=end + len(after),
         text="\n".join([*before, *text, *after]),
         focus=len(before),
+        within=_within(row),
         about=" · ".join(filter(None, [f"line {passage.lines}", passage.about])),
     )
 
 
 def _facts(row: Mapping[str, Any], *, is_ambiguous: bool) -> Iterator[str]:
     """What a row says of its lines, beside their kind and distance."""
-    symbol = _text(row, "symbol")
-    if symbol and _text(row, "kind") in WITHIN:
-        yield f"in {symbol}"
-    elif symbol != _text(row, "name"):
-        yield symbol
     if name := _text(row, "of"):
         yield f"of {name}"
     yield from _call(row, is_ambiguous=is_ambiguous)
@@ -195,6 +192,13 @@ def _facts(row: Mapping[str, Any], *, is_ambiguous: bool) -> Iterator[str]:
         yield found
     if _text(row, "match") == "word":
         yield "a word, maybe in a comment or string"
+
+
+def _within(row: Mapping[str, Any]) -> str:
+    symbol = _text(row, "symbol")
+    if symbol and _text(row, "kind") in WITHIN:
+        return f"in {symbol}"
+    return symbol if symbol != _text(row, "name") else ""
 
 
 def _call(row: Mapping[str, Any], *, is_ambiguous: bool) -> Iterator[str]:

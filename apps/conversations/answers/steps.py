@@ -170,12 +170,17 @@ class ToolStep:
         return bool(self._passages) and all(passage.is_weak for passage in self._passages)
 
     @property
+    def error_text(self) -> str:
+        """`REPO_NOT_FOUND: no repository …`: the code and the message of the error."""
+        return _code_and_message(self.error or {})
+
+    @property
     def full_error_text(self) -> str:
         """The whole error, with its stack or response on lines of their own."""
         full = self.full_error or self.error
         if not isinstance(full, Mapping):
             return str(full or "")
-        head = ": ".join(str(full[key]) for key in ("code", "message") if full.get(key))
+        head = _code_and_message(full)
         rest = {key: value for key, value in full.items() if key not in ("code", "message")}
         texts = [
             value if isinstance(value, str) else pretty({key: value}) for key, value in rest.items()
@@ -273,6 +278,12 @@ def step_of(index: int, part: Part, citations: Citations, *, running: bool) -> S
 def pretty(value: Any) -> str:
     """JSON to read."""
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def _code_and_message(error: Mapping[str, Any]) -> str:
+    """Both, but the code once: some messages begin with it."""
+    code, message = (str(error.get(key) or "") for key in ("code", "message"))
+    return ": ".join(filter(None, [code, message.removeprefix(f"{code}: ")]))
 
 
 def _texts(value: Any) -> list[str]:
