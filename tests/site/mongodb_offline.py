@@ -6,6 +6,7 @@ it, as JSON.
 """
 
 import json
+from collections.abc import Callable
 from io import StringIO
 from typing import Any
 from unittest.mock import MagicMock, patch
@@ -21,9 +22,15 @@ from django.db.migrations.loader import MigrationLoader  # noqa: E402
 from django.db.migrations.state import ProjectState  # noqa: E402
 from django.db.models import QuerySet  # noqa: E402
 from django_mongodb_backend.compiler import SQLUpdateCompiler  # noqa: E402
+from django_mongodb_backend.query import MongoQuery  # noqa: E402
 
+from apps.conversations import scope, searching, sidebar  # noqa: E402
 from apps.conversations.models import Conversation, Turn  # noqa: E402
+from apps.conversations.queries import visible  # noqa: E402
+from apps.conversations.sidebar import SidebarQuery  # noqa: E402
 from apps.index.models import IngestRun, Root, SourceFile  # noqa: E402
+from apps.index.types import Area  # noqa: E402
+from apps.retrieval import names  # noqa: E402
 
 
 def migrated(loader: MigrationLoader) -> tuple[dict[str, Any], list[Any]]:
@@ -71,7 +78,34 @@ def pipelines() -> dict[str, Any]:
         "roots": Root.objects.published(),
         "conversations": Conversation.objects.order_by("-last_message_at", "-id")[:21],
     }
-    return {name: pipeline(rows) for name, rows in querysets.items()}
+    return {name: pipeline(rows) for name, rows in querysets.items()} | evaluated()
+
+
+def evaluated() -> dict[str, Any]:
+    """The pipelines of what the palette, the list of conversations and the composer look up, by
+    what asks; their values have no row."""
+    root = Root(name="flask", path="/flask", model="m", generation=1)
+    asked: dict[str, list[Any]] = {}
+
+    def run(name: str, look_up: Callable[[], Any]) -> None:
+        def no_rows(query: Any) -> Any:
+            asked.setdefault(name, []).append(query.get_pipeline())
+            return MagicMock(next=MagicMock(side_effect=StopIteration))  # iterates over nothing
+
+        with (
+            patch.object(MongoQuery, "get_cursor", no_rows),
+            patch("apps.index.queries.published_roots", lambda: [root]),
+        ):
+            look_up()
+
+    conversations = [Conversation(id="c1", title="Why?")]
+    run("palette files", lambda: names.files_named("[b( src é", 5))
+    run("composer", lambda: scope.suggestions("src/a(", [Area("flask")]))
+    run("conversations having", lambda: list(searching.having(visible(), "why 100% (b)")[:5]))
+    run("conversations about", lambda: list(searching.about(visible(), "flask")[:5]))
+    run("snippets", lambda: searching.snippets(conversations, "back.off 100%"))
+    run("list of conversations", lambda: sidebar.context(SidebarQuery(text="why", current="c1")))
+    return asked
 
 
 def pipeline(rows: QuerySet[Any]) -> Any:

@@ -125,6 +125,21 @@ def test_the_queries_of_locks_and_lists_have_a_pipeline(offline_report: dict[str
     assert all(offline_report["pipelines"].values())
 
 
+def test_what_is_typed_into_the_palette_and_the_lists_is_plain_text(
+    offline_report: dict[str, Any],
+) -> None:
+    asked = offline_report["pipelines"]
+    palette, composer = json.dumps(asked["palette files"]), json.dumps(asked["composer"])
+    for typed in (r"\[b\(", "(^|/)[[]b[(][^/]*$"):
+        assert json.dumps(typed)[1:-1] in palette
+    assert json.dumps(r"src/a\(")[1:-1] in composer
+    assert json.dumps(r"back\.off")[1:-1] in json.dumps(asked["snippets"])
+    for name, words in (("conversations having", ("why", "100%", r"\(b\)")), ("snippets", ())):
+        assert all(json.dumps(word)[1:-1] in json.dumps(asked[name]) for word in words)
+        assert "$lookup" in json.dumps(asked[name])
+    assert len(asked["list of conversations"]) > 1
+
+
 def test_the_keys_of_djangos_own_apps_are_object_ids(offline_report: dict[str, Any]) -> None:
     assert set(offline_report["keys"].values()) == {"ObjectIdAutoField"}
     assert {"auth.user", "admin.logentry", "contenttypes.contenttype"} <= set(

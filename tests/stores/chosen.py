@@ -12,6 +12,13 @@ CHOSEN = (
     "tests/conversations/test_conversations_api.py",
     # Full text, in any case and alphabet; subqueries of the list of conversations
     "tests/conversations/test_searching.py",
+    # The palette: paths by expression and rank, symbols, lines
+    "tests/site/test_palette.py",
+    # The search page and all lists, for any text; what a scope leaves out, and what it offers
+    "tests/retrieval/texts/test_search_box.py",
+    "tests/retrieval/texts/test_hostile_box.py",
+    "tests/retrieval/test_nested_areas.py",
+    "tests/conversations/test_scope.py",
     # The chat's door, and the run behind it: one live run in a conversation, its heart, its end
     "tests/conversations/test_chat_api.py",
     "tests/conversations/test_runs.py",
