@@ -58,6 +58,8 @@ def ingest(
     folder = os.path.realpath(os.path.expanduser(path))
     if not os.path.isdir(folder):
         raise CliError(f"{path} is not a folder.", "NOT_DIRECTORY")
+    if not _is_utf8(folder):
+        raise CliError(f"The path {folder} is not UTF-8: rename it.", "INVALID_PATH")
     wanted = {"name": name, "description": description, "model": model}
     flags = {"dryRun": dry_run, "plainFolder": plain_folder}
     with connected() as client, _ctrl_c() as pressed:
@@ -76,6 +78,13 @@ def ingest(
     status = _report(json.loads(ended), start.name, quiet=as_json, dry_run=dry_run)
     if status:
         sys.exit(status)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        return bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 class _Start:

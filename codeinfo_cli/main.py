@@ -1,5 +1,6 @@
 """The command line: `codeinfo VERB …`."""
 
+import signal
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -112,11 +113,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a verb, and exit with its status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     terminal.prepare()
+    is_program = signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # set by __main__
+    if is_program:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     given = given or ["--help"]
     try:
-        _check_encoding(given)
-        status = codeinfo.main(given, prog_name="codeinfo", standalone_mode=False)
-        sys.stdout.flush()
+        status = _run(given)
     except click.UsageError as error:
         status = _fail(_of_usage(error), given)
     except (click.Abort, KeyboardInterrupt):
@@ -126,7 +128,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:  # of the last lines
         terminal.end_quietly()
         status = errors.OK
+    except OSError as error:
+        status = _fail(CliError(_sentence(error), "SYSTEM_ERROR"), given)
+    if is_program:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # while the interpreter ends
     sys.exit(status)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    """Run a verb until its output is written. Return the exit status."""
+    _check_encoding(arguments)
+    try:
+        status = codeinfo.main(arguments, prog_name="codeinfo", standalone_mode=False)
+    except SystemExit as ended:
+        if not isinstance(ended.code, int):
+            raise
+        status = ended.code
+    sys.stdout.flush()
+    return int(status or 0)
+
+
+def _sentence(error: OSError) -> str:
+    """Return an error of the operating system that no verb expects, such as a full disk below the
+    file that its output goes to."""
+    file = f"{error.filename}: " if error.filename else ""
+    return f"{file}{error.strerror or error}."
 
 
 def _check_encoding(arguments: Sequence[str]) -> None:
@@ -159,6 +185,9 @@ def _fail(error: CliError, arguments: Sequence[str]) -> int:
                 terminal.note(error.next_step)
     except BrokenPipeError:
         terminal.end_quietly()
+    except OSError:  # stdout cannot be written, or that is the error itself
+        terminal.end_quietly()
+        terminal.note(f"codeinfo: {error.message}")
     return error.status
 
 

@@ -10,6 +10,8 @@ import sys
 from collections.abc import MutableMapping
 from pathlib import Path
 
+from codeinfo_cli.errors import CliError
+
 PACKAGE = Path(__file__).resolve().parent
 IS_INSTALLED = (PACKAGE / "project").is_dir()
 PROJECT = PACKAGE / "project" if IS_INSTALLED else PACKAGE.parent
@@ -22,7 +24,10 @@ def settings_file() -> Path:
         return PROJECT / ".env"
     import platformdirs  # noqa: PLC0415 - a checkout does not need it
 
-    return Path(platformdirs.user_config_dir("codeinfo", appauthor=False)) / ".env"
+    try:
+        return Path(platformdirs.user_config_dir("codeinfo", appauthor=False)) / ".env"
+    except RuntimeError:  # The user has no home folder.
+        return Path("/nonexistent")
 
 
 def make_importable() -> None:
@@ -57,11 +62,16 @@ def set_defaults(environment: MutableMapping[str, str]) -> None:
 
 
 def data_dir() -> Path:
-    """Return the data folder of the verbs. It need not exist."""
-    if named := os.environ.get("CODEINFO_DATA_DIR"):
-        return Path(named).expanduser().absolute()
-    if IS_INSTALLED:
+    """Return the data folder of the verbs. It need not exist. Raises CliError for a user without a
+    home folder that it would be in."""
+    named = os.environ.get("CODEINFO_DATA_DIR")
+    if not named:
+        if not IS_INSTALLED:
+            return PROJECT / "data"
         import platformdirs  # noqa: PLC0415 - a checkout does not need it
-
-        return Path(platformdirs.user_data_dir("codeinfo", appauthor=False))
-    return PROJECT / "data"
+    try:
+        path = named or platformdirs.user_data_dir("codeinfo", appauthor=False)
+        return Path(path).expanduser().absolute()
+    except RuntimeError:
+        message, step = "Your user has no home folder.", "CODEINFO_DATA_DIR names a data folder."
+        raise CliError(message, "NO_HOME", next_step=step) from None

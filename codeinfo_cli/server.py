@@ -8,6 +8,7 @@ of `server.lock` while its process lives. A command that uses a server keeps a s
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from codeinfo_cli import project
 
@@ -26,10 +29,14 @@ from apps.core import __version__, posix  # noqa: E402 - it imports only the sta
 VERSION = __version__
 # The longest start that is waited for: a first start migrates the database.
 START_SECONDS = 120.0
+# A server.json that cannot be read may be one that is being replaced.
+DAMAGED_SECONDS = 5.0
 POLL_SECONDS = 0.05
 # A server that a verb has started stops after this time without use, unless the setting is set.
 IDLE_SECONDS, IDLE_SETTING = 900, "CODEINFO_IDLE_STOP_SECONDS"
 FIRST_PORT, LAST_PORT = 5010, 5990
+# With less room, a server that ended silently could not even say why.
+FULL_BYTES = 64 * 1024
 # Servers outlive the command that starts them: they are not waited for.
 _started: list["subprocess.Popen[bytes]"] = []
 PORTS = ("PORT", "MCP_PORT", "AGENTS_MCP_PORT")
@@ -56,11 +63,33 @@ def running(data: Path) -> Address | None:
         with (data / "server.lock").open("rb") as lock:
             if posix.lock(lock, shared=True, wait=False):
                 return None
-        facts = json.loads((data / "server.json").read_bytes())
-        return Address(
-            facts["url"], facts["mcp"], facts["token"], int(facts["pid"]), facts["version"]
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        return _address(json.loads((data / "server.json").read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _address(facts: Any) -> Address:
+    """Raises KeyError, TypeError, ValueError or AttributeError if the file is damaged."""
+    url, token, version, mcp = (facts[name] for name in ("url", "token", "version", "mcp"))
+    texts = (url, token, version, *mcp.values())
+    if not all(isinstance(text, str) and text.isascii() and text.isprintable() for text in texts):
+        raise TypeError
+    if not (urlsplit(url).hostname and urlsplit(url).port):
+        raise ValueError
+    return Address(url, mcp, token, int(facts["pid"]), version)
+
+
+def process_of(data: Path) -> int | None:
+    """Return the id of the process that serves a data folder, or None.
+
+    It has one from its start to its end, also while its `server.json` is missing or damaged.
+    """
+    try:
+        with (data / "server.lock").open("rb") as lock:
+            if posix.lock(lock, shared=True, wait=False):
+                return None
+            return int(lock.read(20))
+    except (OSError, ValueError):
         return None
 
 
@@ -72,14 +101,27 @@ def attached(data: Path, *, idle_seconds: int | None = None) -> Iterator[Address
     the environment, else IDLE_SECONDS
     Raises ServerUnavailable.
     """
-    try:
+    with _usable(data):
         data.mkdir(parents=True, exist_ok=True)
         users = posix.open_private(data / "server.users")
-    except OSError as error:
-        raise ServerUnavailable(f"The data folder {data} cannot be used: {error}") from error
     with users:
-        posix.lock(users, shared=True)
-        yield running(data) or _start_once(data, idle_seconds)
+        with _usable(data):
+            posix.lock(users, shared=True)
+            address = running(data) or _start_once(data, idle_seconds)
+        yield address
+
+
+@contextmanager
+def _usable(data: Path) -> Iterator[None]:
+    """Raise ServerUnavailable instead of OSError."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        message = (
+            f"The data folder {data} cannot be used: {reason}. CODEINFO_DATA_DIR names another."
+        )
+        raise ServerUnavailable(message) from error
 
 
 def _start_once(data: Path, idle_seconds: int | None) -> Address:
@@ -91,7 +133,10 @@ def _start_once(data: Path, idle_seconds: int | None) -> Address:
 
 def _start(data: Path, idle_seconds: int | None) -> Address:
     """Start a server in the background and wait until it answers. Raises ServerUnavailable."""
-    _wait_for_the_one_before(data)
+    if address := _wait_for_the_one_before(data):
+        return address
+    if (data / "server.json").is_dir():
+        raise ServerUnavailable(f"{data / 'server.json'} is a folder: move it away.")
     logs = data / "logs"
     logs.mkdir(mode=0o700, exist_ok=True)
     output = logs / "start.log"
@@ -120,12 +165,19 @@ def _start(data: Path, idle_seconds: int | None) -> Address:
     raise ServerUnavailable(f"The server did not start within {START_SECONDS:.0f} s: see {output}")
 
 
-def _wait_for_the_one_before(data: Path) -> None:
-    """Wait until a server that is about to end has left the data folder."""
-    if not wait_for_end(data, START_SECONDS):
+def _wait_for_the_one_before(data: Path) -> Address | None:
+    """Wait until a server that is about to end has left the data folder. Return the address of one
+    that has become ready meanwhile. Raises ServerUnavailable."""
+    # A server that ends removes its server.json first.
+    is_ending = not (data / "server.json").exists()
+    if not wait_for_end(data, START_SECONDS if is_ending else DAMAGED_SECONDS):
+        if address := running(data):
+            return address
         raise ServerUnavailable(
-            f"Another server uses {data}, and has no server.json: stop it, then try again."
+            f"The server of {data} is running (process {process_of(data)}), but its server.json is "
+            "missing or damaged: codeinfo stop ends it."
         )
+    return None
 
 
 def wait_for_end(data: Path, seconds: float) -> bool:
@@ -141,7 +193,11 @@ def wait_for_end(data: Path, seconds: float) -> bool:
 
 def _last_lines(output: Path, most: int = 2_000) -> str:
     text = output.read_bytes()[-most:].decode(errors="replace").strip()
-    return text or f"The server ended at once: see {output}"
+    if text:
+        return text
+    if shutil.disk_usage(output).free < FULL_BYTES:
+        return f"The server cannot start: the disk of {output.parent.parent} is full."
+    return f"The server ended at once: see {output}"
 
 
 def choose_ports() -> None:

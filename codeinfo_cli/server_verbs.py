@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -40,27 +42,38 @@ def stop(yes: bool, as_json: bool) -> None:
     """Stops the server of the data folder, also one in another terminal. An ingest in progress
     ends and is started again by the next server. The exit status is 1 if none is running.
     """
-    client = if_running()
-    if client is None:
+    data, client = project.data_dir(), if_running()
+    pid = client.address.pid if client else server.process_of(data)
+    if pid is None:
         raise CliError("No server is running.", "NOT_RUNNING", status=NOTHING)
-    runs = json.loads(client.get("/ingest/runs"))["runs"]
-    if runs and not yes:
-        names = ", ".join(run["name"] for run in runs)
-        if not terminal.is_interactive():
-            message = f"An ingest is in progress: {names}."
-            raise CliError(message, "BUSY", next_step="--yes interrupts it.")
-        note(f"An ingest is in progress: {names}.")
-        if not click.confirm("Interrupt it?", err=True):
-            raise CliError("The server is still running.", "DECLINED")
-    pid = client.address.pid
-    os.kill(pid, signal.SIGTERM)
-    if not server.wait_for_end(client.data, STOP_SECONDS):
+    if client and not yes:
+        _confirm(json.loads(client.get("/ingest/runs"))["runs"])
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass  # It has ended meanwhile.
+    except PermissionError:
+        message = f"The server (process {pid}) is one of another user."
+        raise CliError(message, "NOT_PERMITTED") from None
+    if not server.wait_for_end(data, STOP_SECONDS):
         message = f"The server (process {pid}) has not ended after {STOP_SECONDS:.0f} s."
         raise CliError(message, "STILL_RUNNING")
     if as_json:
         terminal.json_out(json.dumps({"status": "ok", "pid": pid}).encode())
     else:
         out(f"Stopped the server (process {pid}).")
+
+
+def _confirm(runs: Sequence[Mapping[str, Any]]) -> None:
+    """Ask if runs are in progress. Raises CliError if they are not to be interrupted."""
+    if not runs:
+        return
+    message = f"An ingest is in progress: {', '.join(run['name'] for run in runs)}."
+    if not terminal.is_interactive():
+        raise CliError(message, "BUSY", next_step="--yes interrupts it.")
+    note(message)
+    if not click.confirm("Interrupt it?", err=True):
+        raise CliError("The server is still running.", "DECLINED")
 
 
 @click.command()

@@ -13,6 +13,7 @@ from typing import IO, Any
 INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 # Parameters of SGR (ECMA-48)
 STYLES = {"path": "35", "line": "32", "mark": "36", "match": "1;31", "name": "1", "dim": "2"}
+STYLES |= {"added": "32", "removed": "31"}
 
 
 def visible(text: str, *, lines: bool = False) -> str:
@@ -36,7 +37,13 @@ def _escape(letter: str) -> str:
 
 
 def prepare() -> None:
-    """Let each character be written, on terminals that are not UTF-8 as an escape."""
+    """Let each character be written, on terminals that are not UTF-8 as an escape.
+
+    A stream that is closed (`>&-`) becomes an empty one.
+    """
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115 - until the process ends
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -105,6 +112,10 @@ def note(message: str) -> None:
 
 
 def end_quietly() -> None:
-    """Let the interpreter end without an error, as stdout has no reader any more."""
+    """Let the interpreter end without an error, as a stream cannot be written any more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())

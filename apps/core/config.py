@@ -272,7 +272,7 @@ class Config:
     openai_context: int = setting("CODEINFO_OPENAI_CONTEXT_CHARS", integer(1_000, 10_000_000), 200_000, "Characters of history and tool results sent to the server; older turns are left out first")
     codex_home: Path = setting("CODEINFO_CODEX_HOME", path, _in_data("codex"), "Codex' settings, credentials and threads (codex in the data folder)")
     codex_workdir: Path = setting("CODEINFO_CODEX_WORKDIR", path, _in_data("codex", "work"), "Working folder of Codex, an empty one (codex/work in the data folder). CODEX_WORKDIR is an alias, which comes first")
-    host_codex_home: Path = setting("CODEINFO_HOST_CODEX_HOME", path, Path.home() / ".codex", "Where a login of Codex is copied from if its home has none (~/.codex)")
+    host_codex_home: Path = setting("CODEINFO_HOST_CODEX_HOME", path, Path(os.path.expanduser("~/.codex")), "Where a login of Codex is copied from if its home has none (~/.codex)")
     mcp_url: str = setting("MCP_URL", http_url, _own_mcp, "Our own /mcp as Codex reaches it (on PORT of this machine)")
     mcp_force_codex: str = setting("MCP_FORCE_CODEX_AVAILABLE", choice("true", "false"), "", "false: Codex is never started and counts as unavailable; true: codebase_question does not ask whether it is available")
     mcp_codex_model: str = setting("CODEINFO_MCP_CODEX_MODEL", text, "", "Codex' model for codebase_question (the first that it offers)")
@@ -337,7 +337,7 @@ class Config:
 
 def default_bases() -> tuple[Path, ...]:
     """Return the folders beneath which may be ingested, unless CODEINFO_INGEST_BASE is set."""
-    return (Path.home(),) if IS_INSTALLED else (Path.home(), BASE_DIR)
+    return (Path(os.path.expanduser("~")), *(() if IS_INSTALLED else (BASE_DIR,)))
 
 
 # Variables with several names. The first name that is set counts.

@@ -66,6 +66,10 @@ class ServerFile:
             self._lock = posix.open_private(self._path.with_name(LOCK))
             if not _locked(self._lock):
                 raise OSError("another server of this data folder has it")
+            # For `codeinfo stop`, if server.json is lost.
+            self._lock.truncate()
+            self._lock.write(str(os.getpid()).encode())
+            self._lock.flush()
             new = self._path.with_name(f".{NAME}")
             new.unlink(missing_ok=True)
             with posix.open_private(new) as file:

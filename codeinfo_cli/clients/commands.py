@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
-from codeinfo_cli import project
+from codeinfo_cli import project, terminal
 from codeinfo_cli.clients.files import Change, Refused
-from codeinfo_cli.clients.table import CLIENTS, Client, client_named, this_machine
+from codeinfo_cli.clients.table import CLIENTS, Client, Machine, client_named, this_machine
 from codeinfo_cli.errors import NOTHING, CliError
 
-COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+# First letter of a line of a diff → style
+STYLES = {"+": "added", "-": "removed", "@": "mark"}
 
 
 class ClientName(click.ParamType[Client]):
@@ -65,10 +66,11 @@ def install_command(client: Client | None, yes: bool, only_print: bool, as_json:
 
     data = project.data_dir()
     try:
-        changes = installing.plan_install(client, this_machine(), this_installation(data))
-        if _agreed(client, changes, "already there", yes, only_print, as_json):
+        changes = installing.plan_install(client, machine(), this_installation(data))
+        if agreed := _agreed(client, changes, "already there", yes, only_print, as_json):
             installing.make(changes, client, data)
-            _done(f"Added codeinfo to {client.label}. Restart it to use the tools.", as_json)
+        added = f"Added codeinfo to {client.label}. Restart it to use the tools."
+        _done(client, changes, added, agreed, as_json)
     except Refused as refusal:
         raise CliError(str(refusal), "CLIENT_REFUSED") from None
 
@@ -89,31 +91,41 @@ def uninstall_command(client: Client, yes: bool, only_print: bool, as_json: bool
 
     data = project.data_dir()
     try:
-        changes = installing.plan_uninstall(client, this_machine(), data)
-        if _agreed(client, changes, "not there", yes, only_print, as_json):
+        changes = installing.plan_uninstall(client, machine(), data)
+        if agreed := _agreed(client, changes, "not there", yes, only_print, as_json):
             installing.make(changes, client, data, removes=True)
-            _done(f"Removed codeinfo from {client.label}.", as_json)
+        _done(client, changes, f"Removed codeinfo from {client.label}.", agreed, as_json)
     except Refused as refusal:
         raise CliError(str(refusal), "CLIENT_REFUSED") from None
 
 
+def machine() -> Machine:
+    """Return where the user's files are. Raises CliError for a user without a home folder."""
+    try:
+        return this_machine()
+    except RuntimeError:
+        message = "Your user has no home folder."
+        raise CliError(message, "NO_HOME", next_step="HOME names it.") from None
+
+
 def _list(as_json: bool) -> None:
-    machine = this_machine()
+    found_on = machine()
     rows = [
         {
             "client": client.id,
             "label": client.label,
-            "found": client.is_on(machine),
-            "config": str(client.config(machine)),
+            "found": client.is_on(found_on),
+            "config": str(client.config(found_on)),
         }
         for client in CLIENTS
     ]
     if as_json:
-        click.echo(json.dumps(rows))
+        terminal.json_out(json.dumps(rows).encode())
         return
     for row in rows:
         mark = "found" if row["found"] else "-"
-        click.echo(f"{row['client']:<12} {mark:<6} {row['config']}")
+        path = terminal.visible(str(row["config"]))
+        terminal.out(f"{row['client']:<12} {mark:<6} {path}")
 
 
 def _agreed(
@@ -128,16 +140,14 @@ def _agreed(
     if as_json:
         if changes and not (yes or only_print):
             raise click.UsageError("With --json, add --yes or --print.")
-        rows = [{"path": str(one.path), "diff": one.diff} for one in changes]
-        writes = bool(changes) and not only_print
-        click.echo(json.dumps({"client": client.id, "changes": rows, "written": writes}))
-        return writes
+        return bool(changes) and not only_print
     if not changes:
-        click.echo(f"codeinfo is {unchanged} in {client.label}: nothing to change.")
+        terminal.out(f"codeinfo is {unchanged} in {client.label}: nothing to change.")
         return False
     for change in changes:
-        for line in change.diff.splitlines():
-            click.secho(line, fg=COLOURS.get(line[:1]))
+        for line in change.diff.split("\n"):
+            shown, style = terminal.visible(line), STYLES.get(line[:1])
+            terminal.out(terminal.styled(shown, style) if style else shown)
     if only_print:
         return False
     if yes or click.confirm("Write this?"):
@@ -145,6 +155,12 @@ def _agreed(
     raise CliError("Nothing was changed.", "REFUSED", status=NOTHING)
 
 
-def _done(text: str, as_json: bool) -> None:
-    if not as_json:
-        click.echo(text)
+def _done(
+    client: Client, changes: Sequence[Change], text: str, written: bool, as_json: bool
+) -> None:
+    if as_json:
+        rows = [{"path": str(one.path), "diff": one.diff} for one in changes]
+        answer = {"client": client.id, "changes": rows, "written": written}
+        terminal.json_out(json.dumps(answer).encode())
+    elif written:
+        terminal.out(text)

@@ -78,22 +78,27 @@ def check_writable(change: Change) -> None:
             raise Refused(f"{change.path} is read-only.")
 
 
-def write(change: Change) -> list[Path]:
-    """Replace the file, with its mode, or remove it. Return the folders that were created.
+def missing_folders(change: Change) -> list[Path]:
+    """Return the folders that `write` creates. Raises Refused."""
+    try:
+        return [one for one in reversed(change.target.parents) if not one.exists()]
+    except OSError as error:
+        raise Refused(f"{change.path} cannot be written: {_reason(error)}.") from None
+
+
+def write(change: Change) -> None:
+    """Replace the file, with its mode, or remove it. Folders that are missing are created.
 
     Raises Refused, also if the file has changed since it was read.
     """
     check_writable(change)
-    created: list[Path] = []
     try:
-        missing = [one for one in change.target.parents if not one.exists()]
-        for folder in reversed(missing):
+        for folder in missing_folders(change):
             folder.mkdir(exist_ok=True)
-            created.append(folder)
         if change.after is None:
             _check_unchanged(change)
             change.target.unlink(missing_ok=True)
-            return created
+            return
         mode = 0o600 if change.before is None else stat.S_IMODE(change.target.stat().st_mode)
         descriptor, name = tempfile.mkstemp(dir=change.target.parent, prefix=".codeinfo-")
         try:
@@ -109,7 +114,6 @@ def write(change: Change) -> list[Path]:
             raise
     except OSError as error:
         raise Refused(f"{change.path} cannot be written: {_reason(error)}.") from None
-    return created
 
 
 def _check_unchanged(change: Change) -> None:

@@ -103,11 +103,11 @@ def make(changes: Sequence[Change], client: Client, data: Path, *, removes: bool
     """Write the changes, and the record for `uninstall`. Raises Refused."""
     record = _record(data, client)
     for change in changes:
-        created = files.write(change)
+        if removes:
+            files.write(change)
+            continue
         key = str(change.path)
         known = record.get(key)
-        if removes:
-            continue
         if isinstance(known, dict) and known.get("after") == _hash(change.before or b""):
             known = known | {"after": _hash(change.after or b"")}  # the original stays the same
         else:
@@ -115,10 +115,12 @@ def make(changes: Sequence[Change], client: Client, data: Path, *, removes: bool
             known = {
                 "before": None if before is None else base64.b64encode(before).decode(),
                 "after": _hash(change.after or b""),
-                "folders": [str(folder) for folder in created],
+                "folders": [str(folder) for folder in files.missing_folders(change)],
             }
         record[key] = known
+        # The original is kept before the file changes: the disk may be full.
         _write_record(data, client, record)
+        files.write(change)
     if removes:
         _remove_folders(record)
         _write_record(data, client, {})
@@ -181,11 +183,11 @@ def _record(data: Path, client: Client) -> dict[str, Any]:
 def _write_record(data: Path, client: Client, record: dict[str, Any]) -> None:
     path = _path_of_record(data, client)
     try:
+        if not record:
+            path.unlink(missing_ok=True)
+            return
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise Refused(f"{path.parent} cannot be created: {error.strerror}.") from None
-    if not record:
-        path.unlink(missing_ok=True)
-        return
+        raise Refused(f"{path.parent} cannot be written: {error.strerror}.") from None
     target, before = files.read(path)
     files.write(Change(path, target, before, json.dumps(record).encode()))

@@ -1,9 +1,12 @@
 """The command that starts `codeinfo mcp` from another program, for this installation."""
 
+import json
 import shutil
 import sys
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import platformdirs
 
@@ -23,7 +26,8 @@ def this_installation(data: Path) -> Launch:
     """Return the command for the server of the data folder `data`.
 
     From a checkout, it is the Python of this process; the package is found by PYTHONPATH. From uv's
-    cache, which is cleaned at times, it is `uvx codeinfo`.
+    cache, which is cleaned at times, it is `uvx codeinfo`, with `--from` unless the package came
+    from an index.
     """
     if not project.IS_INSTALLED:
         variables = {"PYTHONPATH": str(project.PROJECT)}
@@ -34,11 +38,26 @@ def this_installation(data: Path) -> Launch:
     variables = {} if data.resolve() == usual.resolve() else {"CODEINFO_DATA_DIR": str(data)}
     uvx = shutil.which("uvx")
     if uvx and _is_in_cache_of_uv(Path(sys.prefix)):
-        return Launch(uvx, ("codeinfo", "mcp"), variables)
+        return Launch(uvx, (*_origin(), "codeinfo", "mcp"), variables)
     script = Path(sys.executable).with_name("codeinfo")
     if script.is_file():
         return Launch(str(script), ("mcp",), variables)
     return Launch(sys.executable, ("-m", "codeinfo_cli", "mcp"), variables)
+
+
+def _origin() -> tuple[str, ...]:
+    """Return uvx's options for the file, folder or repository that was installed (PEP 610)."""
+    try:
+        record = metadata.distribution("codeinfo").read_text("direct_url.json")
+        origin = json.loads(record or "{}")
+        url = str(origin.get("url", ""))
+    except (metadata.PackageNotFoundError, ValueError, AttributeError):
+        return ()
+    if version := origin.get("vcs_info"):
+        return "--from", f"{version['vcs']}+{url}@{version['commit_id']}"
+    if url.startswith("file:"):
+        return "--from", unquote(urlsplit(url).path)
+    return ("--from", url) if url else ()
 
 
 def _is_in_cache_of_uv(prefix: Path) -> bool:

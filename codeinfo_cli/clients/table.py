@@ -40,6 +40,7 @@ class Machine:
 
 
 def this_machine() -> Machine:
+    """Raises RuntimeError for a user without a home folder."""
     path = os.environ.get("PATH", "")
     return Machine(Path.home(), sys.platform == "darwin", dict(os.environ), path)
 

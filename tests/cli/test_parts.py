@@ -1,13 +1,16 @@
 """Parts of the verbs that need no server."""
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from codeinfo_cli import errors, options, project, scope, terminal
 from codeinfo_cli.ask_verb import citations
+from codeinfo_cli.clients import launch
 from codeinfo_cli.file_verbs import split_lines
 from codeinfo_cli.runs import facts_of
 
@@ -99,3 +102,40 @@ def test_a_relative_data_folder_of_the_checkout_is_the_same_everywhere(
     (tmp_path / ".env").write_text("CODEINFO_DATA_DIR=./state\n")
     project.use()
     assert project.data_dir() == tmp_path / "state"
+
+
+ORIGINS: dict[str, tuple[dict[str, Any] | None, tuple[str, ...]]] = {
+    "an index": (None, ()),
+    "a wheel": (
+        {"url": "file:///my%20src/dist/codeinfo.whl", "archive_info": {}},
+        ("--from", "/my src/dist/codeinfo.whl"),
+    ),
+    "a folder": ({"url": "file:///src/app", "dir_info": {}}, ("--from", "/src/app")),
+    "an address": ({"url": "https://x.test/a.whl"}, ("--from", "https://x.test/a.whl")),
+    "a repository": (
+        {"url": "https://x.test/a", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}},
+        ("--from", "git+https://x.test/a@c0ffee"),
+    ),
+}
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+def test_uvx_installs_from_where_this_installation_came(
+    origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, options = ORIGINS[origin]
+    info = tmp_path / "codeinfo-9.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: codeinfo\nVersion: 9\n")
+    if record is not None:
+        (info / "direct_url.json").write_text(json.dumps(record))
+    (tmp_path / "uvx").write_text("#!/bin/sh\n")
+    (tmp_path / "uvx").chmod(0o755)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(project, "IS_INSTALLED", True)
+    monkeypatch.setattr(launch.sys, "prefix", str(tmp_path / "archive-v0" / "x"))
+    started = launch.this_installation(tmp_path / "data")
+    assert started.command == str(tmp_path / "uvx")
+    assert started.args == (*options, "codeinfo", "mcp")
+    assert started.env == {"CODEINFO_DATA_DIR": str(tmp_path / "data")}
