@@ -139,11 +139,12 @@ class Segment:
         """Which texts have what is required."""
         wanted = sorted(required.all_grams())
         first = [gram & (TRIGRAM - 1) for gram in wanted]
-        after = [
-            low + (0x100 if gram & TRIGRAM else 1) for low, gram in zip(first, wanted, strict=True)
+        last = [
+            low + (0xFF if gram & TRIGRAM else 0) for low, gram in zip(first, wanted, strict=True)
         ]
-        starts = np.searchsorted(self._grams, np.array(first, np.int64)).tolist()
-        ends = np.searchsorted(self._grams, np.array(after, np.int64)).tolist()
+        # Of the type of the table, which NumPy would convert as a whole for each call otherwise.
+        starts = np.searchsorted(self._grams, np.array(first, "<u4")).tolist()
+        ends = np.searchsorted(self._grams, np.array(last, "<u4"), side="right").tolist()
         spans = zip(wanted, zip(starts, ends, strict=True), strict=True)
         return self._having(required, {gram: span for gram, span in spans if span[0] < span[1]})
 

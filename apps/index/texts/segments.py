@@ -9,9 +9,10 @@ import os
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import zstandard
 
@@ -21,7 +22,10 @@ _NAME = re.compile(r"([0-9a-f]{1,16})\.zst")
 
 BLOCK_BYTES = 64 << 10
 LEVEL = 6
-CACHED_BYTES = 8 << 20  # of decompressed blocks that stay in memory
+CACHED_BYTES = 64 << 20  # of decompressed blocks that stay in memory
+# Of `Segments.read_all`.
+BYTES_AT_ONCE = 16 << 20
+FEWEST_ON_ALL_CORES = 8  # to start threads takes as long as one block
 # A block ends with the text that fills it, and a file has at most a few megabytes.
 MAX_BLOCK_BYTES = 1 << 28
 OPEN_SEGMENTS = 64
@@ -58,13 +62,37 @@ class Segments:
                 return data
             compressed = posix.pread(self._descriptor(block.segment), block.size, block.offset)
         data = _decompressed(compressed)
+        self._keep(block, data)
+        return data
+
+    def read_all(self, blocks: Iterable[Block]) -> dict[Block, bytes]:
+        """Return the texts of blocks, as many as fit into BYTES_AT_ONCE. Blocks that cannot be read
+        are left out: `read` tells why. They are decompressed on all cores, if they are many."""
+        found: dict[Block, bytes] = {}
+        compressed: dict[Block, bytes] = {}
+        with self._lock:
+            for block in blocks:
+                if (data := self._blocks.get(block)) is not None:
+                    self._blocks.move_to_end(block)
+                    found[block] = data
+                    continue
+                with suppress(OSError):
+                    descriptor = self._descriptor(block.segment)
+                    compressed[block] = posix.pread(descriptor, block.size, block.offset)
+        with suppress(zstandard.ZstdError):
+            for block, data in _all_decompressed(compressed):
+                found[block] = data
+                self._keep(block, data)
+        return found
+
+    def _keep(self, block: Block, data: bytes) -> None:
+        """Keep a decompressed block in memory, in the place of those that were used long ago."""
         with self._lock:
             if block not in self._blocks:
                 self._blocks[block] = data
                 self._cached += len(data)
             while self._cached > CACHED_BYTES and len(self._blocks) > 1:
                 self._cached -= len(self._blocks.popitem(last=False)[1])
-        return data
 
     def size(self, segment: int) -> int:
         """Return the size of a segment in bytes; -1 if it is missing."""
@@ -112,10 +140,32 @@ def _decompressed(data: bytes) -> bytes:
     size = zstandard.get_frame_parameters(data).content_size
     if size > MAX_BLOCK_BYTES:
         raise zstandard.ZstdError(f"a block of {size:,} bytes")
-    decompressor = getattr(_own, "decompressor", None)
-    if decompressor is None:
-        decompressor = _own.decompressor = zstandard.ZstdDecompressor()
-    return bytes(decompressor.decompress(data))
+    return bytes(_decompressor().decompress(data))
+
+
+def _all_decompressed(compressed: Mapping[Block, bytes]) -> Iterator[tuple[Block, bytes]]:
+    """Yield the texts of blocks, as many as fit into BYTES_AT_ONCE. Raises ZstdError if the data of
+    one is no block."""
+    total = 0
+    chosen: list[Block] = []
+    for block, data in compressed.items():
+        total += zstandard.get_frame_parameters(data).content_size
+        if total > BYTES_AT_ONCE:
+            break
+        chosen.append(block)
+    if len(chosen) < FEWEST_ON_ALL_CORES:
+        yield from ((block, _decompressed(compressed[block])) for block in chosen)
+        return
+    parts: list[Any] = [compressed[block] for block in chosen]
+    texts = _decompressor().multi_decompress_to_buffer(parts, threads=-1)
+    yield from ((block, texts[at].tobytes()) for at, block in enumerate(chosen))
+
+
+def _decompressor() -> zstandard.ZstdDecompressor:
+    found = getattr(_own, "decompressor", None)
+    if found is None:
+        found = _own.decompressor = zstandard.ZstdDecompressor()
+    return found
 
 
 class SegmentWriter:

@@ -55,6 +55,7 @@ class TextStore:
         self._segments = Segments(folder)
         self._writing = threading.Lock()
         self._writer: SegmentWriter | None = None
+        self.moves = 0  # texts that were not where a caller has looked
         # Blocks that could not be read. Their texts count as missing.
         self._damaged: set[Block] = set()
 
@@ -68,11 +69,26 @@ class TextStore:
         """Return key → text in UTF-8, as `read` does."""
         texts: dict[str, bytes] = {}
         for part in slices(keys):
-            with text_errors():
-                places = self._index.places(part)
-                for key, place in places.items():
-                    if (data := self._data(key, place)) is not None:
-                        texts[key] = data
+            texts |= self.read_at(self.places(part))
+        return texts
+
+    def places(self, keys: Iterable[str]) -> dict[str, Place]:
+        """Return key → where its text is now. Keys without a text are left out."""
+        with text_errors():
+            found = (self._index.places(part) for part in slices(keys))
+            return {key: place for each in found for key, place in each.items()}
+
+    def read_at(self, places: Mapping[str, Place]) -> dict[str, bytes]:
+        """Return key → text in UTF-8, as `read` does. `places` may be old; `moves` changes when
+        they are better looked up again."""
+        texts: dict[str, bytes] = {}
+        with text_errors():
+            blocks = self._segments.read_all(dict.fromkeys(p.block for p in places.values()))
+            for key, place in places.items():
+                if (block := blocks.get(place.block)) is not None:
+                    texts[key] = block[place.start : place.start + place.size]
+                elif (data := self._data(key, place)) is not None:
+                    texts[key] = data
         return texts
 
     def keys(self) -> set[str]:
@@ -167,16 +183,16 @@ class TextStore:
         """A text in UTF-8; None if it is missing or damaged."""
         block, start, size = place
         try:
-            data = self._segments.read(block)[start : start + size]
-            data.decode()
-            return data
+            return self._segments.read(block)[start : start + size]
         except FileNotFoundError:
-            # A merge has moved it, or the file is lost.
-            moved = self._index.places([key]).get(key)
-            return self._data(key, moved) if moved and moved != place else None
-        except (OSError, zstandard.ZstdError, UnicodeDecodeError):
+            pass  # a merge has moved it, or the file is lost
+        except (OSError, zstandard.ZstdError):
             self._damaged.add(block)
+        moved = self._index.places([key]).get(key)
+        if moved is None or moved == place:
             return None
+        self.moves += 1
+        return self._data(key, moved)
 
     def _missing(self, keys: Sequence[str]) -> Sequence[str]:
         """As `missing`, for at most KEYS_AT_ONCE keys."""
@@ -186,6 +202,8 @@ class TextStore:
             segments = {place.block.segment for place in places.values()}
             sizes = {segment: self._segments.size(segment) for segment in segments}
             keys = [key for key in keys if not self._exists(places.get(key), sizes)]
+            if not keys:
+                return []
             # A merge may have moved them.
             before, places = places, self._index.places(keys)
             if all(places.get(key) == before.get(key) for key in keys):

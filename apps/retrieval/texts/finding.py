@@ -20,7 +20,6 @@ from apps.index.changes import sweep_due
 from apps.index.grams import Segment, get_grams, literals_of, required_by
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
-from apps.index.texts import get_texts
 from apps.index.types import Filters
 from apps.retrieval.ingested import ingested_text
 from apps.retrieval.overlaps import repeated_files
@@ -38,7 +37,9 @@ log = logging.getLogger("codeinfo.retrieval")
 
 # Time limit of one query, seconds.
 SECONDS = 10.0
-FILES_AT_ONCE = 32
+# Texts are read in batches: small ones first, as the first files may fill the page.
+FIRST_FILES, MOST_FILES = 16, 256
+BATCH_BYTES = 4 << 20
 MAX_NAMES, MAX_DEFINITIONS = 3, 10
 
 
@@ -46,7 +47,12 @@ class Candidate(NamedTuple):
     """A file that may match."""
 
     root: Root
-    file: FileFacts
+    table: FileTable
+    number: int  # in the table
+
+    @property
+    def file(self) -> FileFacts:
+        return self.table.files[self.number]
 
 
 class Scope(NamedTuple):
@@ -91,15 +97,15 @@ class Search:
     def candidates(self) -> Iterator[Candidate]:
         """The files that may match: of each root, by path."""
         for scope in self.scopes:
-            files = scope.table.files
-            yield from (Candidate(scope.root, files[number]) for number in scope.numbers.tolist())
+            root, table, numbers = scope
+            yield from (Candidate(root, table, number) for number in numbers.tolist())
 
     def candidate(self, root: Root, source_file: str) -> Candidate | None:
         """The file with this id, if it may match."""
         for scope in self.scopes:
             number = scope.table.number_of(source_file) if scope.root.id == root.id else None
             if number is not None and np.isin(number, scope.numbers):
-                return Candidate(root, scope.table.files[number])
+                return Candidate(root, scope.table, number)
         return None
 
     @property
@@ -192,13 +198,13 @@ def started(query: GrepQuery, keep: LineTest | None = None) -> Search:
 
 def found(search: Search, candidates: Iterable[Candidate]) -> Iterator[FileMatches]:
     """The files of these that match, until the time limit."""
-    rest = iter(candidates)
-    while batch := list(islice(rest, FILES_AT_ONCE)):
+    for batch in _batches(candidates):
         if time.monotonic() > search.until:
             search.stopped = True
             return
-        texts = get_texts().read_bytes(file.sha256 for _, file in batch)
-        for root, file in batch:
+        texts = _texts(batch)
+        for each in batch:
+            root, file = each.root, each.file
             data = texts.get(file.sha256)
             if data is None:
                 data = _other_text(root, file)
@@ -209,6 +215,29 @@ def found(search: Search, candidates: Iterable[Candidate]) -> Iterator[FileMatch
             matches = search.matches(file, data)
             if first := next(matches, None):
                 yield FileMatches(root, file, data, _chained(first, matches))
+
+
+def _batches(candidates: Iterable[Candidate]) -> Iterator[list[Candidate]]:
+    """Yield the files in batches that are read at once, of at most BATCH_BYTES unless a file is
+    larger."""
+    most, size, batch = FIRST_FILES, 0, list[Candidate]()
+    for each in candidates:
+        batch.append(each)
+        size += each.file.size
+        if len(batch) == most or size >= BATCH_BYTES:
+            yield batch
+            most, size, batch = min(2 * most, MOST_FILES), 0, []
+    if batch:
+        yield batch
+
+
+def _texts(batch: Sequence[Candidate]) -> dict[str, bytes]:
+    """SHA-256 → text of some files, without those that the text store lacks."""
+    numbers: dict[int, tuple[FileTable, list[int]]] = {}
+    for each in batch:
+        numbers.setdefault(id(each.table), (each.table, []))[1].append(each.number)
+    found = (table.texts(of_table) for table, of_table in numbers.values())
+    return {key: data for each in found for key, data in each.items()}
 
 
 def _chained(first: LineMatch, rest: Iterator[LineMatch]) -> Iterator[LineMatch]:

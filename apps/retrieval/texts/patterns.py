@@ -16,9 +16,9 @@ _LINE_BREAK = std_re.compile(r"(?<!\\)(?:\\\\)*\\n|\n")
 # Flags that ignore case, and the ends of the text.
 _BEYOND_LINES = std_re.compile(r"\(\?[a-zA-Z]{0,9}i|\\[Az]")
 MIN_LITERAL = 2  # characters
-# With a text in more than one of so many bytes, the expression is faster on the whole file than on
-# the lines that have it.
-BYTES_A_LINE = 3_000
+# With a text in more lines than FEW_LINES and one of so many bytes, the expression is faster on the
+# whole file than on the lines that have it.
+BYTES_A_LINE, FEW_LINES = 3_000, 4
 MAX_SPANS = 50
 _LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
 
@@ -75,7 +75,7 @@ class Matcher:
         if not data:
             return iter(())
         if self._multiline:
-            return self._spans(data)
+            return self._spans(data) if all(each in data for each in self._literals) else iter(())
         return self._lines_with_literals(data) if self._literals else self._lines(data)
 
     def spans(self, line: bytes) -> Iterator[tuple[int, int]]:
@@ -88,8 +88,8 @@ class Matcher:
             yield found
             position = max(found[1], found[0] + 1)
 
-    def _lines(self, data: bytes) -> Iterator[LineMatch]:
-        position, size = 0, len(data)
+    def _lines(self, data: bytes, position: int = 0) -> Iterator[LineMatch]:
+        size = len(data)
         while position <= size and (found := self._search(data, position)):
             at, until = found
             start, end = data.rfind(b"\n", 0, at) + 1, _line_end(data, at)
@@ -99,17 +99,22 @@ class Matcher:
     def _lines_with_literals(self, data: bytes) -> Iterator[LineMatch]:
         """As `_lines`, if each line that matches has some texts: no other line is matched. Finding
         plain text is several times as fast, unless it is in many lines."""
-        (count, rarest), *others = sorted((data.count(each), each) for each in self._literals)
-        if not count:
-            return
-        if count * BYTES_A_LINE > len(data):
-            yield from self._lines(data)
-            return
-        position = 0
-        while (place := data.find(rarest, position)) >= 0:
+        literals = self._literals
+        position = lines = which = 0
+        while (place := data.find(literals[which], position)) >= 0:
+            lines += 1
+            if lines > FEW_LINES + place // BYTES_A_LINE:
+                # Too many lines have it: it goes on with the next text, or without. So will it in
+                # the next file.
+                lines, which = 0, which + 1
+                if which < len(literals):
+                    self._literals = literals[which:] + literals[:which]
+                    continue
+                yield from self._lines(data, position)
+                return
             start, end = data.rfind(b"\n", 0, place) + 1, _line_end(data, place)
             line = data[start:end]
-            if all(each in line for _, each in others) and (found := self._search(line, 0)):
+            if all(each in line for each in literals) and (found := self._search(line, 0)):
                 yield LineMatch(start, end, start + found[0], start + found[1])
             position = end + 1
 

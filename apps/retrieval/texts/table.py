@@ -1,6 +1,7 @@
 """The files of a published generation, and which of them may match."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +11,7 @@ from apps.index import queries
 from apps.index.grams import ANY, Required, Segment
 from apps.index.models import Root
 from apps.index.query_cache import per_generation
+from apps.index.texts import Block, Place, TextStore, get_texts
 
 Numbers = NDArray[np.int64]
 
@@ -25,6 +27,39 @@ class FileFacts:
     size: int  # bytes
 
 
+class KnownPlaces:
+    """Where the texts of some keys are, as far as they were looked up: 40 bytes each. Thread-safe.
+    To look one up in the text store takes as long as to read 10 KB."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._lock = threading.Lock()
+        self._moves = 0  # `TextStore.moves` for which the rows hold
+        self._rows: NDArray[np.int64] | None = None
+
+    def of(self, store: TextStore, keys: Mapping[str, int]) -> dict[str, Place]:
+        """Return SHA-256 → place, of keys with their numbers. Raises Unavailable."""
+        numbers = list(keys.values())
+        with self._lock:
+            if self._rows is None or self._moves != store.moves:
+                self._rows = np.full((self._count, 5), -1, np.int64)
+                self._moves = store.moves
+            rows = self._rows[numbers].tolist()
+        found = {key: place_of(row) for key, row in zip(keys, rows, strict=True) if row[0] >= 0}
+        if len(found) < len(keys):
+            looked_up = store.places(key for key in keys if key not in found)
+            with self._lock:
+                for key, place in looked_up.items():
+                    self._rows[keys[key]] = (*place.block, place.start, place.size)
+            found |= looked_up
+        return found
+
+
+def place_of(row: Sequence[int]) -> Place:
+    segment, offset, block_size, start, size = row
+    return Place(Block(segment, offset, block_size), start, size)
+
+
 @dataclass
 class FileTable:
     """The ingested files of one generation of a root, by path."""
@@ -35,6 +70,20 @@ class FileTable:
     # File name of a segment → number of the key of each of its texts, -1 for other texts.
     _keys_of: dict[str, Numbers] = field(default_factory=dict)
     _numbers_of: dict[str, int] = field(default_factory=dict)
+    _places: KnownPlaces = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._places = KnownPlaces(len(self.keys))
+
+    def texts(self, numbers: Sequence[int]) -> dict[str, bytes]:
+        """Return SHA-256 → text of some files, by their numbers. Those that are missing or damaged
+        are left out. Raises Unavailable."""
+        store = get_texts()
+        keys = {
+            self.files[n].sha256: key
+            for n, key in zip(numbers, self.key_of[numbers].tolist(), strict=True)
+        }
+        return store.read_at(self._places.of(store, keys))
 
     def candidates(self, segments: Sequence[Segment], required: Required) -> tuple[Numbers, int]:
         """The numbers of the files that may match, and how many of them no segment knows."""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from apps.index.grams import get_grams, reset_grams
+from apps.index.texts import get_texts, store
 from apps.retrieval.texts import finding, hits
 from tests.retrieval.texts.conftest import Post
 
@@ -108,6 +109,19 @@ def test_more_lines_follow_with_an_offset(post: Post, lines) -> None:
     _, first = post("grep", pattern="moor", limit=3)
     assert first["truncated"] and "offset 3" in first["hint"]
     assert lines(pattern="moor", limit=3) + lines(pattern="moor", offset=3) == every
+
+
+def test_texts_that_a_merge_has_moved_are_looked_up_again_once(
+    lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, before = get_texts(), lines(pattern="moor")
+    monkeypatch.setattr(store, "MAX_SMALL", 1)
+    texts.collect(lambda keys: keys)
+    moves = texts.moves
+    assert lines(pattern="moor") == before
+    after = texts.moves
+    assert after > moves
+    assert lines(pattern="moor") == before and texts.moves == after
 
 
 def test_a_long_line_is_cut_around_the_match() -> None:

@@ -1,12 +1,14 @@
 """Which lines match: as the regular expressions of Python match each line by itself."""
 
 import re
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.core.errors import InvalidInput
+from apps.retrieval.texts import patterns
 from apps.retrieval.texts.patterns import Pattern, identifiers
 
 PIECES = ["a", "b", "ab", r"\w", r"\s", ".", "[ab]", "[^a]", "^", "$", r"\b", "_", " ", r"\.", ""]
@@ -36,6 +38,18 @@ def test_lines_match_as_each_does_by_itself(pattern: str, text: str, ignore_case
     lines = text.split("\n") if text else []
     expected = [number for number, line in enumerate(lines) if oracle.search(line)]
     assert own_lines(Pattern(pattern, ignore_case=ignore_case), text) == expected
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from(["ab.*ba", r"^\s*bb\s+aa", "aab|bba", r"ab\w*_bb"]),
+    st.lists(st.text(alphabet="ab_ ", max_size=9), max_size=30),
+    st.integers(0, 3),
+)
+def test_texts_that_many_lines_have_lose_no_line(pattern: str, lines: list[str], few: int) -> None:
+    with patch.multiple(patterns, FEW_LINES=few, BYTES_A_LINE=20):
+        found = own_lines(Pattern(pattern), "\n".join(lines))
+    assert found == [n for n, line in enumerate(lines) if re.search(pattern, line)]
 
 
 @settings(max_examples=200)
