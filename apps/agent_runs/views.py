@@ -163,7 +163,7 @@ async def send(request: HttpRequest) -> HttpResponse:
         check_rate("chat", address_of(request))
         text = form.get("message", "")
         if not text.strip():
-            raise InvalidInput("instruction is required")
+            raise InvalidInput("Write an instruction first.")
         log = await runner.start(await starting.instruction(_agent_request(form), text))
     except CodeinfoError as error:
         return _problem(error)

@@ -59,6 +59,7 @@ def context(roots: Sequence[Root], asked_for: str) -> dict[str, Any]:
     return {
         "is_first_use": is_first_use,
         "about": about,
+        "allowed": folders.allowed_text(),
         "about_heading": heading(about, is_first_use=is_first_use) if about else "",
     }
 

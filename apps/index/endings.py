@@ -13,6 +13,9 @@ from uuid import UUID
 from apps.index.models import IngestRun, IngestRunQuerySet
 from apps.index.types import RunState
 
+# The message of a failure that has no other.
+FAILED = "Failed"
+
 
 @dataclass(frozen=True)
 class Ending:
@@ -24,7 +27,7 @@ class Ending:
     error_code: str = ""  # such as CHROMA_UNAVAILABLE; empty if there is none
 
     @classmethod
-    def failed(cls, reason: str, message: str = "Failed", code: str = "") -> "Ending":
+    def failed(cls, reason: str, message: str = FAILED, code: str = "") -> "Ending":
         return cls("error", message, reason, code)
 
     @classmethod

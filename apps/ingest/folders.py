@@ -5,12 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from django.utils.text import get_text_list
+
 from apps.core.config import Config, config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.surrogates import has_surrogates
 from apps.index.paths import CONTAINER_BASE
 from apps.ingest.bases import bases, is_fixed
 from apps.ingest.discovery.own_data import refuse_own_data
+
+# Of many bases, a sentence names these.
+NAMED_BASES = 5
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,15 @@ def candidates(path: str) -> Iterator[str]:
     yield path
 
 
+def allowed_text() -> str:
+    """Return the bases as a part of a sentence: "/srv or /home/ada". At most NAMED_BASES."""
+    named = [str(base) for base in bases()]
+    more = len(named) - NAMED_BASES
+    if more > 0:
+        named[NAMED_BASES:] = [f"{more} more"]
+    return get_text_list(named, "or")
+
+
 def _slashed(path: str) -> str:
     return path.replace("\\", "/").rstrip("/")
 
@@ -76,10 +90,9 @@ def _inside(path: str) -> tuple[Path, Path]:
         containing = [base for base in bases() if folder.is_relative_to(base)]
         if containing:
             return folder, max(containing, key=lambda base: len(base.parts))
-    allowed = " or ".join(map(str, bases()))
     hint = "" if is_fixed() else " The command `codeinfo ingest` offers to add another one."
     raise InvalidInput(
-        f"Only folders beneath {allowed} can be ingested (CODEINFO_INGEST_BASE).{hint}",
+        f"Only folders beneath {allowed_text()} can be ingested (CODEINFO_INGEST_BASE).{hint}",
         code="OUTSIDE_BASE",
     )
 
@@ -89,12 +102,24 @@ def _names(folder: Path) -> list[str]:
         with os.scandir(folder) as entries:
             return list(_folders(entries))
     except NotADirectoryError:
-        raise InvalidInput(f"{folder} is not a folder.", code="NOT_DIRECTORY") from None
+        message = f"{folder} is not a folder. {_choose_another()}"
+        raise InvalidInput(message, code="NOT_DIRECTORY") from None
     except PermissionError:
-        raise InvalidInput(f"{folder} cannot be read.", code="NOT_READABLE") from None
+        message = (
+            f"{folder} cannot be read. Let the user who runs codeinfo read it, or choose a folder "
+            f"beneath {allowed_text()}."
+        )
+        raise InvalidInput(message, code="NOT_READABLE") from None
+    except FileNotFoundError:
+        raise NotFound(f"{folder} does not exist. {_choose_another()}") from None
     except OSError as error:
-        # It does not exist, is a loop of links, or its name is too long.
-        raise NotFound(f"{folder} does not exist: {error.strerror}.") from None
+        # It is a loop of links, or its name is too long.
+        reason = error.strerror
+        raise NotFound(f"{folder} cannot be opened: {reason}. {_choose_another()}") from None
+
+
+def _choose_another() -> str:
+    return f"Choose a folder beneath {allowed_text()}."
 
 
 def _folders(entries: Iterator[os.DirEntry[str]]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from django import forms
 from apps.core.errors import CodeinfoError
 from apps.index import queries
 from apps.index.models import IngestRun
-from apps.ingest import services
+from apps.ingest import folders, services
 
 # The field of each error code of `services.start_run`. Other errors are shown above the button.
 FIELD_OF_CODE = {
@@ -33,6 +33,13 @@ class StartForm(forms.Form):
         if not model:
             raise forms.ValidationError("Select a model")
         return str(model)
+
+    @property
+    def path_hint(self) -> str:
+        """Which folders may be ingested; "" if the error of the path names them."""
+        allowed = folders.allowed_text()
+        named = any(allowed in error for error in self["path"].errors)
+        return "" if named else f"A folder beneath {allowed}"
 
     def start(self) -> IngestRun | None:
         """Queue the run of a valid form. If it is refused, add the error and return None."""

@@ -79,6 +79,14 @@ class RunPanel:
         return self.status.state == "needs_confirmation"
 
     @property
+    def reason(self) -> str:
+        """Why it failed, in sentences. `last_error` often begins with the message."""
+        message, error = self.status.message or "", self.status.last_error or ""
+        if message != endings.FAILED and not error.startswith(message):
+            error = f"{message}. {error}"
+        return error if error.endswith((".", "!", "?")) else f"{error}."
+
+    @property
     def announcement(self) -> str:
         """Text of an ARIA live region. It changes with the state and at every 10 percent."""
         if self.cancelling or self.status.state != "embedding" or self.status.percent is None:

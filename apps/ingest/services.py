@@ -116,7 +116,7 @@ def start_with_force(run_id: str | UUID) -> IngestRun:
     run = queries.find_run(run_id)
     since = IngestRun.objects.filter(path=run.path, dry_run=False, queued_at__gt=run.queued_at)
     if run.state != "needs_confirmation" or since.exists():
-        raise Conflict("This run waits for no confirmation, or not any more: ingest again.")
+        raise Conflict("This run needs no confirmation any more. Ingest the folder again.")
     return start_run(
         path=run.path,
         name=run.name,

@@ -43,6 +43,11 @@ class LMStudioPanel:
         return services.default()
 
     @property
+    def error_names_it(self) -> bool:
+        """Whether the error says which address is used."""
+        return str(self.used) in self.error
+
+    @property
     def is_fixed(self) -> bool:
         """Whether the environment sets the address."""
         return services.is_address_set()

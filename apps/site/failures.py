@@ -45,7 +45,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     error = Unavailable(
-        "Something went wrong. It is in the log of the server.",
+        "The server failed here. Its log has the details.",
         code="SERVER_ERROR",
         retryable=False,
     )

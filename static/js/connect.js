@@ -19,14 +19,14 @@ async function post(path, body, headers) {
       body: JSON.stringify({ jsonrpc: "2.0", ...body }),
     });
   } catch {
-    throw new Error("No answer. The server is not reachable from this page any more.");
+    throw new Error("No answer: this page cannot reach the server. Is it still running?");
   }
 }
 
 // The words of a JSON-RPC error: its message, and what `data` says of the cause and the way on.
 function words(error, status) {
-  if (status === 401) return "The server asks for its token (CODEINFO_MCP_TOKEN), or this one is wrong.";
-  if (!error) return `The server answered ${status} without an MCP message.`;
+  if (status === 401) return "The server asks for the token of CODEINFO_MCP_TOKEN. Enter it above.";
+  if (!error) return `The answer was ${status}, not in MCP. Is there a proxy in between?`;
   const { reason, message } = error.data ?? {};
   return [error.message, reason ?? message].filter((text, at, all) => text && all.indexOf(text) === at).join(": ");
 }
@@ -89,6 +89,9 @@ function show(item, { icon, level, badge, text }) {
   mark.textContent = badge;
 }
 
+// Endpoint → what it answered with the protocol before.
+const answers = new Map();
+
 async function run(endpoint, era) {
   const item = row(endpoint, era);
   results.append(item);
@@ -97,7 +100,9 @@ async function run(endpoint, era) {
   try {
     const text = await era.speak(endpoint.path);
     const took = Math.max(1, Math.round(performance.now() - started));
-    show(item, { icon: "ok", level: "ok", badge: `${took} ms`, text });
+    const same = answers.get(endpoint.path) === text;
+    answers.set(endpoint.path, text);
+    show(item, { icon: "ok", level: "ok", badge: `${took} ms`, text: same ? "Same server and tools" : text });
   } catch (error) {
     show(item, { icon: "bad", level: "bad", badge: "Failed", text: error.message });
   }
@@ -109,6 +114,7 @@ test.querySelector("[data-test-run]").addEventListener("click", async ({ current
   button.disabled = true;
   results.setAttribute("aria-busy", "true");
   results.replaceChildren();
+  answers.clear();
   for (const endpoint of endpoints) for (const era of ERAS) await run(endpoint, era);
   results.removeAttribute("aria-busy");
   button.disabled = false;

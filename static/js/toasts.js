@@ -27,7 +27,7 @@ document.addEventListener("toast", (event) => toast(event.detail.text, event.det
 document.addEventListener("htmx:sendError", () => toast("The server does not answer. Nothing was changed.", { error: true }));
 document.addEventListener("htmx:responseError", (event) => {
   const { status } = event.detail.xhr;
-  let text = `The server answered ${status}.`;
+  let text = `The server answered ${status}. Reload the page, then try again.`;
   try {
     const body = JSON.parse(event.detail.xhr.responseText);
     if (body.code) text = `${body.code}: ${body.message}`;

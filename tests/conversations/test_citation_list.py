@@ -41,7 +41,7 @@ async def test_the_list_has_every_match_once_and_cited_ones_first(
         {"type": "text", "text": "See `httpx/c.py:3-4`."},
     )
     html = await page(async_client)
-    rows = html.split('class="source" ')[1:]
+    rows = html.split('class="source">')[1:]
     assert "Citations (3)" in visible(html)
     assert ["c.py" in rows[0], "a.py" in rows[1], "b.py" in rows[2]] == [True] * 3
     assert ["data-cite" in row for row in rows] == [True, False, False]

@@ -103,7 +103,7 @@ def test_two_roots_cannot_have_one_name(folder: Path, repo: Path, store: Any) ->
     run.refresh_from_db()
     assert (run.state, run.last_error) == (
         "error",
-        "Another folder is already called 'lighthouse'.",
+        "Another folder is already called 'lighthouse'. Choose another name.",
     )
     assert [root.name for root in Root.objects.all()] == ["lighthouse"]
     assert len(store.collections()) == 1

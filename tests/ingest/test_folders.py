@@ -86,6 +86,15 @@ def test_nothing_leads_outside_the_base(client: Client, base: Path) -> None:
         assert (status, body["status"], body["code"]) == (400, "error", "OUTSIDE_BASE"), path
 
 
+def test_a_refusal_names_the_first_of_many_bases(
+    client: Client, base: Path, configure: Callable[..., None]
+) -> None:
+    configure(ingest_base=tuple(base / f"b{number}" for number in range(8)))
+    message = dirs(client, "/etc")[1]["message"]
+    assert f"{base}/b0, {base}/b1, {base}/b2, {base}/b3, {base}/b4 or 3 more" in message
+    assert f"{base}/b5" not in message
+
+
 def test_a_link_that_leads_outside_is_neither_offered_nor_followed(
     client: Client, base: Path
 ) -> None:
@@ -103,10 +112,14 @@ def test_a_folder_that_is_not_there_is_404_and_a_file_is_no_folder(
 ) -> None:
     status, body = dirs(client, str(base / "nowhere"))
     assert (status, body["code"]) == (404, "NOT_FOUND")
+    choose = f"Choose a folder beneath {base}."
+    assert body["message"] == f"{base}/nowhere does not exist. {choose}"
     status, body = dirs(client, str(base / ("x" * 3000)))
     assert (status, body["code"]) == (404, "NOT_FOUND")
+    assert body["message"].endswith(f"cannot be opened: File name too long. {choose}")
     status, body = dirs(client, str(base / "readme.txt"))
     assert (status, body["code"]) == (400, "NOT_DIRECTORY")
+    assert body["message"] == f"{base}/readme.txt is not a folder. {choose}"
 
 
 def test_a_folder_that_cannot_be_read_is_refused(
@@ -119,6 +132,7 @@ def test_a_folder_that_cannot_be_read_is_refused(
     monkeypatch.setattr(os, "scandir", refuse)
     status, body = dirs(client, str(base / "alpha"))
     assert (status, body["code"]) == (400, "NOT_READABLE")
+    assert f"choose a folder beneath {base}." in body["message"]
 
 
 def test_a_name_that_is_no_utf8_is_left_out(client: Client, base: Path) -> None:

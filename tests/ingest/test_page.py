@@ -50,7 +50,8 @@ def test_the_page_of_an_empty_index_explains_how_to_start(client: Client) -> Non
     html = page(client)
     assert "No embedded folders yet. Start an ingest to see entries here." in html
     assert "the embedding model will lock to that choice." in html
-    assert "Nothing has been ingested yet" in html
+    assert "<h3>Choose a folder of source code</h3>" in html
+    assert "locks this choice" not in html
 
 
 def test_paths_of_a_container_are_shown_as_the_host_names_them(
@@ -70,8 +71,25 @@ def test_the_model_lock_is_shown_and_disables_the_select(client: Client) -> None
     IndexLock.objects.create(model="openai:embed-9", dimension=9)
     html = page(client)
     assert "Embedding model locked to openai:embed-9" in html
-    assert "Model locked to openai:embed-9" in html
+    assert html.count("odel locked to openai:embed-9") == 1
     assert '<select class="select" id="model" name="model" disabled' in html
+
+
+@pytest.mark.parametrize(
+    ("message", "error", "shown"),
+    [
+        ("No files in /code", "No files in /code. Left out: 3", "No files in /code. Left out: 3."),
+        ("Failed", "Chroma is away.", "Chroma is away."),
+        ("Stopped", "The disk is full", "Stopped. The disk is full."),
+    ],
+)
+def test_why_a_run_failed_is_said_once(
+    client: Client, message: str, error: str, shown: str
+) -> None:
+    run = {"state": "error", "finished_at": timezone.now(), "message": message}
+    make_run(path="/code/redis", last_error=error, **run)
+    assert f"<strong>{shown}</strong>" in page(client)
+    assert page(client).count(error) == 1
 
 
 def test_a_run_shows_how_far_it_is(client: Client) -> None:

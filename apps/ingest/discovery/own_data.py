@@ -20,7 +20,9 @@ def _folders() -> list[Path]:
 def refuse_own_data(folder: Path) -> None:
     """Raise InvalidInput OWN_DATA if a folder, by its real path, is in codeinfo's data."""
     if any(folder.is_relative_to(own) for own in _folders()):
-        raise InvalidInput(f"{folder} holds codeinfo's own data.", code="OWN_DATA")
+        raise InvalidInput(
+            f"{folder} holds codeinfo's own data, which is never ingested.", code="OWN_DATA"
+        )
 
 
 @dataclass(frozen=True)

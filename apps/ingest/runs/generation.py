@@ -30,7 +30,9 @@ ROWS_PER_INSERT = 500
 
 
 def name_taken(name: str) -> Conflict:
-    return Conflict(f"Another folder is already called {name!r}.", code="NAME_TAKEN")
+    return Conflict(
+        f"Another folder is already called {name!r}. Choose another name.", code="NAME_TAKEN"
+    )
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,9 @@ def queue_reembeds(root_ids: Iterable[UUID]) -> list[IngestRun]:
 
 def busy() -> Conflict:
     """Return the error for a run that must be the only one."""
-    return Conflict("Another ingest is queued or under way.", code="BUSY")
+    return Conflict(
+        "Another ingest is queued or under way. Try again when it has finished.", code="BUSY"
+    )
 
 
 def reembed_fields(root: Root, model: str) -> dict[str, object]:

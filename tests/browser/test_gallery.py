@@ -1,0 +1,145 @@
+"""Every page in every state: links look like links, nothing is said twice, nothing overflows, and
+axe has no finding."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.chromium import chromium
+from tests.browser.gallery import Gallery, gallery, opened, show
+from tests.browser.states import STATES
+from tests.browser.test_accessibility import objections
+
+VARIANTS = ((1280, False), (1280, True), (320, False), (320, True))
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gallery]:
+    with gallery(tmp_path_factory.mktemp("gallery")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as launched:
+        yield launched
+
+
+# Visible links and buttons that look like the text around them. A link in running text needs more
+# than a colour; one that stands alone, and a button, need something.
+UNMARKED = """() => {
+  const clear = (colour) => colour === "transparent" || /, 0\\)$|\\/ 0\\)$/.test(colour);
+  const style = (e) => getComputedStyle(e);
+  const shown = (e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  const layer = document.querySelector("dialog[open], .drawer.is-open") ?? document;
+  const blockOf = (e) => {
+    let block = e.parentElement;
+    while (style(block).display === "inline") block = block.parentElement;
+    return block;
+  };
+  // The text of a block outside its controls, if the control is in a line with it.
+  const around = (e) => {
+    const block = blockOf(e);
+    if (/flex|grid/.test(style(block).display)) return "";
+    const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+    let text = "";
+    while (walker.nextNode()) {
+      const parent = walker.currentNode.parentElement;
+      if (parent.closest("a, button, .sr-only") || !shown(parent)) continue;
+      let own = parent;
+      while (own !== block && style(own).display === "inline") own = own.parentElement;
+      if (own === block) text += walker.currentNode.data;
+    }
+    return text.replace(/[^\\p{L}\\p{N}]/gu, "");
+  };
+  const underlined = (e) => [e, ...e.querySelectorAll("*")]
+    .some((part) => style(part).textDecorationLine.includes("underline"));
+  const boxed = (e) => {
+    const own = style(e);
+    const line = (side) =>
+      own[`border${side}Width`] !== "0px" && !clear(own[`border${side}Color`]);
+    return !clear(own.backgroundColor) || line("Top") || line("Bottom");
+  };
+  const drawn = (e) => e.querySelector("svg, img, canvas")
+    || [e, ...e.querySelectorAll("*")].some((part) => part.matches(".btn--copy"));
+  const coloured = (e) => style(e).color !== style(e.parentElement).color;
+  // Lists and tables of nothing but links, whose rows are marked under the pointer.
+  const rows = ".nav, .menu, .tree, .crumbs, .outline, .convo-row, .sidebar__scroll, .tabs, "
+    + ".viewer__code, .names__list, .facet__values, .uses, .picker__list, .code, .brand, "
+    + ".skip-link, .tfile, .source-row, .cite, .tmatch";
+  const found = [];
+  for (const e of layer.querySelectorAll("a[href], button")) {
+    if (!shown(e) || e.closest(".sr-only") || e.closest(rows)) continue;
+    const box = e.getBoundingClientRect();
+    if (box.width < 2 || box.height < 2) continue;
+    const running = around(e) !== "";
+    const marked = underlined(e) || boxed(e)
+      || (!running && (drawn(e) || (e.tagName === "A" && coloured(e))));
+    if (!marked) found.push(`${running ? "in text" : "alone"}: ${e.outerHTML.slice(0, 160)}`);
+  }
+  return found;
+}"""
+
+# The visible sentences of a page by their number, without code, data and names that people gave.
+SENTENCES = """() => {
+  const style = (e) => getComputedStyle(e);
+  const shown = (e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  const layer = document.querySelector("dialog[open], .drawer.is-open") ?? document.body;
+  const apart = "pre, code, script, style, svg, option, textarea, template, .sr-only, .mono, "
+    + ".path, .convo, .topbar__title, [data-question], .prose, .example, .table--logs";
+  const blocks = new Map();
+  const walker = document.createTreeWalker(layer, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const parent = walker.currentNode.parentElement;
+    if (parent.closest(apart) || !shown(parent)) continue;
+    let block = parent;
+    while (style(block).display === "inline") block = block.parentElement;
+    blocks.set(block, (blocks.get(block) ?? "") + walker.currentNode.data);
+  }
+  const said = new Map();
+  for (const text of blocks.values())
+    for (const sentence of text.replace(/\\s+/g, " ").split(/(?<=[.!?:…]) /)) {
+      const words = sentence.match(/[\\p{L}\\p{N}][\\p{L}\\p{N}'’.-]*/gu) ?? [];
+      const plain = words.join(" ").replace(/[.]+$/, "").toLowerCase();
+      if (words.length > 4) said.set(plain, (said.get(plain) ?? 0) + 1);
+    }
+  return Object.fromEntries([...said].filter(([, times]) => times > 1));
+}"""
+
+
+# What can be scrolled to the side, and should not.
+SIDEWAYS = """() => [document.documentElement, ...document.querySelectorAll(
+    ".page, .transcript, .dialog__body, .drawer__body, .sidebar__scroll")]
+  .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+  .map((e) => e.className || e.tagName)"""
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_page_is_plain_and_complete(servers: Gallery, browser: Browser, name: str) -> None:
+    with opened(servers, browser, STATES[name]) as page:
+        for width, dark in VARIANTS:
+            show(page, width, dark=dark)
+            assert page.evaluate(SENTENCES) == {}
+            assert page.evaluate(UNMARKED) == []
+            assert page.evaluate(SIDEWAYS) == []
+            assert objections(page) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [("/etc", "outside"), ("{repos}/nowhere", "missing"), ("{repos}/file", "file"), ("", "blank")],
+)
+def test_errors_of_the_ingest_form_name_the_allowed_folders(
+    servers: Gallery, browser: Browser, path: str, code: str
+) -> None:
+    product = servers.server("new", browser)
+    (product.repos / "file").write_text("no folder\n")
+    with opened(servers, browser, STATES["new-ingest"]) as page:
+        page.get_by_label("Folder path").fill(path.format(repos=product.repos))
+        page.get_by_label("Display name").fill("lost")
+        page.get_by_role("button", name="Start ingest").click()
+        expect(page.get_by_label("Folder path")).to_have_attribute("aria-invalid", "true")
+        field = page.locator(".field").filter(has=page.locator("#path"))
+        expect(field).to_contain_text(f"beneath {Path(product.repos).resolve()}")
