@@ -6,6 +6,9 @@ from itertools import islice
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, NotFound
 from apps.index import queries
@@ -184,19 +187,60 @@ class OutlineRow(NamedTuple):
     url: str
     fragment: str  # for the pane beside an answer; the same anchor inside the window
 
+    # Not templates: to render one for each of a thousand rows takes ten times as long.
 
-def outline_of(view: SourceView) -> tuple[list[OutlineRow], bool]:
-    """The first definitions of the file, and whether there are more; none on an error."""
+    @property
+    def option(self) -> str:
+        """The row in the list of a narrow page, as HTML."""
+        url, fragment, kind, path = map(escape, self._texts)
+        return f'<option value="{url}" data-fragment="{fragment}">{kind} {path}</option>'
+
+    @property
+    def link(self) -> str:
+        """The row in the panel of a wide page, as HTML."""
+        url, _, kind, path = map(escape, self._texts)
+        first, last, name = self.item.start_line, self.item.end_line, escape(self.item.name)
+        return (
+            f'<li class="outline__{self.depth}"><a href="{url}" title="{kind} {path}, line {first}"'
+            f' data-first="{first}" data-last="{last}" data-symbol="{path}">'
+            f'<span class="outline__name truncate">{name}</span>'
+            f'<span class="outline__kind">{kind}</span></a></li>'
+        )
+
+    @property
+    def _texts(self) -> tuple[str, str, str, str]:
+        return self.url, self.fragment, self.item.kind, self.item.path
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The outline of a page: its rows as HTML, in both forms."""
+
+    count: int = 0
+    options: SafeString = SafeString("")
+    links: SafeString = SafeString("")
+    has_more: bool = False
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+
+def outline_of(view: SourceView) -> Outline:
+    """The first definitions of the file; none on an error."""
     try:
         outline = file_outline(OutlineQuery(view.repo, view.path))
     except CodeinfoError:
-        return [], False
+        return Outline()
     flat = list(islice(outline.flat(), MAX_OUTLINE_ITEMS + 1))
     rows = [
         OutlineRow(min(depth, MAX_DEPTH), item, *view.links_to(item.start_line))
         for depth, item in flat[:MAX_OUTLINE_ITEMS]
     ]
-    return rows, len(flat) > MAX_OUTLINE_ITEMS
+    options, links = (
+        mark_safe("".join(each))  # escaped in the rows
+        for each in ((row.option for row in rows), (row.link for row in rows))
+    )
+    return Outline(len(rows), options, links, len(flat) > MAX_OUTLINE_ITEMS)
 
 
 class EditorLink(NamedTuple):

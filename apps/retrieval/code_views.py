@@ -80,11 +80,9 @@ def _folder(request: HttpRequest, place: code_page.Place, data: dict[str, str]) 
 
 def source_context(source: SourceView) -> dict[str, Any]:
     """What `_source.html` shows of a file."""
-    outline, more = code_page.outline_of(source)
     return {
         "source": source,
-        "outline": outline,
-        "outline_more": more,
+        "outline": code_page.outline_of(source),
         "editor": None if source.problem else code_page.editor_link(source.place),
     }
 
