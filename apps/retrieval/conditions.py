@@ -13,6 +13,9 @@ from apps.retrieval.marks import NAMES
 from apps.retrieval.search_syntax import Term
 from apps.retrieval.texts.patterns import MAX_PATTERN, Matcher, Pattern
 
+# Characters of a name whose stems are cached: passages have the same names again and again.
+MAX_CACHED = 64
+
 
 @dataclass(frozen=True)
 class Conditions:
@@ -82,4 +85,14 @@ def _has(data: bytes) -> Callable[[Pattern], bool]:
 
 def _has_word(wanted: frozenset[str], text: str) -> bool:
     """Return True if a name in a text has all stems of a word: those that are marked for it."""
-    return any(wanted.issubset(stems(name)) for name in NAMES.findall(text)) if wanted else False
+    if not wanted:
+        return False
+    return any(
+        wanted.issubset(_stems_of(name) if len(name) <= MAX_CACHED else stems(name))
+        for name in set(NAMES.findall(text))
+    )
+
+
+@lru_cache(maxsize=20_000)
+def _stems_of(name: str) -> frozenset[str]:
+    return frozenset(stems(name))
