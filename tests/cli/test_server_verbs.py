@@ -79,12 +79,14 @@ def test_nothing_is_ingested_yet(alone: Command) -> None:
     assert alone.json("repos", status=1)["repos"] == []
 
 
-def test_verbs_at_once_share_one_server(alone: Command) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        done = list(pool.map(lambda _: alone.run("repos", status=1), range(8)))
-    assert len(done) == 8
+def test_twenty_searches_at_once_share_one_server(alone: Command) -> None:
+    alone.run("ingest")
+    alone.run("stop")
+    with ThreadPoolExecutor(20) as pool:
+        done = list(pool.map(lambda _: alone.run("search", "-l", "retry"), range(20)))
+    assert {one.stdout.splitlines()[0] for one in done} == {"src/retry.py:1-18"}
     starts = (alone.data / "logs" / "server.log").read_text().count('"server start"')
-    assert starts == 1
+    assert starts == 2  # with that of the ingest
 
 
 def test_status_shows_server_repositories_and_providers(cli: Command) -> None:
