@@ -217,6 +217,11 @@ def known_type(path: str) -> FileType | None:
     return file_type or (names[stem] if stem in STEMS else None)
 
 
+def is_known_extension(extension: str) -> bool:
+    """Whether files with this extension, as `extension_of` returns it, have a known type."""
+    return extension in _by_extension()
+
+
 def is_bare(path: str) -> bool:
     """Return True for a name without an extension that is in no table, like those of scripts."""
     return (

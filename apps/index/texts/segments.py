@@ -9,10 +9,10 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import zstandard
 
@@ -23,9 +23,7 @@ _NAME = re.compile(r"([0-9a-f]{1,16})\.zst")
 BLOCK_BYTES = 64 << 10
 LEVEL = 6
 CACHED_BYTES = 64 << 20  # of decompressed blocks that stay in memory
-# Of `Segments.read_all`.
-BYTES_AT_ONCE = 16 << 20
-FEWEST_ON_ALL_CORES = 8  # to start threads takes as long as one block
+BYTES_AT_ONCE = 16 << 20  # of `Segments.read_all`
 # A block ends with the text that fills it, and a file has at most a few megabytes.
 MAX_BLOCK_BYTES = 1 << 28
 OPEN_SEGMENTS = 64
@@ -66,8 +64,8 @@ class Segments:
         return data
 
     def read_all(self, blocks: Iterable[Block]) -> dict[Block, bytes]:
-        """Return the texts of blocks, as many as fit into BYTES_AT_ONCE. Blocks that cannot be read
-        are left out: `read` tells why. They are decompressed on all cores, if they are many."""
+        """Return the texts of blocks, about BYTES_AT_ONCE at most. Blocks that cannot be read are
+        left out: `read` tells why."""
         found: dict[Block, bytes] = {}
         compressed: dict[Block, bytes] = {}
         with self._lock:
@@ -79,10 +77,14 @@ class Segments:
                 with suppress(OSError):
                     descriptor = self._descriptor(block.segment)
                     compressed[block] = posix.pread(descriptor, block.size, block.offset)
-        with suppress(zstandard.ZstdError):
-            for block, data in _all_decompressed(compressed):
-                found[block] = data
+        size = 0
+        for block, part in compressed.items():
+            with suppress(zstandard.ZstdError):
+                found[block] = data = _decompressed(part)
                 self._keep(block, data)
+                size += len(data)
+            if size > BYTES_AT_ONCE:
+                break
         return found
 
     def _keep(self, block: Block, data: bytes) -> None:
@@ -140,32 +142,10 @@ def _decompressed(data: bytes) -> bytes:
     size = zstandard.get_frame_parameters(data).content_size
     if size > MAX_BLOCK_BYTES:
         raise zstandard.ZstdError(f"a block of {size:,} bytes")
-    return bytes(_decompressor().decompress(data))
-
-
-def _all_decompressed(compressed: Mapping[Block, bytes]) -> Iterator[tuple[Block, bytes]]:
-    """Yield the texts of blocks, as many as fit into BYTES_AT_ONCE. Raises ZstdError if the data of
-    one is no block."""
-    total = 0
-    chosen: list[Block] = []
-    for block, data in compressed.items():
-        total += zstandard.get_frame_parameters(data).content_size
-        if total > BYTES_AT_ONCE:
-            break
-        chosen.append(block)
-    if len(chosen) < FEWEST_ON_ALL_CORES:
-        yield from ((block, _decompressed(compressed[block])) for block in chosen)
-        return
-    parts: list[Any] = [compressed[block] for block in chosen]
-    texts = _decompressor().multi_decompress_to_buffer(parts, threads=-1)
-    yield from ((block, texts[at].tobytes()) for at, block in enumerate(chosen))
-
-
-def _decompressor() -> zstandard.ZstdDecompressor:
-    found = getattr(_own, "decompressor", None)
-    if found is None:
-        found = _own.decompressor = zstandard.ZstdDecompressor()
-    return found
+    decompressor = getattr(_own, "decompressor", None)
+    if decompressor is None:
+        decompressor = _own.decompressor = zstandard.ZstdDecompressor()
+    return bytes(decompressor.decompress(data))
 
 
 class SegmentWriter:

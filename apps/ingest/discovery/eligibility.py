@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Self
 
-from apps.code.languages import extension_of, is_bare, known_type
+from apps.code.languages import extension_of, is_bare, is_known_extension, known_type
 from apps.ingest.discovery import own_data, secrets
 from apps.ingest.discovery.own_data import OwnData
 from apps.ingest.discovery.tables import PatternTable, words
@@ -151,6 +151,8 @@ class Rules:
             return None if included else UNKNOWN_TYPE
         if extension in DATA_EXTENSIONS:
             return DATA
+        if is_known_extension(extension):  # most are
+            return None
         # A file without an extension may be a script, which its first line tells.
         return None if known_type(name) or is_bare(name) else UNKNOWN_TYPE
 

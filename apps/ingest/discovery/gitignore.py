@@ -8,7 +8,7 @@ import codecs
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 
@@ -78,13 +78,16 @@ class _Expressions:
                 size += 128 * len(rule.text) + 2_048 * rule.wildcards
         self._set = _compiled(expressions, size)
 
-    def matching(self, text: bytes) -> list[int]:
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def matching(self, text: bytes) -> Sequence[int]:
         """Return the lines whose pattern matches."""
-        if not self._lines:
-            return []
         matches = self._set.Match(text)
         if matches is None:  # the last expression matches everything
             raise MemoryError("The patterns of a .gitignore file need too much memory")
+        if len(matches) == 1:
+            return ()
         return [self._lines[number] for number in matches if number < len(self._lines)]
 
 
@@ -117,11 +120,13 @@ class Ignores:
         self.path = f"{folder}{NAME}"
         self.problem = ""
         self._rules = self._read(content, above.wildcards if above else 0)
-        self._literal: defaultdict[tuple[bool, bytes], list[int]] = defaultdict(list)
+        # Lines without wildcards, by the name or the path that they match.
+        self._by_name: defaultdict[bytes, list[int]] = defaultdict(list)
+        self._by_path: defaultdict[bytes, list[int]] = defaultdict(list)
         wild = [(n, rule) for n, rule in enumerate(self._rules) if SPECIAL.search(rule.text)]
         for number, rule in enumerate(self._rules):
             if not SPECIAL.search(rule.text):
-                self._literal[rule.anchored, rule.text].append(number)
+                (self._by_path if rule.anchored else self._by_name)[rule.text].append(number)
         self._names = _Expressions((n, rule) for n, rule in wild if not rule.anchored)
         self._paths = _Expressions((n, rule) for n, rule in wild if rule.anchored)
 
@@ -159,12 +164,14 @@ class Ignores:
 
     def _verdict(self, path: bytes, is_folder: bool) -> bool | None:
         name = path.rpartition(b"/")[2]
-        matching = [
-            *self._literal.get((False, name), ()),
-            *self._literal.get((True, path), ()),
-            *self._names.matching(name),
-            *self._paths.matching(path),
-        ]
+        matching = [*self._by_name.get(name, ()), *self._by_path.get(path, ())]
+        # A folder may have 100,000 entries, and a pass takes longer than all else.
+        if self._names:
+            matching += self._names.matching(name)
+        if self._paths:
+            matching += self._paths.matching(path)
+        if not matching:
+            return None
         applicable = [n for n in matching if is_folder or not self._rules[n].folders_only]
         return self._rules[max(applicable)].ignores if applicable else None
 
