@@ -24,7 +24,7 @@ def home(folder: Path, configure: Callable[..., None], monkeypatch: pytest.Monke
     """A home folder, which is the only default base, and other folders beside it."""
     write_files(folder, {"home/a.py": "a = 1\n", "src/project/b.py": "b = 1\n", "data/x": ""})
     monkeypatch.setattr(configuration, "IS_INSTALLED", True)
-    monkeypatch.setattr(Path, "home", lambda: folder / "home")
+    monkeypatch.setenv("HOME", str(folder / "home"))
     configure(ingest_base=(), data_dir=folder / "data")
     return folder / "home"
 
