@@ -1,8 +1,10 @@
-"""The answers to `initialize` and `server/discover` while the server starts.
+"""The answers to `initialize`, `server/discover` and `tools/list` while the server starts.
+
+Some clients, such as Codex, do not wait for the list: their first turn would have no tools.
 
 `capabilities.json` holds, for each endpoint, the instructions and the rest of the answer in each
-protocol revision, without the version of codeinfo. A test compares it with what the server answers;
-`python -m tests.cli.capabilities` writes it.
+protocol revision, without the version of codeinfo; for the tools, their list. A test compares it
+with what the server answers; `python -m tests.cli.capabilities` writes it.
 """
 
 import json
@@ -16,12 +18,22 @@ TABLE = Path(__file__).with_name("capabilities.json")
 SERVER_INFO_META = "io.modelcontextprotocol/serverInfo"
 NEWEST_HANDSHAKE = "2025-11-25"
 LEGACY_NAMES = "CODEINFO_MCP_LEGACY_NAMES"
+MORE_TOOLS = "CODEINFO_MCP_INGEST"
 
 
-def stored_answer(endpoint: str, message: Message) -> dict[str, Any] | None:
-    """Return the result of a well-formed handshake; None if only the server can answer."""
+def stored_answer(endpoint: str, message: Message, agreed: str = "") -> dict[str, Any] | None:
+    """Return the result of a well-formed handshake, or the list of tools; None if only the server
+    can answer.
+
+    agreed: the protocol revision of the handshake; "" before it
+    """
     if os.environ.get(LEGACY_NAMES):
         return None
+    if message.method == "tools/list":
+        if os.environ.get(MORE_TOOLS) or "cursor" in message.params:
+            return None
+        stateless = str(message.meta.get(VERSION_META))
+        return list_of(endpoint, stateless if message.is_stateless else agreed)
     if message.method == "initialize" and _is_initialize(message.params):
         return result_of(endpoint, str(message.params["protocolVersion"]), message.method)
     if message.method == "server/discover" and isinstance(
@@ -43,8 +55,6 @@ def _is_initialize(params: dict[str, Any]) -> bool:
 
 def result_of(endpoint: str, version: str, method: str) -> dict[str, Any] | None:
     """Return the stored result in a revision, as the server of this version gives it."""
-    from apps.core import __version__  # noqa: PLC0415 - found by `project.use`
-
     table = json.loads(TABLE.read_text())[endpoint]
     known = table[method]
     result = known.get(version)
@@ -52,7 +62,21 @@ def result_of(endpoint: str, version: str, method: str) -> dict[str, Any] | None
         result = known[NEWEST_HANDSHAKE]
     if result is None:
         return None
-    result = result | {"instructions": table["instructions"]}
-    info = result["serverInfo"] if "serverInfo" in result else result["_meta"][SERVER_INFO_META]
-    info["version"] = __version__
-    return dict(result)
+    return _with_version(result | {"instructions": table["instructions"]})
+
+
+def list_of(endpoint: str, version: str) -> dict[str, Any] | None:
+    """Return the stored list of tools; None if it depends on what is ingested or connected."""
+    table = json.loads(TABLE.read_text())[endpoint]
+    rest = table.get("tools/list", {}).get(version)
+    return None if rest is None else _with_version({"tools": table["tools"]} | rest)
+
+
+def _with_version(result: dict[str, Any]) -> dict[str, Any]:
+    """Set the version of codeinfo, where the answer has one."""
+    from apps.core import __version__  # noqa: PLC0415 - found by `project.use`
+
+    info = result.get("serverInfo") or result.get("_meta", {}).get(SERVER_INFO_META)
+    if info:
+        info["version"] = __version__
+    return result

@@ -117,11 +117,12 @@ class Bridge:
         if is_hello:
             self._hello, self._version, self._session = message, "", ""
             self._hello_is_answered = False
-        if not self._link.is_up and (result := stored_answer(self._endpoint, message)):
+        stored = not self._link.is_up and stored_answer(self._endpoint, message, self._version)
+        if stored:
             if is_hello:
-                self._version = result["protocolVersion"]
+                self._version = stored["protocolVersion"]
                 self._hello_is_answered = True
-            await self._output.write(messages.result_line(message.id, result))
+            await self._output.write(messages.result_line(message.id, stored))
             if not is_hello:
                 return
         self._spawn(message)

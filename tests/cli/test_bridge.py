@@ -13,10 +13,11 @@ import httpx
 import pytest
 
 from codeinfo_cli import server
-from codeinfo_cli.bridge.answers import TABLE, result_of
+from codeinfo_cli.bridge.answers import MORE_TOOLS, TABLE, list_of, result_of, stored_answer
+from codeinfo_cli.bridge.messages import parse
 from tests.browser.product import Product
 from tests.cli.bridge import COMMAND, HELLO, bridge, environment
-from tests.cli.capabilities import PATHS, asked, table
+from tests.cli.capabilities import PATHS, asked, listed, table
 from tests.cli.capabilities import served as answer_of
 from tests.house.sources import HOME
 from tests.mcp.speech import BOTH, EVERY, META, STATELESS, headers_for, request
@@ -34,6 +35,23 @@ def test_the_stored_handshake_is_the_servers(endpoint: str, version: str) -> Non
     assert json.loads(TABLE.read_text()) == table()
     body = asked(version)
     assert result_of(endpoint, version, body["method"]) == answer_of(endpoint, version)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("version", EVERY)
+def test_the_stored_list_of_tools_is_the_servers(version: str) -> None:
+    assert list_of("tools", version) == listed("tools", version)
+
+
+def test_a_list_that_may_differ_is_left_to_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = parse(json.dumps(request("tools/list", version="2025-11-25")).encode())
+    assert stored_answer("tools", message, "2025-11-25")
+    assert stored_answer("tools", message) is None  # before the handshake
+    assert stored_answer("chat", message, "2025-11-25") is None
+    with_cursor = request("tools/list", {"cursor": "x"}, version="2025-11-25")
+    assert stored_answer("tools", parse(json.dumps(with_cursor).encode()), "2025-11-25") is None
+    monkeypatch.setenv(MORE_TOOLS, "1")
+    assert stored_answer("tools", message, "2025-11-25") is None
 
 
 @pytest.fixture
@@ -59,8 +77,10 @@ def test_the_handshake_needs_no_server_and_a_failed_start_is_told(
     with bridge(data, "--endpoint", endpoint, INGEST_MAX_FILE_BYTES="many") as client:
         result = client.shake_hands()["result"]
         assert result == result_of(endpoint, "2025-11-25", "initialize")
+        if endpoint == "tools":
+            assert client.ask("tools/list")["result"] == list_of(endpoint, "2025-11-25")
         for _ in range(2):
-            error = client.ask("tools/list")["error"]
+            error = client.ask("tools/call", {"name": "Grep"})["error"]
             assert error["data"]["code"] == "SERVER_UNAVAILABLE"
             assert "INGEST_MAX_FILE_BYTES" in error["message"]
         discovered = client.ask("server/discover", MODERN)["result"]

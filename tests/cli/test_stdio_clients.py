@@ -14,13 +14,16 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
+from codeinfo_cli import server
 from tests.browser.product import Product, running
 from tests.cli.bridge import COMMAND, HELLO, bridge, environment
 from tests.mcp.doors.test_client_context import FILE, TEMPLATE, ingest
 from tests.mcp.speech import EVERY, STATELESS, headers_for, request
 from tests.mcp.test_conformance import PROGRAMS
+from tests.ports import free_ports
 from tests.stand_ins.responses_server import ResponsesStandIn, write_config
 from tests.support.ingested import SAMPLE
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
 
@@ -167,10 +170,35 @@ def test_a_typescript_client_gets_the_same_over_stdio(product: Product, sdk: str
 
 
 def test_the_real_codex_finds_a_line_over_stdio(product: Product, tmp_path: Path) -> None:
-    from codex_cli_bin import bundled_codex_path  # noqa: PLC0415 - only this test needs it
+    sent, output = what_codex_sends(tmp_path, environment(product.data))
+    assert any("function_call_output" in body and "src/retry.py" in body for body in sent), output
 
-    home = tmp_path / "codex"
-    variables = environment(product.data) | {"HOME": str(tmp_path), "CODEX_HOME": str(home)}
+
+def test_the_first_turn_of_the_real_codex_has_the_tools_while_the_server_starts(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    first = free_ports(3)
+    ports = {"PORT": first, "MCP_PORT": first + 1, "AGENTS_MCP_PORT": first + 2}
+    variables = environment(data, **{name: str(port) for name, port in ports.items()})
+    sent, output = what_codex_sends(tmp_path, variables)
+    assert "VectorSearch" in sent[0], output
+    assert any("function_call_output" in body and "INGEST_REQUIRED" in body for body in sent), (
+        output
+    )
+    wait_until(lambda: server.running(data) is None)
+
+
+def what_codex_sends(folder: Path, variables: dict[str, str]) -> tuple[list[str], str]:
+    """Ask the real Codex with `codeinfo mcp` in its configuration. Return the requests to its
+    model, and what it printed."""
+    from codex_cli_bin import bundled_codex_path  # noqa: PLC0415 - only these tests need it
+
+    home = folder / "codex"
+    own = {name: variables[name] for name in variables if name not in os.environ}
+    own |= {"CODEINFO_DATA_DIR": variables["CODEINFO_DATA_DIR"]}
+    own |= {"PYTHONPATH": variables["PYTHONPATH"]}
+    described = ", ".join(f"{name} = {json.dumps(value)}" for name, value in own.items())
     with ResponsesStandIn() as api:
         write_config(home, api.url)
         with (home / "config.toml").open("a") as config:
@@ -178,14 +206,12 @@ def test_the_real_codex_finds_a_line_over_stdio(product: Product, tmp_path: Path
 [mcp_servers.codeinfo]
 command = {json.dumps(COMMAND[0])}
 args = {json.dumps(COMMAND[1:])}
-env = {{ CODEINFO_DATA_DIR = {json.dumps(str(product.data))}, PYTHONPATH = {
-                json.dumps(variables["PYTHONPATH"])
-            } }}
+env = {{ {described} }}
 """)
         done = subprocess.run(
             [bundled_codex_path(), "exec", "--skip-git-repo-check", "-m", "tool", "Where?"],
-            env=variables,
-            cwd=tmp_path,
+            env=variables | {"HOME": str(folder), "CODEX_HOME": str(home)},
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -193,7 +219,4 @@ env = {{ CODEINFO_DATA_DIR = {json.dumps(str(product.data))}, PYTHONPATH = {
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        sent = [json.dumps(one.body) for one in api.requests]
-    assert any("function_call_output" in body and "src/retry.py" in body for body in sent), (
-        done.stdout + done.stderr
-    )
+        return [json.dumps(one.body) for one in api.requests], done.stdout + done.stderr
