@@ -315,12 +315,11 @@ def _notes(searches: Sequence[_Search], name: str) -> str:
     notes = []
     if missed:
         notes.append(
-            f"{missed} files that may call it were not looked at: ask again, or"
-            " narrow by `repository`, `path` or `language`."
+            f"Files that may call it, but were not looked at: {missed}. Ask again, or narrow by"
+            " `repository`, `path` or `language`."
         )
     if unknown:
         notes.append(
-            f"{unknown} more calls of {name} are on objects of unknown type: FindReferences lists"
-            " them."
+            f"Calls of {name} on objects of unknown type, which FindReferences lists: {unknown}."
         )
     return " ".join(notes)

@@ -57,7 +57,7 @@ def find_imports(query: SymbolQuery) -> Imports:
     importers = [edge for each in every for edge in each.importers]
     edges += sorted(once(importers, repeated_files(roots, filters)), key=_order)
     missed = sum(each.missed for each in every)
-    notes = f"{missed} files that may import it were not looked at." if missed else ""
+    notes = f"Files that may import it, but were not looked at: {missed}." if missed else ""
     truncated = len(edges) > query.limit or bool(missed)
     return Imports(query.name, tuple(edges[: query.limit]), truncated, notes, degraded)
 

@@ -164,7 +164,7 @@ def test_without_time_the_answer_says_what_was_not_looked_at(
     monkeypatch.setattr(callers, "PARSE_SECONDS", 0.0)
     _, answer = post("find-callers", name="Ship.moor")
     assert answer["truncated"] is True
-    assert "were not looked at" in answer["notes"]
+    assert "but were not looked at: " in answer["notes"]
 
 
 def test_a_name_that_nothing_defines_has_a_hint(call: Call) -> None:
