@@ -127,6 +127,23 @@ def test_a_page_is_plain_and_complete(servers: Gallery, browser: Browser, name: 
             assert objections(page) == []
 
 
+def test_the_preview_of_a_wide_search_begins_below_its_head(
+    servers: Gallery, browser: Browser
+) -> None:
+    with opened(servers, browser, STATES["search"]) as page:
+        show(page, 1600, dark=False)
+        preview = page.locator(".viewer--preview")
+        expect(preview.locator(".viewer__find")).to_be_visible()
+        box = preview.locator(".viewer__find").bounding_box()
+        assert box is not None and box["height"] < 50
+
+
+def test_a_message_of_a_server_ends_as_a_sentence(servers: Gallery, browser: Browser) -> None:
+    with opened(servers, browser, STATES["chat-failed"]) as page:
+        banner = page.locator(".turn .banner strong")
+        expect(banner).to_have_text("The server failed: the engine fell over.")
+
+
 @pytest.mark.parametrize(
     ("path", "code"),
     [("/etc", "outside"), ("{repos}/nowhere", "missing"), ("{repos}/file", "file"), ("", "blank")],

@@ -50,6 +50,12 @@ register.filter(paths.host_path)
 
 
 @register.filter
+def sentence(text: str) -> str:
+    """Return a text with a full stop, unless it ends a sentence. Servers' messages often do not."""
+    return text if text.rstrip().endswith((".", "!", "?", "…")) else f"{text.rstrip()}."
+
+
+@register.filter
 def ago(moment: datetime | None) -> SafeString | str:
     """Return "2 h ago", with the full time as title; a date after a week; "never" for None."""
     if moment is None:
