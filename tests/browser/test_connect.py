@@ -81,9 +81,10 @@ def test_with_a_token_the_test_sends_the_one_that_was_typed(
                 assert badge == "Failed"
         page.get_by_label("Token").fill("the-secret")
         run_test(page)
-        for era in ERAS:
-            assert TOOLS.search(result(page, f"Search · {era}")[0])
-            assert result(page, f"Question · {era}")[0].endswith("1 tool: codebase_question")
+        assert TOOLS.search(result(page, f"Search · {ERAS[0]}")[0])
+        assert result(page, f"Search · {ERAS[1]}")[0] == "Same server and tools"
+        question, _ = result(page, f"Question · {ERAS[0]}")
+        assert question.endswith("1 tool: codebase_question")
         page.context.close()
 
 

@@ -138,6 +138,20 @@ def test_the_preview_of_a_wide_search_begins_below_its_head(
         assert box is not None and box["height"] < 50
 
 
+def test_the_buttons_of_an_answer_cover_none_of_its_figures(
+    servers: Gallery, browser: Browser
+) -> None:
+    with opened(servers, browser, STATES["agents-answer"]) as page:
+        show(page, 320, dark=False)
+        actions = page.locator(".answer__actions").bounding_box()
+        assert actions is not None
+        for figure in page.locator(".answer__foot .meta > *").all():
+            box = figure.bounding_box()
+            assert box is not None
+            is_left = box["x"] + box["width"] <= actions["x"]
+            assert is_left or box["y"] >= actions["y"] + actions["height"]
+
+
 def test_a_message_of_a_server_ends_as_a_sentence(servers: Gallery, browser: Browser) -> None:
     with opened(servers, browser, STATES["chat-failed"]) as page:
         banner = page.locator(".turn .banner strong")

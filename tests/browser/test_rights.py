@@ -50,6 +50,7 @@ def test_the_login_leads_to_the_requested_page(page: Page, guarded: Product) -> 
         expect(page.get_by_role("heading", name=name)).to_have_count(0)
     expect(page.get_by_text("Staff chooses what is ingested.")).to_be_visible()
     expect(page.get_by_role("link", name="How to connect")).to_have_count(0)
+    expect(page.get_by_label("Message")).to_have_attribute("placeholder", "Ask about your code")
 
 
 @pytest.mark.parametrize(
