@@ -141,7 +141,7 @@ async def test_the_list_has_the_lines_of_every_tool(async_client: AsyncClient) -
         {"type": "text", "text": "It is the third (`httpx/a.py:3`)."},
     )
     html = await page(async_client)
-    listed = html.split('class="source" ')[1:]
+    listed = html.split('<div class="source">')[1:]
     # The second line is in the part that was read; a file that was only listed shows no lines.
     assert "Citations (2)" in visible(html)
     assert ["a.py" in listed[0], "b.py" in listed[1]] == [True, True]

@@ -247,7 +247,7 @@ def test_vector_search(
 def test_names(limited: Limited, tool: str) -> None:
     code = with_file(limited) | with_file(limited, ending=".pyi")
     defining = {each for each in code if "tests/" not in each[1]}
-    found = limited.found(tool, name="send_parcel", limit=50)
+    found = limited.found(tool, name="send_parcel", limit=100)
     assert found == (defining if tool == "FindDefinitions" else code)
     for name in ("acme_net", "acme_store", "other_store", "other_top"):
         limited.call(tool, name=f"only_{name}")
