@@ -25,6 +25,26 @@ def environment(data: Path, **further: str) -> dict[str, str]:
     return own | {"CODEINFO_DATA_DIR": str(data), "CODEINFO_FIRST_ROOT": "none"} | further
 
 
+def codex(
+    *arguments: str, home: Path, folder: Path, env: dict[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    """Run the real Codex with this home in a folder; it must succeed."""
+    from codex_cli_bin import bundled_codex_path  # noqa: PLC0415 - few tests need it
+
+    done = subprocess.run(
+        [bundled_codex_path(), *arguments],
+        env=env | {"CODEX_HOME": str(home)},
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
 class Bridge:
     """Its process. `log`: what it wrote to standard error, once it has ended."""
 

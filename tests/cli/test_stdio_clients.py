@@ -16,7 +16,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from codeinfo_cli import server
 from tests.browser.product import Product, running
-from tests.cli.bridge import COMMAND, HELLO, bridge, environment
+from tests.cli.bridge import COMMAND, HELLO, bridge, codex, environment
 from tests.mcp.doors.test_client_context import FILE, TEMPLATE, ingest
 from tests.mcp.speech import EVERY, STATELESS, headers_for, request
 from tests.mcp.test_conformance import PROGRAMS
@@ -192,8 +192,6 @@ def test_the_first_turn_of_the_real_codex_has_the_tools_while_the_server_starts(
 def what_codex_sends(folder: Path, variables: dict[str, str]) -> tuple[list[str], str]:
     """Ask the real Codex with `codeinfo mcp` in its configuration. Return the requests to its
     model, and what it printed."""
-    from codex_cli_bin import bundled_codex_path  # noqa: PLC0415 - only these tests need it
-
     home = folder / "codex"
     own = {name: variables[name] for name in variables if name not in os.environ}
     own |= {"CODEINFO_DATA_DIR": variables["CODEINFO_DATA_DIR"]}
@@ -208,15 +206,7 @@ command = {json.dumps(COMMAND[0])}
 args = {json.dumps(COMMAND[1:])}
 env = {{ {described} }}
 """)
-        done = subprocess.run(
-            [bundled_codex_path(), "exec", "--skip-git-repo-check", "-m", "tool", "Where?"],
-            env=variables | {"HOME": str(folder), "CODEX_HOME": str(home)},
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+        asked = "exec", "--skip-git-repo-check", "-m", "tool", "Where?"
+        env = variables | {"HOME": str(folder)}
+        done = codex(*asked, home=home, folder=folder, env=env)
         return [json.dumps(one.body) for one in api.requests], done.stdout + done.stderr

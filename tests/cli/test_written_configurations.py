@@ -10,6 +10,7 @@ import subprocess
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from mcp import Client, StdioServerParameters
 
 from codeinfo_cli.clients.table import CLIENTS
 from tests.browser.product import Product, running
-from tests.cli.bridge import HELLO, started
+from tests.cli.bridge import HELLO, codex, started
 from tests.cli.command import CODEINFO
 from tests.mcp.doors.test_client_context import ingest
 from tests.mcp.test_conformance import PROGRAMS
@@ -169,31 +170,16 @@ def test_a_typescript_client_finds_a_line(
 
 
 def test_the_real_codex_starts_what_install_wrote(user: User) -> None:
-    from codex_cli_bin import bundled_codex_path  # noqa: PLC0415 - only this test needs it
-
-    def codex(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run(
-            [bundled_codex_path(), *arguments],
-            env=user.variables | {"CODEX_HOME": str(user.home / ".codex")},
-            cwd=user.home,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done
-
     folder = user.home / ".codex"
+    run = partial(codex, home=folder, folder=user.home, env=user.variables)
     with ResponsesStandIn() as api:
         write_config(folder, api.url)
         (folder / "AGENTS.md").write_text("# Mine\n\nBe brief.")
         files = {path: path.read_bytes() for path in sorted(folder.iterdir())}
         user.run("install", "codex", "--yes")
-        read = json.loads(codex("mcp", "get", "codeinfo", "--json").stdout)
+        read = json.loads(run("mcp", "get", "codeinfo", "--json").stdout)
         assert read["enabled"] and read["transport"]["command"] == user.start_of("codex").command
-        done = codex("exec", "--skip-git-repo-check", "-m", "tool", "Where?")
+        done = run("exec", "--skip-git-repo-check", "-m", "tool", "Where?")
         sent = [json.dumps(one.body) for one in api.requests]
     # The model got the tools, the instructions and the line.
     assert any("function_call_output" in body and "src/retry.py" in body for body in sent), (
