@@ -130,12 +130,17 @@ def _slices(items: Iterable[str], size: int) -> Iterator[list[str]]:
 def drop(root_id: UUID, check: Check = never_cancelled) -> None:
     """Delete all data of a root, except what another installation wrote. An exception from `check`
     leaves some of the vectors."""
-    own = installation_id()
-    get_copies().drop(root_id)
-    if not is_foreign(words_of(root_id), own):
-        drop_words(root_id)
-    if not is_foreign(get_store().origin(root_id), own):
+    drop_words_and_copy(root_id)
+    if not is_foreign(get_store().origin(root_id), installation_id()):
         drop_vectors(root_id, check)
+
+
+def drop_words_and_copy(root_id: UUID) -> None:
+    """Delete the files of a root apart from its vectors, which takes milliseconds. Words that
+    another installation wrote stay."""
+    get_copies().drop(root_id)
+    if not is_foreign(words_of(root_id), installation_id()):
+        drop_words(root_id)
 
 
 def drop_words(root_id: UUID) -> None:

@@ -19,6 +19,7 @@ from apps.ingest import services
 from apps.ingest.discovery.discovery import _Classifier
 from apps.ingest.discovery.walk import ListedFile
 from apps.ingest.runs import queue, sweep
+from apps.ingest.runs.job import RunCancelled
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
 
@@ -196,6 +197,26 @@ def test_a_queued_run_interrupts_a_sweep(
     assert store.count(root_id) == root.chunks
     sweep.sweep()
     assert root_id not in stores.roots()
+
+
+@pytest.mark.django_db
+def test_the_words_of_a_removed_root_do_not_wait_for_the_vectors_of_another(
+    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 0)
+    monkeypatch.setattr("apps.index.vectors.store.MAX_DROPPED", 0)
+    for name in ("brig", "yawl"):
+        root = ingest(write_files(folder / name, {"a.py": f"def {name}():\n    pass\n"}), name)
+        sweep.drop_root(root)
+    before = len(store.collections())
+
+    def interrupted() -> None:
+        if len(get_lexical().roots()) == before - 2:
+            raise RunCancelled
+
+    with pytest.raises(RunCancelled):
+        sweep.sweep(interrupted)
+    assert len(store.collections()) == before
 
 
 @pytest.mark.django_db

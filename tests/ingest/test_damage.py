@@ -300,6 +300,7 @@ class Failing:
     def call(self, *call: Any, **options: Any) -> Any:
         if self.errors:
             raise self.errors.pop(0)
+        return ["name"] if call[0] is Collections.shards else None
 
     def restart(self) -> None: ...
     def free_memory(self) -> None: ...
@@ -367,6 +368,7 @@ def test_what_is_broken_on_a_server_is_told_and_left_as_it_is(
     def fails(self: guarded.Guarded, name: str) -> None:
         raise chroma.unavailable("Chroma failed: its index is odd")
 
+    reset_store()  # of what it has written itself, it probes nothing
     with monkeypatch.context() as patch:
         patch.setattr(guarded.Guarded, "_probe", fails)
         work(worker)

@@ -178,14 +178,14 @@ def finish(folder: Path) -> Path | None:
 def _index_folders(folder: Path, names: Sequence[str]) -> list[Path]:
     """Return the index folders of some collections. Raises Unavailable if the database cannot be
     read."""
-    placeholders = ",".join("?" * len(names))
     statement = (
         "SELECT segments.id FROM segments JOIN collections ON collections.id = collection "
-        f"WHERE scope = 'VECTOR' AND name IN ({placeholders})"
+        "WHERE scope = 'VECTOR' AND (name = ? OR name GLOB ? || '.[0-9]*')"
     )
     try:
         with closing(open_file(folder / DATABASE, "ro")) as database:
-            return [folder / Path(row[0]).name for row in database.execute(statement, names)]
+            found = [row for name in names for row in database.execute(statement, (name, name))]
+            return [folder / Path(row[0]).name for row in found]
     except sqlite3.Error as error:
         raise unavailable(f"Chroma's database cannot be read: {error}") from error
 

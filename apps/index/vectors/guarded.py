@@ -14,7 +14,7 @@ import numpy as np
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
 from apps.index.vectors.chroma import BROKEN, CRASHED, failed, unavailable
-from apps.index.vectors.collections import Collections
+from apps.index.vectors.collections import Added, Collections
 from apps.index.vectors.process import may_be_malformed, sqlite_code
 
 P = ParamSpec("P")
@@ -29,7 +29,7 @@ FAILURES, ATTEMPTS = 2, 3
 # costs as much as reading all rows before it). Their length may differ from 1 by LENGTH_ERROR.
 PROBE_ROWS, PROBE_RANGE, LENGTH_ERROR = 8, 1_000, 1e-3
 CORRUPT = "Chroma failed: its index does not hold what was written"
-# Verbs that change a collection: it has to be probed again.
+# After one of these has failed, Chroma may have stored what it could not apply.
 WRITES = (Collections.add, Collections.delete, Collections.describe, Collections.drop)
 
 
@@ -72,10 +72,9 @@ class Guarded:
         self._client = client
         # Name → error, of collections that crash Chroma.
         self._crashing: dict[str, Unavailable] = {}
-        # Collections that passed a probe. A write removes the collection, a failure removes all;
-        # `_invalidations` counts both.
+        # Collections that passed a probe or were created here. A failure removes all.
         self._healthy: set[str] = set()
-        self._invalidations = 0
+        self._failures = 0
         # Collections that returned a vector or a record that codeinfo cannot have written.
         self._corrupt: set[str] = set()
         self.close = client.close
@@ -97,12 +96,12 @@ class Guarded:
                 # is opened again. Until then it could not be deleted.
                 self._client.restart()
             raise
-        finally:
-            if verb in WRITES:
-                self._invalidate({str(args[0])})
+        if isinstance(result, Added) and result.is_first:
+            self._healthy.add(result.shard)
         if verb is Collections.drop:
             self._crashing.pop(str(args[0]), None)
             self._corrupt.discard(str(args[0]))
+            self._healthy.discard(str(args[0]))
         return result
 
     def report_corrupt(self, name: str) -> Unavailable:
@@ -172,7 +171,7 @@ class Guarded:
         failures, attempts = 0, 0
         while True:
             attempts += 1
-            invalidations = self._invalidations
+            earlier_failures = self._failures
             try:
                 self._probe(name)
             except Unavailable as error:
@@ -185,11 +184,19 @@ class Guarded:
                 self._client.restart()
             else:
                 self._crashing.pop(name, None)
-                if self._invalidations == invalidations:
+                if self._failures == earlier_failures:
                     self._healthy.add(name)
                 return ""
 
     def _probe(self, name: str) -> None:
+        """Probe each shard of a collection, and free what was read of it before the next."""
+        shards = self._client.call(Collections.shards, name)
+        for shard in shards:
+            self._probe_shard(shard)
+            if len(shards) > 1:
+                self._client.free_memory()
+
+    def _probe_shard(self, name: str) -> None:
         """Read a few rows as a search does, in several calls so that others can run between them.
 
         Raises Unavailable if a call fails or returns data that cannot have been written. Rows that
@@ -211,12 +218,9 @@ class Guarded:
 
     def _fail(self) -> None:
         """Forget all probes, and have the worker check the stores."""
-        self._invalidate(set(self._healthy))
+        self._failures += 1
+        self._healthy.clear()
         failed.set()
-
-    def _invalidate(self, names: set[str]) -> None:
-        self._invalidations += 1
-        self._healthy -= names
 
     def set_aside(self, names: Sequence[str]) -> Path | None:
         """Drop broken collections. Return the folder that has their index files now, if any."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from apps.embedding.types import Vectors
 from apps.index.types import Origin
-from apps.index.vectors.collections import SPACE
+from apps.index.vectors.handles import SPACE
 
 
 def description(

@@ -25,9 +25,10 @@ from apps.embedding.types import Vectors
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors import aside, chroma, earlier
 from apps.index.vectors.chroma import failed
-from apps.index.vectors.collections import Collections, pages
+from apps.index.vectors.collections import Collections
 from apps.index.vectors.earlier import EarlierChunk
 from apps.index.vectors.guarded import CollectionsClient, Guarded, are_unit_length
+from apps.index.vectors.handles import pages
 from apps.index.vectors.packing import description, origin_in, unit_rows
 from apps.index.vectors.process import Embedded
 
@@ -53,6 +54,7 @@ class VectorStore:
     def __init__(self, client: CollectionsClient, prefix: str) -> None:
         self._client = Guarded(client)
         self._prefix = prefix
+        self._last_shards: dict[str, str] = {}  # collection → shard of the rows added last
 
     def add(
         self,
@@ -74,7 +76,11 @@ class VectorStore:
         units = units[good]
         name, about = self._name(root_id), description(root_id, model, units.shape[1], origin)
         for part in ingest_throttle.write_slices(len(accepted)):
-            self._client.call(Collections.add, name, about, accepted[part], units[part])
+            added = self._client.call(Collections.add, name, about, accepted[part], units[part])
+            if self._last_shards.get(name, added.shard) != added.shard:
+                # The one before is full.
+                self._client.free_memory()
+            self._last_shards[name] = added.shard
         return [each for each, is_good in zip(ids, good, strict=True) if not is_good]
 
     def nearest(self, root_id: UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
@@ -217,6 +223,7 @@ class VectorStore:
                 ids = self._client.call(Collections.ids, name, DROP_SLICE)
                 self._client.call(Collections.delete, name, ids)
         self._client.call(Collections.drop, name)
+        self._last_shards.pop(name, None)
         self.sweep()
 
     def sweep(self) -> list[str]:

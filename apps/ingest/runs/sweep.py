@@ -112,15 +112,20 @@ def _sweep_stores(stored: dict[UUID, StoredRoot], check: Check) -> None:
     for root in sharing.roots_of(stored.keys()):
         roots.setdefault(root.store, []).append(root)
     removed = orphans.removed_of(stored)
-    rest = []
+    rest, dropped = [], []
     for each in stored.values():
         if users := roots.get(each.root_id):
             record_origin(users, each, own)
         elif each.root_id in removed and not each.is_foreign(own):
-            stores.drop(each.root_id, check)
+            dropped.append(each.root_id)
         else:
             rest.append(orphans.orphan_of(each, own))
     orphans.set_known(rest)
+    # A million vectors take minutes, for which the words of another root need not wait.
+    for root_id in dropped:
+        stores.drop_words_and_copy(root_id)
+    for root_id in dropped:
+        stores.drop(root_id, check)
 
 
 def _sweep_removed(busy: Set[str], check: Check) -> None:
