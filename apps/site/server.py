@@ -22,7 +22,7 @@ from apps.agent_runs import commands
 from apps.core import __version__, local_users, telemetry
 from apps.core.config import Config, config
 from apps.core.errors import CodeinfoError
-from apps.core.heap import settled, trim
+from apps.core.heap import limit_arenas, settled, trim
 from apps.core.hub import hub
 from apps.core.watchdog import Watchdog
 from apps.index.parsing.finder import reset_finder
@@ -157,6 +157,7 @@ class BoundedServer(Server):
 
 def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; then end live answers and the ingest worker, and return."""
+    limit_arenas()
     sys.setswitchinterval(SWITCH_SECONDS)
     requests.install()
     sockets.install()
