@@ -120,7 +120,10 @@ class Transcript:
         for part in self.parts:
             if part["type"] == "tool" and part["stage"] == "started":
                 part["stage"] = "error"
-                part["error"] = {"code": "CANCELLED", "message": "The turn ended first."}
+                part["error"] = {
+                    "code": "CANCELLED",
+                    "message": "The answer ended during this call.",
+                }
 
 
 def content(parts: Sequence[Part]) -> str:

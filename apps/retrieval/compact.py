@@ -167,6 +167,10 @@ def _expanded(row: Any, roots: Mapping[str, Root]) -> Iterable[Any]:
     start, _, end = str(row.get("lines", "")).partition("-")
     lines = {"startLine": _number(start), "endLine": _number(end or start)}
     kept = {key: row[key] for key in ("symbol", "kind", "score", "weak") if key in row}
+    if "definitionOf" in row:
+        kept |= {"kind": "definition", "of": row["definitionOf"]}
+    elif not kept.keys() & {"kind", "score"}:
+        kept["kind"] = "passage"  # of Context
     text = "\n".join(map(str, chunk)) if isinstance(chunk, list) else chunk
     return [{**place, **lines, **kept, "chunk": text}]
 
@@ -174,6 +178,9 @@ def _expanded(row: Any, roots: Mapping[str, Root]) -> Iterable[Any]:
 def _expanded_references(row: Mapping[str, Any]) -> Iterable[JSON]:
     for group in _objects(row.get("references")):
         lines = group.get("lines")
+        more = {key: group[key] for key in ("callee", "depth", "target") if key in group}
+        if group.get("kind") in ("imports", "imported by"):
+            more.setdefault("target", None)
         for line in lines if isinstance(lines, list) else ():
             if match := REFERENCE_LINE.fullmatch(str(line)):
                 number = int(match[1])
@@ -184,6 +191,7 @@ def _expanded_references(row: Mapping[str, Any]) -> Iterable[JSON]:
                     "kind": group.get("kind", "reference"),
                     "match": row.get("match", "identifier"),
                     "chunk": match[2],
+                    **more,
                 }
 
 

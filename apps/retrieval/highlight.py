@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import cast
@@ -24,6 +24,13 @@ MAX_CHARS = 150_000
 MAX_FILE_CHARS = 300_000
 # Lines that are lexed after those that are shown: a comment may begin in them and end there.
 LINES_AFTER = 200
+# Languages whose definitions a lexer can begin with. That of PHP must see `<?php` first.
+FROM_DEFINITIONS = frozenset(
+    """
+    python javascript jsx typescript tsx java kotlin go rust ruby c cpp csharp swift scala lua
+    haskell elixir zig
+    """.split()  # noqa: SIM905
+)
 # Files whose tokens are kept: a reader scrolls through one of them.
 MAX_CACHED_FILES = 4
 
@@ -50,10 +57,12 @@ def highlight_range(
     language: str = "",
     marks: frozenset[str] = frozenset(),
     whole: bool = False,
+    starts: Callable[[], Iterable[int]] = tuple,
 ) -> list[SafeString]:
     """The lines `first` to `last` (1-based, both included) of a file as safe HTML.
 
-    They are lexed from the beginning of the file, as they may be inside a string or comment. With
+    They may be inside a string or comment. Thus they are lexed from the definition before them, if
+    `starts` returns the first lines of definitions, else from the beginning of the file. With
     `whole`, all of the file is lexed, and its tokens are kept for the next range.
     """
     lexer = lexer_for(path, language)
@@ -61,11 +70,14 @@ def highlight_range(
     size = len(text)
     if size <= MAX_FILE_CHARS and (whole or (lexer.name, text) in _cache):
         return [_html(line, marks) for line in _cache.lines(lexer, text)[first - 1 : last]]
-    before = "\n".join(lines[: last + LINES_AFTER])
+    known = starts() if language in FROM_DEFINITIONS else ()
+    begin = max((line for line in known if 1 <= line <= first), default=1)
+    before = "\n".join(lines[begin - 1 : last + LINES_AFTER])
     if len(before) > MAX_FILE_CHARS:
         window = "\n".join(lines[first - 1 : last])
         return highlight_lines(window, path=path, language=language, marks=marks)
-    return [_html(line, marks) for line in _by_line(_tokens(before, lexer))[first - 1 : last]]
+    shown = _by_line(_tokens(before, lexer))[first - begin : last - begin + 1]
+    return [_html(line, marks) for line in shown]
 
 
 def _tokens(text: str, lexer: type[Lexer]) -> Tokens:

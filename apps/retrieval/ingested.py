@@ -10,6 +10,7 @@ from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.index import queries
 from apps.index.chunk_ids import chunk_ids
 from apps.index.chunks import StoredChunk, earlier_chunks, unchanged_text
+from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.texts import get_texts
 from apps.index.types import Area
@@ -92,6 +93,15 @@ def stored_lines(root: Root, file: SourceFile) -> list[str] | None:
     except Unavailable:
         return None
     return _joined(chunks[each] for each in ids if each in chunks)
+
+
+def definition_lines(root: Root, file: SourceFile) -> list[int]:
+    """The first lines of the definitions in a file as it was ingested; none if the words of the
+    repository cannot be read."""
+    try:
+        return [each.start_line for each in get_lexical().outline(root.store, file.document)]
+    except Unavailable:
+        return []
 
 
 def _texts(rows: Sequence[SourceFile]) -> dict[str, str]:

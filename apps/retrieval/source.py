@@ -18,7 +18,7 @@ from apps.index.paths import MappedPath, map_path
 from apps.index.root_directory import read_file
 from apps.retrieval.finds import Find
 from apps.retrieval.highlight import highlight_range
-from apps.retrieval.ingested import live_file, stored_lines
+from apps.retrieval.ingested import definition_lines, live_file, stored_lines
 from apps.retrieval.lines import Lines, code_url, fragment_url, source_url, span_of
 from apps.retrieval.marks import name_marked
 from apps.retrieval.repositories import find_root, repo_id
@@ -202,6 +202,11 @@ class SourceText:
     shift: int = 0  # lines by which the cited passage has moved down since
     stored: list[str] | None = None  # all lines as ingested, if the file has the passage no more
 
+    def starts(self) -> list[int]:
+        """The first lines of the definitions; none if the file has changed since."""
+        is_ingested = self.unchanged or self.problem
+        return definition_lines(self.root, self.row) if is_ingested else []
+
 
 def read_source(request: SourceRequest) -> SourceText:
     """Read a live file from the disk, or as it was ingested if the disk does not have it any more.
@@ -243,7 +248,8 @@ def open_source(request: SourceRequest) -> SourceView:
     passage: tuple[SourceLine, ...] = ()
     if text.stored is not None and request.start and request.end:
         last = min(request.end, len(text.stored), request.start + MAX_LINES)
-        html = _shown(text.stored, request.start, last, text.row, request.find)
+        stored = replace(text, lines=text.stored, problem="as ingested")
+        html = _shown(stored, request.start, last, request.find)
         passage = tuple(SourceLine(n, each, True) for n, each in enumerate(html, request.start))
     return _view(request, text, passage)
 
@@ -299,7 +305,7 @@ def open_block(request: SourceRequest) -> SafeString:
     text = read_source(replace(request, start=None, end=None))
     first = request.start or 1
     last = min(len(text.lines), request.end or first, first + BLOCK - 1)
-    html = _shown(text.lines, first, last, text.row, request.find, whole=True)
+    html = _shown(text, first, last, request.find, whole=True)
     lines = (SourceLine(number, each, False) for number, each in enumerate(html, first))
     return mark_safe("".join(line.markup() for line in lines))
 
@@ -333,7 +339,7 @@ def _blocks(
     low = first if is_short else max(first, _block_of(around - NEAR))
     high = last if is_short else min(last, _block_of(around + NEAR) + BLOCK - 1)
     near = request.start or 0 if text.stored is not None else 0
-    coloured = _shown(text.lines, low, high, text.row, request.find)
+    coloured = _shown(text, low, high, request.find)
     plain = [mark_safe(escape(line)) for line in _cut(text.lines)[first - 1 : last]]
     for start in range(_block_of(first), last + 1, BLOCK):
         begin, end = max(start, first), min(start + BLOCK - 1, last)
@@ -368,12 +374,20 @@ def _cut(lines: Sequence[str]) -> list[str]:
 
 
 def _shown(
-    lines: list[str], first: int, last: int, row: SourceFile, find: Find, *, whole: bool = False
+    text: SourceText, first: int, last: int, find: Find, *, whole: bool = False
 ) -> list[SafeString]:
     """The lines `first` to `last` as HTML, with what `find` looks for marked."""
+    lines, row = text.lines, text.row
     if max(map(len, lines), default=0) > MAX_LINE_CHARS:
         lines = _cut(lines)
     html = highlight_range(
-        lines, first, last, path=row.path, language=row.language, marks=find.words, whole=whole
+        lines,
+        first,
+        last,
+        path=row.path,
+        language=row.language,
+        marks=find.words,
+        whole=whole,
+        starts=text.starts,
     )
     return [name_marked(each, find.name) for each in html] if find.name else html

@@ -10,6 +10,8 @@ let busy = false;
 let release = null; // ends the press of a pointer
 let pressed = Promise.resolve(); // settles when no pointer is down
 const observer = new IntersectionObserver(notice, { rootMargin: NEAR });
+// To colour a block takes the server as long as a page: the page comes first.
+const loaded = new Promise((resolve) => (document.readyState === "complete" ? resolve() : addEventListener("load", resolve, { once: true })));
 
 const pane = () => body?.querySelector(".viewer__code");
 const onPage = () => Boolean(body?.closest(".viewer--page"));
@@ -312,7 +314,10 @@ function attach() {
   anchor = 0;
   pin(0);
   if (!body) return;
-  for (const block of body.querySelectorAll("[data-plain]")) observer.observe(block);
+  const shown = body;
+  loaded.then(() => {
+    if (body === shown) for (const block of body.querySelectorAll("[data-plain]")) observer.observe(block);
+  });
   sizeEnds();
   const lines = cited();
   [anchor = 0] = lines;

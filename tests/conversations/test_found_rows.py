@@ -3,8 +3,12 @@
 from typing import Any
 
 import pytest
+from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
+from apps.retrieval.call_tools import compact_callers, compact_imports
+from apps.retrieval.compact import expand
+from apps.retrieval.context_form import compact_context
 from tests.conversations.test_citation_list import match
 from tests.conversations.test_page import answered, page, visible
 from tests.conversations.test_symbol_steps import step
@@ -92,6 +96,37 @@ async def test_callers_of_callers_and_targets_of_imports_are_named(
     assert "2 files were not looked at." in text
     assert "import b imports file b.py" in text
     assert "import ssl imports not among the files searched" in text
+
+
+async def test_rows_that_came_through_codex_say_the_same_of_their_lines(
+    async_client: AsyncClient,
+) -> None:
+    context = rows(
+        row("a.py", 3, "store.put()\nreturn", "passage", symbol="send"),
+        row("b.py", 1, "class Store:\n    pass", "definition", symbol="Store", of="Store"),
+    )
+    defined = {"repo": "httpx", "relPath": "a.py", "symbol": "Client.build", "startLine": 1}
+    calls = rows(
+        row("a.py", 3, "build()", "proven", callee="Client.build", depth=1),
+        row("a.py", 9, "send()", "possible", callee="Client.send", depth=2),
+        definitions=[defined],
+    )
+    imports = rows(
+        row("a.py", 1, "import b", "imports", target="b.py"),
+        row("a.py", 2, "import re", "imports", target=None),
+    )
+    through = database_sync_to_async(expand)
+    await answered(
+        call("Context", await through(compact_context(context)), question="How?"),
+        call("FindCallers", await through(compact_callers(calls)), name="Client.build", depth=2),
+        call("FindImports", await through(compact_imports(imports)), name="a.py"),
+    )
+    text = visible(await page(async_client))
+    assert "passage in send" in text and "definition Store · of Store" in text
+    assert "Best distance" not in text
+    assert "calls Client.send · 2 calls away" in text and "calls Client.build" not in text
+    assert "import b imports file b.py" in text
+    assert "import re imports not among the files searched" in text
 
 
 async def test_lines_around_a_match_belong_to_its_row_and_can_be_cited(

@@ -424,6 +424,7 @@ class TestRecovery:
         assert (turn.status, turn.error["code"]) == ("failed", "INTERRUPTED")
         assert turn.parts[0]["text"] == "half"
         assert turn.parts[1]["stage"] == "error"
+        assert turn.parts[1]["error"]["message"] == "The answer ended during this call."
         return True
 
     async def test_a_run_of_a_dead_process_is_marked_at_start(self) -> None:

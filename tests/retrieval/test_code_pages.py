@@ -3,13 +3,17 @@
 import re
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote, urlsplit
 
 import pytest
 from django.test import Client
 
 from apps.index.models import SourceFile
+from apps.retrieval import highlight
 from apps.retrieval.code_page import MAX_FOUND_FILES, PAGE_SIZE
+from apps.retrieval.highlight import highlight_lines
+from apps.retrieval.lexer_process import Tokens, lexers
 from apps.retrieval.lines import code_url, repository_url, source_url
 from apps.retrieval.source import BLOCK, MAX_LINE_CHARS
 from tests.retrieval.conftest import Shelf
@@ -223,6 +227,33 @@ def test_a_string_that_begins_far_above_is_coloured_as_one(
     html = get(client, "/code/text/text.py", lines="1400")
     assert '<span class="sd">for each in words:</span>' in html or '"s2">for each' in html
     assert '<span class="k">for</span>' not in html
+
+
+def test_the_cited_lines_of_a_long_file_are_coloured_from_the_definition_before_them(
+    client: Client, folder: Path, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = 'def step_{0}():\n    """Step {0}\n    if it must.\n    """\n    return \'{0}\'\n\n'
+    source = "".join(step.format(n) for n in range(500))
+    ingest(write_files(folder, {"long.py": source, "long.php": source}), "long")
+    lexed: list[str] = []
+
+    def tokens(text: str, lexer: str) -> Tokens:
+        lexed.append(text)
+        return lexers.tokens(text, lexer)
+
+    monkeypatch.setattr(highlight, "lexers", SimpleNamespace(tokens=tokens))
+    html = get(client, "/code/long/long.py", lines="2704-2706")
+    (text,) = lexed
+    assert text.startswith("def step_433():"), "in which the block begins"
+    whole = highlight_lines(source, path="long.py")
+    for number in range(2_601, 3_001):
+        assert f">{number}</a>{whole[number - 1]}\n" in html
+    del lexed[:]
+    # A file that has changed, and a language that must be read from its beginning.
+    (folder / "long.py").write_text(f"# Changed\n{source}")
+    get(client, "/code/long/long.py", lines="2704-2706")
+    get(client, "/code/long/long.php", lines="2704-2706")
+    assert [each.split("\n")[0] for each in lexed] == ["# Changed", "def step_0():"]
 
 
 def test_a_line_of_many_characters_is_cut(client: Client, folder: Path, db: None) -> None:

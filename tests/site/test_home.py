@@ -1,6 +1,7 @@
 """The home page at its door."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from apps.conversations.models import Conversation
 from apps.core import __version__
 from apps.core.errors import Unavailable
 from apps.index.models import Root
-from apps.site import overview
+from apps.index.vectors.store import get_store
+from apps.site import overview, standby
 from apps.site.checks import parts
 from apps.site.checks.findings import Finding
 
@@ -121,14 +123,18 @@ async def test_each_provider_reports_why_it_cannot_be_used(configure: Callable[.
 
 
 @pytest.mark.door
-async def test_the_fragment_names_every_part(
-    async_client: AsyncClient, configure: Callable[..., None]
+async def test_the_fragment_names_every_part_in_words_of_the_reader(
+    async_client: AsyncClient, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(openai_base_url="")
+    monkeypatch.setattr(standby, "watching", lambda: SimpleNamespace(latest=None))
+    get_store().collections()  # opened
     response = await async_client.get("/ui/site/connected")
     html = response.content.decode()
-    for name in ("Database", "Search and embedding", "Vector store", "Search only"):
+    for name in ("Database", "Search and embedding", "Vector store", "Search only", "Server"):
         assert f"<h3>{name}</h3>" in html
+    assert "0 indexes" in html
+    assert "It has responded at all times in the last hour." in html
     assert "CODEINFO_OPENAI_BASE_URL" in html
 
 

@@ -1,6 +1,7 @@
 """The rules of Python."""
 
 import builtins
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -132,10 +133,23 @@ class PythonRules(Rules):
         while folder:
             folder = folder_of(folder)
             roots.append(folder)
-        tree = project.tree
-        roots = [each for each in roots if not tree.first(f"{each}/__init__.py".lstrip("/"))]
-        found = (_first(project, join(each, name)) for each in dict.fromkeys([*roots, *SOURCES]))
+        places = [*(each for each in roots if not _is_package(project, each)), *SOURCES]
+        if module.partition(".")[0] in sys.stdlib_module_names:
+            # A package's own `typing.py` is imported as `package.typing`, also by its folders.
+            places = [each for each in places if not _is_in_package(project, each)]
+        found = (_first(project, join(each, name)) for each in dict.fromkeys(places))
         return [file for file in found if file and file != path]
+
+
+def _is_package(project: Project, folder: str) -> bool:
+    return project.tree.first(join(folder, "__init__.py"), join(folder, "__init__.pyi")) is not None
+
+
+def _is_in_package(project: Project, folder: str) -> bool:
+    """Whether a folder, or one above it, is a package."""
+    while folder and not _is_package(project, folder):
+        folder = folder_of(folder)
+    return _is_package(project, folder)
 
 
 def _first(project: Project, stem: str) -> str | None:

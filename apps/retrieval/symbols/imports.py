@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from apps.code.callgraph.facts import Facts, Import
 from apps.code.callgraph.languages import BY_LANGUAGE, rules_for
@@ -144,27 +145,43 @@ def _passes(project: RootProject, path: str, query: SymbolQuery) -> bool:
     )
 
 
+def _written(project: RootProject, path: str) -> Iterator[tuple[Import, Sequence[Import]]]:
+    """The imports of a file as they are written, each with the facts it has in the file: Python's
+    `import a.b` imports `a.b`, and also `a`, the name that it binds.
+    """
+    bound: Import | None = None
+    imports = [each for each in (project.facts(path) or Facts()).imports if each.module]
+    for each, after in zip_longest(imports, imports[1:]):
+        if after and not after.name and _binds_head(each, after):
+            bound = each
+        else:
+            yield each, (bound, each) if bound else (each,)
+            bound = None
+
+
+def _binds_head(each: Import, after: Import) -> bool:
+    is_module = each.name == each.module and not each.member
+    return is_module and each.row == after.row and after.module.startswith(f"{each.module}.")
+
+
 def _imports(project: RootProject, path: str) -> Iterator[ImportEdge]:
     rules = rules_for(path)
-    for each in (project.facts(path) or Facts()).imports:
-        if each.module:
-            targets = rules.import_paths(project, path, each)
-            yield _edge(project, path, each, "imports", targets[0] if targets else "")
+    for each, _ in _written(project, path):
+        targets = rules.import_paths(project, path, each)
+        yield _edge(project, path, each, "imports", targets[0] if targets else "")
 
 
 def _importers(
     project: RootProject, path: str, files: Sequence[str], name: str
 ) -> Iterator[ImportEdge]:
     rules, wanted = rules_for(path), set(files)
-    for each in (project.facts(path) or Facts()).imports:
-        if not each.module:
-            continue
+    for each, parts in _written(project, path):
         if not files:
             if each.module == name or each.module.startswith(tuple(name + s for s in SEPARATORS)):
                 yield _edge(project, path, each, "imported by", "")
             continue
-        found = wanted.intersection(rules.import_paths(project, path, each))
-        if found:
+        found = {file for part in parts for file in rules.import_paths(project, path, part)}
+        if found := found & wanted:
             yield _edge(project, path, each, "imported by", min(found))
 
 

@@ -113,7 +113,7 @@ def _vectors() -> Finding:
         return Finding("chroma", "Vector store", "bad", "Broken", error.message, _way_out())
     if damaged := _damaged(queries.damages()):
         return damaged
-    contents = f"{store_name()}, {count} collection{'' if count == 1 else 's'}"
+    contents = f"{store_name()}, {count} index{'' if count == 1 else 'es'}"
     return Finding("chroma", "Vector store", "ok", "Ready", contents)
 
 
@@ -223,18 +223,18 @@ async def _worker() -> Finding:
             return finding("off", "Not here", "This process does not run ingests.")
         case _:
             return finding(
-                "bad", "Stopped", "Its thread has ended: ingests stay queued.", "Restart codeinfo."
+                "bad", "Stopped", "It has ended: ingests stay queued.", "Restart codeinfo."
             )
 
 
 async def _event_loop() -> Finding:
-    finding = partial(Finding, "eventLoop", "Event loop")
+    finding = partial(Finding, "eventLoop", "Server")
     watchdog = standby.watching()
     stall = watchdog.latest if watchdog else None
     if stall is None or datetime.now(UTC) - stall.since > REMEMBERED:
-        return finding("ok", "Running", "It has not stalled in the last hour.")
+        return finding("ok", "Running", "It has responded at all times in the last hour.")
     when = f"for {stall.seconds:.0f} s at {stall.since:%H:%M:%S} UTC"
-    fix = "See “event loop stalled” in the log."
+    fix = "Search the log for “stalled”: the entry names the place in the code."
     return finding("warn", "Stalled before", f"The server did not respond {when}.", fix)
 
 
@@ -250,7 +250,7 @@ VECTORS_EXAMINED = _threaded("chroma", "Vector store", vectors_examined)
 VECTORS_IF_OPEN = _threaded("chroma", "Vector store", _vectors_if_open)
 ORPHANS = Check("orphans", "Unknown folders", _orphans)
 WORKER = Check("worker", "Ingest worker", _worker)
-EVENT_LOOP = Check("eventLoop", "Event loop", _event_loop)
+EVENT_LOOP = Check("eventLoop", "Server", _event_loop)
 
 
 def provider_check(provider: Provider) -> Check:

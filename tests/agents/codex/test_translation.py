@@ -77,8 +77,9 @@ def test_calls_that_are_open_at_the_end_are_closed_before_it() -> None:
     with pytest.raises(Unavailable):
         for event in translator.feed("turn/completed", {"turn": {"status": "failed"}}):
             received.append(event)
-    assert [e.result.error_code for e in received if isinstance(e, ToolFinished)] == [
-        "CANCELLED"
+    results = [event.result for event in received if isinstance(event, ToolFinished)]
+    assert [(each.error_code, each.error_message) for each in results] == [
+        ("CANCELLED", "The answer ended during this call.")
     ] * 2
 
 

@@ -214,28 +214,3 @@ def test_the_compact_form_groups_lines_by_file_and_definition(call: Call) -> Non
             ],
         },
     ]
-
-
-def edges_of(post: Post, name: str, **more: Any) -> list[tuple[str, str, list[str], str | None]]:
-    status, answer = post("find-imports", name=name, **more)
-    assert status == 200, answer
-    return [
-        (f"{each['relPath']}:{each['startLine']}", each["kind"], each["names"], each["target"])
-        for each in answer["results"]
-    ]
-
-
-@pytest.mark.usefixtures("call")
-def test_imports_go_both_ways(post: Post) -> None:
-    assert edges_of(post, "port/work.py") == [
-        ("port/work.py:1", "imports", ["Ship", "start"], "port/__init__.py"),
-        ("tests/test_work.py:1", "imported by", ["day"], "port/work.py"),
-    ]
-    assert edges_of(post, "port.ships") == [
-        ("port/__init__.py:1", "imported by", ["Ship", "launch"], "port/ships.py")
-    ]
-
-
-@pytest.mark.usefixtures("call")
-def test_importers_of_an_unknown_module_are_none(post: Post) -> None:
-    assert edges_of(post, "nowhere.at_all") == []

@@ -76,7 +76,7 @@ class TurnTranslator:
     def end(self) -> Events:
         """Close the open calls. Called when no more notifications come."""
         for call in list(self.open.values()):
-            yield self._closed(call, "CANCELLED", "The turn ended first.")
+            yield self._closed(call, "CANCELLED", "The answer ended during this call.")
 
     def _started(self, payload: JSON) -> Events:
         item = payload["item"]
