@@ -278,7 +278,8 @@ def latency(rg: str, tree: Path, name: str, drawn: Iterator["Pattern"], count: i
     chosen: list[Pattern] = []
     while len(chosen) < count:
         pattern = next(drawn)
-        if required_by(pattern.text, fixed=pattern.fixed, ignore_case=pattern.ignore_case):
+        options = ("fixed", "ignore_case", "multiline")
+        if required_by(pattern.text, **{name: getattr(pattern, name) for name in options}):
             chosen.append(pattern)
     own_cost(chosen[0], name)  # reads the table of files
     own = [own_cost(pattern, name) for pattern in chosen]

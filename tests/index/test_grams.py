@@ -10,9 +10,18 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.index.grams import ANY, GramStore, GramWriter, Required, literals_of, required_by
+from apps.index.grams import (
+    ANY,
+    GramStore,
+    GramWriter,
+    Required,
+    line_breaks_of,
+    literals_of,
+    required_by,
+)
 from apps.index.grams import store as store_module
-from apps.index.grams.expressions import TRIGRAM
+from apps.index.grams.expressions import MANY
+from apps.index.grams.required import TRIGRAM
 from apps.index.grams.store import pairs_of
 from apps.index.texts import TextStore
 
@@ -69,6 +78,13 @@ def candidates(grams: GramStore, pattern: str, **options: bool) -> set[str]:
         ("'é'", [TEXTS[1]], TEXTS[2:4]),
         ("(?i)kelvin k", [TEXTS[5]], TEXTS[:4]),
         (r"ret{0}urn|moo{1}r(?:x|y)?", [TEXTS[0]], TEXTS[1:4]),
+        (r"^\s+berth\s*=", [TEXTS[1]], [TEXTS[0], *TEXTS[2:5]]),
+        (r"def\s+moor", [TEXTS[0]], TEXTS[1:4]),
+        ("\treturn  SHIP", [TEXTS[0]], TEXTS[1:4]),
+        (r"Harbour[ \t]*:", [TEXTS[1]], [TEXTS[0], *TEXTS[2:4]]),
+        (r"timeout\);$", [TEXTS[2]], TEXTS[:2]),
+        (r"^ab$", [TEXTS[4]], TEXTS[:4]),
+        (r"\Auv|\w HIP\z|^cla", TEXTS[1:3], [TEXTS[0], *TEXTS[3:5]]),
     ],
 )
 def test_texts_that_may_match_are_found_and_others_are_not(
@@ -77,6 +93,32 @@ def test_texts_that_may_match_are_found_and_others_are_not(
     grams.maintain(texts)
     found = candidates(grams, pattern)
     assert found >= set(some) and found.isdisjoint(others)
+
+
+def test_a_part_that_is_partly_unknown_is_not_taken_for_the_rest_of_it() -> None:
+    assert not satisfied(required_by("moor(?:[ab].c)ship"), set())
+    has = {int(pair) >> 16 for pair in pairs_of(b"moorabcship", 0)}
+    assert satisfied(required_by("moor(?:[ab].c)ship"), has)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "breaks"),
+    [
+        (r"a[^\n]*\n[^\n]*b", 1),
+        (r"a.*b[\w.]+[^\s]*$", 0),
+        (r"a\nb|(?:\n){1}c|\Qd\E", MANY),
+        (r"a\n\s?b", 2),
+        (r"(?s)a.b", 1),
+        (r"a[^x]b", 1),
+        *(
+            (pattern, MANY)
+            for pattern in (r"a\s+b", r"[^a]+", r"(?s:a.*)", r"\Q\n\n\E(" + "(" * 60)
+        ),
+        *((pattern, MANY) for pattern in (r"\W*", r"[\D]+", r"[[:space:]]{2}", r"[\x00-\x20]*")),
+    ],
+)
+def test_the_line_breaks_of_a_match_are_counted(pattern: str, breaks: int) -> None:
+    assert line_breaks_of(pattern) == breaks
 
 
 @pytest.mark.parametrize(
@@ -97,6 +139,8 @@ PIECE = st.sampled_from(
     [
         *["moor", "ship", "SHIP", "é", "K", "return", r"\w", r"\s", ".", "[a-f]", "[^x]", r"\."],
         *["_", "io", r"\d", "(", "1", r"\x41", r"\bpoll\b", "(?i:HAR)", r"\Qa.b\E", "\\)"],
+        *["^", "$", " ", "\t", r"[ \t]", r"[\s:]", "[[:space:]]", "[[:blank:]a]", r"\A", r"\z"],
+        *["abc", "  ab", r"\x20", r"[^\s]", r"\n", r"\r", "(?s:.)", "\u2003", r"\Q  \E", "(?-m:$)"],
     ]
 )
 TREE = st.recursive(
@@ -112,17 +156,37 @@ TREE = st.recursive(
 )
 
 
-@settings(max_examples=300)
-@given(TREE, st.booleans())
-def test_a_text_that_matches_always_has_what_is_required(pattern: str, ignore_case: bool) -> None:
+WORDS = ["abc", "ab", "moor", "ship", "SHIP", "é", "k", "\u212a", "return", "_", "io", "har", "a.b"]
+SPACES = [" ", "  ", "\t", " \t", "\r", "\f", "\v", "\u2003", "\xa0", "\n", "\n\n", "\n ", "\r\n"]
+TEXT = st.lists(st.sampled_from([*WORDS, *SPACES, "(", ")", "1", ":"]), max_size=12).map("".join)
+
+
+@settings(max_examples=600)
+@given(TREE, st.booleans(), st.booleans(), st.lists(TEXT, max_size=8))
+def test_a_text_that_matches_always_has_what_is_required(
+    pattern: str, ignore_case: bool, multiline: bool, more: list[str]
+) -> None:
     options = re2.Options()
     options.log_errors, options.case_sensitive = False, not ignore_case
-    compiled = re2.compile(pattern.encode(), options)
-    required = required_by(pattern, ignore_case=ignore_case)
-    for text in TEXTS[:12]:
-        if compiled.search(text.encode()):
+    options.never_nl = not multiline
+    compiled = re2.compile(f"(?m){pattern}".encode(), options)
+    required = required_by(pattern, ignore_case=ignore_case, multiline=multiline)
+    breaks = line_breaks_of(pattern)
+    for text in TEXTS[:12] + more:
+        if found := compiled.search(text.encode()):
             has = {int(pair) >> 16 for pair in pairs_of(text.encode(), 0)}
             assert satisfied(required, has), (pattern, text)
+            assert not multiline or breaks == MANY or found.group().count(b"\n") <= breaks
+
+
+@settings(max_examples=300)
+@given(TEXT, TEXT, TEXT, st.booleans())
+def test_a_text_has_what_each_part_of_it_requires(
+    before: str, part: str, after: str, ignore_case: bool
+) -> None:
+    has = {int(pair) >> 16 for pair in pairs_of(f"{before}{part}{after}".encode(), 0)}
+    required = required_by(part, fixed=True, ignore_case=ignore_case, multiline=True)
+    assert satisfied(required, has)
 
 
 def satisfied(required: Required, has: set[int]) -> bool:

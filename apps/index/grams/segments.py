@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.core import posix
-from apps.index.grams.expressions import TRIGRAM, Required
+from apps.index.grams.required import TRIGRAM, Required
 
 Mask = NDArray[np.bool_]
 Pairs = NDArray[np.uint64]
 
-_MAGIC = b"cigrams2"
+_MAGIC = b"cigrams3"
 # Magic, texts, n-grams, bytes of the lists, pairs, checksum of all that follows.
 _HEADER = struct.Struct("<8sIIIII")
 # Texts of one segment: their numbers fit in 14 bits, so a difference in two bytes.

@@ -16,7 +16,7 @@ import numpy as np
 
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.index.grams.expressions import folded
+from apps.index.grams.required import folded
 from apps.index.grams.segments import DOC_BITS, MAX_TEXTS, BrokenSegment, Pairs, Segment, write
 from apps.index.texts import TextStore
 from apps.index.types import Check, never_cancelled
@@ -44,14 +44,16 @@ def gram_errors() -> Iterator[None]:
 
 
 def pairs_of(text: bytes, number: int) -> Pairs:
-    """The distinct n-grams of a text, as `segments.write` takes them. The last of four bytes may be
-    a line break: each three of a line have a fourth."""
-    data = np.frombuffer(folded(text) + b"\n", np.uint8).astype(np.uint32)
+    """The distinct n-grams of a text, as `segments.write` takes them. A line break stands before
+    and after each line, so that each three bytes of a line have a fourth."""
+    data = np.frombuffer(b"\n" + folded(text) + b"\n", np.uint8)
+    spaces = data == ord(" ")
+    data = data[np.concatenate(([True], ~(spaces[1:] & spaces[:-1])))].astype(np.uint32)
     if len(data) < 4:
         return np.zeros(0, np.uint64)
     grams = data[:-3] << 24 | data[1:-2] << 16 | data[2:-1] << 8 | data[3:]
     breaks = data == ord("\n")
-    grams = np.unique(grams[~(breaks[:-3] | breaks[1:-2] | breaks[2:-1])])
+    grams = np.unique(grams[~(breaks[1:-2] | breaks[2:-1])])
     return grams.astype(np.uint64) << np.uint64(DOC_BITS) | np.uint64(number)
 
 

@@ -173,7 +173,12 @@ def started(query: GrepQuery, keep: LineTest | None = None) -> Search:
     query = replace(query, filters=filters)
     search = Search(query, roots, matcher, until, keep=keep)
     pattern = query.pattern
-    required = required_by(pattern.text, fixed=pattern.fixed, ignore_case=pattern.ignore_case)
+    required = required_by(
+        pattern.text,
+        fixed=pattern.fixed,
+        ignore_case=pattern.ignore_case,
+        multiline=pattern.multiline,
+    )
     segments = _segments()
     repeated = repeated_files(roots, filters)
     for root in roots:
