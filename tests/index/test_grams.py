@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 import re2
 from hypothesis import given, settings
@@ -22,7 +24,7 @@ from apps.index.grams import (
 from apps.index.grams import store as store_module
 from apps.index.grams.expressions import MANY
 from apps.index.grams.required import TRIGRAM
-from apps.index.grams.store import pairs_of
+from apps.index.grams.store import pairs_of, starts_of
 from apps.index.texts import TextStore
 
 TEXTS = [
@@ -58,7 +60,7 @@ def candidates(grams: GramStore, pattern: str, **options: bool) -> set[str]:
     found: set[str] = set()
     for segment in grams.segments():
         names = [each.ljust(32, b"\0").hex() for each in segment.keys.tolist()]
-        mask = segment.matching(required)
+        mask, _ = segment.matching(required)
         found |= {texts[name] for name, hit in zip(names, mask, strict=True) if hit}
     return found
 
@@ -97,7 +99,7 @@ def test_texts_that_may_match_are_found_and_others_are_not(
 
 def test_a_part_that_is_partly_unknown_is_not_taken_for_the_rest_of_it() -> None:
     assert not satisfied(required_by("moor(?:[ab].c)ship"), set())
-    has = {int(pair) >> 16 for pair in pairs_of(b"moorabcship", 0)}
+    has = has_grams(b"moorabcship")
     assert satisfied(required_by("moor(?:[ab].c)ship"), has)
 
 
@@ -174,9 +176,57 @@ def test_a_text_that_matches_always_has_what_is_required(
     breaks = line_breaks_of(pattern)
     for text in TEXTS[:12] + more:
         if found := compiled.search(text.encode()):
-            has = {int(pair) >> 16 for pair in pairs_of(text.encode(), 0)}
+            has = has_grams(text.encode())
             assert satisfied(required, has), (pattern, text)
             assert not multiline or breaks == MANY or found.group().count(b"\n") <= breaks
+
+
+@settings(max_examples=400)
+@given(TREE, st.booleans(), st.lists(TEXT, min_size=3, max_size=9))
+def test_a_match_in_two_lines_is_in_one_piece(
+    pattern: str, multiline: bool, parts: list[str]
+) -> None:
+    options = re2.Options()
+    options.log_errors, options.never_nl = False, not multiline
+    compiled = re2.compile(f"(?m){pattern}".encode(), options)
+    required = required_by(pattern, multiline=multiline)
+    text = "\n".join(parts).encode()
+    with patch.object(store_module, "PIECE_BYTES", 6):
+        starts = starts_of(text)
+    assert all(text[start - 1 : start] == b"\n" for start in starts[1:])
+    if compiled.search(text) and (not multiline or line_breaks_of(pattern) <= 1):
+        pieces = pairs_of(text, starts, 7).tolist()
+        found = [
+            satisfied(required, {pair >> 16 for pair in pieces if pair & 0xFFFF == number})
+            for number in range(7, 7 + len(starts))
+        ]
+        assert any(found), (pattern, text)
+
+
+def test_a_text_is_chosen_by_what_is_together_in_a_piece(
+    grams: GramStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "PIECE_BYTES", 1_000)
+    far = b"moored\n" + b"x = 1\n" * 1_000 + b"harbour\n"
+    near = b"y = 2\n" * 1_000 + b"moored in\na harbour\n" + b"y = 2\n" * 1_000
+    grams.build(["0" * 64, "1" * 64, "2" * 64], lambda _: {"1" * 64: far, "2" * 64: near})
+    (segment,) = grams.segments()
+    required = required_by(r"moored.*\n.*harbour", multiline=True)
+    texts, pieces = segment.matching(required)
+    assert texts.tolist() == [False, True] and pieces is not None
+    ((start, end),) = segment.pieces_of(1, pieces) or []
+    assert end is not None
+    assert start < near.index(b"moored") < end < start + 1_100
+    assert segment.pieces_of(1, np.ones(segment.pieces, np.bool_)) is None, "the whole text"
+    anywhere, _ = segment.matching(required, in_piece=False)
+    assert anywhere.tolist() == [True, True]
+
+
+def test_a_text_of_any_size_fits_in_one_segment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "MAX_PIECES", 40)
+    monkeypatch.setattr(store_module, "PIECE_BYTES", 10)
+    for text in (b"", b"a", b"abc\n" * 3, b"\n" * 999, b"abc\n" * 5_000, b"x" * 999 + b"\na"):
+        assert 1 <= len(starts_of(text)) <= 40, text[:9]
 
 
 @settings(max_examples=300)
@@ -184,9 +234,13 @@ def test_a_text_that_matches_always_has_what_is_required(
 def test_a_text_has_what_each_part_of_it_requires(
     before: str, part: str, after: str, ignore_case: bool
 ) -> None:
-    has = {int(pair) >> 16 for pair in pairs_of(f"{before}{part}{after}".encode(), 0)}
+    has = has_grams(f"{before}{part}{after}".encode())
     required = required_by(part, fixed=True, ignore_case=ignore_case, multiline=True)
     assert satisfied(required, has)
+
+
+def has_grams(text: bytes) -> set[int]:
+    return {int(pair) >> 16 for pair in pairs_of(text, [0], 0)}
 
 
 def satisfied(required: Required, has: set[int]) -> bool:
@@ -237,7 +291,7 @@ def test_a_large_index_has_several_segments(
     grams: GramStore, texts: TextStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "MAX_PAIRS", 500)
-    monkeypatch.setattr(store_module, "MAX_TEXTS", 40)
+    monkeypatch.setattr(store_module, "MAX_PIECES", 40)
     grams.maintain(texts)
     assert len(grams.segments()) >= 8
     assert max(each.texts for each in grams.segments()) <= 40
@@ -268,7 +322,7 @@ def test_an_interrupted_build_keeps_the_segments_that_are_finished(
     grams: GramStore, texts: TextStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "TEXTS_AT_ONCE", 50)
-    monkeypatch.setattr(store_module, "MAX_TEXTS", 40)
+    monkeypatch.setattr(store_module, "MAX_PIECES", 40)
     calls = []
 
     def check() -> None:
