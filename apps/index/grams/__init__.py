@@ -2,7 +2,7 @@
 
 from apps.index.grams.expressions import MANY, line_breaks_of, literals_of, required_by
 from apps.index.grams.required import ANY, Required
-from apps.index.grams.segments import Mask, Segment
+from apps.index.grams.segments import Mask, Piece, Segment
 from apps.index.grams.store import GramStore, GramWriter, get_grams, reset_grams
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "GramStore",
     "GramWriter",
     "Mask",
+    "Piece",
     "Required",
     "Segment",
     "get_grams",

@@ -6,8 +6,8 @@ differences of their numbers in one or two bytes each, whichever is shorter. Thr
 up as the range of what begins with them.
 
 Layout, little-endian: header, SHA-256 of each text (32 bytes), number of pieces up to each text's
-last (u32), where each piece starts in its text (u32), n-grams (u32, ascending), ends of their lists
-in the bytes that follow (u32), lists.
+last (u32), where each piece starts and ends in its text (2 × u32), n-grams (u32, ascending), ends
+of their lists in the bytes that follow (u32), lists.
 """
 
 import os
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from apps.core import posix
 from apps.index.grams.required import TRIGRAM, Required
 
+Piece = tuple[int, int]  # where it starts and ends in its text, bytes
 Mask = NDArray[np.bool_]
 Pairs = NDArray[np.uint64]
 
@@ -39,14 +40,14 @@ class BrokenSegment(ValueError):
     """A file is no segment, or is damaged."""
 
 
-def write(path: Path, texts: Mapping[bytes, Sequence[int]], pairs: Pairs) -> None:
+def write(path: Path, texts: Mapping[bytes, Sequence[Piece]], pairs: Pairs) -> None:
     """Write a segment, durably.
 
-    texts: SHA-256 → where its pieces start, ascending from 0; at most MAX_PIECES in all
+    texts: SHA-256 → its pieces, ascending; at most MAX_PIECES in all
     pairs: n-gram << DOC_BITS | number of the piece, each once in any order; sorted in place
     """
-    last = np.cumsum([len(starts) for starts in texts.values()], dtype="<u4")
-    pieces = np.concatenate([np.array(starts, "<u4") for starts in texts.values()])
+    last = np.cumsum([len(pieces) for pieces in texts.values()], dtype="<u4")
+    pieces = np.concatenate([np.array(pieces, "<u4") for pieces in texts.values()])
     grams, ends, lists = _encoded(pairs, len(pieces))
     tables = [each.astype("<u4").tobytes() for each in (last, pieces, grams, ends)]
     body = b"".join([*texts, *tables, lists])
@@ -124,14 +125,15 @@ class Segment:
             bytes(data[: _HEADER.size])
         )
         body = memoryview(data)[_HEADER.size :]  # type: ignore[arg-type]
-        expected = texts * 36 + self.pieces * 4 + grams * 8 + size
+        expected = texts * 36 + self.pieces * 8 + grams * 8 + size
         if magic != _MAGIC or len(body) != expected or zlib.crc32(body) != checksum:
             raise BrokenSegment(path.name)
         self.keys = np.frombuffer(body, "S32", texts)  # zeros at the end are padding to NumPy
         last = np.frombuffer(body, "<u4", texts, texts * 32).astype(np.int64)
         self._first = np.concatenate((np.zeros(1, np.int64), last))
-        self._starts = np.frombuffer(body, "<u4", self.pieces, texts * 36)
-        at = texts * 36 + self.pieces * 4
+        spans = np.frombuffer(body, "<u4", self.pieces * 2, texts * 36)
+        self._spans = spans.reshape(self.pieces, 2)
+        at = texts * 36 + self.pieces * 8
         self._grams = np.frombuffer(body, "<u4", grams, at)
         self._ends = np.frombuffer(body, "<u4", grams, at + grams * 4)
         self._lists = np.frombuffer(body, np.uint8, size, at + grams * 8)
@@ -163,17 +165,15 @@ class Segment:
         pieces = self._having(required, places, lambda mask: mask)
         return self._texts_of(pieces), pieces
 
-    def pieces_of(self, text: int, pieces: Mask) -> list[tuple[int, int | None]] | None:
-        """Where those of the pieces that a text has start and end, ascending, in bytes; None for
-        the end of the text. None if these are all of the text."""
+    def pieces_of(self, text: int, pieces: Mask) -> list[Piece] | None:
+        """Those of the pieces that a text has, ascending; None if these are all of the text."""
         first, last = int(self._first[text]), int(self._first[text + 1])
         if last == first + 1:
             return None
-        chosen = np.flatnonzero(pieces[first:last]).tolist()
-        if len(chosen) == last - first:
-            return None
-        starts = [*self._starts[first:last].tolist(), None]
-        return [(starts[at], starts[at + 1]) for at in chosen]
+        chosen = pieces[first:last]
+        return (
+            None if chosen.all() else [(a, b) for a, b in self._spans[first:last][chosen].tolist()]
+        )
 
     def _texts_of(self, pieces: Mask) -> Mask:
         """The texts of some pieces."""

@@ -9,7 +9,6 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import zip_longest
 from pathlib import Path
 from secrets import randbits
 
@@ -18,7 +17,15 @@ import numpy as np
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.index.grams.required import folded
-from apps.index.grams.segments import DOC_BITS, MAX_PIECES, BrokenSegment, Pairs, Segment, write
+from apps.index.grams.segments import (
+    DOC_BITS,
+    MAX_PIECES,
+    BrokenSegment,
+    Pairs,
+    Piece,
+    Segment,
+    write,
+)
 from apps.index.texts import TextStore
 from apps.index.types import Check, never_cancelled
 
@@ -46,27 +53,28 @@ def gram_errors() -> Iterator[None]:
         raise Unavailable(message, code="GRAMS_UNAVAILABLE") from error
 
 
-def starts_of(text: bytes) -> list[int]:
-    """Where the pieces of a text start: at most MAX_PIECES, each at a line."""
-    starts, size = [0], max(PIECE_BYTES, len(text) // (MAX_PIECES // 2))
-    while (end := text.find(b"\n", starts[-1] + size - 1) + 1) and end < len(text):
-        starts.append(end)
-    return starts
+def pieces_of(text: bytes) -> list[Piece]:
+    """The pieces of a text, ascending: at most MAX_PIECES, of whole lines. Each ends with the line
+    that the next one starts with, as a match may span two lines."""
+    pieces, start, size = [], 0, max(PIECE_BYTES, len(text) // (MAX_PIECES // 2))
+    while (end := text.find(b"\n", start + size - 1) + 1) and end < len(text):
+        pieces.append((start, text.find(b"\n", end) + 1 or len(text)))
+        start = end
+    return [*pieces, (start, len(text))]
 
 
-def pairs_of(text: bytes, starts: Sequence[int], number: int) -> Pairs:
+def pairs_of(text: bytes, pieces: Iterable[Piece], number: int) -> Pairs:
     """The distinct n-grams of each piece of a text, as `segments.write` takes them. `number`: of
     the first piece.
 
-    A piece also has the n-grams of the line after it, as a match may span two lines. A line break
-    stands before and after each line, so that each three bytes of a line have a fourth.
+    A line break stands before and after each line, so that each three bytes of one have a fourth.
     """
-    found = []
-    for start, following in zip_longest(starts, starts[1:]):
-        end = None if following is None else (text.find(b"\n", following) + 1 or None)
-        found.append(_grams_of(text[start:end]) << np.uint64(DOC_BITS) | np.uint64(number))
-        number += 1
-    return np.concatenate(found)
+    return np.concatenate(
+        [
+            _grams_of(text[start:end]) << np.uint64(DOC_BITS) | np.uint64(each)
+            for each, (start, end) in enumerate(pieces, number)
+        ]
+    )
 
 
 def _grams_of(lines: bytes) -> Pairs:
@@ -148,12 +156,12 @@ class GramStore:
                     for each in group:
                         each.path.unlink(missing_ok=True)
 
-    def write(self, texts: Mapping[str, Sequence[int]], pairs: Sequence[Pairs]) -> None:
+    def write(self, texts: Mapping[str, Sequence[Piece]], pairs: Sequence[Pairs]) -> None:
         """Write a segment, as `segments.write` does."""
         with gram_errors():
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / f"{randbits(62):x}{_ENDING}"
-            keyed = {bytes.fromhex(key): starts for key, starts in texts.items()}
+            keyed = {bytes.fromhex(key): pieces for key, pieces in texts.items()}
             write(path, keyed, np.concatenate(pairs))
 
     def close(self) -> None:
@@ -209,7 +217,7 @@ class GramWriter:
 
     def __init__(self, store: GramStore) -> None:
         self._store = store
-        self._texts: dict[str, Sequence[int]] = {}
+        self._texts: dict[str, Sequence[Piece]] = {}
         self._pairs: list[Pairs] = []
         self._pieces = self._size = 0
 
@@ -222,13 +230,13 @@ class GramWriter:
         for key, text in texts.items():
             if key in self._texts:
                 continue
-            starts = starts_of(text)
-            if self._pieces + len(starts) > MAX_PIECES:
+            pieces = pieces_of(text)
+            if self._pieces + len(pieces) > MAX_PIECES:
                 self.flush()
-            pairs = pairs_of(text, starts, self._pieces)
-            self._texts[key] = starts
+            pairs = pairs_of(text, pieces, self._pieces)
+            self._texts[key] = pieces
             self._pairs.append(pairs)
-            self._pieces += len(starts)
+            self._pieces += len(pieces)
             self._size += len(pairs)
             if self._size >= MAX_PAIRS:
                 self.flush()

@@ -33,15 +33,6 @@ class Candidate(NamedTuple):
     def file(self) -> FileFacts:
         return self.table.files[self.number]
 
-    def parts(self, data: bytes, *, with_next_line: bool) -> bytes:
-        """The pieces of its text that may match."""
-        spans = self.candidates.spans(int(self.table.key_of[self.number]))
-        if spans is None:
-            return data
-        if with_next_line:
-            spans = [(start, end and (data.find(b"\n", end) + 1 or None)) for start, end in spans]
-        return b"".join(data[start:end] for start, end in spans)
-
 
 class Batch(NamedTuple):
     """Some files."""
@@ -73,16 +64,18 @@ def read(candidates: Iterable[Candidate], matcher: Matcher) -> Generator[Batch, 
 
 
 def _likely(batch: Sequence[Candidate], matcher: Matcher) -> Batch:
-    """The files of a batch without those that the matcher excludes."""
-    texts = _texts(batch)
-    files = [(each, texts.get(each.file.sha256)) for each in batch]
-    read = [at for at, (_, data) in enumerate(files) if data]
-    parts = [
-        files[at][0].parts(files[at][1] or b"", with_next_line=matcher.multiline) for at in read
-    ]
-    wanted = {read[at] for at in matcher.likely(parts)}
-    wanted.update(at for at, (_, data) in enumerate(files) if data is None)
-    return Batch(len(batch), [files[at] for at in sorted(wanted)])
+    """The files of a batch without those that the matcher excludes by their pieces."""
+    parts = {
+        key: data
+        for table, candidates, numbers in _by_table(batch)
+        for key, data in table.parts(numbers, candidates).items()
+    }
+    lost = {at for at, each in enumerate(batch) if each.file.sha256 not in parts}
+    some = [at for at, each in enumerate(batch) if parts.get(each.file.sha256)]
+    found = {some[at] for at in matcher.likely([parts[batch[at].file.sha256] for at in some])}
+    likely = [batch[at] for at in sorted(lost | found)]
+    texts = _texts(likely) if likely else {}
+    return Batch(len(batch), [(each, texts.get(each.file.sha256)) for each in likely])
 
 
 def _batches(candidates: Iterable[Candidate]) -> Iterator[list[Candidate]]:
@@ -101,8 +94,13 @@ def _batches(candidates: Iterable[Candidate]) -> Iterator[list[Candidate]]:
 
 def _texts(batch: Sequence[Candidate]) -> dict[str, bytes]:
     """SHA-256 → text of some files, without those that the text store lacks."""
-    numbers: dict[int, tuple[FileTable, list[int]]] = {}
-    for each in batch:
-        numbers.setdefault(id(each.table), (each.table, []))[1].append(each.number)
-    found = (table.texts(of_table) for table, of_table in numbers.values())
+    found = (table.texts(numbers) for table, _, numbers in _by_table(batch))
     return {key: data for each in found for key, data in each.items()}
+
+
+def _by_table(batch: Iterable[Candidate]) -> Iterable[tuple[FileTable, Candidates, list[int]]]:
+    """The numbers of files in each table."""
+    tables: dict[int, tuple[FileTable, Candidates, list[int]]] = {}
+    for each in batch:
+        tables.setdefault(id(each.table), (each.table, each.candidates, []))[2].append(each.number)
+    return tables.values()

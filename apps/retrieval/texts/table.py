@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.index import queries
-from apps.index.grams import ANY, Mask, Required, Segment
+from apps.index.grams import ANY, Mask, Piece, Required, Segment
 from apps.index.models import Root
 from apps.index.query_cache import per_generation
 from apps.index.texts import Block, Place, TextStore, get_texts
@@ -71,8 +71,8 @@ class Candidates:
     # Of each segment, the pieces that may match; empty: whole files.
     pieces: Sequence[tuple[Segment, Mask]] = ()
 
-    def spans(self, key: int) -> list[tuple[int, int | None]] | None:
-        """Where the pieces of a text that may match start and end, in bytes; None: all of it."""
+    def pieces_of(self, key: int) -> list[Piece] | None:
+        """The pieces of a text that may match; None: all of it."""
         if self.places is None or not self.pieces or (at := int(self.places[0][key])) < 0:
             return None
         segment, pieces = self.pieces[at]
@@ -98,11 +98,23 @@ class FileTable:
         """Return SHA-256 → text of some files, by their numbers. Those that are missing or damaged
         are left out. Raises Unavailable."""
         store = get_texts()
-        keys = {
-            self.files[n].sha256: key
-            for n, key in zip(numbers, self.key_of[numbers].tolist(), strict=True)
-        }
-        return store.read_at(self._places.of(store, keys))
+        return store.read_at(self._places.of(store, self._keys(numbers)))
+
+    def parts(self, numbers: Sequence[int], candidates: Candidates) -> dict[str, bytes]:
+        """As `texts`, but only the pieces of each that may match."""
+        store = get_texts()
+        keys = self._keys(numbers)
+        places = self._places.of(store, keys)
+        return store.read_parts(
+            (key, places[key], candidates.pieces_of(number))
+            for key, number in keys.items()
+            if key in places
+        )
+
+    def _keys(self, numbers: Sequence[int]) -> dict[str, int]:
+        """SHA-256 of some files, with their numbers."""
+        keys = self.key_of[numbers].tolist()
+        return {self.files[n].sha256: key for n, key in zip(numbers, keys, strict=True)}
 
     def candidates(
         self, segments: Sequence[Segment], required: Required, *, in_piece: bool = True
