@@ -87,11 +87,9 @@ def _encoded(pairs: Pairs, pieces: int) -> tuple[NDArray[Any], NDArray[Any], byt
     counts = np.diff(starts, append=len(doc))
     in_dense = np.repeat(dense, counts)
     # Bitmaps: bits of one byte are set one after another.
-    begins = np.repeat(ends - lengths, counts)
+    begins = np.repeat((ends - lengths)[dense], counts[dense])
     docs = doc[in_dense]
-    np.bitwise_or.at(
-        out, begins[in_dense] + (docs >> 3), np.left_shift(1, docs & 7).astype(np.uint8)
-    )
+    np.bitwise_or.at(out, begins + (docs >> 3), np.left_shift(1, docs & 7).astype(np.uint8))
     # Differences, in the order of the pairs: each list begins at its place.
     sparse = ~in_dense
     width = 1 + wide[sparse].astype(np.int64)

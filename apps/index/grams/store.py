@@ -86,7 +86,11 @@ def _grams_of(lines: bytes) -> Pairs:
         return np.zeros(0, np.uint64)
     grams = data[:-3] << 24 | data[1:-2] << 16 | data[2:-1] << 8 | data[3:]
     breaks = data == ord("\n")
-    return np.unique(grams[~(breaks[1:-2] | breaks[2:-1])]).astype(np.uint64)
+    grams = grams[~(breaks[1:-2] | breaks[2:-1])]
+    grams.sort()  # several times as fast as np.unique, which hashes
+    return grams[np.concatenate((grams[:1] == grams[:1], grams[1:] != grams[:-1]))].astype(
+        np.uint64
+    )
 
 
 class GramStore:
