@@ -97,6 +97,11 @@ def test_texts_that_may_match_are_found_and_others_are_not(
     assert found >= set(some) and found.isdisjoint(others)
 
 
+def test_of_strings_that_contain_each_other_the_shortest_is_required() -> None:
+    assert required_by("(?:harbour|berth)_?(?:s|oe)?") == required_by("harbour|berth")
+    assert required_by("ab|abcd") == ANY
+
+
 def test_a_part_that_is_partly_unknown_is_not_taken_for_the_rest_of_it() -> None:
     assert not satisfied(required_by("moor(?:[ab].c)ship"), set())
     has = has_grams(b"moorabcship")

@@ -88,7 +88,10 @@ def one_of(parts: Iterable[Required]) -> Required:
 
 def of_strings(strings: Iterable[str]) -> Required:
     """What is required if a text has one of the strings."""
-    return one_of(Required(grams_of(_bytes_of(each))) for each in strings)
+    found = set(map(_bytes_of, strings))
+    # A text with a longer string has what is in it, too.
+    least = [each for each in sorted(found) if not any(o in each for o in found if o != each)]
+    return one_of(Required(grams_of(each)) for each in least)
 
 
 def _bytes_of(text: str) -> bytes:

@@ -221,17 +221,21 @@ class Segment:
             bits = np.unpackbits(raw, count=self.pieces, bitorder="little")
             return bits.view(np.bool_).copy()
         mask = np.zeros(self.pieces, np.bool_)
-        mask[np.cumsum(_differences(raw))] = True
+        mask[_numbers(raw)] = True
         return mask
 
 
-def _differences(raw: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Decode differences. A byte from 0x80 has the low 7 bits, the next one the others."""
-    values = raw.astype(np.int64)
-    first = values >= 0x80
+def _numbers(raw: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """The numbers of which a list has the differences. A byte from 0x80 has the low 7 bits of one,
+    the next byte the others."""
+    first = raw >= 0x80
     if not first.any():
-        return values
+        return raw.cumsum(dtype=np.int64)
+    values = raw.astype(np.int64)
+    at = first.nonzero()[0]
     # The second byte has at most 7 bits, so it is never taken for a first one.
-    second = np.concatenate(([False], first[:-1]))
-    values[first] = (values[first] & 0x7F) | (values[np.flatnonzero(first) + 1] << 7)
-    return values[~second]
+    values[at] = (values[at] & 0x7F) | (values[at + 1] << 7)
+    values[at + 1] = 0
+    single = np.ones(len(raw), np.bool_)
+    single[at + 1] = False
+    return values.cumsum()[single]

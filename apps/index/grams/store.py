@@ -88,9 +88,9 @@ def _grams_of(lines: bytes) -> Pairs:
     breaks = data == ord("\n")
     grams = grams[~(breaks[1:-2] | breaks[2:-1])]
     grams.sort()  # several times as fast as np.unique, which hashes
-    return grams[np.concatenate((grams[:1] == grams[:1], grams[1:] != grams[:-1]))].astype(
-        np.uint64
-    )
+    first = np.concatenate((np.ones(len(grams[:1]), np.bool_), grams[1:] != grams[:-1]))
+    distinct: Pairs = grams[first].astype(np.uint64)
+    return distinct
 
 
 class GramStore:
