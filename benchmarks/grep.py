@@ -117,6 +117,68 @@ def patterns(texts: Sequence[str], chance: random.Random) -> Iterator["Pattern"]
         yield chance.choice(kinds)()
 
 
+SPACES = (r"\s+", r"\s*", " +", r"[ \t]+", r"\s{1,9}", r"[[:space:]]+", r"[\s_]", r"\s")
+
+
+def spaced(texts: Sequence[str], chance: random.Random) -> Iterator["Pattern"]:
+    """Patterns without end of whitespace and the ends of lines."""
+    from apps.retrieval.texts.patterns import Pattern
+
+    draw = Drawing(texts, chance)
+
+    def neighbours() -> tuple[str, str]:
+        """Two lines, one after the other."""
+        while True:
+            lines = chance.choice(texts).split("\n")
+            at = chance.randrange(len(lines))
+            both = "\n".join(lines[at : at + 2])
+            if (
+                lines[at].strip()
+                and lines[at + 1 :]
+                and lines[at + 1].strip()
+                and both.isascii()
+                and "\r" not in both
+            ):
+                return lines[at], lines[at + 1]
+
+    def loosened(line: str) -> str:
+        """An expression for a piece of a line, whole words and any whitespace between them."""
+        words = line.split()
+        first = chance.randrange(len(words))
+        some = words[first : first + chance.randint(1, 4)]
+        text = re.escape(some[0])
+        for each in some[1:]:
+            text += chance.choice(SPACES) + re.escape(each)
+        start = chance.choice(["", r"^\s*", "^", r"\t", r"\s", r"^[ \t]+", r"\s{2,}"])
+        return start + text + chance.choice(["", "$", r"\s*$", r"\s", r"\b"])
+
+    def raw(line: str) -> str:
+        start = chance.randrange(max(1, len(line) - 4))
+        return line[start : start + chance.randint(3, 40)]
+
+    while True:
+        above, below = neighbours()
+        yield chance.choice(
+            [
+                Pattern(loosened(above), ignore_case=draw.maybe(0.2)),
+                Pattern(loosened(above)),
+                Pattern(raw(above), fixed=True, ignore_case=draw.maybe(0.2)),
+                Pattern(draw.name() + chance.choice([r"\s*$", "$", r";\s*$", r"[ \t]*\{$"])),
+                Pattern(chance.choice(["^", r"^\t+", r"^\s+", r"^ {4}"]) + draw.name()),
+                Pattern(draw.name() + r"\s+" + draw.name(), word=True),
+                Pattern(draw.name() + r"\s+" + draw.name(), multiline=True),
+                Pattern(f"{raw(above)}\n{below[:20]}", fixed=True, multiline=True),
+                Pattern(
+                    re.escape(above[-12:])
+                    + chance.choice(["$\n^", r"\n", r"\n\s*", r"\s+", r"\n[ \t]*"])
+                    + re.escape(below.strip()[:12]),
+                    multiline=True,
+                ),
+                Pattern("|".join([loosened(above), draw.name() + "$"])),
+            ]
+        )
+
+
 # --- both programs --------------------------------------------------------------------------------
 
 
@@ -278,7 +340,8 @@ def latency(rg: str, tree: Path, name: str, drawn: Iterator["Pattern"], count: i
     chosen: list[Pattern] = []
     while len(chosen) < count:
         pattern = next(drawn)
-        if required_by(pattern.text, fixed=pattern.fixed, ignore_case=pattern.ignore_case):
+        options = ("fixed", "ignore_case", "multiline")
+        if required_by(pattern.text, **{name: getattr(pattern, name) for name in options}):
             chosen.append(pattern)
     own_cost(chosen[0], name)  # reads the table of files
     own = [own_cost(pattern, name) for pattern in chosen]
@@ -318,7 +381,9 @@ def main(arguments: Sequence[str]) -> int:
         texts, _ = comparable(tree, tree.name)
         drawn = patterns(texts, random.Random(SEED))
         latency(options.rg, tree, tree.name, drawn, options.latency)
-        return int(bool(compare(options.rg, tree, tree.name, drawn, options.patterns)))
+        others = spaced(texts, random.Random(SEED))
+        mixed = (each for pair in zip(drawn, others, strict=False) for each in pair)
+        return int(bool(compare(options.rg, tree, tree.name, mixed, options.patterns)))
 
 
 if __name__ == "__main__":

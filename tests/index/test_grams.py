@@ -4,16 +4,27 @@ import re
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.index.grams import ANY, GramStore, GramWriter, Required, literals_of, required_by
+from apps.index.grams import (
+    ANY,
+    GramStore,
+    GramWriter,
+    Required,
+    line_breaks_of,
+    literals_of,
+    required_by,
+)
 from apps.index.grams import store as store_module
-from apps.index.grams.expressions import TRIGRAM
-from apps.index.grams.store import pairs_of
+from apps.index.grams.expressions import MANY
+from apps.index.grams.required import TRIGRAM
+from apps.index.grams.store import pairs_of, pieces_of
 from apps.index.texts import TextStore
 
 TEXTS = [
@@ -49,7 +60,7 @@ def candidates(grams: GramStore, pattern: str, **options: bool) -> set[str]:
     found: set[str] = set()
     for segment in grams.segments():
         names = [each.ljust(32, b"\0").hex() for each in segment.keys.tolist()]
-        mask = segment.matching(required)
+        mask, _ = segment.matching(required)
         found |= {texts[name] for name, hit in zip(names, mask, strict=True) if hit}
     return found
 
@@ -69,6 +80,13 @@ def candidates(grams: GramStore, pattern: str, **options: bool) -> set[str]:
         ("'é'", [TEXTS[1]], TEXTS[2:4]),
         ("(?i)kelvin k", [TEXTS[5]], TEXTS[:4]),
         (r"ret{0}urn|moo{1}r(?:x|y)?", [TEXTS[0]], TEXTS[1:4]),
+        (r"^\s+berth\s*=", [TEXTS[1]], [TEXTS[0], *TEXTS[2:5]]),
+        (r"def\s+moor", [TEXTS[0]], TEXTS[1:4]),
+        ("\treturn  SHIP", [TEXTS[0]], TEXTS[1:4]),
+        (r"Harbour[ \t]*:", [TEXTS[1]], [TEXTS[0], *TEXTS[2:4]]),
+        (r"timeout\);$", [TEXTS[2]], TEXTS[:2]),
+        (r"^ab$", [TEXTS[4]], TEXTS[:4]),
+        (r"\Auv|\w HIP\z|^cla", TEXTS[1:3], [TEXTS[0], *TEXTS[3:5]]),
     ],
 )
 def test_texts_that_may_match_are_found_and_others_are_not(
@@ -77,6 +95,37 @@ def test_texts_that_may_match_are_found_and_others_are_not(
     grams.maintain(texts)
     found = candidates(grams, pattern)
     assert found >= set(some) and found.isdisjoint(others)
+
+
+def test_of_strings_that_contain_each_other_the_shortest_is_required() -> None:
+    assert required_by("(?:harbour|berth)_?(?:s|oe)?") == required_by("harbour|berth")
+    assert required_by("ab|abcd") == ANY
+
+
+def test_a_part_that_is_partly_unknown_is_not_taken_for_the_rest_of_it() -> None:
+    assert not satisfied(required_by("moor(?:[ab].c)ship"), set())
+    has = has_grams(b"moorabcship")
+    assert satisfied(required_by("moor(?:[ab].c)ship"), has)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "breaks"),
+    [
+        (r"a[^\n]*\n[^\n]*b", 1),
+        (r"a.*b[\w.]+[^\s]*$", 0),
+        (r"a\nb|(?:\n){1}c|\Qd\E", MANY),
+        (r"a\n\s?b", 2),
+        (r"(?s)a.b", 1),
+        (r"a[^x]b", 1),
+        *(
+            (pattern, MANY)
+            for pattern in (r"a\s+b", r"[^a]+", r"(?s:a.*)", r"\Q\n\n\E(" + "(" * 60)
+        ),
+        *((pattern, MANY) for pattern in (r"\W*", r"[\D]+", r"[[:space:]]{2}", r"[\x00-\x20]*")),
+    ],
+)
+def test_the_line_breaks_of_a_match_are_counted(pattern: str, breaks: int) -> None:
+    assert line_breaks_of(pattern) == breaks
 
 
 @pytest.mark.parametrize(
@@ -97,6 +146,8 @@ PIECE = st.sampled_from(
     [
         *["moor", "ship", "SHIP", "é", "K", "return", r"\w", r"\s", ".", "[a-f]", "[^x]", r"\."],
         *["_", "io", r"\d", "(", "1", r"\x41", r"\bpoll\b", "(?i:HAR)", r"\Qa.b\E", "\\)"],
+        *["^", "$", " ", "\t", r"[ \t]", r"[\s:]", "[[:space:]]", "[[:blank:]a]", r"\A", r"\z"],
+        *["abc", "  ab", r"\x20", r"[^\s]", r"\n", r"\r", "(?s:.)", "\u2003", r"\Q  \E", "(?-m:$)"],
     ]
 )
 TREE = st.recursive(
@@ -112,17 +163,88 @@ TREE = st.recursive(
 )
 
 
-@settings(max_examples=300)
-@given(TREE, st.booleans())
-def test_a_text_that_matches_always_has_what_is_required(pattern: str, ignore_case: bool) -> None:
+WORDS = ["abc", "ab", "moor", "ship", "SHIP", "é", "k", "\u212a", "return", "_", "io", "har", "a.b"]
+SPACES = [" ", "  ", "\t", " \t", "\r", "\f", "\v", "\u2003", "\xa0", "\n", "\n\n", "\n ", "\r\n"]
+TEXT = st.lists(st.sampled_from([*WORDS, *SPACES, "(", ")", "1", ":"]), max_size=12).map("".join)
+
+
+@settings(max_examples=600)
+@given(TREE, st.booleans(), st.booleans(), st.lists(TEXT, max_size=8))
+def test_a_text_that_matches_always_has_what_is_required(
+    pattern: str, ignore_case: bool, multiline: bool, more: list[str]
+) -> None:
     options = re2.Options()
     options.log_errors, options.case_sensitive = False, not ignore_case
-    compiled = re2.compile(pattern.encode(), options)
-    required = required_by(pattern, ignore_case=ignore_case)
-    for text in TEXTS[:12]:
-        if compiled.search(text.encode()):
-            has = {int(pair) >> 16 for pair in pairs_of(text.encode(), 0)}
+    options.never_nl = not multiline
+    compiled = re2.compile(f"(?m){pattern}".encode(), options)
+    required = required_by(pattern, ignore_case=ignore_case, multiline=multiline)
+    breaks = line_breaks_of(pattern)
+    for text in TEXTS[:12] + more:
+        if found := compiled.search(text.encode()):
+            has = has_grams(text.encode())
             assert satisfied(required, has), (pattern, text)
+            assert not multiline or breaks == MANY or found.group().count(b"\n") <= breaks
+
+
+@settings(max_examples=400)
+@given(TREE, st.booleans(), st.lists(TEXT, min_size=3, max_size=9))
+def test_a_match_in_two_lines_is_in_one_piece(
+    pattern: str, multiline: bool, parts: list[str]
+) -> None:
+    options = re2.Options()
+    options.log_errors, options.never_nl = False, not multiline
+    compiled = re2.compile(f"(?m){pattern}".encode(), options)
+    required = required_by(pattern, multiline=multiline)
+    text = "\n".join(parts).encode()
+    with patch.object(store_module, "PIECE_BYTES", 6):
+        pieces = pieces_of(text)
+    assert all(text[start - 1 : start] == b"\n" for start, _ in pieces[1:])
+    if compiled.search(text) and (not multiline or line_breaks_of(pattern) <= 1):
+        pairs = pairs_of(text, pieces, 7).tolist()
+        found = [
+            satisfied(required, {pair >> 16 for pair in pairs if pair & 0xFFFF == number})
+            for number in range(7, 7 + len(pieces))
+        ]
+        assert any(found), (pattern, text)
+
+
+def test_a_text_is_chosen_by_what_is_together_in_a_piece(
+    grams: GramStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "PIECE_BYTES", 1_000)
+    far = b"moored\n" + b"x = 1\n" * 1_000 + b"harbour\n"
+    near = b"y = 2\n" * 1_000 + b"moored in\na harbour\n" + b"y = 2\n" * 1_000
+    grams.build(["0" * 64, "1" * 64, "2" * 64], lambda _: {"1" * 64: far, "2" * 64: near})
+    (segment,) = grams.segments()
+    required = required_by(r"moored.*\n.*harbour", multiline=True)
+    texts, pieces = segment.matching(required)
+    assert texts.tolist() == [False, True] and pieces is not None
+    ((start, end),) = segment.pieces_of(1, pieces) or []
+    assert b"moored in\na harbour" in near[start:end] and end < start + 1_100
+    assert segment.pieces_of(1, np.ones(segment.pieces, np.bool_)) is None, "the whole text"
+    anywhere, _ = segment.matching(required, in_piece=False)
+    assert anywhere.tolist() == [True, True]
+
+
+def test_a_text_of_any_size_fits_in_one_segment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "MAX_PIECES", 40)
+    monkeypatch.setattr(store_module, "PIECE_BYTES", 10)
+    for text in (b"", b"a", b"abc\n" * 3, b"\n" * 999, b"abc\n" * 5_000, b"x" * 999 + b"\na"):
+        assert 1 <= len(pieces_of(text)) <= 40, text[:9]
+
+
+@settings(max_examples=300)
+@given(TEXT, TEXT, TEXT, st.booleans())
+def test_a_text_has_what_each_part_of_it_requires(
+    before: str, part: str, after: str, ignore_case: bool
+) -> None:
+    has = has_grams(f"{before}{part}{after}".encode())
+    required = required_by(part, fixed=True, ignore_case=ignore_case, multiline=True)
+    assert satisfied(required, has)
+
+
+def has_grams(text: bytes) -> set[int]:
+    return {int(pair) >> 16 for pair in pairs_of(text, [(0, len(text))], 0)}
 
 
 def satisfied(required: Required, has: set[int]) -> bool:
@@ -173,7 +295,7 @@ def test_a_large_index_has_several_segments(
     grams: GramStore, texts: TextStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "MAX_PAIRS", 500)
-    monkeypatch.setattr(store_module, "MAX_TEXTS", 40)
+    monkeypatch.setattr(store_module, "MAX_PIECES", 40)
     grams.maintain(texts)
     assert len(grams.segments()) >= 8
     assert max(each.texts for each in grams.segments()) <= 40
@@ -204,7 +326,7 @@ def test_an_interrupted_build_keeps_the_segments_that_are_finished(
     grams: GramStore, texts: TextStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "TEXTS_AT_ONCE", 50)
-    monkeypatch.setattr(store_module, "MAX_TEXTS", 40)
+    monkeypatch.setattr(store_module, "MAX_PIECES", 40)
     calls = []
 
     def check() -> None:

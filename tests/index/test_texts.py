@@ -96,6 +96,26 @@ def test_many_small_texts_share_a_block(texts: TextStore, folder: Path) -> None:
     assert len({place.block for place in texts._index.places(list(added)[:500]).values()}) <= 2
 
 
+def test_parts_of_texts_of_any_size_are_read_alone(texts: TextStore) -> None:
+    sizes = (0, 9, 2_000, 16_000, 40_000, 90_000)
+    added = keyed(*(noise(size, size) for size in sizes))
+    texts.add(added)
+    places = texts.places(added)
+    chance = random.Random(3)
+    for _ in range(30):
+        cuts = {key: sorted(chance.choices(range(len(added[key]) + 9), k=4)) for key in added}
+        parts = {key: [(a, b), (c, d)] for key, (a, b, c, d) in cuts.items()}
+        read = texts.read_parts((key, places[key], parts[key]) for key in added)
+        whole = {key: text.encode() for key, text in added.items()}
+        expected = {
+            key: b"".join(whole[key][start:end] for start, end in parts[key]) for key in added
+        }
+        assert read == expected
+        texts.close()
+    assert texts.read(added) == added
+    assert texts.read_parts((key, places[key], None) for key in added) == whole
+
+
 def test_an_empty_text_alone_is_read_back(
     texts: TextStore, reopened: Callable[[], TextStore]
 ) -> None:

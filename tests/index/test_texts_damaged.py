@@ -32,7 +32,7 @@ from tests.index.test_texts import (
 __all__ = ["folder", "reopened", "texts"]
 
 Reopen = Callable[[], TextStore]
-FIRST = keyed(*(noise(9_000, n) for n in range(7)))  # fills a block
+FIRST = keyed(*(noise(2_250, n) for n in range(7)))  # fills a block
 SECOND = keyed(*(f"def other_{n}(): ...\n" for n in range(50)))
 
 
@@ -498,3 +498,20 @@ def test_a_process_that_is_killed_before_its_commit_leaves_nothing(
     assert segments_in(folder) == before
     store.add(new)
     assert store.read(FIRST | SECOND | new) == FIRST | SECOND | new
+
+
+@pytest.mark.parametrize("at", [0, 4, 9, 13, 900, -3])
+def test_a_large_text_that_is_damaged_is_missing_as_a_whole(
+    texts: TextStore, folder: Path, at: int
+) -> None:
+    large = keyed(noise(90_000, 1))
+    texts.add(large)
+    ((key, place),) = texts.places(large).items()
+    (segment,) = segments_in(folder)
+    data = bytearray(segment.read_bytes())
+    data[at] ^= 0x55
+    segment.write_bytes(data)
+    assert texts.read_bytes(large) == {}
+    assert texts.read_parts([(key, place, None)]) == {}
+    texts.add(large)
+    assert texts.read(large) == large

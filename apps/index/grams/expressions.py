@@ -1,24 +1,31 @@
 """The n-grams that a text must have to match a regular expression in RE2's syntax.
 
 What this analyser does not know, and what may match too many strings, requires nothing. So a text
-that matches always has what is required. They are of folded bytes (`folded`), which serves
-patterns of either case with one index.
+that matches always has what is required.
 """
 
 import re
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+
+from apps.index.grams.required import (
+    ANY,
+    LINE_END,
+    LINE_START,
+    WHITESPACE,
+    Required,
+    of_strings,
+    one_of,
+)
 
 # Strings that one part of a pattern may stand for, before it is treated as unknown.
 MAX_STRINGS = 16
 MAX_CLASS = 8  # characters
 MAX_REPEAT = 8
 MAX_DEPTH = 50  # of groups
-# Marks three bytes, which any fourth may follow.
-TRIGRAM = 1 << 32
-_KELVIN, _LONG_S = "\u212a".encode(), "\u017f".encode()
+MANY = 1_000  # line breaks
 _REPEAT = re.compile(r"\{(\d{1,4})(,(\d{0,4}))?\}")
 _FLAGS = re.compile(r"\(\?([imsU]*)(?:-([imsU]+))?([:)])")
 _NAMED = re.compile(r"\(\?P?<\w+>")
@@ -28,83 +35,39 @@ _CLASS_NAME = re.compile(r"\\[pP](?:\{\^?\w+\}|\w)")
 _CONTROL = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
 _EMPTY_WIDTH = "bBAz"
 _CLASSES = "dDwWsSC"
+_IN_LINES = "dwS"  # classes without a line break
+_SPACES = re.compile(f"[{WHITESPACE}]+")
 
 
-def folded(data: bytes) -> bytes:
-    """The bytes without differences of case that a pattern may ignore: ASCII letters, and the two
-    other characters that RE2 takes for `k` and `s`."""
-    return data.replace(_KELVIN, b"k").replace(_LONG_S, b"s").lower()
-
-
-def grams_of(data: bytes) -> frozenset[int]:
-    """The n-grams of folded bytes, line by line: each four bytes as an integer of 32 bits. Of a
-    line of three bytes, TRIGRAM with these in the place of the first three."""
-    grams: set[int] = set()
-    for line in data.split(b"\n"):
-        if len(line) == 3:
-            grams.add(TRIGRAM | int.from_bytes(line) << 8)
-        grams.update(int.from_bytes(line[at : at + 4]) for at in range(len(line) - 3))
-    return frozenset(grams)
-
-
-@dataclass(frozen=True)
-class Required:
-    """N-grams (`grams_of`) that a text must have: all of `grams`, and for each of `either` one of
-    its parts.
-
-    Without both it requires nothing.
-    """
-
-    grams: frozenset[int] = frozenset()
-    either: tuple[tuple["Required", ...], ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.grams or self.either)
-
-    def all_grams(self) -> set[int]:
-        """Every n-gram that is named anywhere."""
-        inner = (part.all_grams() for parts in self.either for part in parts)
-        return set(self.grams).union(*inner)
-
-    def also(self, other: "Required") -> "Required":
-        return Required(self.grams | other.grams, self.either + other.either)
-
-
-ANY = Required()
-
-
-def _one_of(parts: Iterable[Required]) -> Required:
-    """What is required if one of the parts is."""
-    distinct = tuple(dict.fromkeys(parts))
-    if not all(distinct):
-        return ANY
-    return distinct[0] if len(distinct) == 1 else Required(either=(distinct,))
-
-
-def _of_strings(strings: Iterable[str]) -> Required:
-    return _one_of(Required(grams_of(folded(each.encode("utf-8", "replace")))) for each in strings)
-
-
-def required_by(pattern: str, *, fixed: bool = False, ignore_case: bool = False) -> Required:
+def required_by(
+    pattern: str, *, fixed: bool = False, ignore_case: bool = False, multiline: bool = False
+) -> Required:
     """What a text must have to match. `pattern` is one that RE2 accepts, or plain text if
-    `fixed`."""
-    return _parsed(pattern, fixed, ignore_case)[0]
+    `fixed`. Without `multiline`, no match has a line break."""
+    part = _parsed(_Parser(pattern, ignore_case, multiline), fixed)
+    return ANY if part is None else part.finished()
+
+
+def line_breaks_of(pattern: str, *, fixed: bool = False) -> int:
+    """The line breaks that a match has at most, with `multiline`; MANY if they are many or
+    unknown."""
+    part = _parsed(_Parser(pattern, False, True), fixed)
+    return MANY if part is None else min(part.breaks, MANY)
 
 
 def literals_of(pattern: str, *, fixed: bool = False) -> list[str]:
     """The strings, in order, that every match has as they are; "" for none."""
-    return _parsed(pattern, fixed, False)[1]
+    part = _parsed(_Parser(pattern, False, True, exact=True), fixed)
+    return [] if part is None else part.literals + _sole(part.strings)
 
 
-def _parsed(pattern: str, fixed: bool, ignore_case: bool) -> tuple[Required, list[str]]:
-    parser = _Parser(pattern, ignore_case)
+def _parsed(parser: "_Parser", fixed: bool) -> "_Part | None":
+    """The whole pattern; None if it is beyond this analyser."""
     try:
-        part = parser.literal(pattern) if fixed else parser.alternatives(0)
-        if not fixed and parser.at < len(pattern):
-            return ANY, []
+        part = parser.literal(parser.pattern) if fixed else parser.alternatives(0)
     except _Unknown:
-        return ANY, []
-    return part.finished(), part.literals + _sole(part.strings)
+        return None
+    return part if fixed or parser.at == len(parser.pattern) else None
 
 
 class _Unknown(Exception):
@@ -115,18 +78,21 @@ class _Unknown(Exception):
 class _Part:
     """What a part of a pattern stands for.
 
-    strings: all that it matches, if they are few; None if they are many or unknown.
+    strings: all that it matches, if they are few; None if they are many or unknown. With the ends
+        of lines, and one space for each run of whitespace in a line, unless the parser is exact.
     required: what a text must have besides.
     literals: strings that each match has, apart from `strings`.
+    breaks: line breaks that a match has at most.
     """
 
     strings: frozenset[str] | None = None
     required: Required = ANY
     literals: list[str] = field(default_factory=list)
+    breaks: int = 0
 
     def finished(self) -> Required:
         return (
-            self.required if self.strings is None else self.required.also(_of_strings(self.strings))
+            self.required if self.strings is None else self.required.also(of_strings(self.strings))
         )
 
 
@@ -135,21 +101,30 @@ def _sole(strings: frozenset[str] | None) -> list[str]:
 
 
 def _exact(text: str) -> _Part:
-    return _Part(frozenset([text]))
+    return _Part(frozenset([text]), breaks=text.count("\n"))
+
+
+def _unknown(breaks: int) -> _Part:
+    return _Part(breaks=breaks)
 
 
 class _Parser:
     """A recursive descent over a pattern that RE2 has accepted."""
 
-    def __init__(self, pattern: str, ignore_case: bool) -> None:
+    def __init__(
+        self, pattern: str, ignore_case: bool, multiline: bool, *, exact: bool = False
+    ) -> None:
+        """`exact`: strings are as they stand in a text, and the ends of lines are left out."""
         self.pattern, self.at, self.ignore_case = pattern, 0, ignore_case
+        self.multiline, self.exact = multiline, exact
+        self.any_breaks = 0  # line breaks that a dot has at most
 
     def literal(self, text: str) -> _Part:
         """Plain text. Where case is ignored, only ASCII is known."""
         if not self.ignore_case or text.isascii():
             return _exact(text)
         pieces = ["".join(run) for run in _ascii_runs(text)]
-        return _Part(None, Required().also(_all_of(pieces)), [])
+        return _Part(None, _all_of(pieces), [], text.count("\n"))
 
     def alternatives(self, depth: int) -> _Part:
         """Parts between `|`, up to a closing bracket or the end."""
@@ -164,27 +139,34 @@ class _Parser:
         if len(parts) == 1:
             return parts[0]
         strings = [part.strings for part in parts]
+        breaks = max(part.breaks for part in parts)
         if all(each is not None for each in strings) and not any(part.required for part in parts):
             union = frozenset().union(*(each for each in strings if each is not None))
             if len(union) <= MAX_STRINGS:
-                return _Part(union)
-        return _Part(None, _one_of(part.finished() for part in parts))
+                return _Part(union, breaks=breaks)
+        return _Part(None, one_of(part.finished() for part in parts), [], breaks)
 
     def _sequence(self, depth: int) -> _Part:
         """Parts one after another."""
         strings: frozenset[str] = frozenset([""])
-        required, literals = ANY, list[str]()
+        required, literals, breaks, whole = ANY, list[str](), 0, True
         while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
             part = self._repeated(self._item(depth))
+            breaks += part.breaks
             if part.strings is not None and len(strings) * len(part.strings) <= MAX_STRINGS:
-                strings = frozenset(a + b for a, b in product(strings, part.strings))
+                strings = self._joined(product(strings, part.strings))
                 continue
-            required = required.also(_of_strings(strings)).also(part.required)
+            whole = False
+            required = required.also(of_strings(strings)).also(part.required)
             literals += _sole(strings) + part.literals
             strings = part.strings if part.strings is not None else frozenset([""])
-        if not required and not literals:
-            return _Part(strings)
-        return _Part(None, required.also(_of_strings(strings)), literals + _sole(strings))
+        if whole:
+            return _Part(strings, breaks=breaks)
+        return _Part(None, required.also(of_strings(strings)), literals + _sole(strings), breaks)
+
+    def _joined(self, strings: Iterable[Sequence[str]]) -> frozenset[str]:
+        joined = ("".join(each) for each in strings)
+        return frozenset(joined if self.exact else (_SPACES.sub(" ", each) for each in joined))
 
     def _repeated(self, part: _Part) -> _Part:
         """The part with the repetitions that follow it."""
@@ -194,14 +176,30 @@ class _Parser:
             if repeat:
                 self.at = repeat.end()
                 low, exactly = int(repeat[1]), repeat[2] is None
-                part = _times(part, low, exactly)
+                part = self._times(part, low, exactly)
             elif mark in "*+?":
                 self.at += 1
-                part = _optional(part) if mark == "?" else _times(part, int(mark == "+"), False)
+                part = (
+                    _optional(part) if mark == "?" else self._times(part, int(mark == "+"), False)
+                )
             else:
                 break
             self._next("?")  # as few as possible
         return part
+
+    def _times(self, part: _Part, low: int, exactly: bool) -> _Part:
+        """At least `low` times a part."""
+        strings, breaks = part.strings, MANY if part.breaks else 0
+        if low == 0 and exactly:
+            return _exact("")
+        if strings is not None and strings <= {"", " "} and not self.exact:
+            return _Part(strings if low else strings | {""})
+        if low == 0:
+            return _unknown(breaks)
+        few = low <= MAX_REPEAT and strings is not None and len(strings) ** low <= MAX_STRINGS
+        if exactly and strings is not None and few:
+            return _Part(self._joined(product(strings, repeat=low)), breaks=breaks)
+        return _Part(None, part.finished(), part.literals + _sole(part.strings), breaks)
 
     def _item(self, depth: int) -> _Part:
         mark = self.pattern[self.at]
@@ -214,22 +212,27 @@ class _Parser:
                 return self._escape()
             case ".":
                 self.at += 1
-                return _Part()
+                return _unknown(self.any_breaks)
             case "^" | "$":
                 self.at += 1
-                return _exact("")
+                return self._line_end(LINE_START if mark == "^" else LINE_END)
         self.at += 1
         return self._character(mark)
+
+    def _line_end(self, which: str) -> _Part:
+        return _exact("" if self.exact else which)
 
     def _character(self, character: str) -> _Part:
         if self.ignore_case and not character.isascii():
             return _Part()
-        return _exact(character)
+        return _exact(" " if character in WHITESPACE and not self.exact else character)
 
     def _group(self, depth: int) -> _Part:
         if flags := _FLAGS.match(self.pattern, self.at):
             self.at = flags.end()
             before = self.ignore_case
+            if "s" in flags[1]:
+                self.any_breaks = 1
             if "i" in flags[1]:
                 self.ignore_case = True
             if "i" in (flags[2] or ""):
@@ -257,18 +260,26 @@ class _Parser:
             end = self.at + 2 + len(quoted)
             self.at = min(len(self.pattern), end + 2)
             # A repetition after it belongs to its last character only.
-            return self.literal(quoted) if self._repeats() is False else _Part()
+            if self._repeats():
+                return _unknown(MANY if "\n" in quoted else 0)
+            return self.literal(quoted)
         if name := _CLASS_NAME.match(self.pattern, self.at):
             self.at = name.end()
-            return _Part()
+            return _unknown(1)
         kind = self.pattern[self.at + 1 : self.at + 2]
         if kind and kind in _EMPTY_WIDTH:
             self.at += 2
-            return _exact("")
+            return self._line_end({"A": LINE_START, "z": LINE_END}.get(kind, ""))
         if kind and kind in _CLASSES:
             self.at += 2
-            return _Part()
+            return self._class(kind)
         return self._character(self._escaped())
+
+    def _class(self, kind: str) -> _Part:
+        """A class of characters by the letter of its escape sequence, "" for another one."""
+        if kind == "s" and not self.exact:
+            return _Part(frozenset(" \n" if self.multiline else " "), breaks=1)
+        return _unknown(int(not kind or kind not in _IN_LINES))
 
     def _repeats(self) -> bool:
         return self.pattern[self.at : self.at + 1] in {"*", "+", "?", "{"}
@@ -294,12 +305,15 @@ class _Parser:
         self.at += 1
         negated = self._next("^")
         found: set[str] = set()
-        known, first = not negated, True
+        known, has_break, first = not negated, False, True
         while first or self.pattern[self.at : self.at + 1] != "]":
             first = False
             low = self._set_member()
-            if low is None:
-                known = False
+            if isinstance(low, _Part):
+                # What a negated set leaves out for sure is only whitespace.
+                has_break |= bool(low.breaks) and (low.strings is not None or not negated)
+                known = known and low.strings is not None
+                found |= low.strings or set()
                 continue
             high = low
             if self.pattern[self.at : self.at + 1] == "-" and not self.pattern.startswith(
@@ -307,35 +321,41 @@ class _Parser:
             ):
                 self.at += 1
                 upper = self._set_member()
-                if upper is None:
+                if isinstance(upper, _Part):
                     raise _Unknown
                 high = upper
+            has_break |= low <= "\n" <= high
             if known and ord(high) - ord(low) < MAX_CLASS:
                 found.update(map(chr, range(ord(low), ord(high) + 1)))
                 known = len(found) <= MAX_CLASS
             else:
                 known = False
         self.at += 1
+        breaks = int(has_break != negated)
         if not known or (self.ignore_case and not all(each.isascii() for each in found)):
-            return _Part()
-        return _Part(frozenset(found))
+            return _unknown(breaks)
+        return _Part(self._joined((each,) for each in found), breaks=breaks)
 
-    def _set_member(self) -> str | None:
-        """A character of a set; None for several."""
+    def _set_member(self) -> "str | _Part":
+        """A character of a set, or several."""
         if self.at >= len(self.pattern):
             raise _Unknown
         if self.pattern.startswith("[:", self.at) and (end := self.pattern.find(":]", self.at)) > 0:
+            kind = self.pattern[self.at + 2 : end]
             self.at = end + 2
-            return None
+            if kind == "blank" and not self.exact:
+                return _exact(" ")
+            return self._class("s" if kind == "space" else "")
         if self.pattern[self.at] != "\\":
             self.at += 1
             return self.pattern[self.at - 1]
         if name := _CLASS_NAME.match(self.pattern, self.at):
             self.at = name.end()
-            return None
-        if self.pattern[self.at + 1 : self.at + 2] in set(_CLASSES):
+            return self._class("")
+        kind = self.pattern[self.at + 1 : self.at + 2]
+        if kind and kind in _CLASSES:
             self.at += 2
-            return None
+            return self._class(kind)
         return self._escaped()
 
     def _next(self, mark: str) -> bool:
@@ -345,20 +365,10 @@ class _Parser:
         return False
 
 
-def _times(part: _Part, low: int, exactly: bool) -> _Part:
-    """At least `low` times a part."""
-    if low == 0:
-        return _exact("") if exactly else _Part()
-    strings = part.strings
-    if exactly and strings is not None and low <= MAX_REPEAT and len(strings) ** low <= MAX_STRINGS:
-        return _Part(frozenset("".join(each) for each in product(strings, repeat=low)))
-    return _Part(None, part.finished(), part.literals + _sole(part.strings))
-
-
 def _optional(part: _Part) -> _Part:
     if part.strings is None or part.required:
-        return _Part()
-    return _Part(part.strings | {""})
+        return _unknown(part.breaks)
+    return _Part(part.strings | {""}, breaks=part.breaks)
 
 
 def _character_of(code: int) -> str:
@@ -374,5 +384,5 @@ def _ascii_runs(text: str) -> Iterator[str]:
 def _all_of(strings: Iterable[str]) -> Required:
     result = ANY
     for each in strings:
-        result = result.also(_of_strings([each]))
+        result = result.also(of_strings([each]))
     return result

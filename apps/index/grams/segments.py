@@ -1,17 +1,19 @@
-"""The segment files of the n-gram index: for each four bytes, which of some texts have them.
+"""The segment files of the n-gram index: for each four bytes, which pieces of some texts have them.
 
 A file is never changed once it has its name, and tells which texts it is about. Two files may be
-about the same text. A list of texts is a bitmap, or the differences of their numbers in one or two
-bytes each, whichever is shorter. Three bytes are looked up as the range of what begins with them.
+about the same text. A piece is some lines of a text. A list of pieces is a bitmap, or the
+differences of their numbers in one or two bytes each, whichever is shorter. Three bytes are looked
+up as the range of what begins with them.
 
-Layout, little-endian: header, SHA-256 of each text (32 bytes), n-grams (u32, ascending), ends of
-their lists in the bytes that follow (u32), lists.
+Layout, little-endian: header, SHA-256 of each text (32 bytes), number of pieces up to each text's
+last (u32), where each piece starts and ends in its text (2 × u32), n-grams (u32, ascending), ends
+of their lists in the bytes that follow (u32), lists.
 """
 
 import os
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,16 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.core import posix
-from apps.index.grams.expressions import TRIGRAM, Required
+from apps.index.grams.required import TRIGRAM, Required
 
+Piece = tuple[int, int]  # where it starts and ends in its text, bytes
 Mask = NDArray[np.bool_]
 Pairs = NDArray[np.uint64]
 
-_MAGIC = b"cigrams2"
-# Magic, texts, n-grams, bytes of the lists, pairs, checksum of all that follows.
-_HEADER = struct.Struct("<8sIIIII")
-# Texts of one segment: their numbers fit in 14 bits, so a difference in two bytes.
-MAX_TEXTS = (1 << 14) - 1
+_MAGIC = b"cigrams4"
+# Magic, texts, pieces, n-grams, bytes of the lists, pairs, checksum of all that follows.
+_HEADER = struct.Struct("<8sIIIIII")
+# Pieces of one segment: their numbers fit in 14 bits, so a difference in two bytes.
+MAX_PIECES = (1 << 14) - 1
 DOC_BITS = 16
 
 
@@ -37,15 +40,20 @@ class BrokenSegment(ValueError):
     """A file is no segment, or is damaged."""
 
 
-def write(path: Path, keys: Sequence[bytes], pairs: Pairs) -> None:
+def write(path: Path, texts: Mapping[bytes, Sequence[Piece]], pairs: Pairs) -> None:
     """Write a segment, durably.
 
-    keys: SHA-256 of at most MAX_TEXTS texts
-    pairs: n-gram << DOC_BITS | number of the text, each once in any order; sorted in place
+    texts: SHA-256 → its pieces, ascending; at most MAX_PIECES in all
+    pairs: n-gram << DOC_BITS | number of the piece, each once in any order; sorted in place
     """
-    grams, ends, lists = _encoded(pairs, len(keys))
-    body = b"".join([*keys, grams.tobytes(), ends.tobytes(), lists])
-    header = _HEADER.pack(_MAGIC, len(keys), len(grams), len(lists), len(pairs), zlib.crc32(body))
+    last = np.cumsum([len(pieces) for pieces in texts.values()], dtype="<u4")
+    pieces = np.concatenate([np.array(pieces, "<u4") for pieces in texts.values()])
+    grams, ends, lists = _encoded(pairs, len(pieces))
+    tables = [each.astype("<u4").tobytes() for each in (last, pieces, grams, ends)]
+    body = b"".join([*texts, *tables, lists])
+    header = _HEADER.pack(
+        _MAGIC, len(texts), len(pieces), len(grams), len(lists), len(pairs), zlib.crc32(body)
+    )
     unfinished = path.with_suffix(".new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     with open(posix.open_nofollow(unfinished, flags), "wb") as file:
@@ -56,7 +64,7 @@ def write(path: Path, keys: Sequence[bytes], pairs: Pairs) -> None:
     unfinished.replace(path)
 
 
-def _encoded(pairs: Pairs, texts: int) -> tuple[NDArray[Any], NDArray[Any], bytes]:
+def _encoded(pairs: Pairs, pieces: int) -> tuple[NDArray[Any], NDArray[Any], bytes]:
     """N-grams, ends of their lists, and the lists."""
     pairs.sort()
     gram = (pairs >> np.uint64(DOC_BITS)).astype(np.uint32)
@@ -71,7 +79,7 @@ def _encoded(pairs: Pairs, texts: int) -> tuple[NDArray[Any], NDArray[Any], byte
     wide = delta >= 0x80
     sizes = np.add.reduceat(1 + wide.astype(np.int64), starts)
     # A list as long as a bitmap is a bitmap: its length tells.
-    bitmap = (texts + 7) // 8
+    bitmap = (pieces + 7) // 8
     dense = sizes >= bitmap
     lengths = np.where(dense, bitmap, sizes)
     ends = np.cumsum(lengths)
@@ -79,11 +87,9 @@ def _encoded(pairs: Pairs, texts: int) -> tuple[NDArray[Any], NDArray[Any], byte
     counts = np.diff(starts, append=len(doc))
     in_dense = np.repeat(dense, counts)
     # Bitmaps: bits of one byte are set one after another.
-    begins = np.repeat(ends - lengths, counts)
+    begins = np.repeat((ends - lengths)[dense], counts[dense])
     docs = doc[in_dense]
-    np.bitwise_or.at(
-        out, begins[in_dense] + (docs >> 3), np.left_shift(1, docs & 7).astype(np.uint8)
-    )
+    np.bitwise_or.at(out, begins + (docs >> 3), np.left_shift(1, docs & 7).astype(np.uint8))
     # Differences, in the order of the pairs: each list begins at its place.
     sparse = ~in_dense
     width = 1 + wide[sparse].astype(np.int64)
@@ -113,15 +119,19 @@ class Segment:
             if os.fstat(descriptor).st_size < _HEADER.size:
                 raise BrokenSegment(path.name)
             data = np.memmap(file, np.uint8, "r")
-        magic, texts, grams, size, self.pairs, checksum = _HEADER.unpack(
+        magic, texts, self.pieces, grams, size, self.pairs, checksum = _HEADER.unpack(
             bytes(data[: _HEADER.size])
         )
         body = memoryview(data)[_HEADER.size :]  # type: ignore[arg-type]
-        expected = texts * 32 + grams * 8 + size
+        expected = texts * 36 + self.pieces * 8 + grams * 8 + size
         if magic != _MAGIC or len(body) != expected or zlib.crc32(body) != checksum:
             raise BrokenSegment(path.name)
-        at = texts * 32
         self.keys = np.frombuffer(body, "S32", texts)  # zeros at the end are padding to NumPy
+        last = np.frombuffer(body, "<u4", texts, texts * 32).astype(np.int64)
+        self._first = np.concatenate((np.zeros(1, np.int64), last))
+        spans = np.frombuffer(body, "<u4", self.pieces * 2, texts * 36)
+        self._spans = spans.reshape(self.pieces, 2)
+        at = texts * 36 + self.pieces * 8
         self._grams = np.frombuffer(body, "<u4", grams, at)
         self._ends = np.frombuffer(body, "<u4", grams, at + grams * 4)
         self._lists = np.frombuffer(body, np.uint8, size, at + grams * 8)
@@ -135,8 +145,9 @@ class Segment:
         """SHA-256 of each text, in hex."""
         return frozenset(each.ljust(32, b"\0").hex() for each in self.keys.tolist())
 
-    def matching(self, required: Required) -> Mask:
-        """Which texts have what is required."""
+    def matching(self, required: Required, *, in_piece: bool = True) -> tuple[Mask, Mask | None]:
+        """Which texts have what is required in one piece, and which pieces have it; if not
+        `in_piece`, which have it anywhere, and None."""
         wanted = sorted(required.all_grams())
         first = [gram & (TRIGRAM - 1) for gram in wanted]
         last = [
@@ -146,26 +157,52 @@ class Segment:
         starts = np.searchsorted(self._grams, np.array(first, "<u4")).tolist()
         ends = np.searchsorted(self._grams, np.array(last, "<u4"), side="right").tolist()
         spans = zip(wanted, zip(starts, ends, strict=True), strict=True)
-        return self._having(required, {gram: span for gram, span in spans if span[0] < span[1]})
+        places = {gram: span for gram, span in spans if span[0] < span[1]}
+        if not in_piece:
+            return self._having(required, places, self._texts_of), None
+        pieces = self._having(required, places, lambda mask: mask)
+        return self._texts_of(pieces), pieces
 
-    def _having(self, required: Required, places: Mapping[int, tuple[int, int]]) -> Mask:
-        """`places`: n-gram → the places of its lists, the last excluded; without unknown ones."""
-        none = np.zeros(self.texts, np.bool_)
+    def pieces_of(self, text: int, pieces: Mask) -> list[Piece] | None:
+        """Those of the pieces that a text has, ascending; None if these are all of the text."""
+        first, last = int(self._first[text]), int(self._first[text + 1])
+        if last == first + 1:
+            return None
+        chosen = pieces[first:last]
+        return (
+            None if chosen.all() else [(a, b) for a, b in self._spans[first:last][chosen].tolist()]
+        )
+
+    def _texts_of(self, pieces: Mask) -> Mask:
+        """The texts of some pieces."""
+        if self.pieces == self.texts:
+            return pieces
+        return np.logical_or.reduceat(pieces, self._first[:-1])
+
+    def _having(
+        self,
+        required: Required,
+        places: Mapping[int, tuple[int, int]],
+        counted: Callable[[Mask], Mask],
+    ) -> Mask:
+        """`places`: n-gram → the places of its lists, the last excluded; without unknown ones.
+        `counted`: the texts of some pieces, or the pieces themselves."""
+        none = counted(np.zeros(self.pieces, np.bool_))
         if not required.grams <= places.keys():
             return none
-        result = np.ones(self.texts, np.bool_)
+        result = ~none
         # The shortest lists first: they leave the fewest texts.
         for start, end in sorted((places[gram] for gram in required.grams), key=self._length):
             some = self._mask(start)
             for place in range(start + 1, end):
                 some |= self._mask(place)
-            result &= some
+            result &= counted(some)
             if not result.any():
                 return result
         for parts in required.either:
             some = none.copy()
             for part in parts:
-                some |= self._having(part, places)
+                some |= self._having(part, places, counted)
             result &= some
         return result
 
@@ -177,24 +214,28 @@ class Segment:
         return int(self._ends[place]) if place >= 0 else 0
 
     def _mask(self, place: int) -> Mask:
-        """The texts of one list."""
+        """The pieces of one list."""
         start, end = self._end(place - 1), self._end(place)
         raw = self._lists[start:end]
-        if end - start == (self.texts + 7) // 8:
-            bits = np.unpackbits(raw, count=self.texts, bitorder="little")
+        if end - start == (self.pieces + 7) // 8:
+            bits = np.unpackbits(raw, count=self.pieces, bitorder="little")
             return bits.view(np.bool_).copy()
-        mask = np.zeros(self.texts, np.bool_)
-        mask[np.cumsum(_differences(raw))] = True
+        mask = np.zeros(self.pieces, np.bool_)
+        mask[_numbers(raw)] = True
         return mask
 
 
-def _differences(raw: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Decode differences. A byte from 0x80 has the low 7 bits, the next one the others."""
-    values = raw.astype(np.int64)
-    first = values >= 0x80
+def _numbers(raw: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """The numbers of which a list has the differences. A byte from 0x80 has the low 7 bits of one,
+    the next byte the others."""
+    first = raw >= 0x80
     if not first.any():
-        return values
+        return raw.cumsum(dtype=np.int64)
+    values = raw.astype(np.int64)
+    at = first.nonzero()[0]
     # The second byte has at most 7 bits, so it is never taken for a first one.
-    second = np.concatenate(([False], first[:-1]))
-    values[first] = (values[first] & 0x7F) | (values[np.flatnonzero(first) + 1] << 7)
-    return values[~second]
+    values[at] = (values[at] & 0x7F) | (values[at + 1] << 7)
+    values[at + 1] = 0
+    single = np.ones(len(raw), np.bool_)
+    single[at + 1] = False
+    return values.cumsum()[single]

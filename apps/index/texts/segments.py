@@ -1,16 +1,20 @@
 """The segment files of the text store: compressed blocks of texts, never changed once written.
 
-A block is one Zstandard frame (RFC 8878) with a checksum. It holds at least BLOCK_BYTES of texts,
-one after another in UTF-8, so that small files compress well and one text is read in 0.1 ms. On
-213 MB of C code, blocks of 64 KB at level 6 take 21.6 %, single files 24.5 %.
+A block holds at least BLOCK_BYTES of texts, one after another in UTF-8, so that small files
+compress well and one text is read in 0.1 ms. It is one Zstandard frame (RFC 8878) with a checksum.
+A large one is a frame for each FRAME_BYTES, so that a part is read by itself, after a skippable
+frame with their sizes. Of 890 MB of C code, blocks take 24.8 %. With 64 KB and one frame they would
+take 20.8 %, and to read a part four times as long.
 """
 
 import os
 import re
+import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,13 +24,17 @@ from apps.core import posix
 
 _NAME = re.compile(r"([0-9a-f]{1,16})\.zst")
 
-BLOCK_BYTES = 64 << 10
+BLOCK_BYTES = FRAME_BYTES = 16 << 10
 LEVEL = 6
 CACHED_BYTES = 64 << 20  # of decompressed blocks that stay in memory
 BYTES_AT_ONCE = 16 << 20  # of `Segments.read_all`
 # A block ends with the text that fills it, and a file has at most a few megabytes.
 MAX_BLOCK_BYTES = 1 << 28
 OPEN_SEGMENTS = 64
+# What a block of several frames begins with: the magic number of a skippable frame, and the size of
+# what follows in it: for each frame its bytes (u32, little-endian).
+_SKIPPABLE = 0x184D2A50
+_TABLE = struct.Struct("<II")
 # A decompressor for each thread: making one takes as long as a small block.
 _own = threading.local()
 
@@ -87,6 +95,22 @@ class Segments:
                 break
         return found
 
+    def read_ranges(self, block: Block, ranges: Sequence[tuple[int, int]]) -> bytes:
+        """Return the bytes of a block from each start to its end, one after another. Of a large
+        block, no more is decompressed than is needed. Raises ZstdError if that is damaged."""
+        with self._lock:
+            if (data := self._blocks.get(block)) is not None:
+                self._blocks.move_to_end(block)
+            else:
+                compressed = posix.pread(self._descriptor(block.segment), block.size, block.offset)
+        if data is None:
+            frames = _frames(compressed)
+            if len(frames) > 1:
+                return _decompressed_ranges(frames, ranges)
+            data = _decompressed(compressed)
+            self._keep(block, data)
+        return b"".join(data[start:end] for start, end in ranges)
+
     def _keep(self, block: Block, data: bytes) -> None:
         """Keep a decompressed block in memory, in the place of those that were used long ago."""
         with self._lock:
@@ -111,6 +135,15 @@ class Segments:
                 os.close(descriptor)
             for block in [each for each in self._blocks if each.segment == segment]:
                 self._cached -= len(self._blocks.pop(block))
+
+    def copy(self, segment: int, target: Path) -> None:
+        """Copy a segment to a folder, if it exists."""
+        source = self.path(segment)
+        with suppress(FileNotFoundError):
+            descriptor = posix.open_nofollow(source)
+            with open(descriptor, "rb") as opened, (target / source.name).open("xb") as copy:
+                while piece := opened.read(1 << 20):
+                    copy.write(piece)
 
     def names(self) -> list[int]:
         """Return the segments that have a file."""
@@ -139,13 +172,46 @@ class Segments:
 
 def _decompressed(data: bytes) -> bytes:
     """Raises ZstdError if the data is no block."""
-    size = zstandard.get_frame_parameters(data).content_size
+    frames = _frames(data)
+    return b"".join(map(_content, frames)) if len(frames) > 1 else _content(frames[0])
+
+
+def _decompressed_ranges(frames: Sequence[memoryview], ranges: Iterable[tuple[int, int]]) -> bytes:
+    contents: dict[int, bytes] = {}
+    parts = []
+    for start, end in ranges:
+        first = start // FRAME_BYTES
+        for number in range(first, min(-(-end // FRAME_BYTES), len(frames))):
+            if number not in contents:
+                contents[number] = _content(frames[number])
+            at = number * FRAME_BYTES
+            parts.append(contents[number][max(start - at, 0) : end - at])
+    return b"".join(parts)
+
+
+def _frames(data: bytes) -> list[memoryview]:
+    """The frames of a block. Raises ZstdError if they cannot be told."""
+    view = memoryview(data)
+    if len(data) < _TABLE.size or (table := _TABLE.unpack_from(data))[0] != _SKIPPABLE:
+        return [view]
+    at = _TABLE.size + table[1]
+    if at > len(data) or table[1] % 4:
+        raise zstandard.ZstdError("a block without its frames")
+    sizes = struct.unpack_from(f"<{table[1] // 4}I", data, _TABLE.size)
+    if at + sum(sizes) != len(data):
+        raise zstandard.ZstdError("a block of another size")
+    ends = accumulate(sizes, initial=at)
+    return [view[start:end] for start, end in pairwise(ends)]
+
+
+def _content(frame: memoryview) -> bytes:
+    size = zstandard.get_frame_parameters(frame).content_size
     if size > MAX_BLOCK_BYTES:
         raise zstandard.ZstdError(f"a block of {size:,} bytes")
     decompressor = getattr(_own, "decompressor", None)
     if decompressor is None:
         decompressor = _own.decompressor = zstandard.ZstdDecompressor()
-    return bytes(decompressor.decompress(data))
+    return bytes(decompressor.decompress(frame))
 
 
 class SegmentWriter:
@@ -165,7 +231,7 @@ class SegmentWriter:
 
     def write(self, texts: bytes) -> Block:
         """Append a block. Return its place, at which it can be read at once."""
-        data = self._compressor.compress(texts)
+        data = self._compressed(texts)
         written = 0
         while written < len(data):
             # Overwrites what a write that failed has left.
@@ -173,6 +239,15 @@ class SegmentWriter:
         block = Block(self.segment, self._offset, len(data))
         self._offset += len(data)
         return block
+
+    def _compressed(self, texts: bytes) -> bytes:
+        if len(texts) <= 2 * FRAME_BYTES:
+            return self._compressor.compress(texts)
+        view = memoryview(texts)
+        starts = range(0, len(texts), FRAME_BYTES)
+        frames = [self._compressor.compress(view[at : at + FRAME_BYTES]) for at in starts]
+        table = struct.pack(f"<{len(frames)}I", *map(len, frames))
+        return b"".join([_TABLE.pack(_SKIPPABLE, len(table)), table, *frames])
 
     def sync(self) -> None:
         os.fsync(self._file)

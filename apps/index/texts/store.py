@@ -15,11 +15,10 @@ from secrets import randbits
 
 import zstandard
 
-from apps.core import posix
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
-from apps.index.texts.text_index import KEYS_AT_ONCE, Place, TextIndex, slices
+from apps.index.texts.text_index import KEYS_AT_ONCE, Parts, Place, TextIndex, slices
 from apps.index.types import Check, never_cancelled
 
 # A segment that is larger is closed: merging copies no more than this at once.
@@ -91,6 +90,16 @@ class TextStore:
                     texts[key] = data
         return texts
 
+    def read_parts(self, wanted: Iterable[tuple[str, Place, Parts | None]]) -> dict[str, bytes]:
+        """Return key → parts of its text in UTF-8. `wanted`: key, place as of `read_at`, and where
+        the parts are. Texts that are not there are left out: `read_at` tells whether they moved."""
+        texts: dict[str, bytes] = {}
+        with text_errors():
+            for key, place, parts in wanted:
+                with suppress(OSError, zstandard.ZstdError):
+                    texts[key] = self._segments.read_ranges(place.block, place.ranges(parts))
+        return texts
+
     def keys(self) -> set[str]:
         """Return the keys of all texts, without reading them."""
         with text_errors():
@@ -158,7 +167,7 @@ class TextStore:
                 segments = [each for (each,) in copy.execute("SELECT DISTINCT segment FROM text")]
             for segment in segments:
                 check()
-                _copy_file(self._segments.path(segment), target)
+                self._segments.copy(segment, target)
 
     def files(self) -> list[Path]:
         """Return the files of the store."""
@@ -362,15 +371,6 @@ class TextStore:
 def _delete(database: sqlite3.Connection, keys: Iterable[str]) -> None:
     values = [(bytes.fromhex(key),) for key in keys]
     database.executemany("DELETE FROM text WHERE sha256 = ?", values)
-
-
-def _copy_file(source: Path, target: Path) -> None:
-    """Copy a segment, if it exists."""
-    with suppress(FileNotFoundError):
-        descriptor = posix.open_nofollow(source)
-        with open(descriptor, "rb") as opened, (target / source.name).open("xb") as copy:
-            while piece := opened.read(1 << 20):
-                copy.write(piece)
 
 
 _store: TextStore | None = None

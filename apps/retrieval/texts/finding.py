@@ -7,6 +7,7 @@ the pattern come first, then lines by path. All ends at a time limit, and the an
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -28,31 +29,17 @@ from apps.retrieval.repositories import repo_id, roots_named
 from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.definitions import OUTLINE_ONLY, rank_of
 from apps.retrieval.symbols.types import Place
+from apps.retrieval.texts.batches import Candidate, read
 from apps.retrieval.texts.grep_query import GrepQuery
 from apps.retrieval.texts.hits import FileMatches, Hit, hits_of
 from apps.retrieval.texts.patterns import LineMatch, Matcher, identifiers
-from apps.retrieval.texts.table import FileFacts, FileTable, Numbers, file_table
+from apps.retrieval.texts.table import Candidates, FileFacts, FileTable, Numbers, file_table
 
 log = logging.getLogger("codeinfo.retrieval")
 
 # Time limit of one query, seconds.
 SECONDS = 10.0
-# Texts are read in batches: small ones first, as the first files may fill the page.
-FIRST_FILES, MOST_FILES = 16, 256
-BATCH_BYTES = 4 << 20
 MAX_NAMES, MAX_DEFINITIONS = 3, 10
-
-
-class Candidate(NamedTuple):
-    """A file that may match."""
-
-    root: Root
-    table: FileTable
-    number: int  # in the table
-
-    @property
-    def file(self) -> FileFacts:
-        return self.table.files[self.number]
 
 
 class Scope(NamedTuple):
@@ -60,7 +47,11 @@ class Scope(NamedTuple):
 
     root: Root
     table: FileTable
-    numbers: Numbers
+    candidates: Candidates
+    numbers: Numbers  # of its candidates, those that the filters leave
+
+    def candidate(self, number: int) -> Candidate:
+        return Candidate(self.root, self.table, self.candidates, number)
 
 
 # Whether a line that matches is kept, by the path of its file and its text.
@@ -97,15 +88,14 @@ class Search:
     def candidates(self) -> Iterator[Candidate]:
         """The files that may match: of each root, by path."""
         for scope in self.scopes:
-            root, table, numbers = scope
-            yield from (Candidate(root, table, number) for number in numbers.tolist())
+            yield from (scope.candidate(number) for number in scope.numbers.tolist())
 
     def candidate(self, root: Root, source_file: str) -> Candidate | None:
         """The file with this id, if it may match."""
         for scope in self.scopes:
             number = scope.table.number_of(source_file) if scope.root.id == root.id else None
             if number is not None and np.isin(number, scope.numbers):
-                return Candidate(root, scope.table, number)
+                return scope.candidate(number)
         return None
 
     @property
@@ -173,13 +163,19 @@ def started(query: GrepQuery, keep: LineTest | None = None) -> Search:
     query = replace(query, filters=filters)
     search = Search(query, roots, matcher, until, keep=keep)
     pattern = query.pattern
-    required = required_by(pattern.text, fixed=pattern.fixed, ignore_case=pattern.ignore_case)
+    required = required_by(
+        pattern.text,
+        fixed=pattern.fixed,
+        ignore_case=pattern.ignore_case,
+        multiline=pattern.multiline,
+    )
     segments = _segments()
     repeated = repeated_files(roots, filters)
     for root in roots:
         table = file_table(root)
-        numbers, unknown = table.candidates(segments, required)
-        search.unknown += unknown
+        candidates = table.candidates(segments, required, in_piece=matcher.in_two_lines)
+        numbers = candidates.numbers
+        search.unknown += candidates.unknown
         left_out = repeated.get(root.id, ())
         if left_out or filters != Filters():
             fitting = [
@@ -189,7 +185,7 @@ def started(query: GrepQuery, keep: LineTest | None = None) -> Search:
                 and fits(filters, root, file.path, file.language)
             ]
             numbers = np.array(fitting, np.int64)
-        search.scopes.append(Scope(root, table, numbers))
+        search.scopes.append(Scope(root, table, candidates, numbers))
         search.total += len(numbers)
     if search.unknown:
         sweep_due.set()
@@ -198,46 +194,21 @@ def started(query: GrepQuery, keep: LineTest | None = None) -> Search:
 
 def found(search: Search, candidates: Iterable[Candidate]) -> Iterator[FileMatches]:
     """The files of these that match, until the time limit."""
-    for batch in _batches(candidates):
-        if time.monotonic() > search.until:
-            search.stopped = True
-            return
-        texts = _texts(batch)
-        for each in batch:
-            root, file = each.root, each.file
-            data = texts.get(file.sha256)
-            if data is None:
-                data = _other_text(root, file)
-            search.done += 1
-            if data is None:
-                search.unreadable += 1
-                continue
-            matches = search.matches(file, data)
-            if first := next(matches, None):
-                yield FileMatches(root, file, data, _chained(first, matches))
-
-
-def _batches(candidates: Iterable[Candidate]) -> Iterator[list[Candidate]]:
-    """Yield the files in batches that are read at once, of at most BATCH_BYTES unless a file is
-    larger."""
-    most, size, batch = FIRST_FILES, 0, list[Candidate]()
-    for each in candidates:
-        batch.append(each)
-        size += each.file.size
-        if len(batch) == most or size >= BATCH_BYTES:
-            yield batch
-            most, size, batch = min(2 * most, MOST_FILES), 0, []
-    if batch:
-        yield batch
-
-
-def _texts(batch: Sequence[Candidate]) -> dict[str, bytes]:
-    """SHA-256 → text of some files, without those that the text store lacks."""
-    numbers: dict[int, tuple[FileTable, list[int]]] = {}
-    for each in batch:
-        numbers.setdefault(id(each.table), (each.table, []))[1].append(each.number)
-    found = (table.texts(of_table) for table, of_table in numbers.values())
-    return {key: data for each in found for key, data in each.items()}
+    with closing(read(candidates, search.matcher)) as batches:
+        for batch in batches:
+            if time.monotonic() > search.until:
+                search.stopped = True
+                return
+            for each, text in batch.files:
+                root, file = each.root, each.file
+                data = _other_text(root, file) if text is None else text
+                if data is None:
+                    search.unreadable += 1
+                    continue
+                matches = search.matches(file, data)
+                if first := next(matches, None):
+                    yield FileMatches(root, file, data, _chained(first, matches))
+            search.done += batch.size
 
 
 def _chained(first: LineMatch, rest: Iterator[LineMatch]) -> Iterator[LineMatch]:

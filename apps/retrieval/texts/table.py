@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.index import queries
-from apps.index.grams import ANY, Required, Segment
+from apps.index.grams import ANY, Mask, Piece, Required, Segment
 from apps.index.models import Root
 from apps.index.query_cache import per_generation
 from apps.index.texts import Block, Place, TextStore, get_texts
@@ -61,6 +61,25 @@ def place_of(row: Sequence[int]) -> Place:
 
 
 @dataclass
+class Candidates:
+    """The files of a table that may match."""
+
+    numbers: Numbers
+    unknown: int = 0  # of these, files that no segment knows
+    # Of each key, the number of its segment and its number there; -1 if none knows it.
+    places: tuple[Numbers, Numbers] | None = None
+    # Of each segment, the pieces that may match; empty: whole files.
+    pieces: Sequence[tuple[Segment, Mask]] = ()
+
+    def pieces_of(self, key: int) -> list[Piece] | None:
+        """The pieces of a text that may match; None: all of it."""
+        if self.places is None or not self.pieces or (at := int(self.places[0][key])) < 0:
+            return None
+        segment, pieces = self.pieces[at]
+        return segment.pieces_of(int(self.places[1][key]), pieces)
+
+
+@dataclass
 class FileTable:
     """The ingested files of one generation of a root, by path."""
 
@@ -79,30 +98,51 @@ class FileTable:
         """Return SHA-256 → text of some files, by their numbers. Those that are missing or damaged
         are left out. Raises Unavailable."""
         store = get_texts()
-        keys = {
-            self.files[n].sha256: key
-            for n, key in zip(numbers, self.key_of[numbers].tolist(), strict=True)
-        }
-        return store.read_at(self._places.of(store, keys))
+        return store.read_at(self._places.of(store, self._keys(numbers)))
 
-    def candidates(self, segments: Sequence[Segment], required: Required) -> tuple[Numbers, int]:
-        """The numbers of the files that may match, and how many of them no segment knows."""
+    def parts(self, numbers: Sequence[int], candidates: Candidates) -> dict[str, bytes]:
+        """As `texts`, but only the pieces of each that may match."""
+        store = get_texts()
+        keys = self._keys(numbers)
+        places = self._places.of(store, keys)
+        return store.read_parts(
+            (key, places[key], candidates.pieces_of(number))
+            for key, number in keys.items()
+            if key in places
+        )
+
+    def _keys(self, numbers: Sequence[int]) -> dict[str, int]:
+        """SHA-256 of some files, with their numbers."""
+        keys = self.key_of[numbers].tolist()
+        return {self.files[n].sha256: key for n, key in zip(numbers, keys, strict=True)}
+
+    def candidates(
+        self, segments: Sequence[Segment], required: Required, *, in_piece: bool = True
+    ) -> Candidates:
+        """The files that may match. `in_piece`: a match is in one piece of a text."""
         if required == ANY:
-            return np.arange(len(self.files)), 0
+            return Candidates(np.arange(len(self.files)))
         may_match = np.zeros(len(self.keys), np.bool_)
         known = np.zeros(len(self.keys), np.bool_)
         current = {segment.path.name: segment for segment in segments}
         for name in self._keys_of.keys() - current.keys():
             self._keys_of.pop(name, None)
+        where = (np.full(len(self.keys), -1), np.full(len(self.keys), -1))
+        found: list[tuple[Segment, Mask]] = []
         for name, segment in current.items():
             numbers = self._numbers(name, segment)
             own = numbers >= 0
             if own.any():
                 known[numbers[own]] = True
-                may_match[numbers[segment.matching(required) & own]] = True
+                texts, pieces = segment.matching(required, in_piece=in_piece)
+                some = np.flatnonzero(texts & own)
+                may_match[numbers[some]] = True
+                if pieces is not None:
+                    where[0][numbers[some]], where[1][numbers[some]] = len(found), some
+                    found.append((segment, pieces))
         unknown = ~known
         files = np.flatnonzero((may_match | unknown)[self.key_of])
-        return files, int(np.count_nonzero(unknown[self.key_of]))
+        return Candidates(files, int(np.count_nonzero(unknown[self.key_of])), where, found)
 
     def number_of(self, document: str) -> int | None:
         """The number of the file with this document."""

@@ -1,13 +1,15 @@
 """POST /tools/grep: the lines that match a pattern."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
+from apps.core.errors import Unavailable
 from apps.index.grams import get_grams, reset_grams
+from apps.index.grams import store as grams_store
 from apps.index.texts import get_texts, store
-from apps.retrieval.texts import finding, hits
+from apps.retrieval.texts import batches, finding, hits
 from tests.retrieval.texts.conftest import Post
 
 pytestmark = [pytest.mark.door, pytest.mark.django_db, pytest.mark.usefixtures("harbour")]
@@ -185,6 +187,63 @@ def test_without_n_grams_all_files_are_read_and_the_answer_says_so(post: Post) -
         for path, data in kept.items():
             path.write_bytes(data)
         reset_grams()
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "count"}, {"context": 2}])
+def test_answers_do_not_depend_on_pieces_and_batches(
+    post: Post, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    patterns = [
+        *[{"pattern": text} for text in ("moor.*ship", r"^\s+return", "ship$", "TIMEOUT|berth")],
+        *[
+            {"pattern": text, "multiline": True}
+            for text in (r"\n\s*return", r"\):\n.*ship", "(?s:e.*n)")
+        ],
+        {"pattern": "ship", "word": True},
+        {"pattern": "  return moor", "fixed": True},
+    ]
+    expected = [post("grep", **each, **options)[1]["results"] for each in patterns]
+    written = {each.path: each.path.read_bytes() for each in get_grams().segments()}
+    try:
+        for path in written:
+            path.unlink()
+        monkeypatch.setattr(grams_store, "PIECE_BYTES", 40)
+        monkeypatch.setattr(batches, "FIRST_FILES", 1)
+        monkeypatch.setattr(batches, "MOST_FILES", 2)
+        get_grams().maintain(get_texts())
+        assert max(each.pieces - each.texts for each in get_grams().segments()) > 5
+        assert [post("grep", **each, **options)[1]["results"] for each in patterns] == expected
+        assert all(expected)
+    finally:
+        for each in get_grams().segments():
+            each.path.unlink()
+        for path, data in written.items():
+            path.write_bytes(data)
+        reset_grams()
+
+
+def test_reading_ahead_ends_with_the_page_and_reports_errors(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "FIRST_FILES", 1)
+    monkeypatch.setattr(batches, "MOST_FILES", 1)
+    read = list[int]()
+    whole = batches._texts
+
+    def counted(batch: Sequence[batches.Candidate]) -> dict[str, bytes]:
+        read.append(len(batch))
+        if len(read) > 2 and fails:
+            raise Unavailable("The text store failed", code="TEXTS_UNAVAILABLE")
+        return whole(batch)
+
+    monkeypatch.setattr(batches, "_texts", counted)
+    fails = False
+    _, answer = post("grep", pattern="i", limit=1)
+    assert len(answer["results"]) == 1 and len(read) == 1
+    read.clear()
+    fails = True
+    status, answer = post("grep", pattern="i", limit=500)
+    assert (status, answer["error"]) == (503, "TEXTS_UNAVAILABLE")
 
 
 def test_a_damaged_segment_counts_as_missing(post: Post) -> None:

@@ -52,6 +52,25 @@ def test_texts_that_many_lines_have_lose_no_line(pattern: str, lines: list[str],
     assert found == [n for n, line in enumerate(lines) if re.search(pattern, line)]
 
 
+@settings(max_examples=500)
+@given(
+    st.one_of(TREE, st.sampled_from([r"\Aab", r"b\z", "(?-m:^)ab", r"a[^x]*b", r"ab\s+ba"])),
+    st.lists(TEXT.filter(bool), max_size=6),
+    st.booleans(),
+    st.booleans(),
+)
+def test_no_text_that_matches_is_lost_when_all_are_looked_through_at_once(
+    pattern: str, texts: list[str], word: bool, multiline: bool
+) -> None:
+    matcher = Pattern(pattern, word=word, multiline=multiline).compiled()
+    datas = [text.encode() for text in texts]
+    likely = list(matcher.likely(datas))
+    matching = {number for number, data in enumerate(datas) if next(matcher.matches(data), None)}
+    assert likely == sorted(set(likely)) and matching <= set(likely)
+    if not multiline and not pattern.startswith(("\\A", "(?-")) and "z" not in pattern:
+        assert matching == set(likely), "no text is read twice for nothing"
+
+
 @settings(max_examples=200)
 @given(st.text(alphabet="ab_.", min_size=1, max_size=3), TEXT)
 def test_words_have_no_letter_on_either_side(word: str, text: str) -> None:
