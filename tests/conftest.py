@@ -86,6 +86,11 @@ LONG = (
     "house/test_style.py",
     "site/test_serve.py",
     "conversations/test_server.py",
+    "soak/test_soak.py",
+    "site/test_damaged_folders.py",
+    "mcp/test_conformance.py",
+    "cli/test_wheel.py",
+    "site/test_two_installations.py",
 )
 
 
