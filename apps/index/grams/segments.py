@@ -163,15 +163,15 @@ class Segment:
         pieces = self._having(required, places, lambda mask: mask)
         return self._texts_of(pieces), pieces
 
-    def pieces_of(self, text: int, pieces: Mask) -> list[Piece] | None:
-        """Those of the pieces that a text has, ascending; None if these are all of the text."""
+    def pieces_of(self, text: int, pieces: bytes) -> list[Piece] | None:
+        """Those of the pieces that a text has, ascending; None if these are all of the text.
+        `pieces`: of a mask, each as a byte."""
         first, last = int(self._first[text]), int(self._first[text + 1])
-        if last == first + 1:
-            return None
         chosen = pieces[first:last]
-        return (
-            None if chosen.all() else [(a, b) for a, b in self._spans[first:last][chosen].tolist()]
-        )
+        if all(chosen):
+            return None
+        spans = zip(self._spans[first:last].tolist(), chosen, strict=True)
+        return [(start, end) for (start, end), is_chosen in spans if is_chosen]
 
     def _texts_of(self, pieces: Mask) -> Mask:
         """The texts of some pieces."""

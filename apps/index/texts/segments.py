@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import zstandard
 
@@ -45,6 +45,11 @@ class Block(NamedTuple):
     segment: int
     offset: int  # bytes
     size: int  # bytes, compressed
+
+
+# Where each part of a block starts and ends, in bytes.
+Ranges = Sequence[tuple[int, int]]
+Content = bytes | zstandard.BufferSegment  # both are buffers, which the stubs do not know
 
 
 class Segments:
@@ -95,21 +100,28 @@ class Segments:
                 break
         return found
 
-    def read_ranges(self, block: Block, ranges: Sequence[tuple[int, int]]) -> bytes:
-        """Return the bytes of a block from each start to its end, one after another. Of a large
-        block, no more is decompressed than is needed. Raises ZstdError if that is damaged."""
+    def read_parts(self, wanted: Sequence[tuple[Block, Ranges]]) -> list[bytes | None]:
+        """Return the bytes of blocks from each start to its end, one after another; None for a
+        block that cannot be read. Of a large block, no more is decompressed than is needed."""
+        opened: dict[Block, _Opened] = {}
         with self._lock:
-            if (data := self._blocks.get(block)) is not None:
-                self._blocks.move_to_end(block)
-            else:
-                compressed = posix.pread(self._descriptor(block.segment), block.size, block.offset)
-        if data is None:
-            frames = _frames(compressed)
-            if len(frames) > 1:
-                return _decompressed_ranges(frames, ranges)
-            data = _decompressed(compressed)
-            self._keep(block, data)
-        return b"".join(data[start:end] for start, end in ranges)
+            for block in dict.fromkeys(block for block, _ in wanted):
+                if (data := self._blocks.get(block)) is not None:
+                    opened[block] = _Opened([], [data])
+                    continue
+                with suppress(OSError, zstandard.ZstdError):
+                    descriptor = self._descriptor(block.segment)
+                    frames = _frames(posix.pread(descriptor, block.size, block.offset))
+                    opened[block] = _Opened(frames, [None] * len(frames))
+        waiting: list[tuple[_Opened, int]] = []
+        for block, ranges in wanted:
+            if (each := opened.get(block)) is not None:
+                waiting += [(each, number) for number in each.missing(ranges)]
+        _decompress(waiting)
+        return [
+            None if (each := opened.get(block)) is None else each.joined(ranges)
+            for block, ranges in wanted
+        ]
 
     def _keep(self, block: Block, data: bytes) -> None:
         """Keep a decompressed block in memory, in the place of those that were used long ago."""
@@ -176,17 +188,60 @@ def _decompressed(data: bytes) -> bytes:
     return b"".join(map(_content, frames)) if len(frames) > 1 else _content(frames[0])
 
 
-def _decompressed_ranges(frames: Sequence[memoryview], ranges: Iterable[tuple[int, int]]) -> bytes:
-    contents: dict[int, bytes] = {}
-    parts = []
-    for start, end in ranges:
-        first = start // FRAME_BYTES
-        for number in range(first, min(-(-end // FRAME_BYTES), len(frames))):
-            if number not in contents:
-                contents[number] = _content(frames[number])
-            at = number * FRAME_BYTES
-            parts.append(contents[number][max(start - at, 0) : end - at])
-    return b"".join(parts)
+class _Opened(NamedTuple):
+    """A block of which parts are read."""
+
+    frames: list[memoryview]  # compressed
+    contents: list[Content | None]  # None: not decompressed; empty: in progress, or damaged
+
+    def missing(self, ranges: Ranges) -> list[int]:
+        """The frames that ranges need and that nobody has asked for."""
+        contents = self.contents
+        if len(contents) == 1:
+            numbers: Iterable[int] = (0,)
+        else:
+            numbers = [number for each in ranges for number in self._numbers(*each)]
+        missing = []
+        for number in numbers:
+            if contents[number] is None:
+                contents[number] = b""
+                missing.append(number)
+        return missing
+
+    def joined(self, ranges: Ranges) -> bytes | None:
+        """Join ranges; None if a frame of them is damaged."""
+        contents = self.contents
+        parts = []
+        for start, end in ranges:
+            for number in self._numbers(start, end):
+                content, at = contents[number], number * FRAME_BYTES
+                if not content:
+                    return None
+                parts.append(memoryview(cast("bytes", content))[max(start - at, 0) : end - at])
+        return b"".join(parts)
+
+    def _numbers(self, start: int, end: int) -> range:
+        """The frames of a range. The only frame of a block may be larger than FRAME_BYTES."""
+        if len(self.contents) == 1:
+            return range(1)
+        return range(start // FRAME_BYTES, min(-(-end // FRAME_BYTES), len(self.contents)))
+
+
+def _decompress(waiting: Sequence[tuple[_Opened, int]]) -> None:
+    """Decompress frames of blocks at once. The interpreter lock is released once for all, and not
+    for each, which takes as long as to decompress one."""
+    usable = [(each, number) for each, number in waiting if _is_usable(each.frames[number])]
+    if not usable:
+        return
+    frames: list[bytes | bytearray | memoryview] = [each.frames[n] for each, n in usable]
+    try:
+        contents = _decompressor().multi_decompress_to_buffer(frames)
+        for at, (each, number) in enumerate(usable):
+            each.contents[number] = contents[at]
+    except zstandard.ZstdError:
+        for each, number in usable:
+            with suppress(zstandard.ZstdError):
+                each.contents[number] = _content(each.frames[number])
 
 
 def _frames(data: bytes) -> list[memoryview]:
@@ -208,10 +263,21 @@ def _content(frame: memoryview) -> bytes:
     size = zstandard.get_frame_parameters(frame).content_size
     if size > MAX_BLOCK_BYTES:
         raise zstandard.ZstdError(f"a block of {size:,} bytes")
-    decompressor = getattr(_own, "decompressor", None)
-    if decompressor is None:
-        decompressor = _own.decompressor = zstandard.ZstdDecompressor()
-    return bytes(decompressor.decompress(frame))
+    return bytes(_decompressor().decompress(frame))
+
+
+def _is_usable(frame: memoryview) -> bool:
+    """Whether a frame tells its size, and it is not larger than that of any block."""
+    with suppress(zstandard.ZstdError):
+        return zstandard.get_frame_parameters(frame).content_size <= MAX_BLOCK_BYTES
+    return False
+
+
+def _decompressor() -> zstandard.ZstdDecompressor:
+    made: zstandard.ZstdDecompressor | None = getattr(_own, "decompressor", None)
+    if made is None:
+        made = _own.decompressor = zstandard.ZstdDecompressor()
+    return made
 
 
 class SegmentWriter:

@@ -9,7 +9,7 @@ row names is never deleted, whatever runs at the same time.
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from secrets import randbits
 
@@ -93,12 +93,13 @@ class TextStore:
     def read_parts(self, wanted: Iterable[tuple[str, Place, Parts | None]]) -> dict[str, bytes]:
         """Return key → parts of its text in UTF-8. `wanted`: key, place as of `read_at`, and where
         the parts are. Texts that are not there are left out: `read_at` tells whether they moved."""
-        texts: dict[str, bytes] = {}
+        rows = list(wanted)
         with text_errors():
-            for key, place, parts in wanted:
-                with suppress(OSError, zstandard.ZstdError):
-                    texts[key] = self._segments.read_ranges(place.block, place.ranges(parts))
-        return texts
+            read = self._segments.read_parts(
+                [(place.block, place.ranges(parts)) for _, place, parts in rows]
+            )
+        pairs = zip(rows, read, strict=True)
+        return {key: data for (key, _, _), data in pairs if data is not None}
 
     def keys(self) -> set[str]:
         """Return the keys of all texts, without reading them."""

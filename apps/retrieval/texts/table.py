@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.index import queries
-from apps.index.grams import ANY, Mask, Piece, Required, Segment
+from apps.index.grams import ANY, Piece, Required, Segment
 from apps.index.models import Root
 from apps.index.query_cache import per_generation
 from apps.index.texts import Block, Place, TextStore, get_texts
@@ -69,7 +69,7 @@ class Candidates:
     # Of each key, the number of its segment and its number there; -1 if none knows it.
     places: tuple[Numbers, Numbers] | None = None
     # Of each segment, the pieces that may match; empty: whole files.
-    pieces: Sequence[tuple[Segment, Mask]] = ()
+    pieces: Sequence[tuple[Segment, bytes]] = ()
 
     def pieces_of(self, key: int) -> list[Piece] | None:
         """The pieces of a text that may match; None: all of it."""
@@ -128,7 +128,7 @@ class FileTable:
         for name in self._keys_of.keys() - current.keys():
             self._keys_of.pop(name, None)
         where = (np.full(len(self.keys), -1), np.full(len(self.keys), -1))
-        found: list[tuple[Segment, Mask]] = []
+        found: list[tuple[Segment, bytes]] = []
         for name, segment in current.items():
             numbers = self._numbers(name, segment)
             own = numbers >= 0
@@ -139,7 +139,7 @@ class FileTable:
                 may_match[numbers[some]] = True
                 if pieces is not None:
                     where[0][numbers[some]], where[1][numbers[some]] = len(found), some
-                    found.append((segment, pieces))
+                    found.append((segment, pieces.tobytes()))
         unknown = ~known
         files = np.flatnonzero((may_match | unknown)[self.key_of])
         return Candidates(files, int(np.count_nonzero(unknown[self.key_of])), where, found)
