@@ -184,7 +184,9 @@ class GramStore:
             for name in [name for name, segment in self._open.items() if segment is None]:
                 (self._folder / name).unlink(missing_ok=True)
                 del self._open[name]
-                logger.warning("n-grams removed: damaged or of an earlier version", extra={"context": {}})
+                logger.warning(
+                    "n-grams removed: damaged or of an earlier version", extra={"context": {}}
+                )
             for path in self._folder.glob("*.new"):
                 path.unlink(missing_ok=True)
 

@@ -77,6 +77,11 @@ class TextStore:
             found = (self._index.places(part) for part in slices(keys))
             return {key: place for each in found for key, place in each.items()}
 
+    def each_place(self) -> list[tuple[bytes, int, int, int, int, int]]:
+        """As `TextIndex.each_place`: 100,000 in a third of a second."""
+        with text_errors():
+            return self._index.each_place()
+
     def read_at(self, places: Mapping[str, Place]) -> dict[str, bytes]:
         """Return key → text in UTF-8, as `read` does. `places` may be old; `moves` changes when
         they are better looked up again."""
@@ -95,11 +100,9 @@ class TextStore:
         the parts are. Texts that are not there are left out: `read_at` tells whether they moved."""
         rows = list(wanted)
         with text_errors():
-            read = self._segments.read_parts(
-                [(place.block, place.ranges(parts)) for _, place, parts in rows]
-            )
-        pairs = zip(rows, read, strict=True)
-        return {key: data for (key, _, _), data in pairs if data is not None}
+            ranges = [(place.block, place.ranges(parts)) for _, place, parts in rows]
+            read = zip(rows, self._segments.read_parts(ranges), strict=True)
+            return {key: data for (key, _, _), data in read if data is not None}
 
     def keys(self) -> set[str]:
         """Return the keys of all texts, without reading them."""

@@ -90,6 +90,15 @@ class TextIndex:
                 key.hex(): Place(Block(*block), start, size) for key, *block, start, size in rows
             }
 
+    def each_place(self) -> list[tuple[bytes, int, int, int, int, int]]:
+        """Return for each text its SHA-256, and segment, offset and size of its block, and start
+        and size in it."""
+        with self.reading() as database:
+            if database is None:
+                return []
+            columns = "sha256, segment, block, block_size, start, size"
+            return database.execute(f"SELECT {columns} FROM text").fetchall()
+
     def sync(self) -> None:
         """Make all transactions durable."""
         with self.reading() as database:

@@ -15,6 +15,9 @@ from apps.index.texts import Block, Place, TextStore, get_texts
 
 Numbers = NDArray[np.int64]
 
+# After so many places of a table were looked up one by one, all are read, which takes as long.
+LOOKED_UP = 4_000
+
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
@@ -29,21 +32,24 @@ class FileFacts:
 
 class KnownPlaces:
     """Where the texts of some keys are, as far as they were looked up: 40 bytes each. Thread-safe.
-    To look one up in the text store takes as long as to read 10 KB."""
+    To look one up in the text store takes as long as to read 10 KB, so after many all are."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, keys: NDArray[np.bytes_]) -> None:
+        self._keys = keys
         self._lock = threading.Lock()
         self._moves = 0  # `TextStore.moves` for which the rows hold
         self._rows: NDArray[np.int64] | None = None
+        self._looked_up = 0
 
     def of(self, store: TextStore, keys: Mapping[str, int]) -> dict[str, Place]:
         """Return SHA-256 → place, of keys with their numbers. Raises Unavailable."""
         numbers = list(keys.values())
         with self._lock:
             if self._rows is None or self._moves != store.moves:
-                self._rows = np.full((self._count, 5), -1, np.int64)
-                self._moves = store.moves
+                self._rows = np.full((len(self._keys), 5), -1, np.int64)
+                self._moves, self._looked_up = store.moves, 0
+            elif self._looked_up > LOOKED_UP:
+                self._look_up_all(store, self._rows)
             rows = self._rows[numbers].tolist()
         found = {key: place_of(row) for key, row in zip(keys, rows, strict=True) if row[0] >= 0}
         if len(found) < len(keys):
@@ -51,8 +57,17 @@ class KnownPlaces:
             with self._lock:
                 for key, place in looked_up.items():
                     self._rows[keys[key]] = (*place.block, place.start, place.size)
+                self._looked_up += len(keys) - len(found)
             found |= looked_up
         return found
+
+    def _look_up_all(self, store: TextStore, rows: NDArray[np.int64]) -> None:
+        self._looked_up = 0
+        places = store.each_place()
+        found = np.array([each[0] for each in places], "S32")
+        at = np.minimum(np.searchsorted(self._keys, found), len(self._keys) - 1)
+        own = np.flatnonzero(self._keys[at] == found)
+        rows[at[own]] = np.array([each[1:] for each in places], np.int64)[own]
 
 
 def place_of(row: Sequence[int]) -> Place:
@@ -92,7 +107,7 @@ class FileTable:
     _places: KnownPlaces = field(init=False)
 
     def __post_init__(self) -> None:
-        self._places = KnownPlaces(len(self.keys))
+        self._places = KnownPlaces(self.keys)
 
     def texts(self, numbers: Sequence[int]) -> dict[str, bytes]:
         """Return SHA-256 → text of some files, by their numbers. Those that are missing or damaged

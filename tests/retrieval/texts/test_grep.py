@@ -8,8 +8,9 @@ import pytest
 from apps.core.errors import Unavailable
 from apps.index.grams import get_grams, reset_grams
 from apps.index.grams import store as grams_store
-from apps.index.texts import get_texts, store
-from apps.retrieval.texts import batches, finding, hits
+from apps.index.models import Root
+from apps.index.texts import TextStore, get_texts, store
+from apps.retrieval.texts import batches, finding, hits, table
 from tests.retrieval.texts.conftest import Post
 
 pytestmark = [pytest.mark.door, pytest.mark.django_db, pytest.mark.usefixtures("harbour")]
@@ -264,3 +265,17 @@ def test_a_damaged_segment_counts_as_missing(post: Post) -> None:
 def test_a_filter_that_leaves_no_file_is_named(post: Post) -> None:
     _, answer = post("grep", pattern="moor", path="srx/")
     assert answer["results"] == [] and "No file of" in answer["hint"]
+
+
+def test_after_many_places_of_texts_all_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "LOOKED_UP", 2)
+    files = table.file_table(Root.objects.get(name="harbour"))
+    hashes = [file.sha256 for file in files.files]
+    keys = dict(zip(hashes, files.key_of.tolist(), strict=True))
+    expected = get_texts().places(hashes)
+    places = table.KnownPlaces(files.keys)
+    for some in (hashes[:3], hashes[3:5]):
+        assert places.of(get_texts(), {key: keys[key] for key in some})
+    with monkeypatch.context() as patch:
+        patch.setattr(TextStore, "places", None)  # nothing is looked up any more
+        assert places.of(get_texts(), keys) == expected
