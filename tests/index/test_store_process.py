@@ -70,13 +70,20 @@ def output_of(running: subprocess.Popen[str]) -> list[str]:
     return running.stdout.readline().split()
 
 
-def test_a_child_that_has_read_much_is_ended_to_free_its_memory(
+def test_a_child_that_has_read_much_closes_its_folder_or_is_ended_to_free_its_memory(
     embedded: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = embedded.call(verbs.pid)
     # A child that another test used can have read more than the limit.
     monkeypatch.setattr(process, "KEPT_BYTES", math.inf)
     embedded.free_memory()
+    assert embedded.call(verbs.pid) == first
+    # Its folder is closed, which is enough.
+    assert embedded._child
+    monkeypatch.setattr(process, "KEPT_BYTES", embedded._child.memory - 1)
+    embedded.free_memory()
+    assert embedded._child is None
+    assert embedded.call(Collections.count, "kept") == 2
     assert embedded.call(verbs.pid) == first
     monkeypatch.setattr(process, "KEPT_BYTES", 0)
     embedded.free_memory()

@@ -3,7 +3,8 @@
 It is a separate process because Chroma holds Python's global interpreter lock during a write.
 
 Protocol, over the socket FD: the parent sends a folder to open, then any number of
-(verb of Collections, args, options), then None to close the folder; then perhaps another folder.
+(verb of Collections, args, options), then None to close the folder, after which the memory that
+Chroma has freed is returned to the operating system; then perhaps another folder.
 Each request is answered by (True, result) or (False, Unavailable). After CHROMA_CRASHED the parent
 ends the process.
 
@@ -20,6 +21,7 @@ from typing import Any
 
 from apps.core import posix
 from apps.core.errors import Unavailable
+from apps.core.heap import trim
 from apps.core.pipe import Pipe
 from apps.index.vectors import chroma
 from apps.index.vectors.collections import Collections
@@ -40,6 +42,7 @@ def main() -> None:
             except Unavailable as error:
                 parent.send((False, error))
             else:
+                trim.now()
                 parent.send((True, None))
 
 
