@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from apps.core.sqlite_files import is_broken, open_file
 from apps.index.vectors.chroma import failed, is_index_folder, unavailable
 
@@ -33,6 +35,9 @@ LIST_SIZE_BYTES = 4
 HEADER_SIZE = 100
 # With less free space than this, a failure does not count as broken files.
 MIN_FREE_BYTES = 64 << 20
+
+# Files of links that were found whole → their state then.
+_whole: dict[Path, tuple[int, ...]] = {}
 
 
 def problem_of(folder: Path) -> str:
@@ -94,33 +99,54 @@ def set_torn_indexes_aside(folder: Path) -> None:
     """Set aside each index with a list of links that is longer than its file.
 
     Called before Chroma opens the folder: it would allocate memory and disk for the wrong size. The
-    collection of the index fails from then on, and is rebuilt.
+    collection of the index fails from then on, and is rebuilt. Files that were whole and have not
+    changed are not read again.
     """
     if not folder.is_dir():
         return
     for index in filter(is_index_folder, sorted(folder.iterdir())):
-        if problem := problem_of_links(index / "link_lists.bin"):
+        links = index / "link_lists.bin"
+        state = _state_of(links)
+        if state is None or _whole.get(links) == state:
+            continue
+        if problem := problem_of_links(links):
             facts = {"index": index.name, "reason": problem}
             logger.error("an index of vectors is torn", extra={"context": facts})
             _move(folder, [index])
             failed.set()
+        else:
+            _whole[links] = state
+
+
+def _state_of(path: Path) -> tuple[int, ...] | None:
+    """Return a value that changes with a file; None if it cannot be read."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None  # Chroma reports files that are missing or not readable
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def problem_of_links(path: Path) -> str:
     """Return why a links file of hnswlib is torn; "" if it is not, or cannot be read.
 
     Format (hnswlib's `saveIndex`): for each vector the size in bytes of its lists of links, u32
-    little-endian, followed by the lists.
+    little-endian, followed by the lists, of u32 too. Most vectors have none.
     """
     try:
         content = path.read_bytes()
     except OSError:
         return ""  # Chroma reports files that are missing or not readable
+    words = np.frombuffer(content, "<u4", len(content) // LIST_SIZE_BYTES)
+    filled = np.flatnonzero(words)
     at = rows = 0
-    while at + LIST_SIZE_BYTES <= len(content):
-        at += LIST_SIZE_BYTES + int.from_bytes(content[at : at + LIST_SIZE_BYTES], "little")
-        rows += 1
-    return f"{path.name} breaks off in row {rows:,}" if at > len(content) else ""
+    while (place := int(np.searchsorted(filled, at))) < len(filled):
+        start = int(filled[place])
+        rows += start - at + 1
+        size, rest = divmod(int(words[start]), LIST_SIZE_BYTES)
+        # A size in between is of no list: Chroma would read all that follows wrongly.
+        at = len(words) + 1 if rest else start + 1 + size
+    return f"{path.name} breaks off in row {rows:,}" if at > len(words) else ""
 
 
 def check_readable(folder: Path, names: Sequence[str]) -> None:
