@@ -57,9 +57,15 @@ def free_ports(count: int) -> list[int]:
 
 
 def set_up(data: Path, folders: Sequence[Path]) -> None:
-    """Django in this process. What loads the product's code is imported after this."""
+    """Django in this process, with threads as in the server. What loads the product's code is
+    imported after this."""
     os.environ |= environment(data, folders)
     django.setup()
+    from apps.core.heap import limit_arenas
+    from apps.site.server import SWITCH_SECONDS
+
+    limit_arenas()
+    sys.setswitchinterval(SWITCH_SECONDS)
     call_command("migrate", verbosity=0)
 
 
