@@ -157,6 +157,7 @@ def test_an_archived_chat_offers_restore_and_no_send(
     expect(send).to_have_count(0)
     page.keyboard.press("r")
     expect(page.locator("#turns > .turn")).to_have_count(1)
+    expect(page.locator("#convo-menu")).to_be_hidden()
     assert objections(page) == []
     page.get_by_role("button", name="Restore").click()
     expect(page.get_by_role("button", name=re.compile("^Send"))).to_be_visible()
