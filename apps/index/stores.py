@@ -131,6 +131,12 @@ def drop(root_id: UUID, check: Check = never_cancelled) -> None:
     """Delete all data of a root, except what another installation wrote. An exception from `check`
     leaves some of the vectors."""
     drop_words_and_copy(root_id)
+    drop_own_vectors(root_id, check)
+
+
+def drop_own_vectors(root_id: UUID, check: Check = never_cancelled) -> None:
+    """Delete the vectors of a root, except those that another installation wrote. An exception from
+    `check` leaves some."""
     if not is_foreign(get_store().origin(root_id), installation_id()):
         drop_vectors(root_id, check)
 

@@ -90,12 +90,12 @@ def test_it_has_what_was_added_and_not_deleted_whatever_the_order(
 
 
 def test_a_shard_takes_rows_until_it_is_full(verbs: Collections) -> None:
-    assert added(verbs, *range(30)) == ("kept", True)
-    assert added(verbs, *range(30, 60)) == ("kept", False)
-    assert added(verbs, *range(60, 70)) == ("kept.2", False)
+    assert added(verbs, *range(30)) == ("kept", True, False)
+    assert added(verbs, *range(30, 60)) == ("kept", False, False)
+    assert added(verbs, *range(60, 70)) == ("kept.2", False, True)
     # Rows that exist are nowhere added again, also if all shards are full.
     added(verbs, *range(70, 110))
-    assert added(verbs, *range(50, 80)) == ("kept.2", False)
+    assert added(verbs, *range(50, 80)) == ("kept.2", False, False)
     assert verbs.count("kept") == 110 and verbs.shards("kept") == ["kept", "kept.2"]
 
 
@@ -107,7 +107,7 @@ def test_shards_are_no_collections_of_their_own(verbs: Collections) -> None:
     assert verbs.description("kept") == {"made": "here", "name": "k"}
     verbs.drop("kept")
     assert verbs.names() == [] and verbs.count("kept") == 0
-    assert added(verbs, 1) == ("kept", True)
+    assert added(verbs, 1) == ("kept", True, False)
     assert verbs.shards("kept") == ["kept"] and verbs.count("kept") == 1
 
 
@@ -119,14 +119,14 @@ def test_another_process_finds_the_shards(folder: Path) -> None:
     with closing(Collections(open_embedded(folder), folder)) as second:
         assert second.shards("kept") == ["kept", "kept.2", "kept.3"]
         assert second.count("kept") == 120
-        assert added(second, 5, 70, 115, 200) == ("kept.3", False)
+        assert added(second, 5, 70, 115, 200) == ("kept.3", False, False)
         assert second.count("kept") == 121
 
 
 def test_a_server_has_no_shards(folder: Path) -> None:
     with closing(Collections(open_embedded(folder))) as server:
         added(server, *range(60))
-        assert added(server, *range(60, 110)) == ("kept", False)
+        assert added(server, *range(60, 110)) == ("kept", False, False)
         assert server.shards("kept") == ["kept"] and server.count("kept") == 110
 
 

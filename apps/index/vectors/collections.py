@@ -4,7 +4,7 @@ Arguments and results are arrays, strings, numbers and lists, as they go through
 embedded. A collection that does not exist is not an error: it is empty.
 
 A large collection of an embedded Chroma has shards: collections of their own, as Chroma has the
-whole graph of a collection in memory while it writes or searches it, about 2 kB a row. The first
+whole graph of a collection in memory while it writes or searches it, 1.7 kB a row. The first
 has the collection's name, the others `name.2`, `name.3` and so on. Rows are added to the last one.
 """
 
@@ -29,7 +29,7 @@ from apps.index.vectors.handles import Facts, Handles
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
-# A shard takes no more rows than these: 350 MB of memory.
+# A shard that has so many rows takes no more: 350 MB of memory.
 SHARD_ROWS = 200_000
 _SHARD = re.compile(r"(.+)\.([0-9]{1,6})")
 # Collections queried at the same time. Chroma releases the GIL while it searches.
@@ -41,6 +41,7 @@ class Added(NamedTuple):
 
     shard: str
     is_first: bool  # whether this created the collection
+    is_next: bool = False  # whether this created the shard, as the one before is full
 
 
 class Collections:
@@ -128,7 +129,7 @@ class Collections:
             if last not in shards and self._shards is not None:
                 self._shards[name] = [*shards, last]
             self._rows[last] = self._rows.get(last, 0) + len(ids)
-        return Added(last, is_first=name in created)
+        return Added(last, is_first=name in created, is_next=last not in shards)
 
     def nearest(self, name: str, vector: Vectors, n: int) -> list[tuple[str, float]]:
         """Return id and squared L2 distance of the n nearest, nearest first."""

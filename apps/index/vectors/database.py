@@ -1,19 +1,18 @@
 """Reads Chroma's database beside Chroma.
 
-Chroma reads the graph of a collection, about 2 kB a row, before it counts or lists its rows. The
+Chroma reads the graph of a collection, 1.7 kB a row, before it counts or lists its rows. The
 database answers that by itself. Of a collection that a killed process may have left in the middle
 of a write, and of another version of Chroma, it says nothing.
 """
 
+import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from apps.core.sqlite_files import open_file
-
-IDS_AT_ONCE = 500
 
 
 class _Segment(NamedTuple):
@@ -38,7 +37,7 @@ class Database:
     def count(self, name: str) -> int | None:
         """Return the number of rows."""
         statement = "SELECT count(*) FROM embeddings WHERE segment_id = ?"
-        rows = self._rows(name, statement, [()])
+        rows = self._rows(name, statement)
         if rows is None:
             return None
         return int(rows[0][0]) if rows else 0
@@ -49,29 +48,21 @@ class Database:
             "SELECT embedding_id FROM embeddings WHERE segment_id = ? "
             "ORDER BY embedding_id LIMIT ? OFFSET ?"
         )
-        rows = self._rows(name, statement, [(limit, offset)])
+        rows = self._rows(name, statement, limit, offset)
         return None if rows is None else [row[0] for row in rows]
 
     def existing(self, name: str, ids: Sequence[str]) -> set[str] | None:
         """Return those of some ids that have a row."""
-        found: set[str] = set()
-        for size, parts in _by_size(ids):
-            marks = ",".join("?" * size)
-            statement = (
-                "SELECT embedding_id FROM embeddings "
-                f"WHERE segment_id = ? AND embedding_id IN ({marks})"
-            )
-            rows = self._rows(name, statement, parts)
-            if rows is None:
-                return None
-            found.update(row[0] for row in rows)
-        return found
+        statement = (
+            "SELECT embedding_id FROM embeddings "
+            "WHERE segment_id = ? AND embedding_id IN (SELECT value FROM json_each(?))"
+        )
+        rows = self._rows(name, statement, json.dumps(list(ids)))
+        return None if rows is None else {row[0] for row in rows}
 
-    def _rows(
-        self, name: str, statement: str, values: Sequence[Sequence[object]]
-    ) -> list[tuple[Any, ...]] | None:
-        """Return the rows of a statement about a collection, for each of some values; empty if
-        there is no such collection."""
+    def _rows(self, name: str, statement: str, *values: object) -> list[tuple[Any, ...]] | None:
+        """Return the rows of a statement about a collection; empty if there is no such
+        collection."""
         if name in self._unsure:
             return None
         try:
@@ -83,11 +74,7 @@ class Database:
                     self._last_writes = _last_writes(database)
                 if self._last_writes.get(segment.topic, 0) > segment.written:
                     return None
-                return [
-                    row
-                    for each in values
-                    for row in database.execute(statement, (segment.id, *each))
-                ]
+                return database.execute(statement, (segment.id, *values)).fetchall()
         except sqlite3.Error:
             return None  # Chroma tells what is wrong
 
@@ -107,13 +94,3 @@ def _last_writes(database: sqlite3.Connection) -> dict[str, int]:
     """Return the end of each topic → sequence number of its last write in the log."""
     rows = database.execute("SELECT topic, max(seq_id) FROM embeddings_queue GROUP BY topic")
     return {topic.rpartition("/")[2]: last for topic, last in rows}
-
-
-def _by_size(ids: Sequence[str]) -> Iterator[tuple[int, list[Sequence[str]]]]:
-    """Yield slices of ids by their length, so that few statements are compiled."""
-    whole = len(ids) // IDS_AT_ONCE * IDS_AT_ONCE
-    if whole:
-        starts = range(0, whole, IDS_AT_ONCE)
-        yield IDS_AT_ONCE, [ids[start : start + IDS_AT_ONCE] for start in starts]
-    if len(ids) > whole:
-        yield len(ids) - whole, [ids[whole:]]

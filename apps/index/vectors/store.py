@@ -54,7 +54,6 @@ class VectorStore:
     def __init__(self, client: CollectionsClient, prefix: str) -> None:
         self._client = Guarded(client)
         self._prefix = prefix
-        self._last_shards: dict[str, str] = {}  # collection → shard of the rows added last
 
     def add(
         self,
@@ -77,10 +76,9 @@ class VectorStore:
         name, about = self._name(root_id), description(root_id, model, units.shape[1], origin)
         for part in ingest_throttle.write_slices(len(accepted)):
             added = self._client.call(Collections.add, name, about, accepted[part], units[part])
-            if self._last_shards.get(name, added.shard) != added.shard:
-                # The one before is full.
+            if added.is_next:
+                # Of the shard before, which is written no more.
                 self._client.free_memory()
-            self._last_shards[name] = added.shard
         return [each for each, is_good in zip(ids, good, strict=True) if not is_good]
 
     def nearest(self, root_id: UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
@@ -223,7 +221,6 @@ class VectorStore:
                 ids = self._client.call(Collections.ids, name, DROP_SLICE)
                 self._client.call(Collections.delete, name, ids)
         self._client.call(Collections.drop, name)
-        self._last_shards.pop(name, None)
         self.sweep()
 
     def sweep(self) -> list[str]:
@@ -263,7 +260,7 @@ class VectorStore:
         self._client.call(Collections.describe, self._name(root_id), origin._asdict())
 
     def free_memory(self) -> None:
-        """Free what an embedded Chroma has read if it is much: about 2 kB a vector of the
+        """Free what an embedded Chroma has read if it is much: 1.7 kB a vector of the
         collections that were written or searched since it was opened. The next call opens it
         again."""
         self._client.free_memory()

@@ -125,7 +125,7 @@ def _sweep_stores(stored: dict[UUID, StoredRoot], check: Check) -> None:
     for root_id in dropped:
         stores.drop_words_and_copy(root_id)
     for root_id in dropped:
-        stores.drop(root_id, check)
+        stores.drop_own_vectors(root_id, check)
 
 
 def _sweep_removed(busy: Set[str], check: Check) -> None:

@@ -15,8 +15,9 @@ from apps.index.grams import line_breaks_of, literals_of
 MAX_PATTERN = 1_000
 _IDENTIFIER = std_re.compile(r"[^\W\d]\w{2,}")
 _LINE_BREAK = std_re.compile(r"(?<!\\)(?:\\\\)*\\n|\n")
-# Flags that ignore case, and the ends of the text.
+# The ends of the text, and flags that may make `^` and `$` mean them.
 _TEXT_ENDS = std_re.compile(r"\\[Az]|\(\?[a-zA-Z]*-")
+# Flags that ignore case, and the ends of the text.
 _BEYOND_LINES = std_re.compile(r"\(\?[a-zA-Z]{0,9}i|\\[Az]")
 MIN_LITERAL = 2  # characters
 # With a text in more lines than FEW_LINES and one of so many bytes, the expression is faster on the
