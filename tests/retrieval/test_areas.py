@@ -18,7 +18,7 @@ from apps.index.models import Root
 from apps.index.types import Area
 from apps.retrieval.query import repositories_of
 from apps.retrieval.repositories import INCOMPLETE
-from apps.retrieval.symbols import callers, imports, project
+from apps.retrieval.symbols import callers, imports
 from apps.retrieval.tools import TOOLS
 from tests.support.ingested import ingested_once
 
@@ -171,7 +171,6 @@ def base(
     base = Path(os.path.realpath(tmp_path_factory.mktemp("areas")))
     with ingested_once(django_db_blocker, base, FILES):
         yield base
-    project.reset_facts()
 
 
 @pytest.fixture(autouse=True)

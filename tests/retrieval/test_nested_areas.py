@@ -15,7 +15,7 @@ from apps.core.errors import CodeinfoError
 from apps.index.types import Area
 from apps.retrieval.query import write_area
 from apps.retrieval.root_cache import RootCache
-from apps.retrieval.symbols import callers, imports, project
+from apps.retrieval.symbols import callers, imports
 from apps.retrieval.tool import Tool
 from apps.retrieval.tools import TOOLS
 from tests.support.ingested import ingest, ingested_once, write_files
@@ -87,7 +87,6 @@ def base(
         with django_db_blocker.unblock():
             ingest(base / "port" / "quay")
         yield base
-    project.reset_facts()
 
 
 @pytest.fixture(autouse=True)

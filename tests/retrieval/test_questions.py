@@ -47,7 +47,6 @@ def ingested(
     repositories = {"shop": SHOP, "clock": CLOCK, "notes": NOTES}
     with ingested_once(django_db_blocker, base, repositories):
         yield
-    project.reset_facts()
 
 
 @pytest.fixture(autouse=True)

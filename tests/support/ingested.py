@@ -14,6 +14,7 @@ from apps.index.parsing.finder import reset_finder
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import queue
+from apps.retrieval.symbols import project
 
 SAMPLE: dict[str, str] = {
     "README.md": (
@@ -119,5 +120,5 @@ def ingested_once(
             get_store().drop(store)
         for model in (Root, IngestRun, IndexLock):
             model.objects.all().delete()
-    for reset in (reset_finder, reset_lexical, reset_store):
+    for reset in (reset_finder, reset_lexical, reset_store, project.reset_facts):
         reset()

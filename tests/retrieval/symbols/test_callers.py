@@ -45,7 +45,6 @@ def port(
     base = Path(os.path.realpath(tmp_path_factory.mktemp("callers")))
     with ingested_once(django_db_blocker, base, {"port": PORT}):
         yield base / "port"
-    project.reset_facts()
 
 
 Call = Callable[..., dict[str, Any]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.retrieval.symbols import imports, project
+from apps.retrieval.symbols import imports
 from tests.retrieval.symbols.conftest import Post
 from tests.support.ingested import ingested_once
 
@@ -50,7 +50,6 @@ def repositories(
     folders = {"port": PORT, "package": PACKAGE, "scripts": SCRIPTS}
     with ingested_once(django_db_blocker, base, folders):
         yield
-    project.reset_facts()
 
 
 @pytest.fixture
