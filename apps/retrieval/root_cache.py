@@ -40,6 +40,8 @@ log = logging.getLogger("codeinfo.retrieval")
 IDLE_SECONDS = 600.0
 # Delay before a root that could not be loaded is tried again.
 RETRY_SECONDS = 10.0
+# How long a search waits for another one that maps the root.
+OPEN_SECONDS = 10.0
 
 
 @dataclass
@@ -91,19 +93,30 @@ class RootCache:
         self._requests: deque[LoadRequest] = deque()
         self._tried: dict[UUID, tuple[int, float]] = {}  # generation and time of the last request
         self._worker: threading.Thread | None = None
+        self._opening: set[UUID] = set()  # roots that a thread maps now
 
     def get(self, root: Root, dimension: int, *, request: bool = True) -> MappedRoot | None:
         """The root if it is mapped at this generation and dimension, or can be. Otherwise request
         its copy, if `request`."""
         with self._changed:
+            # The stores take longer than another thread that maps it.
+            self._changed.wait_for(lambda: root.id not in self._opening, OPEN_SECONDS)
             entry = self._entries.get(root.id)
             now = self._clock()
             if entry and entry.mapped.is_of(root.generation, dimension):
                 entry.used_at = now
                 return entry.mapped
             accepts = self._accepts(root, dimension)
-        if accepts and (mapped := self._open(root, dimension, now)):
-            return mapped
+            if accepts:
+                self._opening.add(root.id)
+        if accepts:
+            try:
+                if mapped := self._open(root, dimension, now):
+                    return mapped
+            finally:
+                with self._changed:
+                    self._opening.discard(root.id)
+                    self._changed.notify_all()
         if not request:
             return None
         if not self.writes:

@@ -46,6 +46,9 @@ PING_SECONDS, PONG_SECONDS = 30, 60
 # while the event loop is busy. With 50 concurrent answers, this value reduced the time to the first
 # word by 40 %.
 SWITCH_SECONDS = 0.0005
+# The first search after a start and the check of the stores both read much of the index. The check
+# waits so long for the search.
+WARM_UP_SECONDS = 30.0
 
 
 def port_problem(address: str, port: int) -> str:
@@ -123,6 +126,8 @@ async def warm_up() -> None:
         await database_sync_to_async(search.warm_up, thread_sensitive=False)()
     except (CodeinfoError, DatabaseError) as error:
         logger.warning("searches are not prepared", extra={"context": {"reason": str(error)}})
+    finally:
+        queue.work_waiting.set()
 
 
 def facts() -> dict[str, object]:
@@ -192,7 +197,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     reactor.callWhenRunning(begin, while_serving)
     reactor.addSystemEventTrigger("before", "shutdown", ending, while_serving)
     logger.info("server start", extra={"context": facts()})
-    queue.start_worker()
+    queue.start_worker(WARM_UP_SECONDS)
     freshness.start()
     control = Control(config().data_dir)
     control.start()

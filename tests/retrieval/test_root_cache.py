@@ -1,8 +1,10 @@
 """The root cache returns what the stores return, is never stale, and stays within its limit."""
 
 import asyncio
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -298,6 +300,36 @@ def test_a_copy_that_exists_serves_the_first_search(shelf: Shelf) -> None:
     shelf.written.add("a")
     assert [shelf.asks(shelf.root("a")) for _ in range(2)] == [True, True]
     assert shelf.loaded == []
+
+
+def test_a_search_waits_for_another_that_maps_the_copy(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the first search after a start, while the server prepares for it."""
+    root, opening, go_on = shelf.root("a"), threading.Event(), threading.Event()
+    shelf.written.add("a")
+    opened = shelf.open
+
+    def slowly(root: Root, dimension: int) -> MappedRoot | None:
+        opening.set()
+        assert go_on.wait(SECONDS)
+        return opened(root, dimension)
+
+    monkeypatch.setattr(shelf, "open", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(shelf.asks, root)
+        assert opening.wait(SECONDS)
+        second = pool.submit(shelf.asks, root)
+        while not waiters(shelf.cache) and not second.done():
+            pass
+        go_on.set()
+        assert first.result(SECONDS) and second.result(SECONDS)
+    assert shelf.loaded == []
+
+
+def waiters(cache: RootCache) -> int:
+    """How many threads wait for the cache."""
+    return len(cache._changed._waiters)  # type: ignore[attr-defined]
 
 
 def test_a_copy_that_exists_is_not_mapped_without_room(shelf: Shelf) -> None:

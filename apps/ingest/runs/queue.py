@@ -210,8 +210,10 @@ def _clean_up(run: IngestRun) -> bool:
 class Worker(threading.Thread):
     """Executes runs until it is stopped. Between runs it sweeps, checks and repairs the stores."""
 
-    def __init__(self) -> None:
+    def __init__(self, delay: float = 0.0) -> None:
+        """`delay`: seconds for which the thread waits for work before it checks the stores."""
         super().__init__(name="ingest-worker", daemon=True)
+        self._delay = delay
         self._stopping = threading.Event()
         self._swept_at = self._refreshed_at = -SWEEP_SECONDS
         self._check_at = 0.0
@@ -221,6 +223,7 @@ class Worker(threading.Thread):
         store_failed.set()
 
     def run(self) -> None:
+        work_waiting.wait(self._delay)
         while not self._stopping.is_set():
             close_old_connections()
             if not self.turn():
@@ -352,11 +355,11 @@ class Worker(threading.Thread):
 _worker: Worker | None = None
 
 
-def start_worker() -> None:
-    """Start the worker thread of this process, unless Celery is used."""
+def start_worker(delay: float = 0.0) -> None:
+    """Start the worker thread of this process, unless Celery is used. `delay` as of Worker."""
     global _worker
     if _worker is None and not config().celery_broker_url:
-        _worker = Worker()
+        _worker = Worker(delay)
         _worker.start()
 
 
