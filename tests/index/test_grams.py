@@ -59,8 +59,7 @@ def candidates(grams: GramStore, pattern: str, **options: bool) -> set[str]:
     found: set[str] = set()
     for segment in grams.segments():
         names = [each.ljust(32, b"\0").hex() for each in segment.keys.tolist()]
-        mask, _ = segment.matching(required)
-        found |= {texts[name] for name, hit in zip(names, mask, strict=True) if hit}
+        found |= {texts[names[number]] for number in segment.matching(required).texts.tolist()}
     return found
 
 
@@ -217,12 +216,12 @@ def test_a_text_is_chosen_by_what_is_together_in_a_piece(
     (segment,) = grams.segments()
     required = required_by(r"moored.*\n.*harbour", multiline=True)
     texts, pieces = segment.matching(required)
-    assert texts.tolist() == [False, True] and pieces is not None
-    ((start, end),) = segment.pieces_of(1, pieces.tobytes()) or []
+    assert texts.tolist() == [1] and pieces is not None
+    spans = segment.spans_of(pieces)
+    assert spans.texts.tolist() == [1]
+    ((start, end),) = spans.spans.tolist()
     assert b"moored in\na harbour" in near[start:end] and end < start + 1_100
-    assert segment.pieces_of(1, b"\1" * segment.pieces) is None, "the whole text"
-    anywhere, _ = segment.matching(required, in_piece=False)
-    assert anywhere.tolist() == [True, True]
+    assert segment.matching(required, in_piece=False).texts.tolist() == [0, 1]
 
 
 def test_a_text_of_any_size_fits_in_one_segment(monkeypatch: pytest.MonkeyPatch) -> None:

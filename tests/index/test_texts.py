@@ -100,20 +100,28 @@ def test_parts_of_texts_of_any_size_are_read_alone(texts: TextStore) -> None:
     sizes = (0, 9, 2_000, 16_000, 40_000, 90_000)
     added = keyed(*(noise(size, size) for size in sizes))
     texts.add(added)
-    places = texts.places(added)
+    whole = {key: text.encode() for key, text in added.items()}
     chance = random.Random(3)
+
+    def read(parts: dict[str, list[tuple[int, int]]]) -> list[bytes | None]:
+        places = texts.places(parts)
+        return texts.read_parts(
+            [
+                (places[key].block, [(places[key].start + a, places[key].start + b) for a, b in of])
+                for key, of in parts.items()
+            ]
+        )
+
     for _ in range(30):
-        cuts = {key: sorted(chance.choices(range(len(added[key]) + 9), k=4)) for key in added}
-        parts = {key: [(a, b), (c, d)] for key, (a, b, c, d) in cuts.items()}
-        read = texts.read_parts((key, places[key], parts[key]) for key in added)
-        whole = {key: text.encode() for key, text in added.items()}
-        expected = {
-            key: b"".join(whole[key][start:end] for start, end in parts[key]) for key in added
-        }
-        assert read == expected
+        parts: dict[str, list[tuple[int, int]]] = {}
+        for key in chance.sample(list(added), 4):
+            a, b, c, d = sorted(chance.choices(range(len(whole[key]) + 1), k=4))
+            parts[key] = [(a, b), (c, d)]
+        expected = [b"".join(whole[key][a:b] for a, b in of) for key, of in parts.items()]
+        assert read(parts) == expected
         texts.close()
     assert texts.read(added) == added
-    assert texts.read_parts((key, places[key], None) for key in added) == whole
+    assert read({key: [(0, len(text))] for key, text in whole.items()}) == list(whole.values())
 
 
 def test_an_empty_text_alone_is_read_back(

@@ -2,7 +2,7 @@
 
 from apps.index.grams.expressions import MANY, line_breaks_of, literals_of, required_by
 from apps.index.grams.required import ANY, Required
-from apps.index.grams.segments import Mask, Piece, Segment
+from apps.index.grams.segments import Segment
 from apps.index.grams.store import GramStore, GramWriter, get_grams, reset_grams
 
 __all__ = [
@@ -10,8 +10,6 @@ __all__ = [
     "MANY",
     "GramStore",
     "GramWriter",
-    "Mask",
-    "Piece",
     "Required",
     "Segment",
     "get_grams",

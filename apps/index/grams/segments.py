@@ -13,10 +13,10 @@ of their lists in the bytes that follow (u32), lists.
 import os
 import struct
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from apps.index.grams.required import TRIGRAM, Required
 
 Piece = tuple[int, int]  # where it starts and ends in its text, bytes
 Mask = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
 Pairs = NDArray[np.uint64]
 
 _MAGIC = b"cigrams4"
@@ -34,6 +35,21 @@ _HEADER = struct.Struct("<8sIIIIII")
 # Pieces of one segment: their numbers fit in 14 bits, so a difference in two bytes.
 MAX_PIECES = (1 << 14) - 1
 DOC_BITS = 16
+_NONE = np.zeros(0, np.int64)
+
+
+class Found(NamedTuple):
+    """What of a segment matches, ascending."""
+
+    texts: Numbers
+    pieces: Numbers | None  # None: any piece of these texts
+
+
+class Spans(NamedTuple):
+    """n pieces of texts."""
+
+    texts: Numbers  # (n,) the number of the text of each
+    spans: NDArray[np.uint32]  # (n, 2) where it starts and ends, bytes
 
 
 class BrokenSegment(ValueError):
@@ -145,9 +161,8 @@ class Segment:
         """SHA-256 of each text, in hex."""
         return frozenset(each.ljust(32, b"\0").hex() for each in self.keys.tolist())
 
-    def matching(self, required: Required, *, in_piece: bool = True) -> tuple[Mask, Mask | None]:
-        """Which texts have what is required in one piece, and which pieces have it; if not
-        `in_piece`, which have it anywhere, and None."""
+    def matching(self, required: Required, *, in_piece: bool = True) -> Found:
+        """What has what is required in one piece; if not `in_piece`, anywhere in a text."""
         wanted = sorted(required.all_grams())
         first = [gram & (TRIGRAM - 1) for gram in wanted]
         last = [
@@ -156,86 +171,88 @@ class Segment:
         # Of the type of the table, which NumPy would convert as a whole for each call otherwise.
         starts = np.searchsorted(self._grams, np.array(first, "<u4")).tolist()
         ends = np.searchsorted(self._grams, np.array(last, "<u4"), side="right").tolist()
-        spans = zip(wanted, zip(starts, ends, strict=True), strict=True)
-        places = {gram: span for gram, span in spans if span[0] < span[1]}
+        places = {
+            gram: range(start, end)
+            for gram, start, end in zip(wanted, starts, ends, strict=True)
+            if start < end
+        }
+        mask = self._having(required, places, in_piece=in_piece)
+        found = _NONE if mask is None else np.flatnonzero(mask)
         if not in_piece:
-            return self._having(required, places, self._texts_of), None
-        pieces = self._having(required, places, lambda mask: mask)
-        return self._texts_of(pieces), pieces
+            return Found(found, None)
+        texts = self._text_of[found]
+        return Found(texts[np.append(True, texts[1:] != texts[:-1])[: len(texts)]], found)
 
-    def pieces_of(self, text: int, pieces: bytes) -> list[Piece] | None:
-        """Those of the pieces that a text has, ascending; None if these are all of the text.
-        `pieces`: of a mask, each as a byte."""
-        first, last = int(self._first[text]), int(self._first[text + 1])
-        chosen = pieces[first:last]
-        if all(chosen):
-            return None
-        spans = zip(self._spans[first:last].tolist(), chosen, strict=True)
-        return [(start, end) for (start, end), is_chosen in spans if is_chosen]
+    def spans_of(self, pieces: Numbers) -> Spans:
+        """Some pieces, each text's ascending."""
+        return Spans(self._text_of[pieces], self._spans[pieces])
 
-    def _texts_of(self, pieces: Mask) -> Mask:
-        """The texts of some pieces."""
-        if self.pieces == self.texts:
-            return pieces
-        return np.logical_or.reduceat(pieces, self._first[:-1])
+    @cached_property
+    def _text_of(self) -> Numbers:
+        """Of each piece, the number of its text."""
+        return np.repeat(np.arange(self.texts), np.diff(self._first))
 
     def _having(
-        self,
-        required: Required,
-        places: Mapping[int, tuple[int, int]],
-        counted: Callable[[Mask], Mask],
-    ) -> Mask:
-        """`places`: n-gram → the places of its lists, the last excluded; without unknown ones.
-        `counted`: the texts of some pieces, or the pieces themselves."""
-        none = counted(np.zeros(self.pieces, np.bool_))
+        self, required: Required, places: Mapping[int, range], *, in_piece: bool
+    ) -> Mask | None:
+        """Which pieces have what is required, or which texts if not `in_piece`; None for none.
+        `places`: n-gram → the places of its lists, without unknown ones."""
         if not required.grams <= places.keys():
-            return none
-        result = ~none
-        # The shortest lists first: they leave the fewest texts.
-        for start, end in sorted((places[gram] for gram in required.grams), key=self._length):
-            some = self._mask(start)
-            for place in range(start + 1, end):
-                some |= self._mask(place)
-            result &= counted(some)
-            if not result.any():
-                return result
+            return None
+        result: Mask | None = None
+        if required.grams:
+            each = self._masks([places[gram] for gram in required.grams])
+            if not in_piece:
+                each = np.logical_or.reduceat(each, self._first[:-1], axis=1)
+            result = np.logical_and.reduce(each)
         for parts in required.either:
-            some = none.copy()
+            some: Mask | None = None
             for part in parts:
-                some |= self._having(part, places, counted)
-            result &= some
+                of_part = self._having(part, places, in_piece=in_piece)
+                if of_part is not None:
+                    some = of_part if some is None else some | of_part
+            if some is None:
+                return None
+            result = some if result is None else result & some
+        if result is None:
+            return np.ones(self.pieces if in_piece else self.texts, np.bool_)
         return result
 
-    def _length(self, places: tuple[int, int]) -> int:
-        """Bytes of the lists."""
-        return self._end(places[1] - 1) - self._end(places[0] - 1)
+    def _masks(self, places: Sequence[range]) -> Mask:
+        """For each of some ranges of lists, the pieces that any of them has: bool (n, pieces)."""
+        masks = np.zeros((len(places), self.pieces), np.bool_)
+        bitmap = (self.pieces + 7) // 8
+        lists: list[NDArray[np.uint8]] = []
+        starts = list[int]()  # of the mask of each list, in all masks
+        for number, each in enumerate(places):
+            begin = self._end(each.start - 1)
+            for end in self._ends[each.start : each.stop].tolist():
+                raw, begin = self._lists[begin:end], end
+                if len(raw) == bitmap:
+                    bits = np.unpackbits(raw, count=self.pieces, bitorder="little")
+                    masks[number] |= bits.view(np.bool_)
+                else:
+                    lists.append(raw)
+                    starts.append(number * self.pieces)
+        if lists:
+            masks.ravel()[_numbers(lists, starts)] = True
+        return masks
 
     def _end(self, place: int) -> int:
         return int(self._ends[place]) if place >= 0 else 0
 
-    def _mask(self, place: int) -> Mask:
-        """The pieces of one list."""
-        start, end = self._end(place - 1), self._end(place)
-        raw = self._lists[start:end]
-        if end - start == (self.pieces + 7) // 8:
-            bits = np.unpackbits(raw, count=self.pieces, bitorder="little")
-            return bits.view(np.bool_).copy()
-        mask = np.zeros(self.pieces, np.bool_)
-        mask[_numbers(raw)] = True
-        return mask
 
-
-def _numbers(raw: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """The numbers of which a list has the differences. A byte from 0x80 has the low 7 bits of one,
-    the next byte the others."""
-    first = raw >= 0x80
-    if not first.any():
-        return raw.cumsum(dtype=np.int64)
-    values = raw.astype(np.int64)
-    at = first.nonzero()[0]
+def _numbers(lists: Sequence[NDArray[np.uint8]], starts: Sequence[int]) -> Numbers:
+    """The numbers of which lists have the differences, each after the `start` of its list. A byte
+    from 0x80 has the low 7 bits of a difference, the next byte the others."""
+    sizes = [len(each) for each in lists]
+    raw = np.concatenate(lists)
+    is_first = raw >= 0x80
+    values = (raw & 0x7F).astype(np.int32)
     # The second byte has at most 7 bits, so it is never taken for a first one.
-    values[at] = (values[at] & 0x7F) | (values[at + 1] << 7)
-    values[at + 1] = 0
-    single = np.ones(len(raw), np.bool_)
-    single[at + 1] = False
-    return values.cumsum()[single]
+    values[1:][is_first[:-1]] <<= 7
+    sums = values.cumsum(dtype=np.int64)
+    before = np.array(starts)
+    before[1:] -= sums[np.cumsum(sizes)[:-1] - 1]
+    sums += np.repeat(before, sizes)
+    return sums[~is_first]

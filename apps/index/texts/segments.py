@@ -12,7 +12,7 @@ import re
 import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -28,6 +28,9 @@ BLOCK_BYTES = FRAME_BYTES = 16 << 10
 LEVEL = 6
 CACHED_BYTES = 64 << 20  # of decompressed blocks that stay in memory
 BYTES_AT_ONCE = 16 << 20  # of `Segments.read_all`
+# Blocks that are so near in a file are read at once: to read what is between them takes less than
+# another call, which gives the interpreter lock to another thread.
+NEAR_BYTES, RUN_BYTES = 16 << 10, 4 << 20
 # A block ends with the text that fills it, and a file has at most a few megabytes.
 MAX_BLOCK_BYTES = 1 << 28
 OPEN_SEGMENTS = 64
@@ -79,17 +82,7 @@ class Segments:
     def read_all(self, blocks: Iterable[Block]) -> dict[Block, bytes]:
         """Return the texts of blocks, about BYTES_AT_ONCE at most. Blocks that cannot be read are
         left out: `read` tells why."""
-        found: dict[Block, bytes] = {}
-        compressed: dict[Block, bytes] = {}
-        with self._lock:
-            for block in blocks:
-                if (data := self._blocks.get(block)) is not None:
-                    self._blocks.move_to_end(block)
-                    found[block] = data
-                    continue
-                with suppress(OSError):
-                    descriptor = self._descriptor(block.segment)
-                    compressed[block] = posix.pread(descriptor, block.size, block.offset)
+        found, compressed = self._opened(blocks)
         size = 0
         for block, part in compressed.items():
             with suppress(zstandard.ZstdError):
@@ -103,16 +96,12 @@ class Segments:
     def read_parts(self, wanted: Sequence[tuple[Block, Ranges]]) -> list[bytes | None]:
         """Return the bytes of blocks from each start to its end, one after another; None for a
         block that cannot be read. Of a large block, no more is decompressed than is needed."""
-        opened: dict[Block, _Opened] = {}
-        with self._lock:
-            for block in dict.fromkeys(block for block, _ in wanted):
-                if (data := self._blocks.get(block)) is not None:
-                    opened[block] = _Opened([], [data])
-                    continue
-                with suppress(OSError, zstandard.ZstdError):
-                    descriptor = self._descriptor(block.segment)
-                    frames = _frames(posix.pread(descriptor, block.size, block.offset))
-                    opened[block] = _Opened(frames, [None] * len(frames))
+        found, compressed = self._opened(block for block, _ in wanted)
+        opened = {block: _Opened([], [data]) for block, data in found.items()}
+        for block, part in compressed.items():
+            with suppress(zstandard.ZstdError):
+                frames = _frames(part)
+                opened[block] = _Opened(frames, [None] * len(frames))
         waiting: list[tuple[_Opened, int]] = []
         for block, ranges in wanted:
             if (each := opened.get(block)) is not None:
@@ -122,6 +111,37 @@ class Segments:
             None if (each := opened.get(block)) is None else each.joined(ranges)
             for block, ranges in wanted
         ]
+
+    def _opened(
+        self, blocks: Iterable[Block]
+    ) -> tuple[dict[Block, bytes], dict[Block, memoryview]]:
+        """Blocks that are in memory, and others as they are in their files. Those that cannot be
+        read are left out."""
+        found: dict[Block, bytes] = {}
+        compressed: dict[Block, memoryview] = {}
+        with self._lock:
+            waiting = []
+            for block in dict.fromkeys(blocks):
+                if (data := self._blocks.get(block)) is None:
+                    waiting.append(block)
+                else:
+                    self._blocks.move_to_end(block)
+                    found[block] = data
+            for run in _runs(waiting):
+                try:
+                    compressed |= self._read_run(run)
+                except OSError:
+                    for block in run:
+                        with suppress(OSError):
+                            compressed |= self._read_run([block])
+        return found, compressed
+
+    def _read_run(self, run: Sequence[Block]) -> dict[Block, memoryview]:
+        """Read blocks of a segment, ascending, at once. The caller holds the lock."""
+        start, last = run[0].offset, run[-1]
+        size = last.offset + last.size - start
+        data = memoryview(posix.pread(self._descriptor(last.segment), size, start))
+        return {each: data[each.offset - start :][: each.size] for each in run}
 
     def _keep(self, block: Block, data: bytes) -> None:
         """Keep a decompressed block in memory, in the place of those that were used long ago."""
@@ -182,7 +202,28 @@ class Segments:
         return descriptor
 
 
-def _decompressed(data: bytes) -> bytes:
+def _runs(blocks: Sequence[Block]) -> Iterator[list[Block]]:
+    """Yield blocks that are near each other, ascending."""
+    run: list[Block] = []
+    for block in sorted(blocks):
+        if run and not _is_near(run, block):
+            yield run
+            run = []
+        run.append(block)
+    if run:
+        yield run
+
+
+def _is_near(run: Sequence[Block], block: Block) -> bool:
+    first, last = run[0], run[-1]
+    return (
+        block.segment == last.segment
+        and block.offset <= last.offset + last.size + NEAR_BYTES
+        and block.offset - first.offset < RUN_BYTES
+    )
+
+
+def _decompressed(data: bytes | memoryview) -> bytes:
     """Raises ZstdError if the data is no block."""
     frames = _frames(data)
     return b"".join(map(_content, frames)) if len(frames) > 1 else _content(frames[0])
@@ -244,7 +285,7 @@ def _decompress(waiting: Sequence[tuple[_Opened, int]]) -> None:
                 each.contents[number] = _content(each.frames[number])
 
 
-def _frames(data: bytes) -> list[memoryview]:
+def _frames(data: bytes | memoryview) -> list[memoryview]:
     """The frames of a block. Raises ZstdError if they cannot be told."""
     view = memoryview(data)
     if len(data) < _TABLE.size or (table := _TABLE.unpack_from(data))[0] != _SKIPPABLE:

@@ -17,8 +17,8 @@ import zstandard
 
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
-from apps.index.texts.text_index import KEYS_AT_ONCE, Parts, Place, TextIndex, slices
+from apps.index.texts.segments import BLOCK_BYTES, Block, Ranges, Segments, SegmentWriter
+from apps.index.texts.text_index import KEYS_AT_ONCE, Place, TextIndex, slices
 from apps.index.types import Check, never_cancelled
 
 # A segment that is larger is closed: merging copies no more than this at once.
@@ -95,14 +95,11 @@ class TextStore:
                     texts[key] = data
         return texts
 
-    def read_parts(self, wanted: Iterable[tuple[str, Place, Parts | None]]) -> dict[str, bytes]:
-        """Return key → parts of its text in UTF-8. `wanted`: key, place as of `read_at`, and where
-        the parts are. Texts that are not there are left out: `read_at` tells whether they moved."""
-        rows = list(wanted)
+    def read_parts(self, wanted: Sequence[tuple[Block, Ranges]]) -> list[bytes | None]:
+        """Return parts of texts in UTF-8, given the block of each and where its parts are in it.
+        None for what is not there: `read_at` tells whether it moved."""
         with text_errors():
-            ranges = [(place.block, place.ranges(parts)) for _, place, parts in rows]
-            read = zip(rows, self._segments.read_parts(ranges), strict=True)
-            return {key: data for (key, _, _), data in read if data is not None}
+            return self._segments.read_parts(wanted)
 
     def keys(self) -> set[str]:
         """Return the keys of all texts, without reading them."""

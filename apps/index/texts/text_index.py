@@ -32,26 +32,12 @@ CREATE INDEX text_segment ON text (segment);
 KEYS_AT_ONCE = 500
 
 
-# Where each part starts and ends, in bytes.
-Parts = Sequence[tuple[int, int]]
-
-
 class Place(NamedTuple):
     """Where a text is."""
 
     block: Block
     start: int  # bytes, in the decompressed block
     size: int  # bytes
-
-    def ranges(self, parts: Parts | None) -> Parts:
-        """Where parts of the text start and end in the block; None: all of the text."""
-        if parts is None:
-            return [(self.start, self.start + self.size)]
-        return [
-            (self.start + first, self.start + min(last, self.size))
-            for first, last in parts
-            if first < self.size
-        ]
 
 
 class TextIndex:

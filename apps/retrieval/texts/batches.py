@@ -7,7 +7,7 @@ batch and later two: decompression and RE2 release the interpreter lock.
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from apps.index.models import Root
@@ -65,15 +65,15 @@ def read(candidates: Iterable[Candidate], matcher: Matcher) -> Generator[Batch, 
 
 def _likely(batch: Sequence[Candidate], matcher: Matcher) -> Batch:
     """The files of a batch without those that the matcher excludes by their pieces."""
-    parts = {
-        key: data
+    parts = [
+        part
         for table, candidates, numbers in _by_table(batch)
-        for key, data in table.parts(numbers, candidates).items()
-    }
-    lost = {at for at, each in enumerate(batch) if each.file.sha256 not in parts}
-    some = [at for at, each in enumerate(batch) if parts.get(each.file.sha256)]
-    found = {some[at] for at in matcher.likely([parts[batch[at].file.sha256] for at in some])}
-    likely = [batch[at] for at in sorted(lost | found)]
+        for part in table.parts(numbers, candidates)
+    ]
+    lost = [at for at, part in enumerate(parts) if part is None]
+    some = [at for at, part in enumerate(parts) if part]
+    found = [some[at] for at in matcher.likely([parts[at] or b"" for at in some])]
+    likely = [batch[at] for at in sorted([*lost, *found])]
     texts = _texts(likely) if likely else {}
     return Batch(len(batch), [(each, texts.get(each.file.sha256)) for each in likely])
 
@@ -98,9 +98,8 @@ def _texts(batch: Sequence[Candidate]) -> dict[str, bytes]:
     return {key: data for each in found for key, data in each.items()}
 
 
-def _by_table(batch: Iterable[Candidate]) -> Iterable[tuple[FileTable, Candidates, list[int]]]:
-    """The numbers of files in each table."""
-    tables: dict[int, tuple[FileTable, Candidates, list[int]]] = {}
-    for each in batch:
-        tables.setdefault(id(each.table), (each.table, each.candidates, []))[2].append(each.number)
-    return tables.values()
+def _by_table(batch: Iterable[Candidate]) -> Iterator[tuple[FileTable, Candidates, list[int]]]:
+    """Yield the numbers of files that follow each other in a table."""
+    for _, group in groupby(batch, key=lambda each: id(each.table)):
+        first, *others = group
+        yield first.table, first.candidates, [first.number, *(each.number for each in others)]

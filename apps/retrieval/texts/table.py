@@ -1,14 +1,16 @@
 """The files of a published generation, and which of them may match."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.index import queries
-from apps.index.grams import ANY, Piece, Required, Segment
+from apps.index.grams import ANY, Required, Segment
 from apps.index.models import Root
 from apps.index.query_cache import per_generation
 from apps.index.texts import Block, Place, TextStore, get_texts
@@ -41,25 +43,25 @@ class KnownPlaces:
         self._rows: NDArray[np.int64] | None = None
         self._looked_up = 0
 
-    def of(self, store: TextStore, keys: Mapping[str, int]) -> dict[str, Place]:
-        """Return SHA-256 → place, of keys with their numbers. Raises Unavailable."""
-        numbers = list(keys.values())
+    def of(self, store: TextStore, keys: Numbers) -> Numbers:
+        """Return segment, offset and size of the block, and start and size of the text in it, of
+        keys by their numbers: (n, 5), -1 for texts that the store lacks. Raises Unavailable."""
         with self._lock:
             if self._rows is None or self._moves != store.moves:
                 self._rows = np.full((len(self._keys), 5), -1, np.int64)
                 self._moves, self._looked_up = store.moves, 0
             elif self._looked_up > LOOKED_UP:
                 self._look_up_all(store, self._rows)
-            rows = self._rows[numbers].tolist()
-        found = {key: place_of(row) for key, row in zip(keys, rows, strict=True) if row[0] >= 0}
-        if len(found) < len(keys):
-            looked_up = store.places(key for key in keys if key not in found)
+            rows = self._rows
+        unknown = keys[rows[keys, 0] < 0]
+        if len(unknown):
+            numbers = {bytes(self._keys[n]).ljust(32, b"\0").hex(): n for n in unknown.tolist()}
+            looked_up = store.places(numbers)
             with self._lock:
                 for key, place in looked_up.items():
-                    self._rows[keys[key]] = (*place.block, place.start, place.size)
-                self._looked_up += len(keys) - len(found)
-            found |= looked_up
-        return found
+                    rows[numbers[key]] = (*place.block, place.start, place.size)
+                self._looked_up += len(numbers)
+        return rows[keys]
 
     def _look_up_all(self, store: TextStore, rows: NDArray[np.int64]) -> None:
         self._looked_up = 0
@@ -70,9 +72,11 @@ class KnownPlaces:
         rows[at[own]] = np.array([each[1:] for each in places], np.int64)[own]
 
 
-def place_of(row: Sequence[int]) -> Place:
-    segment, offset, block_size, start, size = row
-    return Place(Block(segment, offset, block_size), start, size)
+class KnownRanges(NamedTuple):
+    """Where the texts of some keys may match, by key."""
+
+    keys: Numbers  # ascending
+    ranges: list[tuple[int, int]]  # start and end in the text of each, bytes
 
 
 @dataclass
@@ -81,17 +85,26 @@ class Candidates:
 
     numbers: Numbers
     unknown: int = 0  # of these, files that no segment knows
-    # Of each key, the number of its segment and its number there; -1 if none knows it.
-    places: tuple[Numbers, Numbers] | None = None
-    # Of each segment, the pieces that may match; empty: whole files.
-    pieces: Sequence[tuple[Segment, bytes]] = ()
+    # Segments, the pieces that may match in each, and the number of the key of each of its texts.
+    # Of a text without such pieces, all may match.
+    found: Sequence[tuple[Segment, Numbers, Numbers]] = ()
 
-    def pieces_of(self, key: int) -> list[Piece] | None:
-        """The pieces of a text that may match; None: all of it."""
-        if self.places is None or not self.pieces or (at := int(self.places[0][key])) < 0:
-            return None
-        segment, pieces = self.pieces[at]
-        return segment.pieces_of(int(self.places[1][key]), pieces)
+    @cached_property
+    def ranges(self) -> KnownRanges:
+        """Where the texts may match."""
+        found = [(segment.spans_of(pieces), key_of) for segment, pieces, key_of in self.found]
+        none = np.zeros(0, np.int64)
+        keys = np.concatenate([none, *(key_of[texts] for (texts, _), key_of in found)])
+        if not len(keys):
+            return KnownRanges(none, [])
+        starts, ends = np.concatenate([spans for (_, spans), _ in found]).astype(np.int64).T
+        # A piece ends in the line with which the next one of its text starts.
+        apart = (keys[1:] != keys[:-1]) | (starts[1:] > ends[:-1])
+        first, last = np.append(True, apart), np.append(apart, True)
+        keys, starts, ends = keys[first], starts[first], ends[last]
+        order = np.argsort(keys, kind="stable")
+        pairs = zip(starts[order].tolist(), ends[order].tolist(), strict=True)
+        return KnownRanges(keys[order], list(pairs))
 
 
 @dataclass
@@ -113,23 +126,28 @@ class FileTable:
         """Return SHA-256 → text of some files, by their numbers. Those that are missing or damaged
         are left out. Raises Unavailable."""
         store = get_texts()
-        return store.read_at(self._places.of(store, self._keys(numbers)))
+        rows = self._places.of(store, self.key_of[numbers]).tolist()
+        places = {
+            self.files[number].sha256: Place(Block(*block), start, size)
+            for number, (*block, start, size) in zip(numbers, rows, strict=True)
+            if size >= 0
+        }
+        return store.read_at(places)
 
-    def parts(self, numbers: Sequence[int], candidates: Candidates) -> dict[str, bytes]:
-        """As `texts`, but only the pieces of each that may match."""
-        store = get_texts()
-        keys = self._keys(numbers)
-        places = self._places.of(store, keys)
-        return store.read_parts(
-            (key, places[key], candidates.pieces_of(number))
-            for key, number in keys.items()
-            if key in places
-        )
-
-    def _keys(self, numbers: Sequence[int]) -> dict[str, int]:
-        """SHA-256 of some files, with their numbers."""
-        keys = self.key_of[numbers].tolist()
-        return {self.files[n].sha256: key for n, key in zip(numbers, keys, strict=True)}
+    def parts(self, numbers: Sequence[int], candidates: Candidates) -> list[bytes | None]:
+        """Return of each of some files what may match of its text; None if it is not where it
+        was. Raises Unavailable."""
+        store, known = get_texts(), candidates.ranges
+        keys = self.key_of[numbers]
+        rows = self._places.of(store, keys)
+        first = np.searchsorted(known.keys, keys).tolist()
+        last = np.searchsorted(known.keys, keys, side="right").tolist()
+        wanted = []
+        for (*block, start, size), begin, end in zip(rows.tolist(), first, last, strict=True):
+            ranges = known.ranges[begin:end] or [(0, size)]
+            # The block of a text that the store lacks is one that nobody can read.
+            wanted.append((Block(*block), [(start + a, start + b) for a, b in ranges]))
+        return store.read_parts(wanted)
 
     def candidates(
         self, segments: Sequence[Segment], required: Required, *, in_piece: bool = True
@@ -137,27 +155,23 @@ class FileTable:
         """The files that may match. `in_piece`: a match is in one piece of a text."""
         if required == ANY:
             return Candidates(np.arange(len(self.files)))
-        may_match = np.zeros(len(self.keys), np.bool_)
-        known = np.zeros(len(self.keys), np.bool_)
         current = {segment.path.name: segment for segment in segments}
         for name in self._keys_of.keys() - current.keys():
             self._keys_of.pop(name, None)
-        where = (np.full(len(self.keys), -1), np.full(len(self.keys), -1))
-        found: list[tuple[Segment, bytes]] = []
+        may_match = np.ones(len(self.keys), np.bool_)
         for name, segment in current.items():
-            numbers = self._numbers(name, segment)
-            own = numbers >= 0
-            if own.any():
-                known[numbers[own]] = True
-                texts, pieces = segment.matching(required, in_piece=in_piece)
-                some = np.flatnonzero(texts & own)
-                may_match[numbers[some]] = True
-                if pieces is not None:
-                    where[0][numbers[some]], where[1][numbers[some]] = len(found), some
-                    found.append((segment, pieces.tobytes()))
-        unknown = ~known
-        files = np.flatnonzero((may_match | unknown)[self.key_of])
-        return Candidates(files, int(np.count_nonzero(unknown[self.key_of])), where, found)
+            keys = self._numbers(name, segment)
+            may_match[keys[keys >= 0]] = False
+        unknown = np.count_nonzero(may_match[self.key_of])
+        found: list[tuple[Segment, Numbers, Numbers]] = []
+        for name, segment in current.items():
+            texts, pieces = segment.matching(required, in_piece=in_piece)
+            keys = self._numbers(name, segment)
+            matching = keys[texts]
+            may_match[matching[matching >= 0]] = True
+            if pieces is not None and len(pieces):
+                found.append((segment, pieces, keys))
+        return Candidates(np.flatnonzero(may_match[self.key_of]), int(unknown), found)
 
     def number_of(self, document: str) -> int | None:
         """The number of the file with this document."""
