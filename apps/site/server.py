@@ -28,7 +28,7 @@ from apps.core.watchdog import Watchdog
 from apps.index.parsing.finder import reset_finder
 from apps.index.vectors.store import reset_store
 from apps.ingest import freshness
-from apps.ingest.runs import queue
+from apps.ingest.runs import queue, submit
 from apps.mcp import subscriptions
 from apps.retrieval import root_cache, search
 from apps.retrieval.search_processes import search_processes
@@ -127,7 +127,7 @@ async def warm_up() -> None:
     except (CodeinfoError, DatabaseError) as error:
         logger.warning("searches are not prepared", extra={"context": {"reason": str(error)}})
     finally:
-        queue.work_waiting.set()
+        submit.wake()
 
 
 def facts() -> dict[str, object]:

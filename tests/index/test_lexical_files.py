@@ -66,6 +66,25 @@ def test_a_file_that_is_no_index_raises_and_the_next_write_replaces_it(
     assert lexical.count(ROOT) == 2
 
 
+def test_a_file_that_passed_is_read_again_when_it_was_written(
+    lexical: LexicalStore, path: Path
+) -> None:
+    lexical.add(ROOT, some(2_000))
+    lexical.close()
+    facts = path.stat()
+    assert lexical.is_intact(ROOT, since_written=True)
+    lexical.close()
+    with path.open("r+b") as file:
+        for page in range(4_096, facts.st_size, 4_096):
+            file.seek(page)
+            file.write(b"\xff" * 64)
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert lexical.is_intact(ROOT, since_written=True), "as if the disk had changed it"
+    assert not lexical.is_intact(ROOT)
+    path.touch()
+    assert not lexical.is_intact(ROOT, since_written=True)
+
+
 def test_an_index_with_a_broken_page_is_deleted_by_the_write_that_meets_it(
     lexical: LexicalStore, path: Path
 ) -> None:

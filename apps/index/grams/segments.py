@@ -38,7 +38,7 @@ DOC_BITS = 16
 _NONE = np.zeros(0, np.int64)
 
 
-class Found(NamedTuple):
+class Matches(NamedTuple):
     """What of a segment matches, ascending."""
 
     texts: Numbers
@@ -161,7 +161,7 @@ class Segment:
         """SHA-256 of each text, in hex."""
         return frozenset(each.ljust(32, b"\0").hex() for each in self.keys.tolist())
 
-    def matching(self, required: Required, *, in_piece: bool = True) -> Found:
+    def matching(self, required: Required, *, in_piece: bool = True) -> Matches:
         """What has what is required in one piece; if not `in_piece`, anywhere in a text."""
         wanted = sorted(required.all_grams())
         first = [gram & (TRIGRAM - 1) for gram in wanted]
@@ -179,9 +179,9 @@ class Segment:
         mask = self._having(required, places, in_piece=in_piece)
         found = _NONE if mask is None else np.flatnonzero(mask)
         if not in_piece:
-            return Found(found, None)
+            return Matches(found, None)
         texts = self._text_of[found]
-        return Found(texts[np.append(True, texts[1:] != texts[:-1])[: len(texts)]], found)
+        return Matches(texts[np.append(True, texts[1:] != texts[:-1])[: len(texts)]], found)
 
     def spans_of(self, pieces: Numbers) -> Spans:
         """Some pieces, each text's ascending."""

@@ -9,7 +9,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from uuid import UUID
 
@@ -25,6 +25,9 @@ from apps.core.sqlite_files import (
 from apps.index.lexical import schema
 
 _FILE = re.compile(r"\A([0-9a-f]{32})\.sqlite3(-wal|-shm)?")
+
+
+FileState = tuple[int, int, int]  # inode, bytes, time of the last write (ns)
 
 
 class Removed(Exception):
@@ -50,6 +53,7 @@ class Files:
         self.folder = folder
         self._lock = threading.Lock()
         self._pools: dict[UUID, ConnectionPool] = {}
+        self._intact: dict[UUID, list[FileState]] = {}  # the files that passed a check
 
     def path(self, root_id: UUID) -> Path:
         return self.folder / f"{root_id.hex}.sqlite3"
@@ -109,18 +113,34 @@ class Files:
                 database.backup(copy)
         return True
 
-    def is_intact(self, root_id: UUID) -> bool:
-        """Whether there is a file of this version that passes SQLite's quick_check."""
+    def is_intact(self, root_id: UUID, *, since_written: bool = False) -> bool:
+        """Whether there is a file of this version that passes SQLite's quick_check, now or, with
+        `since_written`, since it was last written."""
+        states = self._states(root_id)
+        if since_written and states and self._intact.get(root_id) == states:
+            return True
         try:
             with self.reading(root_id) as database:
                 if database is None:
                     return False
                 (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
-                return bool(verdict == "ok")
         except Unavailable as error:
             if is_broken(error.__cause__):
                 return False
             raise
+        if verdict == "ok":
+            self._intact[root_id] = states
+        return bool(verdict == "ok")
+
+    def _states(self, root_id: UUID) -> list[FileState]:
+        """What changes whenever a root's file or its write-ahead log is written."""
+        states = list[FileState]()
+        with lexical_errors():
+            for ending in ("", "-wal"):
+                with suppress(FileNotFoundError):
+                    facts = os.stat(f"{self.path(root_id)}{ending}")
+                    states.append((facts.st_ino, facts.st_size, facts.st_mtime_ns))
+        return states
 
     def drop(self, root_id: UUID) -> None:
         """Delete a root's file, if there is one."""

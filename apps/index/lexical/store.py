@@ -218,9 +218,10 @@ class LexicalStore:
                 cached = self._counts[root_id] = state, reading.count(database)
             return cached[1]
 
-    def is_intact(self, root_id: UUID) -> bool:
-        """Whether a root has a file of this version that passes SQLite's check. Reads all of it."""
-        return self._files.is_intact(root_id)
+    def is_intact(self, root_id: UUID, *, since_written: bool = False) -> bool:
+        """Whether a root has a file of this version that passes SQLite's check. Reads all of it,
+        unless with `since_written` nothing was written since it passed."""
+        return self._files.is_intact(root_id, since_written=since_written)
 
     def is_complete(self, root_id: UUID) -> bool:
         """Whether the words of all chunks are written. They are not during an ingest, after an

@@ -47,7 +47,8 @@ def _needs_rebuild(root: Root) -> bool:
     vectors = get_store().count(root.store)
     if vectors < sharing.stored_chunks(root):
         return False
-    if not get_lexical().is_intact(root.store):
+    # A run writes to one file, and a large one takes seconds to read.
+    if not get_lexical().is_intact(root.store, since_written=True):
         return vectors > 0
     return get_lexical().count(root.store) != vectors or not get_lexical().is_complete(root.store)
 
