@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -56,9 +57,11 @@ class Terminal:
         os.close(self._own)
 
     def until(self, text: str) -> str:
-        """Read until the output has `text`. Return all of it."""
+        """Read until the output has `text`, for SECONDS at most. Return all of it."""
+        end = time.monotonic() + SECONDS
         while text not in self.seen:
-            assert self._read(), f"{text!r} did not appear in {self.seen!r}"
+            is_open = time.monotonic() < end and self._read()
+            assert is_open, f"{text!r} did not appear in {self.seen[-2_000:]!r}"
         return self.seen
 
     def type(self, text: str) -> None:
