@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 import re2
 from hypothesis import given, settings
@@ -25,6 +26,7 @@ from apps.index.grams.expressions import MANY
 from apps.index.grams.required import TRIGRAM
 from apps.index.grams.store import pairs_of, pieces_of
 from apps.index.texts import TextStore
+from apps.retrieval.texts.table import Candidates
 
 TEXTS = [
     "def moor(ship):\n    return SHIP",
@@ -221,6 +223,9 @@ def test_a_text_is_chosen_by_what_is_together_in_a_piece(
     assert spans.texts.tolist() == [1]
     ((start, end),) = spans.spans.tolist()
     assert b"moored in\na harbour" in near[start:end] and end < start + 1_100
+    every = np.arange(segment.pieces)
+    whole = Candidates(every, found=[(segment, every, np.array([4, -1]))]).ranges
+    assert whole.keys.tolist() == [-1, 4] and whole.ranges == [(0, len(near)), (0, len(far))]
     assert segment.matching(required, in_piece=False).texts.tolist() == [0, 1]
 
 

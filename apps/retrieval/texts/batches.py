@@ -71,8 +71,8 @@ def _likely(batch: Sequence[Candidate], matcher: Matcher) -> Batch:
         for part in table.parts(numbers, candidates)
     ]
     lost = [at for at, part in enumerate(parts) if part is None]
-    some = [at for at, part in enumerate(parts) if part]
-    found = [some[at] for at in matcher.likely([parts[at] or b"" for at in some])]
+    some = [(at, part) for at, part in enumerate(parts) if part]
+    found = [some[number][0] for number in matcher.likely([part for _, part in some])]
     likely = [batch[at] for at in sorted([*lost, *found])]
     texts = _texts(likely) if likely else {}
     return Batch(len(batch), [(each, texts.get(each.file.sha256)) for each in likely])

@@ -53,15 +53,17 @@ class KnownPlaces:
             elif self._looked_up > LOOKED_UP:
                 self._look_up_all(store, self._rows)
             rows = self._rows
-        unknown = keys[rows[keys, 0] < 0]
-        if len(unknown):
-            numbers = {bytes(self._keys[n]).ljust(32, b"\0").hex(): n for n in unknown.tolist()}
-            looked_up = store.places(numbers)
-            with self._lock:
-                for key, place in looked_up.items():
-                    rows[numbers[key]] = (*place.block, place.start, place.size)
-                self._looked_up += len(numbers)
-        return rows[keys]
+            found = rows[keys]
+        unknown = keys[found[:, 0] < 0]
+        if not len(unknown):
+            return found
+        numbers = {bytes(self._keys[n]).ljust(32, b"\0").hex(): n for n in unknown.tolist()}
+        looked_up = store.places(numbers)
+        with self._lock:
+            for key, place in looked_up.items():
+                rows[numbers[key]] = (*place.block, place.start, place.size)
+            self._looked_up += len(numbers)
+            return rows[keys]
 
     def _look_up_all(self, store: TextStore, rows: NDArray[np.int64]) -> None:
         self._looked_up = 0
@@ -159,18 +161,21 @@ class FileTable:
         for name in self._keys_of.keys() - current.keys():
             self._keys_of.pop(name, None)
         may_match = np.ones(len(self.keys), np.bool_)
+        own: list[tuple[Segment, Numbers]] = []
         for name, segment in current.items():
-            keys = self._numbers(name, segment)
-            may_match[keys[keys >= 0]] = False
+            key_of = self._numbers(name, segment)
+            known = key_of[key_of >= 0]
+            if len(known):
+                may_match[known] = False
+                own.append((segment, key_of))
         unknown = np.count_nonzero(may_match[self.key_of])
         found: list[tuple[Segment, Numbers, Numbers]] = []
-        for name, segment in current.items():
+        for segment, key_of in own:
             texts, pieces = segment.matching(required, in_piece=in_piece)
-            keys = self._numbers(name, segment)
-            matching = keys[texts]
-            may_match[matching[matching >= 0]] = True
+            keys = key_of[texts]
+            may_match[keys[keys >= 0]] = True
             if pieces is not None and len(pieces):
-                found.append((segment, pieces, keys))
+                found.append((segment, pieces, key_of))
         return Candidates(np.flatnonzero(may_match[self.key_of]), int(unknown), found)
 
     def number_of(self, document: str) -> int | None:

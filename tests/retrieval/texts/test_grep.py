@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from apps.core.errors import Unavailable
-from apps.index.grams import get_grams, reset_grams
+from apps.index.grams import Segment, get_grams, required_by, reset_grams
 from apps.index.grams import store as grams_store
 from apps.index.models import Root
 from apps.index.texts import TextStore, get_texts, store
@@ -279,3 +280,22 @@ def test_after_many_places_of_texts_all_are_known(monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patch:
         patch.setattr(TextStore, "places", None)  # nothing is looked up any more
         assert places.of(get_texts(), keys).tolist() == expected
+
+
+def test_n_grams_of_other_repositories_are_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = table.file_table(Root.objects.get(name="harbour"))
+    segments = get_grams().segments()
+    own = [each for each in segments if {file.sha256 for file in files.files} & each.hex_keys]
+    asked: list[Segment] = []
+    look_up = Segment.matching
+
+    def matching(segment: Segment, *arguments: Any, **options: Any) -> Any:
+        asked.append(segment)
+        return look_up(segment, *arguments, **options)
+
+    monkeypatch.setattr(Segment, "matching", matching)
+    other = table.FileTable(files.files[:1], np.array([b"another"], "S32"), np.array([0]))
+    required = required_by("moored")
+    assert other.candidates(segments, required).unknown == 1 and asked == []
+    files.candidates(segments, required)
+    assert asked == own != []
