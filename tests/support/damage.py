@@ -1,6 +1,7 @@
 """Ways to lose or break what an embedded Chroma keeps, done to its files."""
 
 import os
+import pickle
 import random
 import shutil
 import sqlite3
@@ -75,11 +76,20 @@ def vectors_flipped(chroma: Path, root_id: UUID) -> None:
 
 
 def vector_flipped(chroma: Path, root_id: UUID, dimension: int = 256) -> None:
-    """One vector, of row 100, has numbers that nobody wrote."""
-    # An element: 4 bytes and 32 links of 4, the vector, and a label of 8.
+    """One vector has numbers that nobody wrote. A probe of the collection does not read it."""
+    folder = index_folder(chroma, root_id)
+    labels = pickle.loads((folder / "index_metadata.pickle").read_bytes())["id_to_label"]
+    # A probe reads the first id and the 65th, of all; at most 50 are not in the index files.
+    second = labels[sorted(labels)[1]]
+    # An element: 4 bytes and 32 links of 4, the vector, and its label of 8 bytes.
     links, vector, label = 132, 4 * dimension, 8
-    with (index_folder(chroma, root_id) / "data_level0.bin").open("r+b") as file:
-        file.seek(100 * (links + vector + label) + links)
+    size = links + vector + label
+    with (folder / "data_level0.bin").open("r+b") as file:
+        elements = file.read()
+        ends = range(size, len(elements) + 1, size)
+        last = second.to_bytes(label, "little")
+        (end,) = [end for end in ends if elements[end - label : end] == last]
+        file.seek(end - label - vector)
         file.write(bytes([0x7E]) * 64)
 
 
