@@ -5,9 +5,9 @@ import os
 import select
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from queue import Empty, SimpleQueue
 from typing import Any
 from urllib.parse import quote
 
@@ -166,10 +166,10 @@ class _Start:
         note(f"{self._folder} may be ingested from now on.")
 
 
-def follow(client: Client, run_id: str, name: str, pressed: threading.Event) -> bytes:
+def follow(client: Client, run_id: str, name: str, pressed: "SimpleQueue[None]") -> bytes:
     """Show a run until it ends. Return its status as JSON.
 
-    pressed: set by Ctrl-C
+    pressed: has an item for each Ctrl-C
 
     Raises CliError at the end of a run that Ctrl-C has cancelled, or SystemExit if the user leaves
     it running.
@@ -183,18 +183,33 @@ def follow(client: Client, run_id: str, name: str, pressed: threading.Event) -> 
             bar.show(status)
             if status["state"] in ENDS:
                 return body
-            if pressed.wait(POLL_SECONDS):
+            if _was_pressed(pressed):
                 with bar.paused():
                     _interrupted(client, run_id)
-                    pressed.clear()
+
+
+def _was_pressed(pressed: "SimpleQueue[None]") -> bool:
+    """Wait for Ctrl-C, POLL_SECONDS at most. Return whether it was pressed, once or several times
+    since the last call."""
+    try:
+        pressed.get(timeout=POLL_SECONDS)
+    except Empty:
+        return False
+    while not pressed.empty():
+        pressed.get()
+    return True
 
 
 @contextmanager
-def _ctrl_c() -> Iterator[threading.Event]:
-    """Let Ctrl-C set an event, so that no run starts without a question about it."""
-    event = threading.Event()
-    with _on_ctrl_c(lambda *_: event.set()):
-        yield event
+def _ctrl_c() -> Iterator["SimpleQueue[None]"]:
+    """Let Ctrl-C fill a queue, so that no run starts without a question about it.
+
+    A signal handler must not take a lock that the interrupted code may have: an Event has one, the
+    `put` of a SimpleQueue has none.
+    """
+    pressed: SimpleQueue[None] = SimpleQueue()
+    with _on_ctrl_c(lambda *_: pressed.put(None)):
+        yield pressed
 
 
 @contextmanager
