@@ -186,17 +186,16 @@ def follow(client: Client, run_id: str, name: str, pressed: "SimpleQueue[None]")
             if _was_pressed(pressed):
                 with bar.paused():
                     _interrupted(client, run_id)
+                    while not pressed.empty():
+                        pressed.get()
 
 
 def _was_pressed(pressed: "SimpleQueue[None]") -> bool:
-    """Wait for Ctrl-C, POLL_SECONDS at most. Return whether it was pressed, once or several times
-    since the last call."""
+    """Wait for Ctrl-C, POLL_SECONDS at most. Return whether it was pressed."""
     try:
         pressed.get(timeout=POLL_SECONDS)
     except Empty:
         return False
-    while not pressed.empty():
-        pressed.get()
     return True
 
 
@@ -204,8 +203,8 @@ def _was_pressed(pressed: "SimpleQueue[None]") -> bool:
 def _ctrl_c() -> Iterator["SimpleQueue[None]"]:
     """Let Ctrl-C fill a queue, so that no run starts without a question about it.
 
-    A signal handler must not take a lock that the interrupted code may have: an Event has one, the
-    `put` of a SimpleQueue has none.
+    A signal handler must not wait for a lock that the interrupted code may have. An Event has such
+    a lock; `SimpleQueue.put` is reentrant.
     """
     pressed: SimpleQueue[None] = SimpleQueue()
     with _on_ctrl_c(lambda *_: pressed.put(None)):
