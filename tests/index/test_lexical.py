@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from apps.code.values import Chunk, ChunkedFile, Symbol
+from apps.core.errors import Unavailable
 from apps.index.lexical import ChunkFacts, LexicalStore, merging, scoring, words
 from apps.index.lexical.encoding import decode_rows
+from apps.index.lexical.symbols import OUTLINE_SYMBOLS
 from apps.index.models import SourceFile
 from apps.index.types import ChunkRecord, Filters
 from apps.ingest.runs.job import RunCancelled
@@ -253,6 +255,37 @@ def test_definitions_and_outlines_come_from_the_symbols(lexical: LexicalStore) -
     assert lexical.delete_files(ROOT, [one[0].document]) == 0
     assert lexical.outline(ROOT, one[0].id) == []
     assert [s.name for s in lexical.definitions(ROOT, "get")] == ["GET"]
+
+
+def test_the_outline_of_a_long_file_is_whole_and_in_the_order_of_its_lines(
+    lexical: LexicalStore,
+) -> None:
+    count = 2 * OUTLINE_SYMBOLS + 1
+    found = [Symbol(f"f{n % 100}", f"f{n}", "function", n, n) for n in range(1, count + 1)]
+    long, other = described("long.py", *reversed(found)), described("a.py", found[0])
+    lexical.add_symbols(ROOT, [long, other])
+    outline = lexical.outline(ROOT, long[0].id)
+    assert [symbol.start_line for symbol in outline] == list(range(1, count + 1))
+    both = [(s.file_path, s.path) for s in lexical.definitions(ROOT, "f1")]
+    assert both == [("a.py", "f1"), ("long.py", "f1"), ("long.py", "f101")]
+    first = [s.path for s in lexical.symbols_beginning(ROOT, "F1", 4)]
+    assert first == ["f1", "f1", "f101", "f10"]
+    lexical.delete_files(ROOT, [long[0].document])
+    assert [s.file_path for s in lexical.symbols_beginning(ROOT, "f", 9)] == ["a.py"]
+
+
+def test_a_damaged_outline_is_said_and_the_next_deletion_drops_the_index(
+    lexical: LexicalStore,
+) -> None:
+    file = described("a.py", Symbol("get", "get", "function", 1, 1))
+    lexical.add_symbols(ROOT, [file])
+    with lexical._files.writing(ROOT) as database:
+        database.execute("UPDATE outline SET content = zeroblob(20)")
+    with pytest.raises(Unavailable, match="an outline is damaged"):
+        lexical.definitions(ROOT, "get")
+    with pytest.raises(Unavailable, match="an outline is damaged"):
+        lexical.delete_files(ROOT, [file[0].document])
+    assert not lexical.exists(ROOT)
 
 
 def test_an_id_that_is_there_already_stays_as_it_is(lexical: LexicalStore) -> None:

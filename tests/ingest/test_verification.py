@@ -100,8 +100,12 @@ def test_a_broken_word_index_is_found(repo: Path, store: Any) -> None:
         ("UPDATE chunk SET length = length - 1 WHERE number = 1", "words_differ"),
         ("UPDATE file SET sha256 = 'x' WHERE id = 1", "words_differ"),
         ("DELETE FROM segment WHERE id = 1", "words_unreadable"),
-        ("INSERT INTO symbol VALUES (99, 'a', 'a', 'function', 1, 1, '')", "symbols_differ"),
-        ("INSERT INTO symbol SELECT * FROM symbol LIMIT 1", "symbols_differ"),
+        ("INSERT INTO symbol VALUES ('a', 1, 99)", "symbols_differ"),
+        ("UPDATE outline SET file = 99 WHERE id = 1", "symbols_differ"),
+        (
+            "INSERT INTO outline SELECT NULL, file, symbols, content FROM outline LIMIT 1",
+            "symbols_differ",
+        ),
     ],
 )
 def test_a_word_index_that_says_something_else_is_found(
@@ -186,7 +190,11 @@ def test_the_folder_is_compared_where_it_is_asked_for(repo: Path, store: Any) ->
 def test_a_file_that_was_not_parsed_as_it_would_be_today_is_found(repo: Path, store: Any) -> None:
     root = ingest(repo)
     file = queries.live_files(root).get(path="src/store.js")
-    words_of(root, "DELETE FROM symbol WHERE name = 'saveShip'")
+    other = queries.live_files(root).get(path="src/retry.py")
+    outline_of = "(SELECT %s FROM outline JOIN file ON file.id = file WHERE source_file = '%s')"
+    content = outline_of % ("content", other.document)
+    which = outline_of % ("outline.id", file.document)
+    words_of(root, f"UPDATE outline SET content = {content} WHERE id = {which}")
     (found,) = verify(source=True)
     assert found.kind == "symbols_differ" and file.path in found.detail
     SourceFile.objects.filter(id=file.id).update(problem="Its parser ended")

@@ -1,4 +1,4 @@
-"""Queries for chunks and symbols of a root by other keys than words; for words see `scoring`."""
+"""Queries for the chunks of a root by other keys than words; for words see `scoring`."""
 
 import json
 import sqlite3
@@ -6,9 +6,9 @@ from collections.abc import Container, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-from apps.index.lexical import scoring
+from apps.index.lexical import scoring, symbols
 from apps.index.lexical.encoding import decode_rows
-from apps.index.lexical.types import ChunkFacts, Fault, StoredSymbol
+from apps.index.lexical.types import ChunkFacts, Fault
 from apps.index.types import Origin
 
 # The id of a chunk, as in `index.chunk_ids`.
@@ -24,23 +24,9 @@ _BY_ID = (
     " CROSS JOIN chunk ON chunk.file = file.id"
     " AND chunk_index = json_extract(query.value, '$[1]')"
 )
-_SYMBOL = (
-    "SELECT name, symbol.path, kind, start_line, end_line, signature, source_file, file.path,"
-    " language FROM symbol JOIN file ON file.id = symbol.file"
-)
-
 # Each must count as many rows as `chunk` has.
 _ROW_COUNTS = {
     "files": "SELECT count(*) FROM chunk JOIN file ON file.id = chunk.file",
-}
-# Each must count no row.
-_SYMBOL_FAULTS = {
-    "of no file": "SELECT count(*) FROM symbol WHERE file NOT IN (SELECT id FROM file)",
-    "twice": (
-        "SELECT count(*) FROM (SELECT 1 FROM symbol"
-        " GROUP BY file, name COLLATE BINARY, path, kind, start_line, end_line, signature"
-        " HAVING count(*) > 1)"
-    ),
 }
 
 
@@ -78,7 +64,7 @@ def is_complete(database: sqlite3.Connection) -> bool:
 
 
 def faults(database: sqlite3.Connection) -> list[tuple[Fault, str]]:
-    """Return inconsistencies: texts, files or postings without chunk, symbols without file."""
+    """Return inconsistencies: texts, files or postings without chunk, and those of `symbols`."""
     chunks = count(database)
     faults: list[tuple[Fault, str]] = []
     for what, query in _ROW_COUNTS.items():
@@ -91,10 +77,7 @@ def faults(database: sqlite3.Connection) -> list[tuple[Fault, str]]:
     _, _, files = scoring.concatenate(database.execute(written).fetchall())
     if (number := int((files > 0).sum())) != chunks:
         faults.append(("words_unreadable", f"words of {number:,} chunks, {chunks:,} are there"))
-    for what, query in _SYMBOL_FAULTS.items():
-        (number,) = database.execute(query).fetchone()
-        if number:
-            faults.append(("symbols_differ", f"{number:,} definitions {what}"))
+    faults += symbols.faults(database)
     return faults
 
 
@@ -157,22 +140,6 @@ def _named(database: sqlite3.Connection, identifier: str) -> str:
     return json.dumps(decode_rows(found.fetchall(), "naming").chunks.tolist())
 
 
-def definitions(database: sqlite3.Connection, name: str) -> list[StoredSymbol]:
-    """Return the symbols of a name, whatever its case, by path and line."""
-    return _symbols(database, "name = ? ORDER BY file.path, start_line", name)
-
-
-def beginning(database: sqlite3.Connection, prefix: str, n: int) -> list[StoredSymbol]:
-    """Return n symbols whose name begins with a prefix, in any case of ASCII letters, by name."""
-    which = "name >= ? AND name < ? ORDER BY name, file.path, start_line LIMIT ?"
-    return _symbols(database, which, prefix, f"{prefix}\U0010ffff", n)
-
-
-def outline(database: sqlite3.Connection, source_file: str) -> list[StoredSymbol]:
-    """Return the symbols of a file by line, outer before inner."""
-    return _symbols(database, "source_file = ? ORDER BY start_line, end_line DESC", source_file)
-
-
 def _parsed(ids: Iterable[str]) -> str:
     """Return prefix and index of each chunk id, as JSON. Other ids are left out."""
     parsed = []
@@ -181,14 +148,6 @@ def _parsed(ids: Iterable[str]) -> str:
         if index.isdecimal() and len(index) < 10:
             parsed.append((prefix, int(index)))
     return json.dumps(parsed)
-
-
-def _symbols(database: sqlite3.Connection, which: str, *values: str | int) -> list[StoredSymbol]:
-    rows = database.execute(f"{_SYMBOL} WHERE {which}", values)
-    return [
-        StoredSymbol(*symbol, source_file=source_file, file_path=path, language=language)
-        for *symbol, source_file, path, language in rows
-    ]
 
 
 def _chunk_facts(row: Sequence[Any]) -> ChunkFacts:

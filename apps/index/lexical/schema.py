@@ -4,6 +4,8 @@ segment: the chunks that one `add` wrote, or several segments merged. Its chunks
     `first`, `first` + 1, …; `lengths` (u4, in words) and `files` (u4, file ids) have one entry a
     chunk, 0 for a deleted one.
 chunk: its id is `<file.prefix>:<chunk_index>` (`index.chunk_ids`), which is not stored.
+outline: consecutive definitions in a file (`symbols`), and how many they are.
+symbol: the name of each definition, with the place in its outline, from 0.
 posting: the chunks of a segment that contain a word, and their number; `hits` as by `encoding`.
 naming: the chunks of a segment whose text contains an identifier, likewise.
 stale: segments that have hits of deleted chunks, and the number of these chunks. Readers drop these
@@ -52,17 +54,14 @@ CREATE TABLE chunk (
     length INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX chunk_file ON chunk (file, chunk_index);
-CREATE TABLE symbol (
-    file INTEGER NOT NULL,
-    name TEXT NOT NULL COLLATE NOCASE,
-    path TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    start_line INTEGER NOT NULL,
-    end_line INTEGER NOT NULL,
-    signature TEXT NOT NULL
+CREATE TABLE outline (
+    id INTEGER PRIMARY KEY, file INTEGER NOT NULL, symbols INTEGER NOT NULL, content BLOB NOT NULL
 );
-CREATE INDEX symbol_file ON symbol (file);
-CREATE INDEX symbol_name ON symbol (name);
+CREATE INDEX outline_file ON outline (file);
+CREATE TABLE symbol (
+    name TEXT NOT NULL COLLATE NOCASE, outline INTEGER NOT NULL, place INTEGER NOT NULL,
+    PRIMARY KEY (name, outline, place)
+) WITHOUT ROWID;
 CREATE TABLE segment (
     id INTEGER PRIMARY KEY, first INTEGER NOT NULL, lengths BLOB NOT NULL, files BLOB NOT NULL
 );

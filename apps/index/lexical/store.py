@@ -18,7 +18,7 @@ from uuid import UUID
 
 from apps.code.values import ChunkedFile
 from apps.core.config import config
-from apps.index.lexical import merging, reading, scoring, writing
+from apps.index.lexical import merging, reading, scoring, symbols, writing
 from apps.index.lexical.export import Export
 from apps.index.lexical.files import Files, Removed
 from apps.index.lexical.segments import OpenSegment
@@ -130,18 +130,18 @@ class LexicalStore:
     ) -> list[StoredSymbol]:
         """Return the definitions of a name; if there are none, those of the name in other case.
         `reader` as in `search`."""
-        symbols = self._read(root_id, reading.definitions, name) or []
+        found = self._read(root_id, symbols.definitions, name) or []
         if reader is not None:
-            symbols = [symbol for symbol in symbols if symbol.source_file in reader.documents]
-        return [symbol for symbol in symbols if symbol.name == name] or symbols
+            found = [symbol for symbol in found if symbol.source_file in reader.documents]
+        return [symbol for symbol in found if symbol.name == name] or found
 
     def symbols_beginning(self, root_id: UUID, prefix: str, n: int) -> list[StoredSymbol]:
         """Return n symbols whose name begins with a prefix, in any case, by name."""
-        return self._read(root_id, reading.beginning, prefix, n) or []
+        return self._read(root_id, symbols.beginning, prefix, n) or []
 
     def outline(self, root_id: UUID, source_file: UUID | str) -> list[StoredSymbol]:
         """Return the definitions in a file, by line."""
-        return self._read(root_id, reading.outline, str(source_file)) or []
+        return self._read(root_id, symbols.outline, str(source_file)) or []
 
     def chunks_with_identifier(
         self, root_id: UUID, identifier: str, n: int, reader: Reader | None = None

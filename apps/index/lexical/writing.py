@@ -1,4 +1,5 @@
-"""Inserts and deletes chunks, their files and symbols. Postings are written by `segments`."""
+"""Inserts and deletes chunks and their files. Postings are written by `segments`, definitions by
+`symbols`."""
 
 import json
 import sqlite3
@@ -6,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from apps.code.values import ChunkedFile
-from apps.index.lexical import segments
+from apps.index.lexical import segments, symbols
 from apps.index.lexical.segments import OpenSegment
 from apps.index.types import Check, ChunkRecord, Origin
 
@@ -46,13 +47,7 @@ def add_symbols(
         key = str(row.document)
         described = (key, key, str(row.run_id), row.path, row.language, row.sha256)
         number = _file_number(database, described)
-        database.executemany(
-            "INSERT INTO symbol VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                (number, s.name, s.path, s.kind, s.start_line, s.end_line, s.signature)
-                for s in file.symbols
-            ],
-        )
+        symbols.add(database, number, file.symbols)
 
 
 def set_origin(database: sqlite3.Connection, origin: Origin) -> None:
@@ -71,7 +66,7 @@ def remove(database: sqlite3.Connection, files: list[int], check: Check) -> int:
     which = "WHERE file IN (SELECT value FROM json_each(?))"
     value = (json.dumps(files),)
     deleted = database.execute(f"DELETE FROM chunk {which}", value).rowcount
-    database.execute(f"DELETE FROM symbol {which}", value)
+    symbols.remove(database, files)
     database.execute("DELETE FROM file WHERE id IN (SELECT value FROM json_each(?))", value)
     return deleted
 
