@@ -12,7 +12,7 @@ from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.core.errors import Unavailable
 from apps.index.lexical import ChunkFacts, LexicalStore, merging, scoring, words
 from apps.index.lexical.encoding import decode_rows
-from apps.index.lexical.symbols import OUTLINE_SYMBOLS
+from apps.index.lexical.frames import FRAME_ROWS
 from apps.index.models import SourceFile
 from apps.index.types import ChunkRecord, Filters
 from apps.ingest.runs.job import RunCancelled
@@ -260,7 +260,7 @@ def test_definitions_and_outlines_come_from_the_symbols(lexical: LexicalStore) -
 def test_the_outline_of_a_long_file_is_whole_and_in_the_order_of_its_lines(
     lexical: LexicalStore,
 ) -> None:
-    count = 2 * OUTLINE_SYMBOLS + 1
+    count = 2 * FRAME_ROWS + 1
     found = [Symbol(f"f{n % 100}", f"f{n}", "function", n, n) for n in range(1, count + 1)]
     long, other = described("long.py", *reversed(found)), described("a.py", found[0])
     lexical.add_symbols(ROOT, [long, other])
@@ -274,16 +274,36 @@ def test_the_outline_of_a_long_file_is_whole_and_in_the_order_of_its_lines(
     assert [s.file_path for s in lexical.symbols_beginning(ROOT, "f", 9)] == ["a.py"]
 
 
-def test_a_damaged_outline_is_said_and_the_next_deletion_drops_the_index(
+def test_what_the_chunks_of_long_and_short_files_declare_is_read_by_their_ids(
+    lexical: LexicalStore,
+) -> None:
+    long = [record("long.py", "x", n, names=f"n{n}", symbol="S") for n in range(FRAME_ROWS + 2)]
+    short = [record(f"{name}.py", "y", names=f"one {name}") for name in ("a", "b")]
+    lexical.add(ROOT, [short[0], *long, short[1]])
+    wanted = [long[0], long[-1], long[FRAME_ROWS], *short]
+    facts = lexical.facts(ROOT, [each.id for each in wanted])
+    declared = [(f.symbol, f.names, f.signature) for f in (facts[each.id] for each in wanted)]
+    assert declared == [
+        (each.chunk.symbol, each.chunk.names, each.chunk.signature) for each in wanted
+    ]
+    lexical.delete_files(ROOT, [short[0].source_file])
+    assert lexical.facts(ROOT, [long[0].id])[long[0].id].names == ("n0",)
+    assert lexical.faults(ROOT) == []
+    lexical.delete_files(ROOT, [long[0].source_file])
+    assert lexical.facts(ROOT, [short[1].id])[short[1].id].names == ("one", "b")
+    assert lexical.faults(ROOT) == []
+
+
+def test_a_damaged_frame_is_said_and_the_next_deletion_drops_the_index(
     lexical: LexicalStore,
 ) -> None:
     file = described("a.py", Symbol("get", "get", "function", 1, 1))
     lexical.add_symbols(ROOT, [file])
     with lexical._files.writing(ROOT) as database:
         database.execute("UPDATE outline SET content = zeroblob(20)")
-    with pytest.raises(Unavailable, match="an outline is damaged"):
+    with pytest.raises(Unavailable, match="a frame is damaged"):
         lexical.definitions(ROOT, "get")
-    with pytest.raises(Unavailable, match="an outline is damaged"):
+    with pytest.raises(Unavailable, match="a frame is damaged"):
         lexical.delete_files(ROOT, [file[0].document])
     assert not lexical.exists(ROOT)
 

@@ -100,6 +100,7 @@ def test_a_broken_word_index_is_found(repo: Path, store: Any) -> None:
         ("UPDATE chunk SET length = length - 1 WHERE number = 1", "words_differ"),
         ("UPDATE file SET sha256 = 'x' WHERE id = 1", "words_differ"),
         ("DELETE FROM segment WHERE id = 1", "words_unreadable"),
+        ("DELETE FROM description WHERE first = 1", "words_unreadable"),
         ("INSERT INTO symbol VALUES ('a', 1, 99)", "symbols_differ"),
         ("UPDATE outline SET file = 99 WHERE id = 1", "symbols_differ"),
         (

@@ -9,11 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.index.lexical import scoring
+from apps.index.lexical import descriptions, scoring
 from apps.index.lexical.encoding import decode_rows
 
 # Hits that are read together: 16 MB.
 _BATCH_HITS = 2_000_000
+# Chunks whose descriptions are read together.
+_BATCH_CHUNKS = 5_000
 
 
 class ExportedFile(NamedTuple):
@@ -56,12 +58,20 @@ class Export:
     def chunks(self, files: Iterable[int]) -> list[ExportedChunk]:
         """The chunks of these files, in written order."""
         rows = self._database.execute(
-            "SELECT number, prefix || ':' || chunk_index, names, file FROM json_each(?) AS wanted"
+            "SELECT number, prefix || ':' || chunk_index, file FROM json_each(?) AS wanted"
             " CROSS JOIN chunk ON file = wanted.value JOIN file ON file.id = chunk.file"
             " ORDER BY number",
             (json.dumps(list(files)),),
-        )
-        return [ExportedChunk(*row) for row in rows]
+        ).fetchall()
+        chunks = []
+        for start in range(0, len(rows), _BATCH_CHUNKS):
+            some = rows[start : start + _BATCH_CHUNKS]
+            described = descriptions.of_chunks(self._database, [number for number, *_ in some])
+            chunks += [
+                ExportedChunk(number, chunk_id, described[number].names, file)
+                for number, chunk_id, file in some
+            ]
+        return chunks
 
     def lengths(self, numbers: NDArray[np.intp]) -> NDArray[np.uint32]:
         """The number of words of each chunk, 0 if it is deleted."""

@@ -6,7 +6,8 @@ from collections.abc import Container, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-from apps.index.lexical import scoring, symbols
+from apps.index.lexical import descriptions, scoring, symbols
+from apps.index.lexical.descriptions import Description
 from apps.index.lexical.encoding import decode_rows
 from apps.index.lexical.types import ChunkFacts, Fault
 from apps.index.types import Origin
@@ -14,8 +15,8 @@ from apps.index.types import Origin
 # The id of a chunk, as in `index.chunk_ids`.
 _ID = "prefix || ':' || chunk_index"
 _FACTS = (
-    f"{_ID}, source_file, file.path, chunk_index, start_line, end_line, symbol, names, signature,"
-    " language, sha256, offset, length"
+    f"number, {_ID}, source_file, file.path, chunk_index, start_line, end_line, language, sha256,"
+    " offset, length"
 )
 # Chunks of ids that `_parsed` returns. CROSS: in this order, each chunk is found by an index.
 _BY_ID = (
@@ -27,6 +28,7 @@ _BY_ID = (
 # Each must count as many rows as `chunk` has.
 _ROW_COUNTS = {
     "files": "SELECT count(*) FROM chunk JOIN file ON file.id = chunk.file",
+    "descriptions": "SELECT ifnull(sum(chunks), 0) FROM description",
 }
 
 
@@ -90,8 +92,9 @@ def origin(database: sqlite3.Connection) -> Origin | None:
 
 
 def facts(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ChunkFacts]:
-    rows = database.execute(f"SELECT {_FACTS} {_BY_ID}", (_parsed(ids),))
-    return {row[0]: _chunk_facts(row) for row in rows}
+    rows = database.execute(f"SELECT {_FACTS} {_BY_ID}", (_parsed(ids),)).fetchall()
+    described = descriptions.of_chunks(database, [number for number, *_ in rows])
+    return {fact[0]: _chunk_facts(fact, described[number]) for number, *fact in rows}
 
 
 def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, str]:
@@ -150,7 +153,7 @@ def _parsed(ids: Iterable[str]) -> str:
     return json.dumps(parsed)
 
 
-def _chunk_facts(row: Sequence[Any]) -> ChunkFacts:
-    *before, names, signature, language, sha256, offset, length = row
-    values = (*before, tuple(names.split()), signature, language, sha256, offset, length)
-    return ChunkFacts(*values)
+def _chunk_facts(row: Sequence[Any], described: Description) -> ChunkFacts:
+    *before, language, sha256, offset, length = row
+    declared = described.symbol, tuple(described.names.split()), described.signature
+    return ChunkFacts(*(*before, *declared, language, sha256, offset, length))

@@ -4,7 +4,8 @@ segment: the chunks that one `add` wrote, or several segments merged. Its chunks
     `first`, `first` + 1, …; `lengths` (u4, in words) and `files` (u4, file ids) have one entry a
     chunk, 0 for a deleted one.
 chunk: its id is `<file.prefix>:<chunk_index>` (`index.chunk_ids`), which is not stored.
-outline: consecutive definitions in a file (`symbols`), and how many they are.
+description: what the chunks of a file from number `first` on declare, as a frame (`descriptions`).
+outline: a frame of consecutive definitions in a file (`symbols`), and how many they are.
 symbol: the name of each definition, with the place in its outline, from 0.
 posting: the chunks of a segment that contain a word, and their number; `hits` as by `encoding`.
 naming: the chunks of a segment whose text contains an identifier, likewise.
@@ -47,13 +48,13 @@ CREATE TABLE chunk (
     chunk_index INTEGER NOT NULL,
     start_line INTEGER NOT NULL,
     end_line INTEGER NOT NULL,
-    symbol TEXT NOT NULL,
-    names TEXT NOT NULL,
-    signature TEXT NOT NULL,
     offset INTEGER NOT NULL,
     length INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX chunk_file ON chunk (file, chunk_index);
+CREATE TABLE description (
+    first INTEGER PRIMARY KEY, chunks INTEGER NOT NULL, content BLOB NOT NULL
+);
 CREATE TABLE outline (
     id INTEGER PRIMARY KEY, file INTEGER NOT NULL, symbols INTEGER NOT NULL, content BLOB NOT NULL
 );

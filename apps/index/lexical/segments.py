@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from apps.core.errors import Unavailable
 from apps.core.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Numbers
+from apps.index.lexical import descriptions
 from apps.index.lexical.building import Builder, HitsRow
 from apps.index.lexical.encoding import TIMES_BITS, HitLists, decode, encode
 from apps.index.lexical.schema import KEYS
@@ -166,17 +167,26 @@ def _keys_of(
     if len(chunks) * SCAN_ABOVE > total:
         return None
     rows = database.execute(
-        "SELECT sha256, offset, length, file.path, names, symbol FROM json_each(?) AS query"
+        "SELECT number, sha256, offset, length, file.path FROM json_each(?) AS query"
         " CROSS JOIN chunk ON number = query.value JOIN file ON file.id = chunk.file",
         (json.dumps(chunks.tolist()),),
     ).fetchall()
     try:
-        texts = get_texts().read({row[0] for row in rows})
+        texts = get_texts().read({key for _, key, *_ in rows})
     except Unavailable:
         return None
-    if any(row[0] not in texts for row in rows):
+    if any(key not in texts for _, key, *_ in rows):
         return None
-    fields = [(texts[key][offset : offset + length], *rest) for key, offset, length, *rest in rows]
+    described = descriptions.of_chunks(database, [number for number, *_ in rows])
+    fields = [
+        (
+            texts[key][offset : offset + length],
+            path,
+            described[number].names,
+            described[number].symbol,
+        )
+        for number, key, offset, length, path in rows
+    ]
     identifiers = set(chain.from_iterable(map(runs, chain.from_iterable(fields))))
     words = set(chain.from_iterable(map(words_of.__getitem__, identifiers)))
     return {"posting": list(words), "naming": list(identifiers)}

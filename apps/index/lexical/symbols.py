@@ -1,7 +1,6 @@
 """The definitions in the files of a root: the tables `outline` and `symbol`.
 
-`content` of an outline is a zstd frame of lines, each of which is a JSON list of the fields of a
-definition. It takes a sixth of the space of a row for each definition.
+An outline is a frame (`frames`) of consecutive definitions in a file.
 """
 
 import json
@@ -9,13 +8,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-import zstandard
-
 from apps.code.values import Symbol
+from apps.index.lexical.frames import FRAME_ROWS, lines_of, packed
 from apps.index.lexical.types import Fault, StoredSymbol
-
-# With more of them, an outline is hardly smaller for each, and takes longer to read: 12 µs with 64.
-OUTLINE_SYMBOLS = 64
 
 _FIELDS = attrgetter("name", "path", "kind", "start_line", "end_line", "signature")
 _PLACED = (
@@ -40,10 +35,9 @@ _FAULTS = {
 def add(database: sqlite3.Connection, file: int, symbols: Sequence[Symbol]) -> None:
     """Insert the definitions in a file."""
     by_line = sorted(symbols, key=lambda each: (each.start_line, -each.end_line))
-    compressor = zstandard.ZstdCompressor(write_checksum=True)
-    for start in range(0, len(by_line), OUTLINE_SYMBOLS):
-        some = by_line[start : start + OUTLINE_SYMBOLS]
-        content = compressor.compress("\n".join(json.dumps(_FIELDS(s)) for s in some).encode())
+    for start in range(0, len(by_line), FRAME_ROWS):
+        some = by_line[start : start + FRAME_ROWS]
+        content = packed(map(_FIELDS, some))
         insert = "INSERT INTO outline (file, symbols, content) VALUES (?, ?, ?)"
         outline = database.execute(insert, (file, len(some), content)).lastrowid
         names = [(each.name, outline, place) for place, each in enumerate(some)]
@@ -54,7 +48,7 @@ def remove(database: sqlite3.Connection, files: Sequence[int]) -> None:
     """Delete the definitions in some files."""
     which = "SELECT id, content FROM outline WHERE file IN (SELECT value FROM json_each(?))"
     rows = database.execute(which, (json.dumps(files),)).fetchall()
-    lines = _lines(content for _, content in rows)
+    lines = lines_of(content for _, content in rows)
     names = [
         (json.loads(line)[0], outline)
         for (outline, _), of_outline in zip(rows, lines, strict=True)
@@ -84,7 +78,7 @@ def outline(database: sqlite3.Connection, source_file: str) -> list[StoredSymbol
     ).fetchall()
     return [
         _symbol(line, file)
-        for lines, (_, *file) in zip(_lines(content for content, *_ in rows), rows, strict=True)
+        for lines, (_, *file) in zip(lines_of(content for content, *_ in rows), rows, strict=True)
         for line in lines
     ]
 
@@ -99,24 +93,11 @@ def faults(database: sqlite3.Connection) -> Iterator[tuple[Fault, str]]:
 
 def _placed(database: sqlite3.Connection, which: str, *values: str | int) -> list[StoredSymbol]:
     rows = database.execute(f"{_PLACED} WHERE {which}", values).fetchall()
-    lines = _lines(content for _, content, *_ in rows)
+    lines = lines_of(content for _, content, *_ in rows)
     return [
         _symbol(of_outline[place], file)
         for of_outline, (place, _, *file) in zip(lines, rows, strict=True)
     ]
-
-
-def _lines(contents: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """Yield the lines of outlines. Raises sqlite3.DatabaseError, as for a malformed file, if one is
-    damaged."""
-    decompressor = zstandard.ZstdDecompressor()
-    for content in contents:
-        try:
-            yield decompressor.decompress(content).split(b"\n")
-        except zstandard.ZstdError as error:
-            damaged = sqlite3.DatabaseError(f"an outline is damaged: {error}")
-            damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-            raise damaged from error
 
 
 def _symbol(line: bytes, file: Sequence[str]) -> StoredSymbol:

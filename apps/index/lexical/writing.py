@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from apps.code.values import ChunkedFile
-from apps.index.lexical import segments, symbols
+from apps.index.lexical import descriptions, segments, symbols
 from apps.index.lexical.segments import OpenSegment
 from apps.index.types import Check, ChunkRecord, Origin
 
@@ -30,12 +30,13 @@ def add(database: sqlite3.Connection, records: Sequence[ChunkRecord], segment: O
     new, files = list(new_by_key.values()), [file for file, _ in new_by_key]
     first = segments.next_number(database)
     database.executemany(
-        "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
             (number, file, *_facts(record))
             for number, (record, file) in enumerate(zip(new, files, strict=True), first)
         ],
     )
+    descriptions.add(database, first, new, files)
     segment.add(database, first, new, files)
 
 
@@ -63,6 +64,7 @@ def set_origin(database: sqlite3.Connection, origin: Origin) -> None:
 def remove(database: sqlite3.Connection, files: list[int], check: Check) -> int:
     """Delete files with their chunks and symbols. Return the number of chunks."""
     segments.remove_files(database, files, check)
+    descriptions.remove(database, files)
     which = "WHERE file IN (SELECT value FROM json_each(?))"
     value = (json.dumps(files),)
     deleted = database.execute(f"DELETE FROM chunk {which}", value).rowcount
@@ -100,15 +102,12 @@ def _file_number(database: sqlite3.Connection, file: _File) -> int:
     return int(number)
 
 
-def _facts(record: ChunkRecord) -> tuple[int | str, ...]:
+def _facts(record: ChunkRecord) -> tuple[int, ...]:
     chunk = record.chunk
     return (
         record.index,
         chunk.start_line,
         chunk.end_line,
-        chunk.symbol,
-        " ".join(chunk.names),
-        chunk.signature,
         chunk.offset,
         len(chunk.text),
     )

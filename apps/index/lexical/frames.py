@@ -1,0 +1,39 @@
+"""Rows that are compressed together: a frame of zstd, with a line of JSON for each row.
+
+A row of short texts takes a fraction of the space that it takes in a table.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import zstandard
+
+# With more rows, a frame is hardly smaller for each, and takes longer to read: 12 µs with 64.
+FRAME_ROWS = 64
+
+Lines = list[bytes]
+
+
+def packed(rows: Iterable[Sequence[Any]]) -> bytes:
+    """Compress rows of JSON values."""
+    text = "\n".join(map(json.dumps, rows))
+    return zstandard.ZstdCompressor(write_checksum=True).compress(text.encode())
+
+
+def lines_of(frames: Iterable[bytes]) -> Iterator[Lines]:
+    """Yield the lines of each frame. Raises `malformed` if one is damaged."""
+    decompressor = zstandard.ZstdDecompressor()
+    for frame in frames:
+        try:
+            yield decompressor.decompress(frame).split(b"\n")
+        except zstandard.ZstdError as error:
+            raise malformed(f"a frame is damaged: {error}") from error
+
+
+def malformed(text: str) -> sqlite3.DatabaseError:
+    """Return the error for a malformed file, as SQLite raises it."""
+    error = sqlite3.DatabaseError(f"the word index is malformed: {text}")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
