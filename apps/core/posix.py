@@ -170,10 +170,17 @@ def user_id() -> int:
     return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
-def lower_priority(by: int) -> None:
-    """Lower the priority of this process (nice). Does nothing on systems without."""
+def lower_priority(nice: int) -> None:
+    """Raise the nice value of this process to `nice`. Does nothing on systems without."""
     if hasattr(os, "nice"):
-        os.nice(by)
+        os.nice(max(0, nice - os.nice(0)))
+
+
+def lower_thread_priority(nice: int) -> None:
+    """The same for this thread, and for the threads and processes that it starts from now on. Does
+    nothing on systems other than Linux, where threads have no nice value."""
+    if sys.platform == "linux":
+        lower_priority(nice)
 
 
 def leave_one_core() -> None:

@@ -51,5 +51,5 @@ def serve(requests: BinaryIO, answers: BinaryIO, tasks: Mapping[str, Task] = TAS
 
 if __name__ == "__main__":
     if "--background" in sys.argv:
-        os.nice(BACKGROUND)
+        os.nice(max(0, BACKGROUND - os.nice(0)))
     serve(sys.stdin.buffer, sys.stdout.buffer)

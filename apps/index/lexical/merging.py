@@ -131,11 +131,11 @@ def clean(transaction: Transaction, check: Check) -> None:
 
 
 def shrink(transaction: Transaction, check: Check) -> None:
-    """Return unused pages to the file system, if they are more than an eighth of the file. `check`
+    """Return unused pages to the file system, if they are more than a fiftieth of the file. `check`
     is called before each transaction."""
     with transaction() as database:
         unused = _pragma(database, "freelist_count")
-        if unused * 8 <= _pragma(database, "page_count"):
+        if unused * 50 <= _pragma(database, "page_count"):
             return
     for start in range(0, unused, PAGES_AT_ONCE):
         check()

@@ -16,7 +16,8 @@ from uuid import UUID
 from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
-from apps.core import disk
+from apps.core import disk, posix
+from apps.core.background import NICE
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.telemetry import span, tell
@@ -258,6 +259,10 @@ class Worker(threading.Thread):
             self._sweep()
             self._refresh_orphans()
             self._check()
+            if threading.current_thread() is self:
+                # Searches and other programs come first. Only now, as Chroma's process, which also
+                # answers searches, has the priority of the thread that starts it: the check did.
+                posix.lower_thread_priority(NICE)
             run = claim()
             if run is None:
                 return self._rebuild_one()
