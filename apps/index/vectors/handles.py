@@ -12,9 +12,9 @@ Result = TypeVar("Result")
 Facts = Mapping[str, Any]
 
 SPACE = "l2"
-# HNSW parameters (Malkov and Yashunin, 2016). Searches use the mapped copies, so the graph is small:
-# with 8 neighbours, rows are added in .7 of the time that Chroma's 16 take. As the search is wider,
-# it finds as many as with 16 (docs/benchmarks.md).
+# HNSW parameters (Malkov and Yashunin, 2016). Searches use the mapped copies, so it is small: rows
+# are added in .7 of the time with 8 neighbours instead of 16. Because the search is wider, it
+# finds as many as with 16 (docs/benchmarks.md).
 INDEX = {"space": SPACE, "max_neighbors": 8, "ef_construction": 64, "ef_search": 500}
 # Rows that are not synced slow every call, and each sync writes the ids of all rows again. So a
 # collection that begins with a whole write of an ingest, and will be large, is synced less often.
