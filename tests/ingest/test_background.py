@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from apps.core.background import Background, ProcessLost
+from apps.core.background import NICE, Background, ProcessLost
 from apps.core.errors import Unavailable
 from apps.embedding.background import BackgroundEmbedder
 from apps.embedding.static import StaticCodeEmbedder
@@ -166,3 +167,23 @@ def processes() -> list[int]:
 
 def children() -> int:
     return len(processes())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority elsewhere")
+def test_the_worker_has_a_lower_priority_than_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_server, of_worker = os.nice(0), list[int]()
+    worker = queue.Worker()
+
+    def claim() -> None:
+        of_worker.append(os.nice(0))
+        worker.end()
+
+    monkeypatch.setattr(queue, "claim", claim)
+    monkeypatch.setattr(queue.finish, "save", lambda: None)
+    monkeypatch.setattr(queue.recovery, "end_stale", lambda: None)
+    for step in ("_sweep", "_refresh_orphans", "_check", "_rebuild_one"):
+        monkeypatch.setattr(worker, step, lambda: False)
+    worker.start()
+    worker.join(10)
+    assert of_worker == [max(NICE, of_server)]
+    assert os.nice(0) == of_server

@@ -15,7 +15,7 @@ from apps.index.lexical.types import Fault, StoredSymbol
 _FIELDS = attrgetter("name", "path", "kind", "start_line", "end_line", "signature")
 _PLACED = (
     "SELECT place, content, source_file, path, language FROM symbol"
-    " JOIN outline ON outline.id = symbol.outline JOIN file ON file.id = outline.file"
+    " CROSS JOIN outline ON outline.id = symbol.outline CROSS JOIN file ON file.id = outline.file"
 )
 # Each must count no row.
 _FAULTS = {
@@ -72,7 +72,7 @@ def beginning(database: sqlite3.Connection, prefix: str, n: int) -> list[StoredS
 def outline(database: sqlite3.Connection, source_file: str) -> list[StoredSymbol]:
     """Return the symbols of a file by line, outer before inner."""
     rows = database.execute(
-        "SELECT content, source_file, path, language FROM file JOIN outline"
+        "SELECT content, source_file, path, language FROM file CROSS JOIN outline"
         " ON outline.file = file.id WHERE source_file = ? ORDER BY outline.id",
         (source_file,),
     ).fetchall()
