@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from apps.index.lexical.frames import FRAME_ROWS, lines_of, malformed, packed
+from apps.index.lexical.frames import FRAME_ROWS, Frames, malformed, packed
 from apps.index.types import ChunkRecord
 
 
@@ -56,13 +56,12 @@ def of_chunks(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int,
         " (SELECT max(first) FROM description WHERE first <= value) AS first FROM json_each(?))"
         " JOIN description USING (first) WHERE number < first + chunks GROUP BY first",
         (json.dumps(numbers),),
-    ).fetchall()
-    frames = lines_of(content for _, content, _ in rows)
-    found = {
-        number: Description(*json.loads(lines[number - first]))
-        for lines, (first, _, wanted) in zip(frames, rows, strict=True)
-        for number in json.loads(wanted)
-    }
+    )
+    frames, found = Frames(), dict[int, Description]()
+    for first, content, wanted in rows:
+        lines = frames.lines(content)
+        for number in json.loads(wanted):
+            found[number] = Description(*json.loads(lines[number - first]))
     if len(found) < len(set(numbers)):
         raise malformed("a chunk has no description")
     return found

@@ -6,15 +6,16 @@ An outline is a frame (`frames`) of consecutive definitions in a file.
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
+from itertools import groupby
+from operator import attrgetter, itemgetter
 
 from apps.code.values import Symbol
-from apps.index.lexical.frames import FRAME_ROWS, lines_of, packed
+from apps.index.lexical.frames import FRAME_ROWS, Frames, packed
 from apps.index.lexical.types import Fault, StoredSymbol
 
 _FIELDS = attrgetter("name", "path", "kind", "start_line", "end_line", "signature")
 _PLACED = (
-    "SELECT place, content, source_file, path, language FROM symbol"
+    "SELECT outline, place, content, source_file, path, language FROM symbol"
     " CROSS JOIN outline ON outline.id = symbol.outline CROSS JOIN file ON file.id = outline.file"
 )
 # Each must count no row.
@@ -47,15 +48,13 @@ def add(database: sqlite3.Connection, file: int, symbols: Sequence[Symbol]) -> N
 def remove(database: sqlite3.Connection, files: Sequence[int]) -> None:
     """Delete the definitions in some files."""
     which = "SELECT id, content FROM outline WHERE file IN (SELECT value FROM json_each(?))"
-    rows = database.execute(which, (json.dumps(files),)).fetchall()
-    lines = lines_of(content for _, content in rows)
-    names = [
-        (json.loads(line)[0], outline)
-        for (outline, _), of_outline in zip(rows, lines, strict=True)
-        for line in of_outline
-    ]
+    frames, names = Frames(), list[tuple[str, int]]()
+    outlines = list[tuple[int]]()
+    for number, content in database.execute(which, (json.dumps(files),)):
+        outlines.append((number,))
+        names += ((json.loads(line)[0], number) for line in frames.lines(content))
     database.executemany("DELETE FROM symbol WHERE name = ? AND outline = ?", names)
-    database.executemany("DELETE FROM outline WHERE id = ?", [(each,) for each, _ in rows])
+    database.executemany("DELETE FROM outline WHERE id = ?", outlines)
 
 
 def definitions(database: sqlite3.Connection, name: str) -> list[StoredSymbol]:
@@ -75,12 +74,9 @@ def outline(database: sqlite3.Connection, source_file: str) -> list[StoredSymbol
         "SELECT content, source_file, path, language FROM file CROSS JOIN outline"
         " ON outline.file = file.id WHERE source_file = ? ORDER BY outline.id",
         (source_file,),
-    ).fetchall()
-    return [
-        _symbol(line, file)
-        for lines, (_, *file) in zip(lines_of(content for content, *_ in rows), rows, strict=True)
-        for line in lines
-    ]
+    )
+    frames = Frames()
+    return [_symbol(line, file) for content, *file in rows for line in frames.lines(content)]
 
 
 def faults(database: sqlite3.Connection) -> Iterator[tuple[Fault, str]]:
@@ -92,12 +88,14 @@ def faults(database: sqlite3.Connection) -> Iterator[tuple[Fault, str]]:
 
 
 def _placed(database: sqlite3.Connection, which: str, *values: str | int) -> list[StoredSymbol]:
-    rows = database.execute(f"{_PLACED} WHERE {which}", values).fetchall()
-    lines = lines_of(content for _, content, *_ in rows)
-    return [
-        _symbol(of_outline[place], file)
-        for of_outline, (place, _, *file) in zip(lines, rows, strict=True)
-    ]
+    rows = database.execute(f"{_PLACED} WHERE {which}", values)
+    frames, found = Frames(), list[StoredSymbol]()
+    # A file may define a name often.
+    for _, of_outline in groupby(rows, key=itemgetter(0)):
+        (_, place, content, *file), *others = of_outline
+        lines = frames.lines(content)
+        found += (_symbol(lines[each], file) for each in (place, *(row[1] for row in others)))
+    return found
 
 
 def _symbol(line: bytes, file: Sequence[str]) -> StoredSymbol:
