@@ -250,7 +250,7 @@ def measure(name: str, folder: Path) -> list[Row]:
         memory = memory_of(server)
     with product.serving(data, [tree.parent]) as client:
         again = search(client, QUESTIONS[1])
-    size = source_bytes(data)
+    size, whole = source_bytes(data), bytes_of(tree)
     parts = {part: bytes_of(data / part) for part in PARTS}
     index = sum(parts.values())
     rates = f"{ingest.rate(0, 0.1):,.0f} → {ingest.rate(0.9, 1):,.0f}"
@@ -259,7 +259,9 @@ def measure(name: str, folder: Path) -> list[Row]:
         ("files, chunks", f"{counts['files']:,}, {counts['chunks']:,}"),
         ("until searchable", f"{ingest.seconds / 60:.1f} min"),
         ("chunks/s, first and last tenth", rates),
-        ("index", f"{index / 1e9:.2f} GB, {index / size:.1f} × of {size / 1e9:.2f} GB"),
+        ("index", f"{index / 1e9:.2f} GB"),
+        ("  times the tree", f"{index / whole:.2f} × of {whole / 1e9:.2f} GB"),
+        ("  times the ingested files", f"{index / size:.2f} × of {size / 1e9:.2f} GB"),
         *((f"  {part}", f"{count / 1e9:.2f} GB") for part, count in parts.items()),
         ("memory, peak of the ingest", str(ingest.peak)),
         ("memory afterwards", str(memory)),

@@ -10,6 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
+from apps.index.vectors.handles import INDEX
+
 Harm = Callable[[Path, UUID], None]
 
 # Chunks beyond these are in index files, and not in Chroma's database alone.
@@ -81,8 +83,8 @@ def vector_flipped(chroma: Path, root_id: UUID, dimension: int = 256) -> None:
     labels = pickle.loads((folder / "index_metadata.pickle").read_bytes())["id_to_label"]
     # A probe reads the first id and the 65th, of all; at most 50 are not in the index files.
     second = labels[sorted(labels)[1]]
-    # An element: 4 bytes and 32 links of 4, the vector, and its label of 8 bytes.
-    links, vector, label = 132, 4 * dimension, 8
+    # An element: the count of its links, two for each neighbour, its vector, and its label.
+    links, vector, label = 4 + 4 * 2 * INDEX["max_neighbors"], 4 * dimension, 8
     size = links + vector + label
     with (folder / "data_level0.bin").open("r+b") as file:
         elements = file.read()
