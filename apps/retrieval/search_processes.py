@@ -2,8 +2,10 @@
 
 A search runs in this process while no other does. A search that comes meanwhile runs in a search
 process (`search_process`) over the same mapped files; the first of them starts one. After that
-searches prefer the processes for BUSY_SECONDS, as this one also has to handle the requests. If all
-places are taken, a search waits for one. A search process ends when it was idle for IDLE_SECONDS.
+searches prefer the processes for BUSY_SECONDS, as this one also has to handle the requests. A
+process has a second search in its socket while it runs one, as it would otherwise wait until this
+process has handled its reply. If all places are taken, a search waits for one. A search process
+ends when it was idle for IDLE_SECONDS.
 
 A search is a function that can be pickled by its name, with its arguments: these say which
 generations it searches, so that its result is the same in each process. If a process is lost or
@@ -17,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -43,6 +45,11 @@ IDLE_SECONDS = 300.0
 RETRY_SECONDS = 10.0
 # A search of a million chunks takes a tenth of a second.
 CALL_SECONDS = 60.0
+# Searches that a process has: one that runs, and one in its socket.
+DEPTH = 2
+# Searches that run in this process at once, if there are processes and if there are none. With 32
+# at once and no limit, three quarters of the time of two cores went to the interpreter lock.
+HERE, HERE_ALONE = 1, 2
 
 
 class ProcessLost(Exception):
@@ -50,11 +57,13 @@ class ProcessLost(Exception):
 
 
 class SearchProcess:
-    """One search process, and the socket to it. Thread-safe: requests run one at a time."""
+    """One search process, and the socket to it. Thread-safe: requests run in their order."""
 
     def __init__(self, command: Sequence[str] = COMMAND) -> None:
         """Start it, and wait until it is ready. Raises ProcessLost."""
         self._lock = threading.Lock()
+        self._last = threading.Event()  # the last request has its reply
+        self._last.set()
         ours, theirs = socket.socketpair()
         self._pipe = Pipe(ours)
         self._pipe.limit(CALL_SECONDS)
@@ -87,20 +96,25 @@ class SearchProcess:
         return self._request((function, arguments))
 
     def _request(self, message: Any) -> Reply:
+        replied = threading.Event()
         try:
             with self._lock:
                 self._pipe.send(message)
-                reply = Reply(*self._pipe.receive())
+                before, self._last = self._last, replied
+            before.wait()
+            reply = Reply(*self._pipe.receive())
         except (EOFError, OSError, ValueError) as error:
             self.end()
             raise ProcessLost(f"process {self.pid}: {error or 'it ended'}") from error
+        finally:
+            replied.set()
         for record in reply.records:
             # With the request id of this thread.
             logging.getLogger(record["name"]).handle(logging.makeLogRecord(record))
         return reply
 
     def end(self) -> None:
-        """End it. A request in progress raises ProcessLost."""
+        """End it. Requests in progress raise ProcessLost."""
         atexit.unregister(self.end)
         self._process.kill()
         self._process.wait()
@@ -142,9 +156,8 @@ class SearchProcesses:
         self.first_call: Callable[[], Call] | None = None
         self._start, self._clock, self._idle_seconds = start, clock, idle_seconds
         self._changed = threading.Condition()
-        self._here = 0  # searches that run in this process
         self._processes: dict[SearchProcess, float] = {}  # with the time of the last use
-        self._idle: list[SearchProcess] = []
+        self._searches: Counter[Place] = Counter()  # that each place has
         self._waiting: deque[Future[Place]] = deque()
         self._starting = 0
         self._busy_at = -BUSY_SECONDS  # when a search came while another ran
@@ -198,50 +211,48 @@ class SearchProcesses:
             each.end()
 
     def _acquire(self) -> Place:
-        """Take a place: this process if no search runs, an idle process while several come. If all
-        have searches, wait for one; if there is no process, take this one."""
+        """Take a place, or wait for one."""
+        turn: Future[Place] = Future()
         with self._changed:
-            if self._here or len(self._idle) < len(self._processes):
+            if self._searches.total():
                 self._busy_at = self._clock()
-                if not self._idle:
+                if all(self._searches[each] for each in self._processes):
                     self._start_one()
-            if self._idle and (self._here or self._clock() - self._busy_at < BUSY_SECONDS):
-                return self._idle.pop()
-            if not self._here or not self._processes:
-                self._here += 1
-                return None
-            turn: Future[Place] = Future()
             self._waiting.append(turn)
+            self._serve()
         return turn.result()
 
     def _release(self, place: Place) -> None:
         with self._changed:
-            if place is None:
-                self._here -= 1
-                if not self._here and self._waiting:
-                    self._here += 1
-                    self._waiting.popleft().set_result(None)
-            elif place in self._processes:
-                self._offer(place)
+            if place is not None and place not in self._processes:
+                return
+            self._searches[place] -= 1
+            if place is not None:
+                self._processes[place] = self._clock()
+            self._serve()
 
-    def _offer(self, process: SearchProcess) -> None:
-        self._processes[process] = self._clock()
-        if self._waiting:
-            self._waiting.popleft().set_result(process)
-        else:
-            self._idle.append(process)
+    def _serve(self) -> None:
+        """Give places to those who wait, in their order: an idle process while several come, then
+        this process, then the socket of a process."""
+        while self._waiting:
+            several = self._clock() - self._busy_at < BUSY_SECONDS
+            place = min(self._processes, key=self._searches.__getitem__, default=None)
+            if place is None or self._searches[place] or not several:
+                if self._searches[None] < (HERE if self._processes else HERE_ALONE):
+                    place = None
+                elif place is None or self._searches[place] == DEPTH:
+                    return
+            self._searches[place] += 1
+            self._waiting.popleft().set_result(place)
 
     def _remove(self, process: Place) -> None:
-        """Forget a process that was lost or is ended. Those who wait for the last take this one."""
+        """Forget a process that was lost or is ended."""
         with self._changed:
             if process is None or self._processes.pop(process, None) is None:
                 return
+            del self._searches[process]
             self._lost_at = self._clock()
-            if process in self._idle:
-                self._idle.remove(process)
-            while self._waiting and not self._processes:
-                self._here += 1
-                self._waiting.popleft().set_result(None)
+            self._serve()
 
     def _start_one(self) -> None:
         """Start a process in the background, if there may be another."""
@@ -262,7 +273,8 @@ class SearchProcesses:
             if process is None:
                 self._lost_at = self._clock()
             elif self._stops == stops:
-                self._offer(process)
+                self._processes[process] = self._clock()
+                self._serve()
             self._changed.notify_all()
         if process is None:
             return
@@ -289,9 +301,8 @@ class SearchProcesses:
             rest = self._processes[process] + self._idle_seconds - self._clock()
             if rest > 0:
                 return rest
-            if process not in self._idle:
+            if self._searches[process]:
                 return self._idle_seconds or 1.0
-            self._idle.remove(process)
             del self._processes[process]
             return 0
 

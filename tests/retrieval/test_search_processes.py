@@ -28,6 +28,9 @@ from apps.retrieval.search import search
 from apps.retrieval.search_process import Reply
 from apps.retrieval.search_processes import (
     BUSY_SECONDS,
+    DEPTH,
+    HERE,
+    HERE_ALONE,
     RETRY_SECONDS,
     ProcessLost,
     SearchProcess,
@@ -162,28 +165,83 @@ def test_a_process_first_does_what_it_is_told(rig: Rig) -> None:
     assert rig.started[0].calls == ["word"]
 
 
+class Long:
+    """Searches that run until the block ends, each in a thread of its own."""
+
+    def __init__(self, processes: SearchProcesses) -> None:
+        self._processes, self._may_end = processes, threading.Event()
+        self._begun = threading.Semaphore(0)
+
+    def __enter__(self) -> "Long":
+        self._pool = ThreadPoolExecutor(16)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.end()
+        self._pool.shutdown()
+
+    def end(self) -> None:
+        self._may_end.set()
+
+    def begin(self, count: int) -> None:
+        """Begin searches, and wait until they run."""
+        for _ in range(count):
+            self._pool.submit(self._processes.run, self._work)
+        for _ in range(count):
+            assert self._begun.acquire(timeout=SECONDS)
+
+    def wait_for_place(self, search: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        """Begin a search that has to wait."""
+        waiting = len(self._processes._waiting)
+        running = self._pool.submit(self._processes.run, search, *arguments)
+        while len(self._processes._waiting) == waiting and not running.done():
+            pass
+        return running
+
+    def _work(self) -> None:
+        self._begun.release()
+        assert self._may_end.wait(SECONDS)
+
+
 def test_searches_wait_for_a_place_and_are_served_in_their_order(rig: Rig) -> None:
     rig.overflow()
     order: list[int] = []
-    with held(rig.processes, lambda: None), ThreadPoolExecutor(8) as pool:
-        begun, may_end = threading.Event(), threading.Event()
-
-        def long() -> None:
-            begun.set()
-            assert may_end.wait(SECONDS)
-
-        running = pool.submit(rig.processes.run, long)
-        assert begun.wait(SECONDS)
-        waiting = []
-        for number in range(5):
-            waiting.append(pool.submit(rig.processes.run, order.append, number))
-            while len(rig.processes._waiting) <= number:
-                pass
+    # One here, and two in the process: one of them is in its socket.
+    with Long(rig.processes) as others, Long(rig.processes) as long:
+        others.begin(HERE + DEPTH - 1)
+        long.begin(1)
+        waiting = [others.wait_for_place(order.append, number) for number in range(5)]
         assert order == []
-        may_end.set()
-        for each in (running, *waiting):
+        long.end()
+        for each in waiting:
             each.result(SECONDS)
     assert order == [0, 1, 2, 3, 4]
+
+
+def test_few_searches_run_here_at_once_where_there_is_no_process(rig: Rig, configure: Turn) -> None:
+    configure(search_processes=0)
+    with Long(rig.processes) as long:
+        long.begin(HERE_ALONE)
+        waiting = [long.wait_for_place(word, "found") for _ in range(5)]
+        assert not any(each.done() for each in waiting)
+    assert [each.result(SECONDS) for each in waiting] == ["found"] * 5
+
+
+def test_an_idle_process_comes_before_the_socket_of_another(rig: Rig, configure: Turn) -> None:
+    configure(search_processes=2)
+    for number in (1, 2):
+        with Long(rig.processes) as long:
+            long.begin(HERE_ALONE + number)
+            assert rig.processes.wait(SECONDS)
+    assert len(rig.started) == 2
+
+    def begun() -> list[int]:
+        return [rig.processes._searches[place] for place in (*rig.processes._processes, None)]
+
+    with Long(rig.processes) as long:
+        for counts in ([1, 0, 0], [1, 1, 0], [1, 1, 1], [2, 1, 1], [2, 2, 1]):
+            long.begin(1)
+            assert begun() == counts
 
 
 def test_a_search_that_a_process_leaves_or_loses_runs_here(
@@ -367,15 +425,28 @@ def test_a_search_whose_process_is_killed_is_answered(
 ) -> None:
     expected, child = door.here(QUESTIONS[0]), door.start()
     os.kill(child, signal.SIGSTOP)
-    with here(door.processes), ThreadPoolExecutor(1) as pool:
-        running = pool.submit(door.here, QUESTIONS[0])
-        while door.processes._idle:
+    with here(door.processes), ThreadPoolExecutor(DEPTH) as pool:
+        # One that it has begun, and one in its socket.
+        running = [pool.submit(door.here, QUESTIONS[0]) for _ in range(DEPTH)]
+        while door.processes._searches.total() < HERE + DEPTH:
             pass
         os.kill(child, signal.SIGKILL)
-        assert running.result(SECONDS) == expected
+        assert [each.result(SECONDS) for each in running] == [expected] * DEPTH
     assert "search process lost" in [each.message for each in caplog.records]
     assert Counted.answered == 0
     assert door.there(QUESTIONS[0]) == expected
+
+
+@pytest.mark.kill
+def test_each_of_many_callers_gets_the_reply_to_its_request() -> None:
+    process = SearchProcess()
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            texts = [str(number) * (number % 50) for number in range(400)]
+            replies = list(pool.map(lambda text: process.call(word, text), texts))
+        assert [reply.value for reply in replies] == texts
+    finally:
+        process.end()
 
 
 @pytest.mark.kill
