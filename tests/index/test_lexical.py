@@ -12,7 +12,7 @@ from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.core.errors import Unavailable
 from apps.index.lexical import ChunkFacts, LexicalStore, merging, scoring, words
 from apps.index.lexical.encoding import decode_rows
-from apps.index.lexical.frames import FRAME_ROWS
+from apps.index.lexical.frames import FRAME_ROWS, packed
 from apps.index.models import SourceFile
 from apps.index.types import ChunkRecord, Filters
 from apps.ingest.runs.job import RunCancelled
@@ -294,18 +294,45 @@ def test_what_the_chunks_of_long_and_short_files_declare_is_read_by_their_ids(
     assert lexical.faults(ROOT) == []
 
 
+# The magic number, the sizes that follow, and what the content is said to take: 35 TB.
+HUGE = bytes.fromhex("28b52ffd") + b"\xe4" + (1 << 45).to_bytes(8, "little")
+
+
+@pytest.mark.parametrize("frame", [bytes(20), HUGE], ids=["zeros", "huge"])
 def test_a_damaged_frame_is_said_and_the_next_deletion_drops_the_index(
-    lexical: LexicalStore,
+    lexical: LexicalStore, frame: bytes
 ) -> None:
     file = described("a.py", Symbol("get", "get", "function", 1, 1))
     lexical.add_symbols(ROOT, [file])
     with lexical._files.writing(ROOT) as database:
-        database.execute("UPDATE outline SET content = zeroblob(20)")
+        database.execute("UPDATE outline SET content = ?", [frame])
     with pytest.raises(Unavailable, match="a frame is damaged"):
         lexical.definitions(ROOT, "get")
     with pytest.raises(Unavailable, match="a frame is damaged"):
         lexical.delete_files(ROOT, [file[0].document])
     assert not lexical.exists(ROOT)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["UPDATE symbol SET place = 64", "UPDATE symbol SET place = -64"],
+    ids=["after", "before"],
+)
+def test_a_place_outside_of_its_frame_is_said(lexical: LexicalStore, damage: str) -> None:
+    lexical.add_symbols(ROOT, [described("a.py", Symbol("get", "get", "function", 1, 1))])
+    with lexical._files.writing(ROOT) as database:
+        database.execute(damage)
+    with pytest.raises(Unavailable, match="a frame has no row"):
+        lexical.definitions(ROOT, "get")
+
+
+def test_a_chunk_outside_of_its_frame_is_said(lexical: LexicalStore) -> None:
+    lexical.add(ROOT, [record("a.py", "x"), record("a.py", "y", 1)])
+    with lexical._files.writing(ROOT) as database:
+        shorter = "UPDATE description SET content = ?, chunks = 2"
+        database.execute(shorter, [packed([("", "", "")])])
+    with pytest.raises(Unavailable, match="a frame has no row"):
+        lexical.facts(ROOT, [record("a.py", "y", 1).id])
 
 
 def test_an_id_that_is_there_already_stays_as_it_is(lexical: LexicalStore) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from apps.index.lexical.frames import FRAME_ROWS, Frames, malformed, packed
+from apps.index.lexical.frames import FRAME_ROWS, Frames, line, malformed, packed
 from apps.index.types import ChunkRecord
 
 
@@ -61,7 +61,7 @@ def of_chunks(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int,
     for first, content, wanted in rows:
         lines = frames.lines(content)
         for number in json.loads(wanted):
-            found[number] = Description(*json.loads(lines[number - first]))
+            found[number] = Description(*line(lines, number - first))
     if len(found) < len(set(numbers)):
         raise malformed("a chunk has no description")
     return found

@@ -8,9 +8,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
+from typing import Any
 
 from apps.code.values import Symbol
-from apps.index.lexical.frames import FRAME_ROWS, Frames, packed
+from apps.index.lexical.frames import FRAME_ROWS, Frames, line, packed
 from apps.index.lexical.types import Fault, StoredSymbol
 
 _FIELDS = attrgetter("name", "path", "kind", "start_line", "end_line", "signature")
@@ -52,7 +53,7 @@ def remove(database: sqlite3.Connection, files: Sequence[int]) -> None:
     outlines = list[tuple[int]]()
     for number, content in database.execute(which, (json.dumps(files),)):
         outlines.append((number,))
-        names += ((json.loads(line)[0], number) for line in frames.lines(content))
+        names += ((json.loads(each)[0], number) for each in frames.lines(content))
     database.executemany("DELETE FROM symbol WHERE name = ? AND outline = ?", names)
     database.executemany("DELETE FROM outline WHERE id = ?", outlines)
 
@@ -76,7 +77,9 @@ def outline(database: sqlite3.Connection, source_file: str) -> list[StoredSymbol
         (source_file,),
     )
     frames = Frames()
-    return [_symbol(line, file) for content, *file in rows for line in frames.lines(content)]
+    return [
+        _symbol(json.loads(each), file) for content, *file in rows for each in frames.lines(content)
+    ]
 
 
 def faults(database: sqlite3.Connection) -> Iterator[tuple[Fault, str]]:
@@ -94,15 +97,15 @@ def _placed(database: sqlite3.Connection, which: str, *values: str | int) -> lis
     for _, of_outline in groupby(rows, key=itemgetter(0)):
         (_, place, content, *file), *others = of_outline
         lines = frames.lines(content)
-        found += (_symbol(lines[each], file) for each in (place, *(row[1] for row in others)))
+        places = place, *(row[1] for row in others)
+        found += (_symbol(line(lines, each), file) for each in places)
     return found
 
 
-def _symbol(line: bytes, file: Sequence[str]) -> StoredSymbol:
-    """The definition of a line of an outline.
+def _symbol(fields: Sequence[Any], file: Sequence[str]) -> StoredSymbol:
+    """The definition of a row of an outline.
 
     file: source file, path and language
     """
     source_file, path, language = file
-    fields = json.loads(line)
     return StoredSymbol(*fields, source_file=source_file, file_path=path, language=language)
