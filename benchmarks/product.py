@@ -108,7 +108,7 @@ def _await(server: "subprocess.Popen[bytes]", client: httpx.Client) -> None:
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end and server.poll() is None:
         try:
-            answer(client.get("/health"))
+            answer(client.get("/version"))
         except httpx.TransportError:
             time.sleep(LOOK_SECONDS)
         else:
