@@ -4,15 +4,17 @@ from apps.agent_runs.definitions import Agent, Command
 from apps.core.types import JSON
 
 INVALID = "Invalid command file"
+FOR_STAFF = "Only staff may run this agent: it can do more than search."
 
 
 def agent_wire(agent: Agent) -> JSON:
-    """`{name, description?, disabled?, warnings?}`. The problem of an agent is a warning."""
-    warnings = [agent.problem] if agent.problem else list(agent.warnings)
+    """`{name, description?, disabled?, warnings?}`. What prevents a run is a warning."""
+    problem = agent.problem or (FOR_STAFF if agent.is_refused else "")
+    warnings = [problem] if problem else list(agent.warnings)
     wire: JSON = {"name": agent.name}
     if agent.description:
         wire["description"] = agent.description
-    if agent.problem:
+    if problem:
         wire["disabled"] = True
     return wire | ({"warnings": warnings} if warnings else {})
 

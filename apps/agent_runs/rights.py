@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from apps.agent_runs.definitions import Agent
+from apps.agents.providers.base import Rights
 from apps.retrieval.tools import TOOLS
 
 
@@ -36,10 +37,23 @@ def _facts(agent: Agent) -> Iterator[Fact]:
     else:
         write = "files of the working folder" if rights.write else "no files"
         yield Fact("Writes", write, rights.write)
-        yield Fact("Runs", "programs in the working folder" if rights.run else "none", rights.run)
+        yield Fact("Runs", _programs(rights), rights.run)
         yield Fact("Network", "yes" if rights.network else "no", rights.network)
+    if agent.project_docs:
+        yield Fact("Follows", "AGENTS.md of the working folder", True)
     if agent.may_be_codex and agent.servers:
         yield Fact("MCP servers", ", ".join(agent.servers), True)
+    if not agent.only_searches:
+        yield Fact("For", "staff" if agent.is_for_staff else "every user", not agent.is_for_staff)
+
+
+def _programs(rights: Rights) -> str:
+    if rights.unlimited:
+        return "programs without a sandbox, which read and change all that codeinfo can"
+    if not rights.run:
+        return "none"
+    folders = ", ".join(map(str, rights.readable))
+    return "programs in the working folder" + (f", which also read {folders}" if folders else "")
 
 
 def _repositories(agent: Agent) -> str:

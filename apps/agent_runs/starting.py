@@ -78,7 +78,9 @@ async def _agent(name: str) -> Agent:
 
 
 async def _turn(request: AgentRequest, agent: Agent, text: str) -> StartTurn:
-    folder = await asyncio.to_thread(working_folder, request.working_folder)
+    folder = await database_sync_to_async(working_folder)(request.working_folder, agent)
+    has_docs = agent.project_docs and folder is not None
+    docs = await asyncio.to_thread(definitions.project_docs, folder) if has_docs else ""
     conversation_id = request.conversation_id or str(uuid.uuid4())
     conversation = await _open_conversation(conversation_id, agent)
     agent = await _with_provider(agent, request.provider, conversation)
@@ -91,11 +93,12 @@ async def _turn(request: AgentRequest, agent: Agent, text: str) -> StartTurn:
         source=request.source,
         agent=AgentSettings(
             name=agent.name,
-            system_prompt=agent_prompt(agent.system_prompt),
+            system_prompt=agent_prompt("\n\n".join(filter(None, (agent.system_prompt, docs)))),
             tools=agent.tools,
             repositories=agent.repositories,
             home=home_of(agent),
             folder=folder,
+            rights=agent.rights,
             # Codex reads the model from its configuration.
             config={**agent.config, "model": model} if agent.provider == CODEX else {},
         ),

@@ -35,6 +35,12 @@ def max_recorded_calls() -> int:
     return config().max_tool_calls + MAX_REJECTED_CALLS
 
 
+def max_provider_calls(max_rounds: int) -> int:
+    """Return how many tools a provider may call itself in an answer, and how often it may ask its
+    model: as often as all rounds together may call tools."""
+    return config().max_tool_calls * max(max_rounds, 1)
+
+
 class AnswerLimits:
     """The budgets of one answer. Its time starts with the object.
 
@@ -45,7 +51,7 @@ class AnswerLimits:
         self.text = Budget("max_answer_bytes")
         self.reasoning = Budget("max_reasoning_bytes")
         self._until = time.monotonic() + config().max_answer_seconds
-        self._provider_calls_left = config().max_tool_calls * max(max_rounds, 1)
+        self._provider_calls_left = max_provider_calls(max_rounds)
         self._warnings_left = MAX_WARNINGS
 
     def seconds_left(self) -> float:

@@ -122,8 +122,8 @@ def _flags(body: Mapping[str, Any], provider: str) -> dict[str, Any]:
     flags: dict[str, Any] = {}
     for flag in FLAGS:
         value = body.get(flag.name)
-        if value is not None and not flag.allows(value):
-            raise InvalidInput(flag.rule)
+        if value is not None:
+            flag.check(value)
         flags[flag.name] = flag.default if value is None else value
         if value is not None and provider != "codex":
             logger.warning(

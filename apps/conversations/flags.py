@@ -8,7 +8,10 @@ from django.http import QueryDict
 
 from apps.agents.providers.codex.flags import EFFORT, FLAGS, CodexFlag, chosen
 from apps.core.errors import InvalidInput
+from apps.core.principal import current
 
+# The key of the thread of Codex.
+THREAD = "threadId"
 # Posted by every form with the panel: an unchecked checkbox posts nothing.
 SHOWN = "flags"
 
@@ -24,6 +27,10 @@ class FlagField:
     flag: CodexFlag
     value: str | bool
     options: Sequence[tuple[str, str]] = ()
+
+    @property
+    def is_disabled(self) -> bool:
+        return self.flag.for_staff and not current().is_staff
 
 
 def fields(flags: Mapping[str, Any], efforts: Sequence[str] = ()) -> list[FlagField]:
@@ -46,14 +53,26 @@ def summary(panel: Sequence[FlagField]) -> str:
 BOX_WORDS = {"networkAccessEnabled": "network", "webSearchEnabled": "web search"}
 
 
+def merged(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags of a conversation after a request. Raises InvalidInput FORBIDDEN.
+
+    Codex keeps the threads of all users in one home, so only staff may name one; others may repeat
+    that of the conversation.
+    """
+    for flag in FLAGS:
+        flag.check_right(sent.get(flag.name))
+    if sent.get(THREAD) not in (None, stored.get(THREAD)) and not current().is_staff:
+        raise InvalidInput("threadId must be that of the conversation.", code="FORBIDDEN")
+    return {**stored, **sent}
+
+
 def posted(form: QueryDict) -> dict[str, Any]:
     """The flags of a posted form; {} if it has no panel. Raises InvalidInput."""
     if SHOWN not in form:
         return {}
     flags = {flag.name: flag.read(form.get(flag.name)) for flag in FLAGS}
     for flag in FLAGS:
-        if not flag.allows(flags[flag.name]):
-            raise InvalidInput(flag.rule)
+        flag.check(flags[flag.name])
     return flags
 
 

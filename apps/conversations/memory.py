@@ -16,6 +16,7 @@ from django.db import Error
 
 from apps.agents.messages import Message
 from apps.conversations import leases, queries, rows, services
+from apps.conversations.flags import merged
 from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.parts import Part
 from apps.conversations.stream import live_runs
@@ -176,6 +177,7 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
     if live_runs.of(request.conversation_id) is not None:
         raise leases.in_progress()
     entry = _conversation_for(request)
+    flags = merged(entry.conversation.flags, request.flags)
     replaced = request.replaces if rows.is_replaceable(request, entry.turns[-2:]) else ""
     if replaced:
         del entry.turns[-2:]
@@ -193,7 +195,7 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
     _running[str(answer.pk)] = answer
     entry.conversation.last_message_at = answer.created_at
     entry.conversation.model = request.model
-    entry.conversation.flags |= request.flags
+    entry.conversation.flags = flags
     return StartedTurn(
         turn_id=str(answer.pk),
         user_turn_id=str(question.pk),

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from apps.agents.messages import Message
 from apps.conversations import leases, queries, recovery, searching
+from apps.conversations.flags import merged
 from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.parts import Part, content
 from apps.conversations.services import (
@@ -126,7 +127,7 @@ def _claim(request: StartTurn, owner: str, question: Turn, answer: Turn) -> Conv
     for conversation in iter(rows.first, None):
         check_open(conversation, request.agent_name)
         leases.claim(request, owner)
-        flags = {**conversation.flags, **request.flags}
+        flags = merged(conversation.flags, request.flags)
         changes = {"model": request.model, "flags": flags, "updated_at": now_ms()}
         at = claim_times(conversation, question.created_at, 2, **changes)
         if at is not None:
@@ -145,7 +146,7 @@ def _create_conversation(request: StartTurn, owner: str, answer: Turn) -> Conver
         provider=request.provider,
         model=request.model,
         title=request.title or title_for(request.message),
-        flags=dict(request.flags),
+        flags=merged({}, request.flags),
         source=request.source,
         agent_name=request.agent_name,
         owner_id=current().user_id,

@@ -196,6 +196,7 @@ def _request(
         areas=turn.areas or (),
         home=agent.home,
         folder=agent.folder,
+        rights=agent.rights,
         config=agent.config,
         conversation_id=turn.conversation_id,
     )

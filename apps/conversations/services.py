@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from apps.conversations import queries, searching
+from apps.conversations.flags import merged
 from apps.conversations.models import DEFAULT_TITLE, Conversation, Source, Turn, now_ms
 from apps.core.authentication import requires_credentials
 from apps.core.config import config
@@ -66,7 +67,7 @@ def create(
         provider=provider,
         model=model,
         title=title,
-        flags=dict(flags or {}),
+        flags=merged({}, flags or {}),
         source=source,
         owner_id=current().user_id,
     )

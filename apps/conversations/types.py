@@ -9,6 +9,7 @@ from typing import Any, Protocol, assert_never
 
 from apps.agents.events import Terminal, TurnFailed, TurnFinished, TurnStopped
 from apps.agents.messages import Message, Timing, Usage
+from apps.agents.providers.base import Rights
 from apps.conversations.models import Source, Turn
 from apps.conversations.parts import Part
 from apps.index.types import Area
@@ -23,7 +24,7 @@ class AgentSettings:
     system_prompt: replaces the provider's if not empty; never stored.
     tools: names of the tools it may call; None: all.
     repositories: ids of the repositories it may search; empty: all.
-    home, folder, config: passed to the provider unchanged.
+    home, folder, rights, config: passed to the provider unchanged.
     command: `{name, stepIndex, totalSteps}` of a command's step, stored with both turns.
     command_run: id of the CommandRun that locks the conversation for all steps (`leases`).
     """
@@ -34,6 +35,7 @@ class AgentSettings:
     repositories: tuple[str, ...] = ()
     home: Path | None = None
     folder: Path | None = None
+    rights: Rights = Rights()
     config: Mapping[str, Any] = field(default_factory=dict)
     command: Mapping[str, Any] | None = None
     command_run: str = ""

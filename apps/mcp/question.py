@@ -72,15 +72,14 @@ async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
 
 
 def _codex_flags() -> JSON:
-    """The Codex flags of this endpoint; callers cannot change them."""
+    """The Codex flags of this endpoint, as far as the caller may use them."""
     settings = config()
-    return {
-        flags.SANDBOX.name: settings.mcp_codex_sandbox,
-        flags.APPROVAL.name: settings.mcp_codex_approval,
+    wanted = {
         flags.EFFORT.name: settings.mcp_codex_effort,
         flags.NETWORK.name: settings.mcp_codex_network,
         flags.WEB_SEARCH.name: settings.mcp_codex_web_search,
     }
+    return flags.chosen(wanted)
 
 
 async def _model(provider_id: str, requested: str | None) -> str:

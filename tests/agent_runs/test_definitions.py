@@ -13,6 +13,7 @@ from apps.agent_runs.definitions.config import KEYS
 from apps.agent_runs.definitions.folders import MAX_BYTES
 from apps.core.config import BASE_DIR, Config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
+from apps.core.principal import Principal, acting_as
 from tests.support.agents import make_agent, step
 
 STEP = step([" Look. ", "Then tell."])
@@ -61,54 +62,69 @@ def test_the_default_is_a_read_only_codex_agent_with_its_model(home: Path) -> No
     agent = read(home, 'model = "gpt-x"\nmodel_reasoning_effort = "high"\n')
     assert (agent.provider, agent.model, agent.tools) == ("codex", "gpt-x", None)
     assert agent.config["model_reasoning_effort"] == "high"
-    assert agent.config["sandbox_mode"] == "read-only"
-    assert agent.config["features.shell_tool"] is False
-    assert agent.config["web_search"] == "disabled"
-    assert agent.config["sandbox_workspace_write.network_access"] is False
+    assert not agent.rights.any
+    assert agent.only_searches
     assert "codeinfo" not in agent.config
 
 
 @pytest.mark.parametrize(
-    ("file", "searches"),
+    ("rights", "requested", "unlimited", "warned"),
     [
-        ("[codeinfo]\nnetwork = true", "disabled"),
-        ('web_search = "live"\n[codeinfo]\nnetwork = true', "live"),
-        ('web_search = "live"', "disabled"),
-    ],
-    ids=["unmentioned", "asked for and granted", "asked for only"],
-)
-def test_web_search_needs_the_setting_and_the_network_right(
-    home: Path, file: str, searches: str
-) -> None:
-    assert read(home, file).config["web_search"] == searches
-
-
-@pytest.mark.parametrize(
-    ("rights", "requested", "sandbox", "warned"),
-    [
-        ("", "workspace-write", "read-only", True),
-        ("", "read-only", "read-only", False),
-        ("write = true", "read-only", "workspace-write", True),
-        ("write = true", "danger-full-access", "workspace-write", True),
-        (
-            "write = true\nrun = true\nnetwork = true",
-            "danger-full-access",
-            "danger-full-access",
-            False,
-        ),
-        ("run = true", "danger-full-access", "read-only", True),
+        ("", "workspace-write", False, True),
+        ("", "read-only", False, False),
+        ("write = true", "read-only", False, True),
+        ("write = true", "workspace-write", False, False),
+        ("write = true", "danger-full-access", False, True),
+        ("write = true\nrun = true\nnetwork = true", "danger-full-access", True, False),
+        ("run = true", "danger-full-access", False, True),
     ],
 )
 def test_the_rights_override_the_sandbox_of_the_file(
-    home: Path, rights: str, requested: str, sandbox: str, warned: bool
+    home: Path, rights: str, requested: str, unlimited: bool, warned: bool
 ) -> None:
-    agent = read(
-        home, f'sandbox_mode = "{requested}"\napproval_policy = "on-request"\n[codeinfo]\n{rights}'
-    )
-    assert agent.config["sandbox_mode"] == sandbox
-    assert agent.config["approval_policy"] == "never"
+    agent = read(home, f'sandbox_mode = "{requested}"\n[codeinfo]\n{rights}')
+    assert agent.rights.unlimited == unlimited
+    assert "sandbox_mode" not in agent.config
     assert bool(agent.warnings) == warned
-    assert ("features.shell_tool" in agent.config) == ("run" not in rights)
+
+
+USER = Principal("user", 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "for_staff"),
+    [
+        ("", False),
+        ('model = "m"\nmodel_reasoning_effort = "low"\nsandbox_mode = "read-only"\n', False),
+        ('approval_policy = "never"\nweb_search = "live"\n', False),
+        ("[codeinfo]\nwrite = true", True),
+        ("[codeinfo]\nrun = true", True),
+        ("[codeinfo]\nnetwork = true", True),
+        ("[codeinfo]\nrun = true\nusers = true", False),
+        ('[mcp_servers.other]\nurl = "http://x"', True),
+        ('[mcp_servers.other]\nurl = "http://x"\n[codeinfo]\nusers = true', False),
+        ('notify = ["true"]', True),
+        ("[features]\napps = true", True),
+        (
+            'sandbox_mode = "danger-full-access"\n'
+            "[codeinfo]\nwrite = true\nrun = true\nnetwork = true\nusers = true",
+            True,
+        ),
+        ('[codeinfo]\nprovider = "builtin"\nwrite = true', False),
+    ],
+)
+def test_an_agent_that_does_more_than_search_is_for_staff_unless_its_folder_says_otherwise(
+    home: Path, file: str, for_staff: bool
+) -> None:
+    agent = read(home, file)
+    assert agent.usable() == agent
+    with acting_as(USER):
+        if not for_staff:
+            assert agent.usable() == agent
+            return
+        with pytest.raises(InvalidInput) as refused:
+            agent.usable()
+    assert refused.value.code == "FORBIDDEN"
 
 
 def test_the_chats_login_is_copied_once_into_a_home_in_the_data_folder(
@@ -117,7 +133,7 @@ def test_the_chats_login_is_copied_once_into_a_home_in_the_data_folder(
     chat, data = home / ".codex", home / ".data"
     chat.mkdir()
     (chat / "auth.json").write_text("first")
-    configure(codex_home=chat, data_dir=data, codex_workdir=home / ".work")
+    configure(codex_home=chat, data_dir=data)
     folder = make_agent(home, "one")
     assert agent_named("one").warnings == ()
     copied = data / "codex" / "agents" / "one" / "auth.json"
@@ -132,23 +148,17 @@ def test_a_home_that_cannot_be_created_is_a_warning(
     home: Path, configure: Callable[..., None]
 ) -> None:
     (home / ".data").write_text("a file")
-    configure(data_dir=home / ".data", codex_workdir=home / ".work")
+    configure(data_dir=home / ".data")
     agent = read(home, "")
     assert agent.problem == ""
     assert "cannot be made ready" in agent.warnings[0]
 
 
-def test_a_feature_that_the_file_switches_on_stays_off_without_the_right(home: Path) -> None:
-    agent = read(home, "[features]\nshell_tool = true\ngoals = true\n")
-    assert agent.config["features.shell_tool"] is False
-    assert agent.config["features.goals"] is True
-
-
 def test_further_mcp_servers_are_listed_and_codeinfos_is_protected(home: Path) -> None:
     servers = '[mcp_servers.codeinfo]\nurl = "http://x"\n[mcp_servers."a b"]\nurl = "http://y"\n'
     agent = read(home, servers)
-    assert agent.servers == ('"a b"',)
-    assert agent.config['mcp_servers."a b"'] == {"url": "http://y"}
+    assert agent.servers == ("a b",)
+    assert agent.config["mcp_servers"] == {"a b": {"url": "http://y"}}
     assert "mcp_servers.codeinfo is left out" in agent.warnings[0]
 
 
@@ -161,9 +171,19 @@ def test_an_agent_of_another_provider_is_read_only_with_codex(home: Path) -> Non
     """The page lets its reader choose Codex for it."""
     file = 'sandbox_mode = "danger-full-access"\n[mcp_servers.other]\nurl = "http://x"\n'
     agent = read(home, f'{file}[codeinfo]\nprovider = "builtin"\nwrite = true\nrun = true\n')
-    assert agent.config["sandbox_mode"] == "read-only"
-    assert agent.config["features.shell_tool"] is False
-    assert agent.servers == ()
+    assert not agent.rights.any
+    assert not agent.config
+
+
+@pytest.mark.parametrize("folder", ["/", "~", "~/.."])
+def test_programs_of_an_agent_do_not_read_a_home_folder(home: Path, folder: str) -> None:
+    agent = read(home, f'[codeinfo]\nrun = true\nreadable = ["{folder}"]\n')
+    assert "contains your home folder" in agent.problem
+
+
+def test_further_folders_are_readable(home: Path) -> None:
+    agent = read(home, '[codeinfo]\nrun = true\nreadable = ["~/.cargo", "/opt/tools"]\n')
+    assert agent.rights.readable == (Path.home().resolve() / ".cargo", Path("/opt/tools"))
 
 
 def test_a_model_needs_a_provider(home: Path) -> None:
@@ -179,6 +199,9 @@ WRONG = {
     "write": '"yes"',
     "run": "1",
     "network": "[]",
+    "readable": '["relative"]',
+    "project_docs": "1",
+    "users": '"all"',
 }
 
 

@@ -89,6 +89,27 @@ def call(name: str, arguments: JSON | str, id: str = "") -> list[Step]:
     return [_added({**item, "arguments": ""}), _done(item)]
 
 
+def script(code: str) -> list[Step]:
+    """Return a call of `exec`, which runs JavaScript: the only tool that newer models are given."""
+    return freeform("exec", code)
+
+
+def freeform(name: str, text: str) -> list[Step]:
+    """Return a call of a tool of Codex itself, with a text as its argument."""
+    number = next(_numbers)
+    item = {"type": "custom_tool_call", "id": f"ctc_{number}", "call_id": f"call_{number}"}
+    item |= {"name": name, "input": text}
+    return [_added({**item, "input": ""}), _done(item)]
+
+
+def own(name: str, arguments: JSON, namespace: str = "") -> list[Step]:
+    """Return a call of a tool of Codex itself."""
+    item: JSON = {**call(name, arguments)[1].body["item"]}
+    del item["namespace"]
+    item |= {"namespace": namespace} if namespace else {}
+    return [_added({**item, "arguments": ""}), _done(item)]
+
+
 def end(input: int = 11, output: int = 7, cached: int = 3, thought: int = 0) -> list[Step]:
     usage = {
         "input_tokens": input,
@@ -168,6 +189,28 @@ def _both(request: JSON) -> list[Step]:
         *end(),
     ]
 
+
+def outputs(request: JSON) -> list[str]:
+    """Return what all calls after the last user message answered, as JSON."""
+    answered = (item for item in since_question(request) if item["type"].endswith("_output"))
+    return [json.dumps(item["output"]) for item in answered]
+
+
+def obey(request: JSON) -> list[Step]:
+    """Do what the question says: a JSON list of `[function, *arguments]`, one for each request."""
+    orders, done = json.loads(question(request)), len(outputs(request))
+    if done == len(orders):
+        return [*say("Done."), *end()]
+    name, *arguments = orders[done]
+    return [*ORDERS[name](*arguments), *end()]
+
+
+ORDERS: dict[str, Callable[..., list[Step]]] = {
+    "script": script,
+    "freeform": freeform,
+    "own": own,
+}
+OBEDIENT = Script([obey])
 
 SCRIPTS: dict[str, Script] = {
     "plain": Script([[*say(PLAIN), *end()]]),

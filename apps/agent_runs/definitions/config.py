@@ -4,9 +4,13 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from apps.agent_runs.definitions.types import AUTO, CODEX, Rights
+from apps.agent_runs.definitions.types import AUTO, CODEX
+from apps.agents.providers.base import Rights
+from apps.agents.providers.codex.wire import OWN_SERVER
 from apps.core.config import PROVIDERS
 from apps.core.errors import InvalidInput
 from apps.core.types import JSON
@@ -55,6 +59,17 @@ def _boolean(name: str, value: Any) -> bool:
     return value
 
 
+def _folders(name: str, value: Any) -> tuple[Path, ...]:
+    paths = tuple(Path(text).expanduser() for text in _names(name, value))
+    home = Path.home()
+    for path in paths:
+        if not path.is_absolute():
+            raise InvalidInput(f"{name}: {path} must be an absolute path, or begin with ~")
+        if home.is_relative_to(path.resolve()):
+            raise InvalidInput(f"{name}: {path} contains your home folder; name folders in it")
+    return tuple(path.resolve() for path in paths)
+
+
 KEYS: Mapping[str, Check] = {
     "provider": _provider,
     "model": _text,
@@ -63,8 +78,11 @@ KEYS: Mapping[str, Check] = {
     "write": _boolean,
     "run": _boolean,
     "network": _boolean,
+    "readable": _folders,
+    "project_docs": _boolean,
+    "users": _boolean,
 }
-RIGHTS = ("write", "run", "network")
+RIGHTS = ("write", "run", "network", "readable")
 
 
 def parse(text: str) -> JSON:
@@ -89,57 +107,58 @@ def parse(text: str) -> JSON:
         fields["model"] = _text("model", document["model"])
     if provider == AUTO and fields.pop("model", ""):
         raise InvalidInput(f"[{OURS}] model needs a provider other than {AUTO}")
-    codex = provider in (CODEX, AUTO)
-    # Codex may be chosen for every agent on the page: where the file names another provider it can
-    # only read.
-    config, warnings = bounded(document, rights) if codex else bounded({}, Rights())
-    if not codex and rights.any:
-        warnings.append(f"write, run and network have no effect: {provider} can only read.")
+    fields["for_users"] = fields.pop("users", False)
+    if provider in (CODEX, AUTO):
+        config, rights, warnings = _limited(document, rights)
+    else:
+        # Codex may be chosen for every agent on the page: where the file names another provider it
+        # can only read.
+        config, warnings = {}, []
+        if rights.any:
+            warnings.append(f"write, run and network have no effect: {provider} can only read.")
+        rights = Rights()
     return fields | {"rights": rights, "config": config, "warnings": tuple(warnings)}
 
 
-def bounded(config: JSON, rights: Rights) -> tuple[JSON, list[str]]:
-    """Limit a Codex configuration to the rights. Returns it by dotted key, and warnings.
+def _limited(config: JSON, rights: Rights) -> tuple[JSON, Rights, list[str]]:
+    """Limit a Codex configuration to the rights. Returns it by dotted key, the rights and warnings.
 
-    The rights override the file, so `[codeinfo]`, which the page shows, is the only place that
-    grants them.
+    `[codeinfo]`, which the page shows, is the only place that grants rights.
     """
-    dotted, warnings = _dotted(config), []
-    requested, sandbox = config.get("sandbox_mode"), _sandbox(config, rights)
+    dotted, warnings = _dotted(config), list[str]()
+    requested = dotted.pop("sandbox_mode", None)
+    rights = replace(
+        rights,
+        unlimited=requested == UNLIMITED and rights.write and rights.run and rights.network,
+    )
+    sandbox = _sandbox(rights)
     if requested not in (None, sandbox):
         warnings.append(f"sandbox_mode = {requested!r} runs as {sandbox!r}: {OURS} grants no more.")
-    if dotted.pop(OWN_SERVER, None) is not None:
-        warnings.append(f"{OWN_SERVER} is left out: the tools of the index come within the limits.")
-    within: JSON = {
-        "sandbox_mode": sandbox,
-        # No user can answer an approval request.
-        "approval_policy": "never",
-        "sandbox_workspace_write.network_access": rights.network,
-        "web_search": config.get("web_search", "disabled") if rights.network else "disabled",
-    }
-    if not rights.run:
-        within["features.shell_tool"] = False
-    return dotted | within, warnings
+    servers = dotted.get("mcp_servers", {})
+    if isinstance(servers, dict) and servers.pop(OWN_SERVER, None) is not None:
+        name = f"mcp_servers.{OWN_SERVER}"
+        warnings.append(f"{name} is left out: the tools of the index come within the limits.")
+    return dotted, rights, warnings
 
 
-# The name of codeinfo's endpoint among the MCP servers of a thread.
-OWN_SERVER = "mcp_servers.codeinfo"
+UNLIMITED = "danger-full-access"
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def _sandbox(config: JSON, rights: Rights) -> str:
-    if not rights.write:
-        return "read-only"
-    every = rights.run and rights.network
-    full = every and config.get("sandbox_mode") == "danger-full-access"
-    return "danger-full-access" if full else "workspace-write"
+def _sandbox(rights: Rights) -> str:
+    if rights.unlimited:
+        return UNLIMITED
+    return "workspace-write" if rights.write else "read-only"
 
 
 def _dotted(config: JSON) -> JSON:
-    """Flatten tables to dotted keys, so that setting one key keeps the others."""
+    """Flatten tables to dotted keys, so that setting one key keeps the others.
+
+    MCP servers stay a table: Codex reads no quotes in a dotted key.
+    """
     dotted: JSON = {}
     for name, value in config.items():
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or name == "mcp_servers":
             dotted[name] = value
             continue
         for key, inner in value.items():

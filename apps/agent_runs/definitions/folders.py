@@ -14,6 +14,7 @@ from apps.core.surrogates import encodable
 from apps.index.root_directory import read_file, reason_of
 
 CONFIG, DESCRIPTION, PROMPT = "config.toml", "description.md", "system_prompt.txt"
+PROJECT_DOCS = "AGENTS.md"
 COMMANDS, COMMAND = "commands", ".json"
 # Larger files are not prompts.
 MAX_BYTES = 100_000
@@ -98,6 +99,11 @@ def text_of(folder: Path, rel_path: str) -> str:
     if "\0" in text:
         raise InvalidInput(f"It holds a NUL: {rel_path}")
     return text
+
+
+def project_docs(folder: Path) -> str:
+    """The AGENTS.md of a working folder; "" if there is none. Raises InvalidInput as `text_of`."""
+    return _optional(folder, PROJECT_DOCS)
 
 
 def _optional(folder: Path, rel_path: str) -> str:

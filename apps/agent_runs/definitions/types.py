@@ -4,31 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.agents.providers.base import Rights
+from apps.agents.providers.codex.sandbox import is_decided
 from apps.core.errors import InvalidInput, NotFound
+from apps.core.principal import current
 
 CODEX = "codex"
 # The provider of an agent that takes the first available one.
 AUTO = "auto"
-
-
-@dataclass(frozen=True)
-class Rights:
-    """Rights beyond reading; all False unless `config.toml` grants them.
-
-    They take effect with Codex only: the tools of other providers only read.
-
-    write: change files of the working folder.
-    run: run programs in the working folder.
-    network: reach the network.
-    """
-
-    write: bool = False
-    run: bool = False
-    network: bool = False
-
-    @property
-    def any(self) -> bool:
-        return self.write or self.run or self.network
+# Codex's settings of the model begin so: model_reasoning_effort, model_provider, …
+MODEL = "model"
 
 
 @dataclass(frozen=True)
@@ -59,6 +44,8 @@ class Agent:
     model: "": the provider's first.
     tools: names of the tools it may call; None: all.
     repositories: ids of the repositories it may search; empty: all.
+    project_docs: whether the AGENTS.md of its working folder is added to its prompt.
+    for_users: True if its folder lends its rights to users who are not staff.
     config: Codex configuration by dotted key.
     description: Markdown.
     system_prompt: "": the provider's.
@@ -72,6 +59,8 @@ class Agent:
     tools: tuple[str, ...] | None = None
     repositories: tuple[str, ...] = ()
     rights: Rights = Rights()
+    project_docs: bool = False
+    for_users: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)
     description: str = ""
     system_prompt: str = ""
@@ -87,8 +76,23 @@ class Agent:
     @property
     def servers(self) -> tuple[str, ...]:
         """Names of the further MCP servers in its Codex configuration."""
-        start = "mcp_servers."
-        return tuple(k.removeprefix(start) for k in self.config if k.startswith(start))
+        return tuple(self.config.get("mcp_servers", ()))
+
+    @property
+    def only_searches(self) -> bool:
+        """Whether it can do nothing but search. Settings of the model do not count."""
+        settings = (k for k in self.config if not (k.startswith(MODEL) or is_decided(k)))
+        return not self.may_be_codex or not (self.rights.any or any(settings))
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the current principal may not run it."""
+        return self.is_for_staff and not current().is_staff
+
+    @property
+    def is_for_staff(self) -> bool:
+        """Whether only staff may run it: without a sandbox, nothing limits what it reads."""
+        return not self.only_searches and (self.rights.unlimited or not self.for_users)
 
     @property
     def summary(self) -> str:
@@ -97,9 +101,15 @@ class Agent:
         return next((line for line in lines if line and not line.startswith("#")), "")
 
     def usable(self) -> "Agent":
-        """Return self. Raises InvalidInput AGENT_INVALID if it has a problem."""
+        """Return self.
+
+        Raises InvalidInput: AGENT_INVALID if it has a problem, FORBIDDEN if it is for staff and the
+        current principal is not.
+        """
         if self.problem:
             raise InvalidInput(f"Agent {self.name!r}: {self.problem}", code="AGENT_INVALID")
+        if self.is_refused:
+            raise InvalidInput(f"Agent {self.name!r} is for staff.", code="FORBIDDEN")
         return self
 
     def command(self, name: str) -> Command:

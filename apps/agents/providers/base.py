@@ -42,6 +42,28 @@ class Model:
 
 
 @dataclass(frozen=True)
+class Rights:
+    """What an answer may do beyond searching, on this machine. Only Codex can do any of it.
+
+    write: change files of the working folder.
+    run: run programs in the working folder.
+    network: these programs reach the network, and the model may search the web.
+    readable: further folders that these programs read.
+    unlimited: the programs have all rights of the user who runs codeinfo.
+    """
+
+    write: bool = False
+    run: bool = False
+    network: bool = False
+    readable: tuple[Path, ...] = ()
+    unlimited: bool = False
+
+    @property
+    def any(self) -> bool:
+        return self.write or self.run or self.network
+
+
+@dataclass(frozen=True)
 class ModelRequest:
     """The input of one round.
 
@@ -57,8 +79,9 @@ class ModelRequest:
     repositories: the only repositories that may be searched; empty: all.
     areas: the only files that may be searched; empty: all.
     home: the provider's home folder for an agent; None: the chat's.
-    folder: the working folder.
-    config: settings passed to the provider unchanged.
+    folder: the working folder; None: a new, empty one for this round.
+    rights: what the round may do in it.
+    config: settings of an agent for the provider. The rights come before them.
     """
 
     model: str
@@ -69,6 +92,7 @@ class ModelRequest:
     areas: tuple[Area, ...] = ()
     home: Path | None = None
     folder: Path | None = None
+    rights: Rights = Rights()
     config: Mapping[str, Any] = field(default_factory=dict)
     conversation_id: str = ""
 

@@ -23,6 +23,7 @@ from tests.support.chat import ended
 pytestmark = pytest.mark.door
 
 NAME = "codex_keeper"
+DOCS = "Speak like a pirate."
 LIMITS = '\n[codeinfo]\ntools = ["VectorSearch"]\nrepositories = ["acme"]\n'
 
 
@@ -70,8 +71,6 @@ async def test_codex_answers_with_the_agents_prompt_settings_and_limits_only(
         assert "VectorSearch" in tools
         assert "shell" not in tools
         assert "exec_command" not in tools
-        assert "read-only" in input_text
-        assert str(tmp_path) in input_text
         assert keeper.mcp.queries[-1] == {"tool": ["VectorSearch"], "repository": ["acme"]}
         thread = (await Conversation.objects.aget()).flags["threadId"]
         await instruct(async_client, tmp_path, "And then?")
@@ -80,5 +79,22 @@ async def test_codex_answers_with_the_agents_prompt_settings_and_limits_only(
         home = config().data_dir / "codex" / "agents" / NAME
         assert (home / "sessions").is_dir()
         assert not list((tmp_path / "agents" / NAME).glob("sessions"))
+    finally:
+        server_at(config().data_dir / "codex" / "agents" / NAME).close()
+
+
+@pytest.mark.parametrize("follows", [False, True])
+async def test_agents_md_of_the_working_folder_counts_only_if_the_agents_folder_says_so(
+    keeper: CodexBackend, async_client: AsyncClient, tmp_path: Path, follows: bool
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "AGENTS.md").write_text(DOCS)
+    file = tmp_path / "agents" / NAME / "config.toml"
+    file.write_text(file.read_text() + f"write = true\nproject_docs = {str(follows).lower()}\n")
+    try:
+        answer = await instruct(async_client, work, "Where?")
+        assert answer.status == "ok"
+        assert (DOCS in str(keeper.api.requests[-1].body["input"])) == follows
     finally:
         server_at(config().data_dir / "codex" / "agents" / NAME).close()

@@ -13,7 +13,7 @@ import pytest
 
 from apps.agents.events import ChatEvent, TextDelta, ThreadNamed, TurnFailed, TurnFinished, Warned
 from apps.agents.loop import run
-from apps.agents.providers.base import ModelRequest
+from apps.agents.providers.base import ModelRequest, Rights
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.agents.providers.codex.server import server_at
 from apps.core import programs
@@ -167,7 +167,8 @@ async def test_an_agent_has_its_own_home_and_settings(codex: CodexBackend, tmp_p
     home, folder = codex.home / "agents" / "reviewer", tmp_path / "work"
     folder.mkdir(exist_ok=True)
     own = {"model": "plain", "model_reasoning_effort": "low", "features.shell_tool": False}
-    request = replace(chat_request("", ()), home=home, folder=folder, config=own)
+    rights = Rights(write=True)
+    request = replace(chat_request("", ()), home=home, folder=folder, rights=rights, config=own)
     recorded = await record(PROVIDER, request)
     server_at(home).close()
     assert isinstance(recorded.end, TurnFinished)

@@ -53,6 +53,12 @@ def line_too_long(error: Exception) -> Unavailable:
     return Unavailable(str(error), code="PROVIDER_ERROR", retryable=True)
 
 
+def limits_ignored() -> Unavailable:
+    """Return the error of a thread that Codex opened without our sandbox."""
+    message = "This version of Codex does not know the sandbox of codeinfo. Install another one."
+    return Unavailable(message, code="PROVIDER_UNAVAILABLE", retryable=False)
+
+
 def interrupted() -> Unavailable:
     """Return the error of a turn that Codex ended early."""
     return Unavailable("Codex broke the answer off.", code="PROVIDER_ERROR", retryable=True)

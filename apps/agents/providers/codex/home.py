@@ -39,7 +39,6 @@ def prepare(home: Path) -> None:
     because an agent's own settings are passed with each thread. Raises OSError.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    config().codex_workdir.mkdir(parents=True, exist_ok=True)
     if home == main_home():
         _write_once(home / CONFIG, SETTINGS.encode())
         _copy_credentials(config().host_codex_home / AUTH, home / AUTH)

@@ -1,18 +1,17 @@
 """Convert a ModelRequest to the parameters of a Codex thread and turn (contract.md §8)."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlencode
 
-from apps.agents.providers.base import ModelRequest
-from apps.agents.providers.codex.flags import APPROVAL, EFFORT, NETWORK, SANDBOX, WEB_SEARCH, chosen
+from apps.agents.providers.base import ModelRequest, Rights
+from apps.agents.providers.codex import sandbox
+from apps.agents.providers.codex.flags import EFFORT, NETWORK, WEB_SEARCH, chosen
+from apps.agents.providers.codex.wire import OWN_SERVER
 from apps.core.config import config
 from apps.core.types import JSON
 from apps.retrieval.query import write_area
 
-# The name of our endpoint among Codex's MCP servers.
-OWN_SERVER = "codeinfo"
-# No user can approve an action, so actions that need approval are refused (the panel says so).
-ENFORCED_FLAGS = {APPROVAL.name: "never"}
 TOOL_SECONDS = 600
 
 
@@ -33,26 +32,41 @@ class TurnParameters:
     turn: JSON
     text: str
 
+    @property
+    def servers(self) -> JSON:
+        """The MCP servers of the thread, by name."""
+        servers: JSON = self.thread["config"]["mcp_servers"]
+        return servers
 
-def turn_parameters(request: ModelRequest) -> TurnParameters:
-    """Build the parameters. Only the newest message is sent, because Codex stores the thread."""
+
+def turn_parameters(request: ModelRequest, folder: Path) -> TurnParameters:
+    """Build the parameters. Only the newest message is sent, because Codex stores the thread.
+
+    folder: the working folder.
+    """
+    is_chat = request.home is None
     # The flags of the page do not apply to agents, which have their own settings.
-    flags = chosen(request.flags if request.home is None else {})
+    flags = chosen(request.flags if is_chat else {})
     thread_id = request.flags.get("threadId")
     first = request.messages[0]
+    if is_chat:
+        rights = Rights(network=flags[NETWORK.name])
+        web_search = "live" if flags[WEB_SEARCH.name] else "disabled"
+    else:
+        rights = request.rights
+        web_search = request.config.get("web_search", "disabled") if rights.network else "disabled"
+    limits = sandbox.thread_config(folder, rights, request.config, web_search)
     thread: JSON = {
-        "approvalPolicy": ENFORCED_FLAGS[APPROVAL.name],
-        "cwd": str(request.folder or config().codex_workdir.absolute()),
-        "config": {**_flag_config(flags), **_mcp_server(request), **request.config},
+        # No user can approve an action, so actions that need approval are refused.
+        "approvalPolicy": "never",
+        "cwd": str(folder),
+        **sandbox.selected(rights),
+        "config": limits | {"mcp_servers": _mcp_servers(request)},
     }
-    turn: JSON = {}
-    if request.home is None:
+    turn: JSON = {} if sandbox.has_environment(rights) else {"environments": []}
+    if is_chat:
         thread["model"] = turn["model"] = request.model
-        thread["sandbox"] = flags[SANDBOX.name]
         turn["effort"] = flags[EFFORT.name]
-    elif "sandbox_mode" not in request.config:
-        # The default for an agent is read-only.
-        thread["sandbox"] = "read-only"
     return TurnParameters(
         thread_id=thread_id if isinstance(thread_id, str) and thread_id else None,
         instructions=first.text if first.role == "system" else "",
@@ -62,17 +76,15 @@ def turn_parameters(request: ModelRequest) -> TurnParameters:
     )
 
 
-def _flag_config(flags: JSON) -> JSON:
-    return {
-        "sandbox_workspace_write.network_access": flags[NETWORK.name],
-        "web_search": "live" if flags[WEB_SEARCH.name] else "disabled",
-    }
+def _mcp_servers(request: ModelRequest) -> JSON:
+    """Return an agent's own servers and our endpoint, limited to its tools and repositories."""
+    servers: JSON = dict(request.config.get("mcp_servers", {}))
+    if request.tools:
+        servers[OWN_SERVER] = _own_server(request)
+    return servers
 
 
-def _mcp_server(request: ModelRequest) -> JSON:
-    """Configure our endpoint as an MCP server, limited to the tools and repositories allowed."""
-    if not request.tools:
-        return {}
+def _own_server(request: ModelRequest) -> JSON:
     query = [("tool", tool.name) for tool in request.tools]
     query += [("repository", name) for name in request.repositories]
     query += [("area", write_area(area)) for area in request.areas]
@@ -83,4 +95,4 @@ def _mcp_server(request: ModelRequest) -> JSON:
     if config().mcp_token:
         # By the variable's name, so that Codex stores the token in no file.
         server["bearer_token_env_var"] = "CODEINFO_MCP_TOKEN"
-    return {f"mcp_servers.{OWN_SERVER}": server}
+    return server

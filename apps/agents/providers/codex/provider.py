@@ -12,6 +12,7 @@ from channels.db import database_sync_to_async
 from django.db import OperationalError
 
 from apps.agents.events import Heartbeat, ModelEvent, ThreadNamed, ToolFinished, Warned
+from apps.agents.limits import max_provider_calls
 from apps.agents.prompts import CODEX_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.codex import probe
@@ -23,6 +24,7 @@ from apps.core.command_lines import install_extra
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.heap import settled
+from apps.core.limits import past
 from apps.retrieval.compact import expand, is_compact
 from apps.retrieval.tools import TOOLS
 
@@ -111,6 +113,8 @@ class CodexProvider:
                     case TurnNotification(method=method, payload=payload):
                         for event in translator.feed(method, payload):
                             yield await _expanded(event)
+                        if translator.requests > max_provider_calls(config().max_tool_rounds):
+                            raise past("max_tool_calls")
                     case Heartbeat():
                         yield item
             if not translator.ended:

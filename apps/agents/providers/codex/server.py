@@ -19,8 +19,10 @@ from openai_codex.errors import CodexError, TransportClosedError
 from pydantic import BaseModel
 
 from apps.agents.providers.codex import home as homes
+from apps.agents.providers.codex import work_folder
 from apps.agents.providers.codex.failures import not_started
 from apps.agents.providers.codex.process import SUBPROCESS
+from apps.agents.providers.codex.sandbox import OVERRIDES
 from apps.core.config import config, variable_names
 
 log = logging.getLogger("codeinfo.agents")
@@ -32,19 +34,6 @@ sdk.subprocess = SUBPROCESS  # type: ignore[attr-defined, assignment]
 
 CONNECTION_ERRORS = (TransportClosedError, OSError)
 
-# Settings that restrict the coding agent to answering questions with our tools: no shell, no files,
-# no other agents, no plugins.
-CHAT_OVERRIDES = {
-    "features.shell_tool": "false",
-    "features.view_image": "false",
-    "features.multi_agent": "false",
-    "features.goals": "false",
-    "features.apps": "false",
-    "features.plugins": "false",
-    "skills.bundled.enabled": "false",
-    "project_doc_max_bytes": "0",
-}
-COMMON_OVERRIDES = {"check_for_update_on_startup": "false", "analytics.enabled": "false"}
 # Variables that Codex must not inherit: our settings contain secrets.
 OWN_VARIABLES = variable_names()
 TOKEN_VARIABLE = "CODEINFO_MCP_TOKEN"
@@ -97,6 +86,7 @@ class AppServer:
         client = CodexClient(self._config(), approval_handler=_decline)
         try:
             homes.prepare(self.home)
+            work_folder.sweep()
             self._signature = homes.signature(self.home)
             client.start()
             client.initialize()
@@ -107,12 +97,11 @@ class AppServer:
         return client
 
     def _config(self) -> CodexConfig:
-        overrides = COMMON_OVERRIDES | (CHAT_OVERRIDES if self.home == homes.main_home() else {})
         environment = dict.fromkeys(OWN_VARIABLES, "")
         environment |= {"CODEX_HOME": str(self.home), TOKEN_VARIABLE: config().mcp_token}
         environment |= dict.fromkeys(("NO_PROXY", "no_proxy"), _no_proxy_hosts())
         return CodexConfig(
-            config_overrides=tuple(f"{name}={value}" for name, value in overrides.items()),
+            config_overrides=tuple(f"{name}={value}" for name, value in OVERRIDES.items()),
             env=environment,
             client_name="codeinfo",
             client_title="codeinfo",
@@ -130,6 +119,7 @@ class EffectiveConfig(BaseModel):
 
     model: str | None = None
     model_provider: str | None = None
+    mcp_servers: dict[str, Any] = {}
 
 
 class _ConfigResponse(BaseModel):

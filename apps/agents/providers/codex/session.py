@@ -8,6 +8,7 @@ from openai_codex.client import CodexClient
 from openai_codex.errors import CodexError
 
 from apps.agents.providers.base import Model, ModelRequest
+from apps.agents.providers.codex import work_folder
 from apps.agents.providers.codex.account import Accounts
 from apps.agents.providers.codex.home import main_home
 from apps.agents.providers.codex.options import turn_parameters
@@ -37,7 +38,10 @@ def _accounts(server: AppServer) -> Accounts:
 def turn(request: ModelRequest) -> CodexTurn:
     """Create the turn for a request. The caller begins it."""
     home = request.home.absolute() if request.home else main_home()
-    return CodexTurn(server_at(home), turn_parameters(request))
+    folder = request.folder or work_folder.create()
+    parameters = turn_parameters(request, folder)
+    temporary = folder if request.folder is None else None
+    return CodexTurn(server_at(home), parameters, temporary)
 
 
 def models() -> tuple[Model, ...]:

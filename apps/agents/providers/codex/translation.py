@@ -18,7 +18,7 @@ from apps.agents.events import (
 )
 from apps.agents.messages import ToolCall, ToolResult, Usage
 from apps.agents.providers.codex.failures import interrupted, quoted, turn_failure
-from apps.agents.providers.codex.options import OWN_SERVER
+from apps.agents.providers.codex.wire import OWN_SERVER
 from apps.core.types import JSON
 
 Events = Iterator[ModelEvent]
@@ -39,12 +39,14 @@ class TurnTranslator:
 
     open: calls that have started and not ended, by item id.
     thinking: True while the model reasons.
+    requests: how often Codex has asked the model.
     ended: True after "turn/completed".
     """
 
     def __init__(self) -> None:
         self.open: dict[str, ToolCall] = {}
         self.thinking = False
+        self.requests = 0
         self.ended = False
         self._streamed: dict[str, list[str]] = {}
         self._commentary: set[str] = set()
@@ -163,6 +165,7 @@ class TurnTranslator:
 
     def _usage(self, payload: JSON) -> Events:
         """Sum the usage of the model requests; ignore a report that repeats the last total."""
+        self.requests += 1
         usage = payload["tokenUsage"]
         if usage["total"] != self._total:
             self._total = usage["total"]

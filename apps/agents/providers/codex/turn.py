@@ -7,17 +7,25 @@ import asyncio
 import logging
 import re
 import threading
+from pathlib import Path
 
 from openai_codex.client import CodexClient
 from openai_codex.errors import CodexError, InvalidRequestError
 from openai_codex.models import Notification, UnknownNotification
 from pydantic import BaseModel
 
+from apps.agents.providers.codex import work_folder
 from apps.agents.providers.codex.background import call_in_loop, run_in_thread
-from apps.agents.providers.codex.failures import line_too_long, process_lost, request_failed
+from apps.agents.providers.codex.failures import (
+    limits_ignored,
+    line_too_long,
+    process_lost,
+    request_failed,
+)
 from apps.agents.providers.codex.options import TurnParameters
 from apps.agents.providers.codex.process import LineTooLong
-from apps.agents.providers.codex.server import CONNECTION_ERRORS, AppServer
+from apps.agents.providers.codex.sandbox import PROFILE
+from apps.agents.providers.codex.server import CONNECTION_ERRORS, AppServer, effective_config
 from apps.agents.providers.codex.wire import ThreadOpened, TurnNotification
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
@@ -36,11 +44,32 @@ class _AnyResponse(BaseModel, extra="allow"):
     """A response that is ignored."""
 
 
+class _Named(BaseModel):
+    id: str
+
+
+class _Opened(BaseModel):
+    """The used part of the response to `thread/start` and `thread/resume`."""
+
+    thread: _Named
+    activePermissionProfile: _Named | None = None
+
+    def limited(self, parameters: JSON) -> _Named:
+        """Return the thread. Raises Unavailable if Codex did not accept the sandbox for it."""
+        active = self.activePermissionProfile
+        if "permissions" in parameters and (active is None or active.id != PROFILE):
+            raise limits_ignored()
+        return self.thread
+
+
 class CodexTurn:
     """Belongs to the event loop that creates it; only `_run` and its helpers run in the thread."""
 
-    def __init__(self, server: AppServer, parameters: TurnParameters) -> None:
-        self._server, self._parameters = server, parameters
+    def __init__(
+        self, server: AppServer, parameters: TurnParameters, temporary: Path | None
+    ) -> None:
+        """temporary: a working folder that is removed after the turn."""
+        self._server, self._parameters, self._temporary = server, parameters, temporary
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[ThreadOpened | TurnNotification | Unavailable | None] = (
             asyncio.Queue()
@@ -70,15 +99,17 @@ class CodexTurn:
         if self._finished.is_set():
             return
         for seconds in INTERRUPT_WAITS:
-            await run_in_thread(self._interrupt)
             try:
                 async with asyncio.timeout(seconds):
+                    # Codex may not answer an interrupt at the very end of a turn.
+                    await run_in_thread(self._interrupt)
                     await self._finished.wait()
             except TimeoutError:
                 # Codex ignores an interrupt at the very start of a turn.
                 continue
             return
-        log.warning("Codex did not end an interrupted turn in time")
+        log.warning("Codex did not end an interrupted turn in time: its process is ended")
+        await run_in_thread(self._server.close)
 
     def _interrupt(self) -> None:
         with self._lock:
@@ -106,32 +137,44 @@ class CodexTurn:
         except Unavailable as error:
             self._put(error)
         finally:
+            if self._temporary is not None:
+                work_folder.remove(self._temporary)
             call_in_loop(self._loop, self._finished.set)
             self._put(None)
 
     def _open_thread(self, client: CodexClient) -> tuple[CodexClient, ThreadOpened]:
-        thread = self._parameters.thread
+        thread = self._thread(client)
         thread_id = self._parameters.thread_id
         if thread_id is not None:
             try:
                 # Without its turns: a long conversation exceeds the size of one message.
-                resumed = client.thread_resume(thread_id, {**thread, "excludeTurns": True})
-                return client, ThreadOpened(resumed.thread.id)
+                parameters = {**thread, "threadId": thread_id, "excludeTurns": True}
+                resumed = client.request("thread/resume", parameters, response_model=_Opened)
+                return client, ThreadOpened(resumed.limited(thread).id)
             except InvalidRequestError as error:
                 if not THREAD_NOT_FOUND.search(error.message):
                     raise
         parameters = {**thread, "developerInstructions": self._parameters.instructions or None}
-        started = client.thread_start({key: v for key, v in parameters.items() if v is not None})
-        return client, ThreadOpened(started.thread.id, replaced=thread_id is not None)
+        started = client.request("thread/start", parameters, response_model=_Opened)
+        opened = started.limited(thread)
+        return client, ThreadOpened(opened.id, replaced=thread_id is not None)
+
+    def _thread(self, client: CodexClient) -> JSON:
+        """Return the thread's parameters, without the MCP servers in the settings of the home."""
+        thread, servers = self._parameters.thread, self._parameters.servers
+        others = effective_config(client).mcp_servers.keys() - servers.keys()
+        disabled: JSON = dict.fromkeys(others, {"enabled": False})
+        return {**thread, "config": {**thread["config"], "mcp_servers": servers | disabled}}
 
     def _run_turn(self, client: CodexClient, thread_id: str) -> None:
+        thread: JSON = {"threadId": thread_id}
         try:
             if not self._abandoned:
                 self._stream_notifications(client, thread_id)
+            # Programs that the turn has started go on otherwise.
+            client.request("thread/backgroundTerminals/clean", thread, response_model=_AnyResponse)
             # Unload the thread; it is on disk and may be resumed with other flags.
-            client.request(
-                "thread/unsubscribe", {"threadId": thread_id}, response_model=_AnyResponse
-            )
+            client.request("thread/unsubscribe", thread, response_model=_AnyResponse)
         except CONNECTION_ERRORS as error:
             self._server.discard(client, error)
             raise
@@ -147,6 +190,9 @@ class CodexTurn:
         while method != "turn/completed":
             notification = client.next_turn_notification(turn_id)
             method = notification.method
+            if method == "turn/completed":
+                with self._lock:
+                    self._running = None
             self._put(TurnNotification(method, _payload(notification)))
         client.unregister_turn_notifications(turn_id)
 

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from apps.core.types import JSON
 
+# The name of our endpoint among Codex's MCP servers.
+OWN_SERVER = "codeinfo"
+
 
 @dataclass(frozen=True)
 class ThreadOpened:
