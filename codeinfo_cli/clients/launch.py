@@ -25,24 +25,23 @@ class Launch:
 def this_installation(data: Path) -> Launch:
     """Return the command for the server of the data folder `data`.
 
-    From a checkout, it is the Python of this process; the package is found by PYTHONPATH. From uv's
-    cache, which is cleaned at times, it is `uvx codeinfo`, with `--from` unless the package came
-    from an index.
+    Clients start it in the folder that they have open: nothing of that folder may be run.
+    It is the Python of this process. From uv's cache, which is cleaned at times, it is
+    `uvx codeinfo`, with `--from` unless the package came from an index.
     """
-    if not project.IS_INSTALLED:
-        variables = {"PYTHONPATH": str(project.PROJECT)}
-        if data.resolve() != (project.PROJECT / "data").resolve():
-            variables["CODEINFO_DATA_DIR"] = str(data)
-        return Launch(sys.executable, ("-m", "codeinfo_cli", "mcp"), variables)
-    usual = Path(platformdirs.user_data_dir("codeinfo", appauthor=False))
+    if project.IS_INSTALLED:
+        usual = Path(platformdirs.user_data_dir("codeinfo", appauthor=False))
+        codeinfo: tuple[str, ...] = ("-m", "codeinfo_cli")
+    else:
+        usual = project.PROJECT / "data"
+        codeinfo = (str(project.PACKAGE / "__main__.py"),)
     variables = {} if data.resolve() == usual.resolve() else {"CODEINFO_DATA_DIR": str(data)}
     uvx = shutil.which("uvx")
-    if uvx and _is_in_cache_of_uv(Path(sys.prefix)):
-        return Launch(uvx, (*_origin(), "codeinfo", "mcp"), variables)
-    script = Path(sys.executable).with_name("codeinfo")
-    if script.is_file():
-        return Launch(str(script), ("mcp",), variables)
-    return Launch(sys.executable, ("-m", "codeinfo_cli", "mcp"), variables)
+    if project.IS_INSTALLED and uvx and _is_in_cache_of_uv(Path(sys.prefix)):
+        # uvx reads no settings of the current folder, and passes these on to Python.
+        alone = {"PYTHONPATH": "", "UV_NO_ENV_FILE": "1"}
+        return Launch(uvx, (*_origin(), "codeinfo", "mcp"), alone | variables)
+    return Launch(sys.executable, (*project.FLAGS, *codeinfo, "mcp"), variables)
 
 
 def _origin() -> tuple[str, ...]:

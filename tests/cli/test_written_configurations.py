@@ -1,5 +1,7 @@
 """What `codeinfo install` writes is what clients start: the official ones, and the real Codex.
 
+They start it in a folder of somebody else's, of which nothing may be run (tests/cli/hostile.py).
+
 Each file is read as its client reads it: its place, key and form are written here again, from the
 clients' documentation.
 """
@@ -21,6 +23,7 @@ from codeinfo_cli.clients.table import CLIENTS
 from tests.browser.product import Product, running
 from tests.cli.bridge import HELLO, codex, started
 from tests.cli.command import CODEINFO
+from tests.cli.hostile import Hostile, hostile
 from tests.mcp.doors.test_client_context import ingest
 from tests.mcp.test_conformance import PROGRAMS
 from tests.stand_ins.responses_server import ResponsesStandIn, write_config
@@ -115,18 +118,37 @@ def tree(folder: Path) -> dict[str, bytes | None]:
     }
 
 
+@pytest.fixture
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
+    """The folder that the client has open."""
+    return hostile(tmp_path_factory.mktemp("open"))
+
+
 @pytest.mark.parametrize("client", [client.id for client in CLIENTS])
-def test_what_install_wrote_answers_initialize(user: User, client: str) -> None:
+def test_what_install_wrote_answers_and_runs_nothing_of_the_open_folder(
+    user: User, client: str, workspace: Hostile
+) -> None:
     user.run("install", client, "--yes")
-    start = user.start_of(client)
-    with started([start.command, *start.args], user.variables | start.env) as server:
-        answer = server.ask("initialize", HELLO)["result"]
-        assert answer["serverInfo"]["name"] == "codeinfo"
-        server.notify("notifications/initialized")
-        assert "VectorSearch" in json.dumps(server.ask("tools/list"))
-        assert server.end() == 0
+    answers_in(workspace, user.start_of(client), user)
     user.run("uninstall", client, "--yes")
     assert tree(user.home) == {}
+
+
+def answers_in(workspace: Hostile, start: Start, user: User) -> None:
+    """Start an entry in a hostile folder; it finds a line, and opens no file there."""
+    variables = workspace.variables(user.variables) | start.env
+    with (
+        workspace.watched(),
+        started([start.command, *start.args], variables, workspace.path) as server,
+    ):
+        answer = server.ask("initialize", HELLO)
+        assert answer["result"]["serverInfo"]["name"] == "codeinfo"
+        server.notify("notifications/initialized")
+        assert "VectorSearch" in json.dumps(server.ask("tools/list"))
+        found = server.ask("tools/call", {"name": "VectorSearch", "arguments": SEARCH})
+        assert "src/retry.py" in json.dumps(found)
+        assert server.end() == 0
+    assert (workspace.ran, workspace.opened) == ([], set())
 
 
 @pytest.mark.parametrize("client", ["claude-code", "cursor", "vs-code"])
