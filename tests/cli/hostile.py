@@ -14,7 +14,16 @@ from tests.support.ingested import SAMPLE, write_files
 # Modules that codeinfo, its dependencies or Python itself may look for
 MODULES = sorted(
     {"sitecustomize", "usercustomize", "conftest", "manage", "click", "environ", "httpx", "mcp"}
-    | {"anyio", "platformdirs", "tomlkit", "dotenv", "chromadb", "numpy", "openai_codex", "pydantic"}
+    | {
+        "anyio",
+        "platformdirs",
+        "tomlkit",
+        "dotenv",
+        "chromadb",
+        "numpy",
+        "openai_codex",
+        "pydantic",
+    }
     | {"tree_sitter", "pygments", "daphne", "uvicorn", "re2", "settings", "setup", "pip"}
     | sys.stdlib_module_names
 )
@@ -62,7 +71,9 @@ class Hostile:
         notices = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         assert notices >= 0
         try:
-            watched = {libc.inotify_add_watch(notices, os.fsencode(one), OPENED): one for one in folders}
+            watched = {
+                libc.inotify_add_watch(notices, os.fsencode(one), OPENED): one for one in folders
+            }
             assert min(watched) > 0
             yield
             self.opened.update(self._opened(notices, watched))
@@ -87,12 +98,20 @@ class Hostile:
 def hostile(folder: Path) -> Hostile:
     """Write the folder, with a repository in it."""
     made = Hostile(folder / "workspace", folder / "marks")
-    python = f"with open({str(made.marks)!r}, 'a') as marks:\n    marks.write(__file__ + '\\n')\n"
+    # Also while Python starts, when it has no codecs and no builtin `open`
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    python = (
+        "import posix\n"
+        f"file = posix.open({os.fsencode(made.marks)!r}, {flags})\n"
+        "posix.write(file, (__file__ + '\\n').encode())\n"
+    )
     shell = f'#!/bin/sh\necho "$0" >> {made.marks}\nexit 1\n'
-    packages = {f"{name}/{part}.py": python for name in PACKAGES for part in ("__init__", "__main__")}
+    packages = {
+        f"{name}/{part}.py": python for name in PACKAGES for part in ("__init__", "__main__")
+    }
     write_files(made.path, SAMPLE | SETTINGS | packages)
     write_files(made.path, {f"{name}.py": python for name in MODULES})
-    write_files(made.path, {"evil.pth": f"import os; exec({python!r})\n"})
+    write_files(made.path, {"evil.pth": f"import posix; __file__ = 'evil.pth'; exec({python!r})\n"})
     programs = [*PROGRAMS, *(f".venv/bin/{name}" for name in ("python", "python3", "codeinfo"))]
     write_files(made.path, dict.fromkeys(programs, shell))
     for name in programs:
