@@ -225,7 +225,9 @@ def test_the_real_codex_starts_what_install_wrote(user: User, workspace: Hostile
         user.run("install", "codex", "--yes")
         read = json.loads(run("mcp", "get", "codeinfo", "--json").stdout)
         assert read["enabled"] and read["transport"]["command"] == user.start_of("codex").command
-        done = run("exec", "--skip-git-repo-check", "-m", "tool", "Where?")
+        # On a loaded machine Codex would ask its model before the server has answered.
+        waits = "-c", "mcp_servers.codeinfo.required=true"
+        done = run("exec", *waits, "--skip-git-repo-check", "-m", "tool", "Where?")
         sent = [json.dumps(one.body) for one in api.requests]
     # The model got the tools, the instructions and the line.
     assert any("function_call_output" in body and "src/retry.py" in body for body in sent), (
