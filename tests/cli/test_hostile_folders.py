@@ -10,6 +10,7 @@ from codeinfo_cli import server, verbs
 from tests.cli.bridge import started
 from tests.cli.command import CODEINFO, Command, command
 from tests.cli.hostile import Hostile, hostile
+from tests.ports import free_ports
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
@@ -69,6 +70,14 @@ def test_a_verb_runs_nothing_of_the_current_folder(
 
 def test_every_verb_is_tried() -> None:
     assert {verb.name for verb in verbs.VERBS} == LASTING | set(CALLS)
+
+
+def test_chroma_takes_no_settings_from_the_current_folder(cli: Command, workspace: Hostile) -> None:
+    away = f"http://127.0.0.1:{free_ports()}"
+    with workspace.watched():
+        done = cli.run("doctor", cwd=workspace.path, status=1, CHROMA_URL=away)
+    assert "BROKEN  Vector store" in done.stdout
+    assert (workspace.ran, workspace.opened) == ([], set())
 
 
 def test_a_server_in_the_terminal_runs_nothing_of_the_current_folder(
