@@ -47,7 +47,7 @@ def use() -> None:
     current folder, which PATH may name.
     """
     make_importable()
-    folders = os.environ.get("PATH", "").split(os.pathsep)
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, folders))
     if (settings := settings_file()).is_file():
         import environ  # noqa: PLC0415 - takes a tenth of a second

@@ -27,8 +27,9 @@ def this_installation(data: Path) -> Launch:
 
     Clients start it in the folder that they have open: nothing of that folder may be run. It is
     the Python of this process. From uv's cache, which is cleaned at times, it is the one that uvx
-    installs codeinfo for, from where this installation came. uvx reads no settings of the folder,
-    but `codeinfo` of its cache is a script that looks for programs by PATH.
+    installs codeinfo for, from where this installation came. uvx reads no settings of the folder
+    (`--no-config` would drop those of the user, such as an index), but `codeinfo` of its cache is a
+    script that looks for programs by PATH.
     """
     if project.IS_INSTALLED:
         usual = Path(platformdirs.user_data_dir("codeinfo", appauthor=False))
