@@ -10,7 +10,7 @@ from codeinfo_cli.clients.table import CLIENTS, Client, Machine
 
 # Options of Python: which module it starts; that the current folder is not in the import path
 MODULE = re.compile(r"-[A-Za-z]*m ?codeinfo_cli")
-SAFE = re.compile(r"-[A-Za-z]*[IP][A-Za-z]*")
+SAFE = re.compile(r"-[A-HJ-OQ-Za-z]*[IP][A-Za-z]*")
 
 
 def is_exposed(entry: Any) -> bool:
