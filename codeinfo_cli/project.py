@@ -15,6 +15,9 @@ from codeinfo_cli.errors import CliError
 PACKAGE = Path(__file__).resolve().parent
 IS_INSTALLED = (PACKAGE / "project").is_dir()
 PROJECT = PACKAGE / "project" if IS_INSTALLED else PACKAGE.parent
+# Without these options Python imports modules from the current folder: -m and -c put it first, and
+# PYTHONPATH has it if an entry is empty or relative. It may be a repository of somebody else's.
+FLAGS = ("-E", "-P")
 
 
 def settings_file() -> Path:
@@ -40,9 +43,12 @@ def use() -> None:
     """Make the project importable, and set its environment in this process.
 
     As the product does, read `.env`; variables that are set win. A relative data folder in `.env`
-    is one of its folder, whatever the current folder is.
+    is one of its folder, whatever the current folder is. Programs are not looked for in the
+    current folder, which PATH may name.
     """
     make_importable()
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, folders))
     if (settings := settings_file()).is_file():
         import environ  # noqa: PLC0415 - takes a tenth of a second
 

@@ -145,7 +145,7 @@ def _start(data: Path, idle_seconds: int | None) -> Address:
         environment[IDLE_SETTING] = str(IDLE_SECONDS if idle_seconds is None else idle_seconds)
     with output.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "codeinfo_cli", "serve"],
+            [sys.executable, *project.FLAGS, str(project.PACKAGE / "__main__.py"), "serve"],
             env=environment,
             cwd=project.PACKAGE.parent,
             stdin=subprocess.DEVNULL,

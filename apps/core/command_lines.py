@@ -13,6 +13,11 @@ def manage(command: str) -> str:
     return f"codeinfo {command}" if command.split()[0] in VERBS else f"codeinfo manage {command}"
 
 
+def verb(command: str) -> str:
+    """Return how a verb of the command is run here, such as "install codex"."""
+    return f"codeinfo {command}" if IS_INSTALLED else f".venv/bin/codeinfo {command}"
+
+
 def install_extra(name: str) -> str:
     """Return how an extra (codex, mongodb or scale) is installed here."""
     if IS_INSTALLED:

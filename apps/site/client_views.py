@@ -21,6 +21,7 @@ from apps.core.errors import InvalidInput, NotFound
 from apps.core.principal import current
 from apps.mcp.client_calls import LastCall, last_calls
 from codeinfo_cli.clients import installing
+from codeinfo_cli.clients.exposed import is_exposed
 from codeinfo_cli.clients.files import Change, Refused
 from codeinfo_cli.clients.launch import this_installation
 from codeinfo_cli.clients.table import CLIENTS, Client, client_named, this_machine
@@ -34,7 +35,8 @@ MAX_OTHERS = 20
 class ListedClient:
     """A client of the table that is on this machine or has called.
 
-    state: "installed", "absent", or "unknown" if its file cannot be read; "" if it is elsewhere.
+    state: "installed"; "exposed" if its entry runs code of the folder that the client has open;
+        "absent"; "unknown" if its file cannot be read; "" if it is elsewhere.
     """
 
     client: Client
@@ -146,4 +148,5 @@ def _row(client: Client, local: bool, calls: Sequence[Seen]) -> ListedClient | N
         entry = installing.entry_of(client, machine)
     except Refused as refusal:
         return ListedClient(client, "unknown", str(refusal), last)
-    return ListedClient(client, "absent" if entry is None else "installed", last=last)
+    state = "absent" if entry is None else "exposed" if is_exposed(entry) else "installed"
+    return ListedClient(client, state, last=last)

@@ -11,6 +11,8 @@ from codeinfo_cli.clients.files import Change, Refused
 from codeinfo_cli.clients.table import CLIENTS, Client, Machine, client_named, this_machine
 from codeinfo_cli.errors import NOTHING, CliError
 
+# What an entry does that `exposed` finds
+EXPOSED = "lets a repository that you open there run its own code: an earlier codeinfo wrote it."
 # First letter of a line of a diff → style
 STYLES = {"+": "added", "-": "removed", "@": "mark"}
 
@@ -61,11 +63,13 @@ def install_command(client: Client | None, yes: bool, only_print: bool, as_json:
     if client is None:
         _list(as_json)
         return
-    from codeinfo_cli.clients import installing  # noqa: PLC0415 - tomlkit is slow to import
+    from codeinfo_cli.clients import exposed, installing  # noqa: PLC0415 - tomlkit is slow
     from codeinfo_cli.clients.launch import this_installation  # noqa: PLC0415
 
     data = project.data_dir()
     try:
+        if exposed.is_exposed(installing.entry_of(client, machine())) and not as_json:
+            terminal.out(f"The entry of {client.label} {EXPOSED}\nThis replaces it.")
         changes = installing.plan_install(client, machine(), this_installation(data))
         if agreed := _agreed(client, changes, "already there", yes, only_print, as_json):
             installing.make(changes, client, data)

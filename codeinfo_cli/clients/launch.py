@@ -25,39 +25,40 @@ class Launch:
 def this_installation(data: Path) -> Launch:
     """Return the command for the server of the data folder `data`.
 
-    From a checkout, it is the Python of this process; the package is found by PYTHONPATH. From uv's
-    cache, which is cleaned at times, it is `uvx codeinfo`, with `--from` unless the package came
-    from an index.
+    Clients start it in the folder that they have open: nothing of that folder may be run. It is
+    the Python of this process. From uv's cache, which is cleaned at times, it is the one that uvx
+    installs codeinfo for, from where this installation came. uvx reads no settings of the folder
+    (`--no-config` would drop those of the user, such as an index), but `codeinfo` of its cache is a
+    script that looks for programs by PATH.
     """
-    if not project.IS_INSTALLED:
-        variables = {"PYTHONPATH": str(project.PROJECT)}
-        if data.resolve() != (project.PROJECT / "data").resolve():
-            variables["CODEINFO_DATA_DIR"] = str(data)
-        return Launch(sys.executable, ("-m", "codeinfo_cli", "mcp"), variables)
-    usual = Path(platformdirs.user_data_dir("codeinfo", appauthor=False))
+    if project.IS_INSTALLED:
+        usual = Path(platformdirs.user_data_dir("codeinfo", appauthor=False))
+        codeinfo: tuple[str, ...] = ("-m", "codeinfo_cli")
+    else:
+        usual = project.PROJECT / "data"
+        codeinfo = (str(project.PACKAGE / "__main__.py"),)
+    words = (*project.FLAGS, *codeinfo, "mcp")
     variables = {} if data.resolve() == usual.resolve() else {"CODEINFO_DATA_DIR": str(data)}
     uvx = shutil.which("uvx")
-    if uvx and _is_in_cache_of_uv(Path(sys.prefix)):
-        return Launch(uvx, (*_origin(), "codeinfo", "mcp"), variables)
-    script = Path(sys.executable).with_name("codeinfo")
-    if script.is_file():
-        return Launch(str(script), ("mcp",), variables)
-    return Launch(sys.executable, ("-m", "codeinfo_cli", "mcp"), variables)
+    if project.IS_INSTALLED and uvx and _is_in_cache_of_uv(Path(sys.prefix)):
+        variables["UV_NO_ENV_FILE"] = "1"
+        return Launch(uvx, ("--from", _origin(), "python", *words), variables)
+    return Launch(sys.executable, words, variables)
 
 
-def _origin() -> tuple[str, ...]:
-    """Return uvx's options for the file, folder or repository that was installed (PEP 610)."""
+def _origin() -> str:
+    """Return the file, folder or repository that was installed (PEP 610), or the package's name."""
     try:
         record = metadata.distribution("codeinfo").read_text("direct_url.json")
         origin = json.loads(record or "{}")
         url = str(origin.get("url", ""))
     except (metadata.PackageNotFoundError, ValueError, AttributeError):
-        return ()
+        return "codeinfo"
     if version := origin.get("vcs_info"):
-        return "--from", f"{version['vcs']}+{url}@{version['commit_id']}"
+        return f"{version['vcs']}+{url}@{version['commit_id']}"
     if url.startswith("file:"):
-        return "--from", unquote(urlsplit(url).path)
-    return ("--from", url) if url else ()
+        return unquote(urlsplit(url).path)
+    return url or "codeinfo"
 
 
 def _is_in_cache_of_uv(prefix: Path) -> bool:

@@ -66,6 +66,29 @@ def test_cursor_is_added_and_removed_by_button(
     assert not (cursor / "skills").exists()
 
 
+OLD = {"command": "/p/python", "args": ["-m", "codeinfo_cli", "mcp"], "env": {"PYTHONPATH": "/p"}}
+
+
+@pytest.mark.parametrize(
+    ("size", "dark"), [(WIDE, False), (WIDE, True), (PHONE, False), (PHONE, True)]
+)
+def test_an_entry_that_runs_the_open_folder_is_named_and_replaced(
+    open_page: OpenPage, cursor: Path, size: tuple[int, int], dark: bool
+) -> None:
+    config = cursor / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"codeinfo": OLD}}, indent=2))
+    page = open_page("/connect", size=size, dark=dark)
+    clients = page.get_by_role("region", name="Clients")
+    expect(clients).to_contain_text("Its entry lets a repository that you open there run its own")
+    assert objections(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("button", name="Replace in Cursor…").click()
+    page.get_by_role("button", name="Write").click()
+    expect(page.get_by_text("codeinfo was added to Cursor.")).to_be_visible()
+    expect(clients).not_to_contain_text("run its own")
+    assert "__main__.py" in config.read_text()
+
+
 @pytest.mark.parametrize(
     ("size", "dark"), [(WIDE, False), (WIDE, True), (PHONE, False), ((320, 700), True)]
 )

@@ -100,12 +100,14 @@ def bridge(data: Path, *arguments: str, **further: str) -> Iterator[Bridge]:
 
 
 @contextmanager
-def started(command: Sequence[str], variables: dict[str, str]) -> Iterator[Bridge]:
-    """What a client starts, with these variables."""
+def started(
+    command: Sequence[str], variables: dict[str, str], cwd: Path | str = "/"
+) -> Iterator[Bridge]:
+    """What a client starts, with these variables, in the folder that it has open."""
     with subprocess.Popen(
         command,
         env=variables,
-        cwd="/",
+        cwd=cwd,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

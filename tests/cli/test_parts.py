@@ -104,17 +104,17 @@ def test_a_relative_data_folder_of_the_checkout_is_the_same_everywhere(
     assert project.data_dir() == tmp_path / "state"
 
 
-ORIGINS: dict[str, tuple[dict[str, Any] | None, tuple[str, ...]]] = {
-    "an index": (None, ()),
+ORIGINS: dict[str, tuple[dict[str, Any] | None, str]] = {
+    "an index": (None, "codeinfo"),
     "a wheel": (
         {"url": "file:///my%20src/dist/codeinfo.whl", "archive_info": {}},
-        ("--from", "/my src/dist/codeinfo.whl"),
+        "/my src/dist/codeinfo.whl",
     ),
-    "a folder": ({"url": "file:///src/app", "dir_info": {}}, ("--from", "/src/app")),
-    "an address": ({"url": "https://x.test/a.whl"}, ("--from", "https://x.test/a.whl")),
+    "a folder": ({"url": "file:///src/app", "dir_info": {}}, "/src/app"),
+    "an address": ({"url": "https://x.test/a.whl"}, "https://x.test/a.whl"),
     "a repository": (
         {"url": "https://x.test/a", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}},
-        ("--from", "git+https://x.test/a@c0ffee"),
+        "git+https://x.test/a@c0ffee",
     ),
 }
 
@@ -123,7 +123,7 @@ ORIGINS: dict[str, tuple[dict[str, Any] | None, tuple[str, ...]]] = {
 def test_uvx_installs_from_where_this_installation_came(
     origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record, options = ORIGINS[origin]
+    record, source = ORIGINS[origin]
     info = tmp_path / "codeinfo-9.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: codeinfo\nVersion: 9\n")
@@ -137,5 +137,7 @@ def test_uvx_installs_from_where_this_installation_came(
     monkeypatch.setattr(launch.sys, "prefix", str(tmp_path / "archive-v0" / "x"))
     started = launch.this_installation(tmp_path / "data")
     assert started.command == str(tmp_path / "uvx")
-    assert started.args == (*options, "codeinfo", "mcp")
-    assert started.env == {"CODEINFO_DATA_DIR": str(tmp_path / "data")}
+    alone = ("python", "-E", "-P", "-m", "codeinfo_cli", "mcp")
+    assert started.args == ("--from", source, *alone)
+    data = {"CODEINFO_DATA_DIR": str(tmp_path / "data")}
+    assert started.env == data | {"UV_NO_ENV_FILE": "1"}

@@ -153,7 +153,9 @@ def test_the_plugin_for_claude_code_starts_the_command_and_has_the_skill() -> No
     assert (plugin["name"], plugin["version"]) == ("codeinfo", __version__)
     assert plugin["description"] == SENTENCE
     servers = read(PLUGIN / ".mcp.json")["mcpServers"]
-    assert servers == {"codeinfo": {"command": "codeinfo", "args": ["mcp"]}}
+    # PYTHONPATH may name the folder that is open.
+    start = {"command": "codeinfo", "args": ["mcp"], "env": {"PYTHONPATH": ""}}
+    assert servers == {"codeinfo": start}
     (listed,) = read(HOME / ".claude-plugin" / "marketplace.json")["plugins"]
     assert listed["name"] == "codeinfo"
     assert (HOME / listed["source"]).resolve() == PLUGIN

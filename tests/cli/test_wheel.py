@@ -25,6 +25,7 @@ from packaging.utils import canonicalize_name
 from apps.core import __version__
 from apps.embedding.catalogue import DEFAULT_MODEL
 from codeinfo_cli import server
+from tests.cli.hostile import Hostile, hostile
 from tests.house.sources import HOME, name_of, tracked
 from tests.support.ingested import SAMPLE, write_files
 from tests.support.waiting import wait_until
@@ -33,8 +34,6 @@ pytestmark = pytest.mark.door
 
 TREE = ("agents", "apps", "codeinfo", "static", "templates")
 EXTRAS = ("codex", "mongodb", "scale")
-# A folder or module of these names in the current folder is somebody else's.
-CLASHING = ("apps", "codeinfo", "templates", "manage", "codeinfo_cli")
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +100,12 @@ def test_its_dependencies_are_ranges_that_the_locked_versions_satisfy(wheel: Pat
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment that has the wheel. `home` is its user's, `cwd` has packages that clash."""
+    """An environment that has the wheel. `home` is its user's, `workspace` the current folder."""
 
     bin: Path
     packages: Path
     home: Path
-    cwd: Path
+    workspace: Hostile
 
     def environment(self, **more: str) -> dict[str, str]:
         return {"PATH": os.defpath, "HOME": str(self.home), "LANG": "C.UTF-8", **more}
@@ -114,7 +113,7 @@ class Installed:
     def run(self, *command: str, **more: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [str(self.bin / command[0]), *command[1:]],
-            cwd=self.cwd,
+            cwd=self.workspace.path,
             env=self.environment(**more),
             capture_output=True,
             text=True,
@@ -158,10 +157,8 @@ def installed(
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     for path in packages.rglob("*"):
         path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
-    shadow = "raise SystemExit('a file of the current folder was imported')\n"
-    cwd = write_files(folder / "cwd", {f"{name}/__init__.py": shadow for name in CLASHING})
     (folder / "home").mkdir()
-    return Installed(python.parent, packages, folder / "home", cwd)
+    return Installed(python.parent, packages, folder / "home", hostile(folder))
 
 
 def data_folder(installed: Installed) -> Path:
@@ -177,7 +174,7 @@ def serving(installed: Installed, data: Path, **more: str) -> Iterator[httpx.Cli
     with (installed.home / "serve.log").open("wb") as log:
         process = subprocess.Popen(
             [installed.bin / "codeinfo", "serve"],
-            cwd=installed.cwd,
+            cwd=installed.workspace.path,
             env=installed.environment(**more),
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -226,6 +223,7 @@ def test_a_bare_environment_does_the_main_job(installed: Installed) -> None:
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
     assert (data / "logs" / "server.log").is_file()
     assert installed.files() == before
+    assert installed.workspace.ran == []
 
 
 def test_commands_that_messages_name_are_there(installed: Installed) -> None:

@@ -1,19 +1,26 @@
 """What `codeinfo install` writes is what clients start: the official ones, and the real Codex.
 
+They start it in a folder of somebody else's, of which nothing may be run (tests/cli/hostile.py).
+
 Each file is read as its client reads it: its place, key and form are written here again, from the
 clients' documentation.
 """
 
+import html
 import json
 import os
+import re
 import subprocess
 import tomllib
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+import httpx
 import pytest
 from mcp import Client, StdioServerParameters
 
@@ -21,6 +28,7 @@ from codeinfo_cli.clients.table import CLIENTS
 from tests.browser.product import Product, running
 from tests.cli.bridge import HELLO, codex, started
 from tests.cli.command import CODEINFO
+from tests.cli.hostile import Hostile, hostile
 from tests.mcp.doors.test_client_context import ingest
 from tests.mcp.test_conformance import PROGRAMS
 from tests.stand_ins.responses_server import ResponsesStandIn, write_config
@@ -115,32 +123,56 @@ def tree(folder: Path) -> dict[str, bytes | None]:
     }
 
 
+@pytest.fixture
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
+    """The folder that the client has open."""
+    return hostile(tmp_path_factory.mktemp("open"))
+
+
 @pytest.mark.parametrize("client", [client.id for client in CLIENTS])
-def test_what_install_wrote_answers_initialize(user: User, client: str) -> None:
+def test_what_install_wrote_answers_and_runs_nothing_of_the_open_folder(
+    user: User, client: str, workspace: Hostile
+) -> None:
     user.run("install", client, "--yes")
-    start = user.start_of(client)
-    with started([start.command, *start.args], user.variables | start.env) as server:
-        answer = server.ask("initialize", HELLO)["result"]
-        assert answer["serverInfo"]["name"] == "codeinfo"
-        server.notify("notifications/initialized")
-        assert "VectorSearch" in json.dumps(server.ask("tools/list"))
-        assert server.end() == 0
+    answers_in(workspace, user.start_of(client), user)
     user.run("uninstall", client, "--yes")
     assert tree(user.home) == {}
 
 
+def answers_in(workspace: Hostile, start: Start, user: User) -> None:
+    """Start an entry in a hostile folder; it finds a line, and opens no file there."""
+    variables = workspace.variables(user.variables) | start.env
+    with (
+        workspace.watched(),
+        started([start.command, *start.args], variables, workspace.path) as server,
+    ):
+        answer = server.ask("initialize", HELLO)
+        assert answer["result"]["serverInfo"]["name"] == "codeinfo"
+        server.notify("notifications/initialized")
+        assert "VectorSearch" in json.dumps(server.ask("tools/list"))
+        found = server.ask("tools/call", {"name": "VectorSearch", "arguments": SEARCH})
+        assert "src/retry.py" in json.dumps(found)
+        assert server.end() == 0
+    assert (workspace.ran, workspace.opened) == ([], set())
+
+
 @pytest.mark.parametrize("client", ["claude-code", "cursor", "vs-code"])
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_the_python_client_finds_a_line(user: User, client: str, mode: Any) -> None:
+async def test_the_python_client_finds_a_line(
+    user: User, client: str, mode: Any, workspace: Hostile
+) -> None:
     user.run("install", client, "--yes")
     start = user.start_of(client)
     # The client hands HOME, PATH and the like on; all else must be in the entry.
-    parameters = StdioServerParameters(command=start.command, args=start.args, env=start.env)
+    parameters = StdioServerParameters(
+        command=start.command, args=start.args, env=start.env, cwd=workspace.path
+    )
     async with Client(parameters, mode=mode) as connected:
         names = {tool.name for tool in (await connected.list_tools()).tools}
         found = await connected.call_tool("VectorSearch", SEARCH)
     assert {"VectorSearch", "Grep", "Context"} <= names
     assert not found.is_error and "src/retry.py" in found.model_dump_json()
+    assert workspace.ran == []
 
 
 @pytest.mark.skipif(
@@ -150,14 +182,15 @@ async def test_the_python_client_finds_a_line(user: User, client: str, mode: Any
 @pytest.mark.parametrize("sdk", ["1", "2"])
 @pytest.mark.parametrize("client", ["claude-code", "cursor", "vs-code"])
 def test_a_typescript_client_finds_a_line(
-    product: Product, user: User, client: str, sdk: str
+    product: Product, user: User, client: str, sdk: str, workspace: Hostile
 ) -> None:
     user.run("install", client, "--yes")
     start = user.start_of(client)
     script = PROGRAMS.parent.parent / "stdio.mjs"
     done = subprocess.run(
         [PROGRAMS / "node", script, sdk, f"{product.url}/mcp", start.command, *start.args],
-        env=user.variables | start.env,
+        env=workspace.variables(user.variables) | start.env,
+        cwd=workspace.path,
         capture_output=True,
         text=True,
         timeout=120,
@@ -167,11 +200,24 @@ def test_a_typescript_client_finds_a_line(
     for answers in json.loads(done.stdout).values():
         assert len(answers["stdio"]["tools"]["tools"]) > 5
         assert "src/retry.py" in json.dumps(answers["stdio"]["search"])
+    assert workspace.ran == []
 
 
-def test_the_real_codex_starts_what_install_wrote(user: User) -> None:
+@pytest.mark.parametrize("client", ["cursor", "vs-code"])
+def test_a_link_of_the_connect_page_starts_what_runs_nothing_of_the_open_folder(
+    product: Product, user: User, client: str, workspace: Hostile
+) -> None:
+    page = httpx.get(f"{product.url}/connect", params={"client": client}).text
+    (address,) = re.findall(r'href="((?:vscode|cursor):[^"]+)"', page)
+    query = unquote(html.unescape(address).partition("?")[2])
+    text = query if client == "vs-code" else b64decode(query.partition("&config=")[2]).decode()
+    answers_in(workspace, usual(json.loads(text)), user)
+
+
+def test_the_real_codex_starts_what_install_wrote(user: User, workspace: Hostile) -> None:
     folder = user.home / ".codex"
-    run = partial(codex, home=folder, folder=user.home, env=user.variables)
+    variables = user.variables | {"PYTHONPATH": ":."}
+    run = partial(codex, home=folder, folder=workspace.path, env=variables)
     with ResponsesStandIn() as api:
         write_config(folder, api.url)
         (folder / "AGENTS.md").write_text("# Mine\n\nBe brief.")
@@ -179,12 +225,15 @@ def test_the_real_codex_starts_what_install_wrote(user: User) -> None:
         user.run("install", "codex", "--yes")
         read = json.loads(run("mcp", "get", "codeinfo", "--json").stdout)
         assert read["enabled"] and read["transport"]["command"] == user.start_of("codex").command
-        done = run("exec", "--skip-git-repo-check", "-m", "tool", "Where?")
+        # On a loaded machine Codex would ask its model before the server has answered.
+        waits = "-c", "mcp_servers.codeinfo.required=true"
+        done = run("exec", *waits, "--skip-git-repo-check", "-m", "tool", "Where?")
         sent = [json.dumps(one.body) for one in api.requests]
     # The model got the tools, the instructions and the line.
     assert any("function_call_output" in body and "src/retry.py" in body for body in sent), (
         done.stdout + done.stderr
     )
     assert all("Be brief." in body and "Cite what you use as" in body for body in sent)
+    assert workspace.ran == []
     user.run("uninstall", "codex", "--yes")
     assert {path: path.read_bytes() for path in files} == files

@@ -85,6 +85,23 @@ def test_a_button_shows_the_change_and_then_makes_it(page: Page, machine: Path) 
     assert list((machine / ".cursor").iterdir()) == []
 
 
+def test_an_entry_that_runs_the_open_folder_is_replaced_by_a_button(
+    page: Page, machine: Path
+) -> None:
+    config_file = machine / ".cursor/mcp.json"
+    old = {"command": "/p/python", "args": ["-m", "codeinfo_cli", "mcp"]}
+    config_file.write_text(json.dumps({"mcpServers": {"codeinfo": old}}))
+    listed = text_of(page())
+    assert "Its entry lets a repository that you open there run its own code." in listed
+    assert "Replace in Cursor…" in listed and "Remove from Cursor…" not in listed
+    digest = digest_of(page("cursor?action=install"))
+    page("cursor", {"action": "install", "digest": digest})
+    entry = json.loads(config_file.read_text())["mcpServers"]["codeinfo"]
+    assert entry["args"][:2] == ["-E", "-P"]
+    listed = text_of(page())
+    assert "run its own code" not in listed and "Remove from Cursor…" in listed
+
+
 def test_a_change_that_was_not_shown_is_not_made(page: Page, machine: Path) -> None:
     config_file = machine / ".cursor/mcp.json"
     assert "This is the change now" in text_of(page("cursor", {"action": "install"}))

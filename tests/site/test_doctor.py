@@ -20,6 +20,7 @@ from tests.browser.product import Product, running
 from tests.house.sources import HOME
 from tests.ports import free_ports
 from tests.stand_ins.openai_server import OpenAIStandIn
+from tests.support.ingested import write_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
@@ -176,6 +177,22 @@ def test_an_address_that_others_reach_without_a_login(doctor: Doctor) -> None:
     assert "CODEINFO_API_TOKEN" in found["access"]["detail"]
     well, found = doctor(bind="0.0.0.0", allow_open_access=True)
     assert well and found["access"]["level"] == "warn"
+
+
+def test_an_entry_of_a_client_that_runs_the_open_folder(
+    doctor: Doctor, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(folder) if name == "HOME" else "")
+    assert doctor()[1]["clients"]["level"] == "ok"
+    old = {"command": "/p/python", "args": ["-m", "codeinfo_cli", "mcp"]}
+    files = {".cursor/mcp.json": "mcpServers", ".config/zed/settings.json": "context_servers"}
+    for name, key in files.items():
+        write_files(folder, {name: json.dumps({key: {"codeinfo": old}})})
+    well, found = doctor()
+    assert well and found["clients"]["level"] == "warn"
+    assert "Cursor and Zed lets a repository" in found["clients"]["detail"]
+    assert ".venv/bin/codeinfo install cursor && " in found["clients"]["fix"]
 
 
 def test_a_login_that_keeps_agents_out(doctor: Doctor) -> None:

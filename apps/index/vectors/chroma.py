@@ -7,10 +7,14 @@ process (`process`, `child`).
 import os
 import shutil
 import sqlite3
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -24,6 +28,7 @@ CALL_SECONDS = 60.0
 # Set when a call has failed or an index was set aside. The ingest worker then checks the stores
 # when it is next idle.
 failed = threading.Event()
+_LOADING = threading.Lock()
 # Names of index folders that may be deleted, one a line.
 DROPPED = "dropped.txt"
 CALL_TIMEOUT = httpx.Timeout(CALL_SECONDS, connect=5.0)
@@ -52,10 +57,28 @@ def broken(message: str) -> Unavailable:
     return Unavailable(message, code=BROKEN)
 
 
+def _load() -> None:
+    """Import chromadb. Else its import takes settings from `.env` in the current folder."""
+    with _LOADING:
+        if "chromadb" in sys.modules:
+            return
+        package = ModuleType("chromadb")
+        found = find_spec("chromadb")
+        package.__path__ = list((found and found.submodule_search_locations) or ())
+        sys.modules["chromadb"] = package
+        try:
+            config = import_module("chromadb.config")
+        finally:
+            del sys.modules["chromadb"]
+        config.Settings.model_config["env_file"] = None
+        import_module("chromadb").config = config  # type: ignore[attr-defined]
+
+
 @contextmanager
 def chroma_errors() -> Iterator[None]:
     """Translate errors of Chroma to Unavailable CHROMA_UNAVAILABLE, and a panic of its Rust code to
     CHROMA_CRASHED. A panic is not an Exception, and its class cannot be imported."""
+    _load()
     from chromadb.errors import ChromaError  # noqa: PLC0415 - heavy, see above
 
     try:
@@ -76,6 +99,7 @@ def _panics() -> tuple[type[BaseException], ...]:
 
 def is_missing(error: Unavailable) -> bool:
     """Whether the cause of `error` is that the collection does not exist."""
+    _load()
     from chromadb.errors import NotFoundError  # noqa: PLC0415 - heavy, see above
 
     return isinstance(error.__cause__, NotFoundError)
@@ -122,6 +146,7 @@ class FolderLock:
 
 def open_embedded(folder: Path) -> Any:
     """Return a client of the store in `folder`, which the caller has locked. Raises Unavailable."""
+    _load()
     import chromadb  # noqa: PLC0415 - heavy, see above
     from chromadb.api.shared_system_client import SharedSystemClient  # noqa: PLC0415
 
@@ -133,6 +158,7 @@ def open_embedded(folder: Path) -> Any:
 
 def open_server(url: str) -> Any:
     """Return a client of the server at `url`. Raises Unavailable if it does not answer."""
+    _load()
     import chromadb  # noqa: PLC0415 - heavy, see above
 
     parts = urlsplit(url)

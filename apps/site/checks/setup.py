@@ -20,7 +20,7 @@ from django.db.migrations.executor import MigrationExecutor
 from apps.core import local_users, private_files, start_errors
 from apps.core.access import check_exposure
 from apps.core.authentication import requires_credentials
-from apps.core.command_lines import manage
+from apps.core.command_lines import manage, verb
 from apps.core.config import config
 from apps.index import missing_runs
 from apps.ingest.bases import bases
@@ -29,6 +29,8 @@ from apps.site.apps import elsewhere
 from apps.site.checks.findings import Finding, Level
 from apps.site.checks.runner import Check, in_thread
 from apps.site.server import port_problem, ports
+from codeinfo_cli.clients.exposed import exposed_clients
+from codeinfo_cli.clients.table import this_machine
 
 OLDEST_PYTHON = (3, 11)
 # Files listed in a finding.
@@ -53,6 +55,7 @@ def checks(served: bool) -> list[Check]:
         *_ports(served),
         ("schema", "Database schema", _schema),
         ("behind", "Database and index", _behind),
+        ("clients", "MCP clients", _clients),
     ]
     if config().redis_url:
         table.append(("redis", "Redis", _redis))
@@ -233,6 +236,22 @@ def _behind() -> Finding:
         detail,
         f"Copy the folder again with codeinfo stopped, or use {manage('backup')} and "
         f"{manage('restore')}. To use it as it is: {manage('verify_index --repair')}.",
+    )
+
+
+def _clients() -> Finding:
+    """Report entries of clients that run code of the folder that the client has open."""
+    try:
+        exposed = exposed_clients(this_machine())
+    except RuntimeError:
+        return _found("off", "Your user has no home folder.")
+    if not exposed:
+        return _found("ok", "None of their entries lets a repository run its code.")
+    return _found(
+        "warn",
+        f"The entry of {' and '.join(client.label for client in exposed)} lets a repository that "
+        "you open there run its own code. An earlier codeinfo wrote it.",
+        f"Replace it: {' && '.join(verb(f'install {client.id}') for client in exposed)}",
     )
 
 
