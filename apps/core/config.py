@@ -247,7 +247,7 @@ class Config:
     ingest_token_margin: float = setting("INGEST_TOKEN_MARGIN", fraction, 0.85, "Share of an embedder's token limit that a chunk may fill")
     ingest_fallback_tokens: int = setting("INGEST_FALLBACK_TOKENS", integer(16, 1_000_000), 2048, "Token limit taken for a server that does not tell its own")
     ingest_repair: str = setting("CODEINFO_INGEST_REPAIR", choice("auto", "ask"), "auto", "auto: a folder whose vectors are lost or broken is ingested again by itself; ask: when somebody asks for it on the Ingest page")
-    ingest_parse_seconds: float = setting("CODEINFO_INGEST_PARSE_SECONDS", float, 5.0, "Time limit of one file's parse; past it the file is cut by lines")
+    ingest_parse_seconds: float = setting("CODEINFO_INGEST_PARSE_SECONDS", float, 5.0, "Processor time of one file's parse; past it the file is cut by lines")
     embedding_base_url: str = setting("CODEINFO_EMBEDDING_BASE_URL", http_url, "", "OpenAI-compatible server for embeddings (falls back on CODEINFO_OPENAI_BASE_URL)")
     embedding_api_key: str = setting("CODEINFO_EMBEDDING_API_KEY", text, "", "Its key (falls back on CODEINFO_OPENAI_API_KEY)")
     embedding_concurrency: int = setting("CODEINFO_EMBEDDING_CONCURRENCY", integer(1, 64), 4, "Requests in flight to the embedding server")
