@@ -33,7 +33,6 @@ class ParseProcess:
         self._process = programs.start(
             command,
             env=programs.import_path(),
-            own=True,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
