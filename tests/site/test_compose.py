@@ -97,8 +97,25 @@ def test_the_product_accepts_every_variable_it_is_given(services: dict[str, Any]
 
 
 def test_chroma_is_of_the_clients_version(services: dict[str, Any]) -> None:
-    assert services["chroma"]["image"] == f"chromadb/chroma:{version('chromadb')}"
+    image, _, _ = services["chroma"]["image"].partition("@")
+    assert image == f"chromadb/chroma:{version('chromadb')}"
     assert services["web"]["environment"]["CHROMA_URL"] == "http://chroma:8000"
+
+
+# No public source tells the digest of this one.
+UNPINNED = {"openzipkin/zipkin:3.5"}
+
+
+def test_images_of_others_have_digests() -> None:
+    """A tag may lead to another image tomorrow."""
+    used = [text.split()[0] for name, text in sum(image.stages(), []) if name == "FROM"]
+    for file in FILES:
+        services = composed(file).items()
+        used += [service["image"] for name, service in services if "build" not in service]
+    pinned = {each for each in used if re.fullmatch(r"[^@]+:[^@]+@sha256:[0-9a-f]{64}", each)}
+    assert {*used} - pinned == UNPINNED
+    # One digest of each image.
+    assert len({each.partition("@")[0] for each in pinned}) == len(pinned) == 6
 
 
 def test_each_service_has_a_health_check(services: dict[str, Any]) -> None:
