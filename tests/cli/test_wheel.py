@@ -66,6 +66,8 @@ def test_it_has_the_whole_project_tree_in_one_package_and_nothing_else(wheel: Pa
     documents = {name for name in files if name.startswith("codeinfo_cli/project/docs/")}
     assert files - documents == expected | command
     assert documents and all((HOME / name[21:]).is_file() for name in documents)
+    licences = {name.rpartition("/licenses/")[2] for name in names(wheel) if "/licenses/" in name}
+    assert licences == {"LICENSE", "NOTICE"}
 
 
 def requirements(file: str) -> list[str]:
@@ -102,7 +104,7 @@ def test_its_dependencies_are_ranges_that_the_locked_versions_satisfy(wheel: Pat
 
 # Packages whose new major versions are accepted, and why.
 ANY_MAJOR = {
-    "cryptography": "several major versions a year, with fixes of vulnerabilities; Fernet is stable",
+    "cryptography": "several major versions a year, with security fixes; Fernet is stable",
     "drf-spectacular-sidecar": "its versions are dates",
 }
 
