@@ -1,6 +1,6 @@
 # codeinfo as an image. docker-compose.yml starts it with its stores; docs/operations.md says what of
 # this was tried, and how.
-FROM python:3.11-slim-bookworm AS build
+FROM python:3.11-slim-bookworm@sha256:528257d48c1da0dcecc2e725d1ae34498d60c965f1241e39cd6a85a8859bdf84 AS build
 # Add codex for the Codex SDK, which is about 360 MB
 ARG EXTRAS="scale mongodb"
 # A package index of your own, if you have one
@@ -14,7 +14,7 @@ RUN scripts/install-product /opt/venv ${EXTRAS}
 COPY . .
 RUN /opt/venv/bin/python -m compileall -q apps codeinfo
 
-FROM python:3.11-slim-bookworm
+FROM python:3.11-slim-bookworm@sha256:528257d48c1da0dcecc2e725d1ae34498d60c965f1241e39cd6a85a8859bdf84
 RUN useradd --uid 1000 --create-home codeinfo \
  && install --directory --mode=700 --owner=codeinfo --group=codeinfo /var/lib/codeinfo
 COPY --from=build /opt /opt

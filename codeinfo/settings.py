@@ -4,6 +4,7 @@ variables."""
 import os
 import re
 import secrets
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -17,8 +18,9 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.core import command_lines, private_files, start_errors
-from apps.core.authentication import allowed_hosts
+from apps.core.authentication import LOOPBACK, allowed_hosts
 from apps.core.config import BASE_DIR, Config, replaced_values, variables_in
+from apps.core.server_token import TOKEN_FILE
 
 private_files.use_private_umask()  # before anything is written
 environ.Env.read_env(BASE_DIR / ".env")
@@ -53,6 +55,18 @@ def persistent_secret(path: Path) -> str:
         ) from error
 
 
+def with_tokens(config: Config) -> Config:
+    """Return the settings with a token in place of those that are not set, if a login is required
+    and other machines can connect. Raises ImproperlyConfigured."""
+    if not config.require_login or config.bind in LOOPBACK:
+        return config
+    if config.api_token and config.mcp_token:
+        return config
+    token = persistent_secret(DATA_DIR / TOKEN_FILE)
+    return replace(config, api_token=config.api_token or token, mcp_token=config.mcp_token or token)
+
+
+CONFIG = with_tokens(CONFIG)
 SECRET_KEY = CONFIG.secret_key or persistent_secret(DATA_DIR / "secret.key")
 DEBUG = CONFIG.debug
 ALLOWED_HOSTS = allowed_hosts(CONFIG)

@@ -75,20 +75,9 @@ def check_exposure(k: Config) -> None:
         raise ImproperlyConfigured(
             f"CODEINFO_ALLOWED_HOSTS=* is refused with CODEINFO_BIND={k.bind}: name the hosts"
         )
-    if k.allow_open_access:
-        return
-    missing = [
-        name
-        for name, value in (
-            ("CODEINFO_REQUIRE_LOGIN", k.require_login),
-            ("CODEINFO_API_TOKEN", k.api_token),
-            ("CODEINFO_MCP_TOKEN", k.mcp_token),
-        )
-        if not value
-    ]
-    if missing:
+    if not k.require_login and not k.allow_open_access:
         raise ImproperlyConfigured(
-            f"CODEINFO_BIND={k.bind} can be reached by others: set {', '.join(missing)}, "
+            f"CODEINFO_BIND={k.bind} can be reached by others: set CODEINFO_REQUIRE_LOGIN=true, "
             "or CODEINFO_ALLOW_OPEN_ACCESS=true if that is what you want"
         )
 

@@ -79,7 +79,6 @@ class Background:
                     self._process = programs.start(
                         [*COMMAND, str(theirs.fileno())],
                         env=programs.import_path(),
-                        own=True,
                         stdin=subprocess.DEVNULL,
                         pass_fds=[theirs.fileno()],
                         # Ctrl-C in a terminal does not go to it.

@@ -38,17 +38,26 @@ def rule(k: Config) -> Rule:
     return "own" if peer_users.is_known() else "unknown"
 
 
-def check_connection(peer: Endpoint, local: Endpoint) -> None:
-    """Raise InvalidInput FORBIDDEN for a loopback connection of another user, or of an unknown one:
-    the connection was closed meanwhile."""
-    if not is_loopback(peer[0]) or rule(config()) != "own":
-        return
+def check_connection(peer: Endpoint, local: Endpoint) -> int | None:
+    """Return the uid of the user at the other end of a loopback connection; None if it is unknown.
+
+    Raises InvalidInput FORBIDDEN for a connection of another user who is not served, or of an
+    unknown one: the connection was closed meanwhile.
+    """
+    if not is_loopback(peer[0]) or not peer_users.is_known():
+        return None
     try:
         uid = peer_users.uid_of(peer, local)
     except OSError:
         uid = None
-    if uid not in (0, posix.user_id()):
+    if not is_trusted(uid) and rule(config()) == "own":
         raise InvalidInput(REFUSAL, code="FORBIDDEN")
+    return uid
+
+
+def is_trusted(uid: int | None) -> bool:
+    """Return True for root, and for the user who runs codeinfo."""
+    return uid in (0, posix.user_id())
 
 
 def is_loopback(address: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from apps.core import posix, programs
+from apps.core import posix
 from apps.core.config import Config
 
 OTHERS = 0o077
@@ -33,11 +33,8 @@ class ExposedFile:
 
 
 def use_private_umask() -> None:
-    """Make all files that this process creates private. Other programs are started with the umask
-    that the process had before."""
-    before = os.umask(OTHERS)
-    if programs.user_umask < 0 and os.name == "posix":
-        programs.user_umask = before
+    """Make all files private that this process, and the programs that it starts, create."""
+    os.umask(OTHERS)
 
 
 def files_elsewhere(k: Config, database: str) -> list[Path]:

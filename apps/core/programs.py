@@ -15,10 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-# The umask of other programs: the one with which this process was started. -1 until
-# `apps.core.private_files` has changed it.
-user_umask = -1
-
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -32,16 +28,15 @@ def start(
     *,
     env: Mapping[str, str],
     cwd: str = "/",
-    own: bool = False,
     **pipes: Any,
 ) -> "subprocess.Popen[bytes]":
     """Start `command` with exactly the variables of `env`, in `cwd`. Raises OSError.
 
-    own: whether it is a process of codeinfo, which gets codeinfo's umask
+    Its umask is that of codeinfo: files that it writes are private.
+
     pipes: the standard streams and descriptors, as for subprocess.Popen
     """
-    umask = -1 if own else user_umask
-    return subprocess.Popen(list(command), env=dict(env), cwd=cwd, umask=umask, **pipes)
+    return subprocess.Popen(list(command), env=dict(env), cwd=cwd, **pipes)
 
 
 class OutputTooLarge(subprocess.SubprocessError):
@@ -56,7 +51,6 @@ def run(
     seconds: float,
     most_bytes: int,
     cwd: str = "/",
-    own: bool = False,
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run `command` to its end and return its output.
 
@@ -71,7 +65,7 @@ def run(
         stdin.write(data)
         stdin.seek(0)
         pipes = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with start(command, env=env, cwd=cwd, own=own, **pipes) as process:
+        with start(command, env=env, cwd=cwd, **pipes) as process:
             try:
                 output, errors = _read(process, time.monotonic() + seconds, most_bytes)
             finally:

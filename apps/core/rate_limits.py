@@ -96,11 +96,14 @@ def _succeeded(request: HttpRequest | None, user: Any, **_: Any) -> None:
 
 
 def address_of(request: HttpRequest) -> str:
-    """Return the address of the client; behind a trusted proxy, that which the proxy reports.
+    """Return the address of the client; behind a trusted proxy, that which the proxy reports. For
+    IPv6 it is its network."""
+    return network_of(str(request.META.get("REMOTE_ADDR", "")))
 
-    For IPv6 it is the /64 network, as one client usually has all of its addresses.
-    """
-    text = str(request.META.get("REMOTE_ADDR", ""))
+
+def network_of(text: str) -> str:
+    """Return an address; for IPv6 its /64 network, as one client usually has all of its
+    addresses."""
     try:
         address = read_ip(text)
     except ValueError:

@@ -4,6 +4,10 @@
 PARSING_FAILED = "Parsing failed: cut by lines"
 # The next parse would take as long, so the file is parsed again only after it has changed.
 PARSING_TOO_LONG = "Parsing took too long: cut by lines"
+# The parses of others of its language cost the run too much. As above.
+OTHERS_TOO_LONG = "Not parsed, as other files of its language took too long: cut by lines"
+# The next run parses the file again, as far as it gets.
+OTHERS_FAILED = "Not parsed, as parsing other files of its language failed: cut by lines"
 _UNREAD = "Kept as it was ingested: "
 # The chunks are also of an older chunker: they are made again when the file can be read.
 _UNREAD_OUTDATED = "Kept as it was ingested earlier: "
@@ -25,4 +29,4 @@ def is_solved_by_reading(problem: str) -> bool:
 
 def needs_rechunking(problem: str) -> bool:
     """Whether a file with this problem is chunked again although it is unchanged."""
-    return problem == PARSING_FAILED or problem.startswith(_UNREAD_OUTDATED)
+    return problem in (PARSING_FAILED, OTHERS_FAILED) or problem.startswith(_UNREAD_OUTDATED)

@@ -86,7 +86,6 @@ class LexerProcess:
             self._process = programs.start(
                 self._command,
                 env=programs.import_path(),
-                own=True,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C must not reach it

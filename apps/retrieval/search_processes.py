@@ -72,7 +72,6 @@ class SearchProcess:
                 [*command, str(theirs.fileno())],
                 # numpy's threads, as in the settings of this process.
                 env={**programs.import_path(), "OPENBLAS_NUM_THREADS": "1"},
-                own=True,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 # Ctrl-C in a terminal goes to all processes of the session, but not to this one.

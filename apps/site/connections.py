@@ -2,12 +2,22 @@
 
 import asyncio
 import logging
+from collections import Counter
+from collections.abc import Hashable
 from math import inf
+from typing import Final
 
-from apps.core import posix
+from apps.core import local_users, posix, proxies
+from apps.core.addresses import read_ip
 from apps.core.heap import trim
+from apps.core.rate_limits import network_of
 
 MAX_CONNECTIONS = 1000
+# One user, or one address, may have a quarter of them.
+SHARES = 4
+# Connections of local users who are not served, which wait for the head of a request to refuse it.
+MAX_REFUSED = 20
+REFUSED: Final = "refused"
 # Upper bound, as each started program inherits the limit.
 MAX_FILES = 65_536
 
@@ -77,3 +87,57 @@ def most_connections() -> int:
     """
     files = most_files()
     return MAX_CONNECTIONS if files is None else min(MAX_CONNECTIONS, files // 2)
+
+
+def holder_of(address: str, uid: int | None) -> Hashable:
+    """Return whose share a connection counts against; None if there is none.
+
+    There is none for the user who runs codeinfo, for root, for trusted proxies, which have the
+    connections of many, and for loopback where the system does not report users.
+
+    uid: the local user at the other end; None if unknown
+    """
+    if local_users.is_trusted(uid) or proxies.is_trusted(read_ip(address.partition("%")[0])):
+        return None
+    if uid is None and local_users.is_loopback(address):
+        return None
+    return network_of(address) if uid is None else uid
+
+
+class OpenConnections:
+    """The open connections, by holder (see `holder_of`; REFUSED: who is not served)."""
+
+    def __init__(self, most: int | None = None, each: int | None = None) -> None:
+        """
+        most: limit of all, but the REFUSED
+        each: limit of one holder
+        """
+        self.most = most or most_connections()
+        self._each = each or max(1, self.most // SHARES)
+        self._holders: dict[object, Hashable] = {}
+        self._counts: Counter[Hashable] = Counter()
+        self._logged: Hashable = None
+
+    def __len__(self) -> int:
+        return len(self._holders) - self._counts[REFUSED]
+
+    def add(self, connection: object, holder: Hashable) -> bool:
+        """Add a connection. Return False if its holder has too many."""
+        most = MAX_REFUSED if holder == REFUSED else self._each
+        if holder is not None and self._counts[holder] >= most:
+            if holder != self._logged:
+                facts = {"holder": holder, "open": most}
+                logger.warning("too many connections of one", extra={"context": facts})
+            self._logged = holder
+            return False
+        self._holders[connection] = holder
+        self._counts[holder] += 1
+        return True
+
+    def discard(self, connection: object) -> None:
+        """Remove a connection. Does nothing if it was not added."""
+        if connection in self._holders:
+            holder = self._holders.pop(connection)
+            self._counts[holder] -= 1
+            if not self._counts[holder]:
+                del self._counts[holder]

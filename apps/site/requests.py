@@ -20,7 +20,7 @@ from twisted.web.http import HTTPChannel
 from apps.core import local_users
 from apps.core.errors import InvalidInput
 from apps.site import refusals
-from apps.site.connections import Outlet, most_connections
+from apps.site.connections import REFUSED, OpenConnections, Outlet, holder_of
 from apps.site.refusals import RequestHead
 
 logger = logging.getLogger("codeinfo.site")
@@ -59,22 +59,22 @@ class BoundedChannel(HTTPChannel):
     """A connection. Its requests are refused when their headers are complete, or not at all."""
 
     refused = False
+    _connection_error: InvalidInput | None = None
     _deadline = None
     _abort = None
 
     def connectionMade(self) -> None:
         super().connectionMade()
-        self.factory.opened(self.transport)
         self.outlet = Outlet()
-        self._connection_error = self._check_connection()
-
-    def _check_connection(self) -> InvalidInput | None:
         peer, local = self.getPeer(), self.getHost()
         try:
-            local_users.check_connection((peer.host, peer.port), (local.host, local.port))
+            uid = local_users.check_connection((peer.host, peer.port), (local.host, local.port))
+            holder = holder_of(peer.host, uid)
         except InvalidInput as error:
-            return error
-        return None
+            # Sent as the response to the first request.
+            self._connection_error, holder = error, REFUSED
+        if not self.factory.open.add(self.transport, holder):
+            self.transport.abortConnection()
 
     def connectionLost(self, reason: Any) -> None:
         self._cancel_deadline()
@@ -185,17 +185,17 @@ class BoundedRequests(HTTPFactory):
 
     protocol = BoundedChannel
 
-    def __init__(self, *arguments: Any, most: int | None = None) -> None:
+    def __init__(self, *arguments: Any, most: int | None = None, each: int | None = None) -> None:
+        """most, each: as of OpenConnections"""
         super().__init__(*arguments)
-        self.most = most or most_connections()
-        self._open: set[Any] = set()
+        self.open = OpenConnections(most, each)
         self._full = False
 
     def buildProtocol(self, addr: Any) -> Any:
         """Return None, which closes the connection, if there are too many."""
-        if len(self._open) >= self.most:
+        if len(self.open) >= self.open.most:
             if not self._full:
-                logger.warning("too many connections", extra={"context": {"open": self.most}})
+                logger.warning("too many connections", extra={"context": {"open": self.open.most}})
             self._full = True
             return None
         self._full = False
@@ -205,13 +205,10 @@ class BoundedRequests(HTTPFactory):
 
     def connections(self) -> int:
         """Return the number of open connections, websockets included."""
-        return len(self._open)
-
-    def opened(self, transport: Any) -> None:
-        self._open.add(transport)
+        return len(self.open)
 
     def closed(self, transport: Any) -> None:
-        self._open.discard(transport)
+        self.open.discard(transport)
 
     def log(self, request: WebRequest) -> None:
         """Log nothing."""

@@ -21,6 +21,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from apps.core import __version__
 from apps.embedding.catalogue import DEFAULT_MODEL
@@ -64,6 +65,8 @@ def test_it_has_the_whole_project_tree_in_one_package_and_nothing_else(wheel: Pa
     documents = {name for name in files if name.startswith("codeinfo_cli/project/docs/")}
     assert files - documents == expected | command
     assert documents and all((HOME / name[21:]).is_file() for name in documents)
+    licences = {name.rpartition("/licenses/")[2] for name in names(wheel) if "/licenses/" in name}
+    assert licences == {"LICENSE", "NOTICE"}
 
 
 def requirements(file: str) -> list[str]:
@@ -96,6 +99,23 @@ def test_its_dependencies_are_ranges_that_the_locked_versions_satisfy(wheel: Pat
             assert versions, name
             for (pin,) in versions:
                 assert allowed.contains(pin.version, prereleases=True), (name, pin)
+
+
+# Packages whose new major versions are accepted, and why.
+ANY_MAJOR = {
+    "cryptography": "several major versions a year, with security fixes; Fernet is stable",
+    "drf-spectacular-sidecar": "its versions are dates",
+}
+
+
+@pytest.mark.parametrize("file", ["base", *EXTRAS])
+def test_no_dependency_may_come_in_its_next_major_version(file: str) -> None:
+    locked = requirements("requirements.txt" if file == "base" else f"requirements-{file}.txt")
+    pins = {canonicalize_name(each.name): each.specifier for each in map(Requirement, locked)}
+    for name, (allowed, _) in ranges(requirements(f"requirements/{file}.in")).items():
+        (pin,) = pins[name]
+        following = f"{Version(pin.version).major + 1}.0"
+        assert allowed.contains(following) == (name in ANY_MAJOR), (name, following)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -99,6 +100,50 @@ def test_a_request_whose_sender_has_left_already_changes_nothing(served: Product
         as_user(NOBODY, port_of(served), request, "leave")
     assert b" 201 " in as_user(0, port_of(served), request).split(b"\r\n")[0]
     assert len(httpx.get(f"{served.url}/conversations").json()["items"]) == 1
+
+
+# Becomes another user, and opens connections, of which it holds until its input ends what it may.
+HOLDER = """
+import contextlib, encodings.idna, os, resource, socket, sys
+port, uid, count = map(int, sys.argv[1:])
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+os.setgroups([]), os.setgid(uid), os.setuid(uid)
+held = []
+for _ in range(count):
+    with contextlib.suppress(ConnectionError):
+        held.append(socket.create_connection(("127.0.0.1", port), 60))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def held_by(uid: int, port: int, count: int) -> Iterator[None]:
+    """Connections of user `uid` on which nothing is sent."""
+    command = [sys.executable, "-c", HOLDER, str(port), str(uid), str(count)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout and process.stdout.readline() == b"held\n"
+            yield
+        finally:
+            process.kill()
+
+
+@needs_root
+@pytest.mark.parametrize("rule", ["own", "any"])
+def test_connections_that_another_user_holds_leave_room_for_the_owner(
+    tmp_path: Path, rule: str
+) -> None:
+    with running(tmp_path, CODEINFO_LOOPBACK_USERS=rule) as product:
+        port = port_of(product)
+        with held_by(NOBODY, port, 1200):
+            for _ in range(20):
+                assert httpx.get(f"{product.url}/ingest/roots").status_code == 200
+            assert b" 200 " in as_user(0, port, get("/version")).split(b"\r\n")[0]
+        # They count no longer when they have ended, which the server reads before this answer.
+        assert httpx.get(f"{product.url}/version").status_code == 200
+        expected = b" 403 " if rule == "own" else b" 200 "
+        assert expected in as_user(NOBODY, port, get("/version")).split(b"\r\n")[0]
 
 
 def test_this_user_and_root_are_served(served: Product) -> None:

@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from apps.code.values import ChunkedFile
 from apps.core.errors import Unavailable
-from apps.index.parsing import Chunker
+from apps.index.parsing import Chunker, failures
 from apps.index.parsing.pool import end_spares
 from tests.index import unruly_parser
 
@@ -71,6 +72,44 @@ def test_a_file_that_cannot_be_parsed_has_a_problem(order: str, problem: str) ->
     items = [("a.py", f"{order}\nx = 1\n".encode()), ("b.py", GOOD), ("c.txt", b"words\n")]
     with unruly() as chunker:
         assert [file.problem for file in chunker.chunk_many(items)] == [problem, "", ""]
+
+
+OTHERS = {
+    "crash": "Not parsed, as parsing other files of its language failed: cut by lines",
+    "hang": "Not parsed, as other files of its language took too long: cut by lines",
+}
+
+
+@pytest.mark.parametrize("order", OTHERS)
+@pytest.mark.parametrize("processes", [1, 2])
+def test_after_many_failures_a_language_is_no_longer_parsed(
+    order: str, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most one more of each process fails: a batch that is under way is not continued."""
+    monkeypatch.setattr(failures, "MAX_FAILURES", 3)
+    bad = f"{order}\nx = 1\n".encode()
+    items = [item for n in range(20) for item in ((f"{n}.py", bad), (f"{n}.js", b"let x = 1\n"))]
+    with unruly(parse_seconds=0.1, processes=processes) as chunker:
+        chunked = chunker.chunk_many([*items, ("last.py", GOOD)])
+    found = Counter(file.problem for file in chunked if file.path.endswith(".py"))
+    assert found[OTHERS[order]] >= 21 - 3 - processes
+    assert found[""] == 0 and chunked[-1].chunks
+    assert {file.problem for file in chunked if file.path.endswith(".js")} == {""}
+
+
+def test_of_other_languages_a_part_of_the_failures_is_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise a folder could begin anew with each of forty grammars. A single failure is not
+    enough."""
+    monkeypatch.setattr(failures, "MAX_FAILURES", 8)
+    bad = b"crash\nx = 1\n"
+    items = [(f"{n}.py", bad) for n in range(9)]
+    items += [("0.go", bad), ("1.go", b"package a\n"), ("2.go", bad), ("3.go", b"package a\n")]
+    with unruly() as chunker:
+        problem_of = {file.path: file.problem for file in chunker.chunk_many(items)}
+    assert problem_of["8.py"] == OTHERS["crash"]
+    assert (problem_of["1.go"], problem_of["3.go"]) == ("", OTHERS["crash"])
 
 
 def test_processes_that_died_while_they_were_idle_cost_no_tree() -> None:

@@ -87,6 +87,34 @@ def test_a_parse_that_took_too_long_is_told_and_not_tried_again(
     assert problems(root) == {}
 
 
+OTHERS_TOO_LONG = "Not parsed, as other files of its language took too long: cut by lines"
+
+
+def test_files_that_parse_slowly_do_not_hold_the_worker(
+    client: Client, folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each parse ends within its own limit: 40 of them take half a minute, thousands take hours."""
+    brackets = "\n".join(["[" * 80] * 300)
+    files = {f"bad{number:02}.py": f"x{number} = {brackets}" for number in range(40)}
+    repo = write_files(folder / "hostile", files | {"good.js": "function good() {}\n"})
+    monkeypatch.setattr(pipeline, "Chunker", partial(Chunker, run_seconds=1.0))
+    root = ingest(repo)
+    marked = problems(root)
+    assert set(marked.values()) == {OTHERS_TOO_LONG}
+    assert len(marked) > 10 and "good.js" not in marked
+    assert queries.live_files(root).ingested().exclude(chunks=0).count() == 41
+    html = client.get(f"/ui/ingest/skipped?root={root.id}").content.decode()
+    assert OTHERS_TOO_LONG in html
+    assert f"{len(marked)} files with a problem" in client.get("/ingest").content.decode()
+    # The worker is free for others, and a file is parsed again when it has changed.
+    assert run_ingest(write_files(folder / "other", {"a.py": "a = 1\n"})).state == "completed"
+    assert run_ingest(repo).message == "No changes detected"
+    changed = max(marked)
+    write_files(repo, {changed: functions(1)})
+    assert run_ingest(repo).files == 1
+    assert problems(root).keys() == marked.keys() - {changed}
+
+
 @pytest.mark.parametrize("every", [3, 7])
 def test_after_kills_of_its_parsers_the_index_is_that_of_a_clean_ingest(
     folder: Path, store: Any, contents: Contents, monkeypatch: pytest.MonkeyPatch, every: int

@@ -97,8 +97,25 @@ def test_the_product_accepts_every_variable_it_is_given(services: dict[str, Any]
 
 
 def test_chroma_is_of_the_clients_version(services: dict[str, Any]) -> None:
-    assert services["chroma"]["image"] == f"chromadb/chroma:{version('chromadb')}"
+    image, _, _ = services["chroma"]["image"].partition("@")
+    assert image == f"chromadb/chroma:{version('chromadb')}"
     assert services["web"]["environment"]["CHROMA_URL"] == "http://chroma:8000"
+
+
+# No public source tells the digest of this one.
+UNPINNED = {"openzipkin/zipkin:3.5"}
+
+
+def test_images_of_others_have_digests() -> None:
+    """A tag may lead to another image tomorrow."""
+    used = [text.split()[0] for name, text in sum(image.stages(), []) if name == "FROM"]
+    for file in FILES:
+        services = composed(file).items()
+        used += [service["image"] for name, service in services if "build" not in service]
+    pinned = {each for each in used if re.fullmatch(r"[^@]+:[^@]+@sha256:[0-9a-f]{64}", each)}
+    assert {*used} - pinned == UNPINNED
+    # One digest of each image.
+    assert len({each.partition("@")[0] for each in pinned}) == len(pinned) == 6
 
 
 def test_each_service_has_a_health_check(services: dict[str, Any]) -> None:
@@ -136,13 +153,14 @@ def test_the_hosts_codex_and_agents_are_mounted_read_only_and_logs_are_kept_on_i
         assert known.log_file_path.parent == Path(logs["target"])
 
 
-def test_the_product_starts_with_this_environment(tmp_path: Path) -> None:
-    """The paths of the container lie below a folder of the test."""
-    environment = composed(FILES[0])["web"]["environment"]
+def managed(folder: Path, *command: str, **environ: str) -> str:
+    """What `manage.py` writes in the environment of the container. Its paths lie below `folder`.
+    The variables of `environ` are those of .env, which compose passes on."""
+    environment = composed(FILES[0])["web"]["environment"] | environ
     for name in ("CODEINFO_DATA_DIR", "LOG_FILE_PATH"):
-        environment[name] = f"{tmp_path}{environment[name]}"
+        environment[name] = f"{folder}{environment[name]}"
     done = subprocess.run(
-        [sys.executable, "manage.py", "check"],
+        [sys.executable, "manage.py", *command],
         cwd=HOME,
         env={"PATH": "/usr/bin:/bin", "CODEINFO_IN_CONTAINER": "true"} | environment,
         capture_output=True,
@@ -151,14 +169,52 @@ def test_the_product_starts_with_this_environment(tmp_path: Path) -> None:
         timeout=90,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_product_starts_with_this_environment(tmp_path: Path) -> None:
+    managed(tmp_path, "check")
+
+
+# What a request of another container is answered: without a token, with one.
+ASK = """
+from django.conf import settings
+from django.test import Client
+client = Client(HTTP_HOST="localhost")
+with_token = {"Authorization": f"Bearer {settings.CONFIG.api_token}"}
+for headers in ({}, with_token):
+    for path in ("/ingest/bases", "/logs", "/mcp"):
+        print(client.post(path, {}, content_type="application/json", headers=headers).status_code)
+print(settings.CONFIG.api_token, settings.CONFIG.mcp_token)
+"""
+
+
+def test_whoever_reaches_the_container_needs_a_login_or_its_token(tmp_path: Path) -> None:
+    *codes, tokens = managed(tmp_path, "shell", "--no-imports", "-c", ASK).splitlines()
+    assert codes[:3] == ["401"] * 3
+    assert "401" not in codes[3:]
+    file = tmp_path / "var/lib/codeinfo/access-token.txt"
+    assert tokens.split() == [file.read_text()] * 2
+    assert file.stat().st_mode & 0o777 == 0o600
+    # The next start has the same one. A token that is set goes first.
+    again = managed(tmp_path, "shell", "--no-imports", "-c", ASK, CODEINFO_API_TOKEN="mine")
+    assert again.splitlines()[-1].split() == ["mine", file.read_text()]
+
+
+def test_it_is_open_only_by_two_lines_of_env() -> None:
+    for environ in ({}, {"CODEINFO_ALLOW_OPEN_ACCESS": "true"}):
+        assert Config.read(composed(FILES[0], **environ)["web"]["environment"]).require_login
+    both = {"CODEINFO_ALLOW_OPEN_ACCESS": "true", "CODEINFO_REQUIRE_LOGIN": "false"}
+    known = Config.read(composed(FILES[0], **both)["web"]["environment"])
+    check_exposure(known)
+    assert known.allow_open_access and not known.require_login
 
 
 def test_the_documented_way_to_serve_others_requires_a_login(tmp_path: Path) -> None:
     text = (HOME / "docs/operations.md").read_text()
     [block] = re.findall(r"^```yaml\n(.*?)^```", text, re.M | re.S)
     (tmp_path / "override.yml").write_text(block)
-    tokens = {"CODEINFO_API_TOKEN": "a", "CODEINFO_MCP_TOKEN": "m"}
-    web = composed(FILES[0], tmp_path / "override.yml", **tokens)["web"]
+    web = composed(FILES[0], tmp_path / "override.yml")["web"]
     assert [port["published"] for port in web["ports"]] == ["5010"]
     known = Config.read(web["environment"])
     check_exposure(known)

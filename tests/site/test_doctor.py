@@ -174,7 +174,7 @@ def test_unsuitable_permissions_of_folders_and_files_are_reported(
 def test_an_address_that_others_reach_without_a_login(doctor: Doctor) -> None:
     well, found = doctor(bind="0.0.0.0")
     assert not well
-    assert "CODEINFO_API_TOKEN" in found["access"]["detail"]
+    assert "CODEINFO_REQUIRE_LOGIN" in found["access"]["detail"]
     well, found = doctor(bind="0.0.0.0", allow_open_access=True)
     assert well and found["access"]["level"] == "warn"
 

@@ -1,14 +1,21 @@
 """Clients that send slowly, or do not read what they are sent: each has its bounds."""
 
 import asyncio
+import os
+from collections.abc import Callable
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
 from daphne.ws_protocol import WebSocketFactory
+from twisted.internet.address import IPv4Address
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
+from apps.core import local_users
+from apps.core.errors import InvalidInput
 from apps.site import sockets
+from apps.site.connections import MAX_REFUSED, holder_of
 from apps.site.requests import RECEIVE_SECONDS, BoundedRequests
 from apps.site.server import BoundedServer
 from apps.site.sockets import MAX_WAITING, BoundedSocket
@@ -25,7 +32,7 @@ def server() -> Any:
     """A server without ports and application, for two connections."""
     server = BoundedServer(application=None, endpoints=["none"])
     server.connections = {}
-    server.http_factory = BoundedRequests(server, most=2)
+    server.http_factory = BoundedRequests(server, most=2, each=2)
     return server
 
 
@@ -41,10 +48,10 @@ def factory(clock: Clock) -> Any:
     return factory
 
 
-def connected(factory: Any) -> Any:
+def connected(factory: Any, address: str = "192.168.1.1") -> Any:
     """A new connection, before its first request."""
     channel = factory.buildProtocol(None)
-    channel.makeConnection(Transport())
+    channel.makeConnection(Transport(peerAddress=IPv4Address("TCP", address, 54321)))
     return channel
 
 
@@ -69,6 +76,63 @@ def test_a_connection_over_the_limit_is_refused_until_another_ends(factory: Any)
     assert factory.buildProtocol(None) is None
     first.connectionLost(None)
     assert factory.buildProtocol(None) is not None
+
+
+HOLDERS = [
+    # Address, uid of the local user if it is known, whether it has a share alone
+    ("192.168.1.7", None, True),
+    ("2001:db8::7", None, True),
+    ("127.0.0.1", 4711, True),
+    ("127.0.0.1", 0, False),
+    ("127.0.0.1", os.geteuid(), False),
+    ("127.0.0.1", None, False),  # the system does not tell
+    ("192.168.1.2", None, False),  # a proxy, which has the connections of many
+]
+
+
+@pytest.mark.parametrize(("address", "uid", "limited"), HOLDERS)
+def test_one_address_or_user_leaves_connections_to_others(
+    address: str,
+    uid: int | None,
+    limited: bool,
+    configure: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    configure(trusted_proxies=(ip_network("192.168.1.2"),))
+    monkeypatch.setattr(local_users, "check_connection", lambda peer, local: uid)
+    factory: Any = BoundedRequests(server(), most=8)
+    first, second, third = (connected(factory, address) for _ in range(3))
+    assert [each.transport.disconnected for each in (first, second, third)] == [
+        *(False, False),
+        limited,
+    ]
+    monkeypatch.setattr(local_users, "check_connection", lambda peer, local: None)
+    assert not connected(factory, "192.168.1.8").transport.disconnected
+    # What has ended does not count.
+    monkeypatch.setattr(local_users, "check_connection", lambda peer, local: uid)
+    first.connectionLost(None)
+    assert not connected(factory, address).transport.disconnected
+
+
+def test_addresses_of_one_network_are_one_holder() -> None:
+    assert holder_of("2001:db8::1", None) == holder_of("2001:db8::2", None)
+    assert holder_of("2001:db8::1", None) != holder_of("2001:db8:1::1", None)
+
+
+def test_connections_that_are_refused_are_few_and_cost_nobody_one(
+    factory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*ends: Any) -> None:
+        raise InvalidInput("Not yours.", code="FORBIDDEN")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(local_users, "check_connection", refuse)
+        strangers = [connected(factory) for _ in range(MAX_REFUSED + 1)]
+    assert [each.transport.disconnected for each in strangers[-2:]] == [False, True]
+    assert factory.connections() == 0
+    assert not connected(factory).transport.disconnected
+    strangers[0].dataReceived(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert strangers[0].transport.value().startswith(b"HTTP/1.1 403 ")
 
 
 async def test_an_application_that_sends_waits_for_a_reader_that_is_slow(factory: Any) -> None:

@@ -4,7 +4,7 @@ A request is one line of JSON, `{"task", "value", "seconds", "files": [[grammar,
 followed by the bytes of all files. The task `cut` splits files (`value`: characters of a piece);
 `find` finds a name (`value`); `facts` reads what the call graph needs. A request is read completely
 before the first file is parsed, so that neither side blocks the other. The result for each file is
-one line of JSON, in order.
+one line of JSON, in order: `[seconds of CPU time, value]`.
 
 The process ends with stdin, or when a file takes more than `seconds` of CPU time: the kernel's
 timer also ends a parser that never returns, and works after the death of the parent. CPU time makes
@@ -15,6 +15,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
@@ -43,9 +44,11 @@ def serve(requests: BinaryIO, answers: BinaryIO, tasks: Mapping[str, Task] = TAS
         for grammar, source in files:
             lines = source.decode("utf-8").split("\n")
             signal.setitimer(signal.ITIMER_PROF, request["seconds"])
+            begun = time.process_time()
             answer = task(lines, value, grammar)
+            seconds = time.process_time() - begun
             signal.setitimer(signal.ITIMER_PROF, 0)
-            answers.write(json.dumps(answer).encode() + b"\n")
+            answers.write(json.dumps([seconds, answer]).encode() + b"\n")
             answers.flush()
 
 

@@ -8,32 +8,41 @@ from apps.code.chunking import MAX_CHARS, DecodedFile, chunk_file
 from apps.code.syntax.pieces import Cut
 from apps.code.values import ChunkedFile
 from apps.core.ingest_throttle import ingest_throttle
-from apps.index.parsing.pool import ParseFailure, ParsePool
+from apps.index import problems
+from apps.index.parsing.failures import RUN_SECONDS, ParseFailure, SlowParses
+from apps.index.parsing.pool import ParsePool
 from apps.index.parsing.process import IN_BACKGROUND, Command, ParseProcess, Source
-from apps.index.problems import PARSING_FAILED, PARSING_TOO_LONG
 
-PROBLEMS = {ParseFailure.KILLED: PARSING_FAILED, ParseFailure.TOO_LONG: PARSING_TOO_LONG}
+PROBLEMS = {
+    ParseFailure.KILLED: problems.PARSING_FAILED,
+    ParseFailure.TOO_LONG: problems.PARSING_TOO_LONG,
+    ParseFailure.AFTER_KILLED: problems.OTHERS_FAILED,
+    ParseFailure.AFTER_TOO_LONG: problems.OTHERS_TOO_LONG,
+}
 
 
 class Chunker:
     """Splits files into chunks of at most `max_chars` characters; owns the parse processes.
 
     Files without a grammar are split by lines. So is a file whose parse takes longer than
-    `parse_seconds` or kills two processes; its ChunkedFile has a `problem`. `close` may be called
-    from any thread: a `chunk_many` in progress then raises Unavailable CHUNKER_CLOSED.
+    `parse_seconds` or kills two processes, and so are the files of its language after too many of
+    them (see SlowParses); their ChunkedFile has a `problem`. `close` may be called from any thread:
+    a `chunk_many` in progress then raises Unavailable CHUNKER_CLOSED.
     """
 
     def __init__(
         self,
         *,
         parse_seconds: float,
+        run_seconds: float = RUN_SECONDS,
         max_chars: int = MAX_CHARS,
         processes: int = 0,
         command: Command = IN_BACKGROUND,
     ) -> None:
         self._parse_seconds = parse_seconds
         self._max_chars = max_chars
-        self._pool = ParsePool(processes=processes, command=command, spare=True)
+        slow = SlowParses(parse_seconds, run_seconds)
+        self._pool = ParsePool(processes=processes, command=command, spare=True, slow=slow)
 
     def __enter__(self) -> Self:
         return self

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from apps.code.callgraph.facts import Facts
 from apps.code.syntax.pieces import Occurrence, declared_by_words, whole_word
 from apps.core.config import config
-from apps.index.parsing.pool import ParseFailure, ParsePool
+from apps.index.parsing.failures import ParseFailure
+from apps.index.parsing.pool import ParsePool
 from apps.index.parsing.process import COMMAND, Command, ParseProcess, Source
 
 # They stay until the server ends.

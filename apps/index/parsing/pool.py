@@ -10,10 +10,11 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from enum import Enum
+from itertools import takewhile
 from typing import Protocol, TypeVar
 
 from apps.core.errors import Unavailable
+from apps.index.parsing.failures import ParseFailure, SlowParses
 from apps.index.parsing.process import COMMAND, Command, ParseProcess, ProcessEnded, Source
 from apps.logs.context import with_context
 
@@ -29,13 +30,6 @@ BATCH_CHARS = 256_000
 # takes longer than to parse a few files.
 _spares: dict[Command, ParseProcess] = {}
 _spares_lock = threading.Lock()
-
-
-class ParseFailure(Enum):
-    """Why there is no result for a file."""
-
-    KILLED = "killed"  # it killed two processes
-    TOO_LONG = "too long"  # the parse timed out
 
 
 Result = TypeVar("Result")
@@ -62,14 +56,21 @@ class ParsePool:
     """
 
     def __init__(
-        self, *, processes: int = 0, command: Command = COMMAND, spare: bool = False
+        self,
+        *,
+        processes: int = 0,
+        command: Command = COMMAND,
+        spare: bool = False,
+        slow: SlowParses | None = None,
     ) -> None:
         """
         processes: how many; 0 for one per core, at most MAX_PROCESSES
         spare: whether `close` leaves an idle process for the next pool
+        slow: limits what slow parses cost; None: no limit
         """
         self._command = command
         self._max_spares = int(spare)
+        self._slow = slow or SlowParses()
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._idle: list[ParseProcess] = []
@@ -113,10 +114,12 @@ class ParsePool:
         results: list[Result | ParseFailure] = []
         retried: int | None = None  # index of the file that is parsed for the second time
         while len(results) < len(sources):
+            if failure := self._slow.failure(batch[len(results)].grammar):
+                results.append(failure)
+                continue
             process = self._acquire(new=retried == len(results))
             try:
-                for result in request(process, sources[len(results) :]):
-                    results.append(result)
+                is_idle = self._read(process, request, sources, results)
             except ProcessEnded:
                 self._discard(process)
                 if self._closed.is_set():
@@ -128,10 +131,32 @@ class ParsePool:
                 reason = ParseFailure.TOO_LONG if process.timed_out else ParseFailure.KILLED
                 facts = {"path": batch[failed].path, "reason": reason.value}
                 log.warning("parse given up", extra={"context": facts})
+                self._slow.failed(batch[failed].grammar, process.seconds, reason)
                 results.append(reason)
             else:
-                self._release(process)
+                (self._release if is_idle else self._discard)(process)
         return results
+
+    def _read(
+        self,
+        process: ParseProcess,
+        request: Request[Result],
+        sources: Sequence[Source],
+        results: list[Result | ParseFailure],
+    ) -> bool:
+        """Add the results of the next files up to one that is not to be parsed. Return False if the
+        process may be parsing that one. Raises ProcessEnded."""
+        parsed = [*takewhile(self._is_parsed, sources[len(results) :])]
+        for done, result in enumerate(request(process, parsed), 1):
+            results.append(result)
+            grammar, source = parsed[done - 1]
+            self._slow.parsed(grammar, len(source), process.seconds)
+            if done < len(parsed) and not self._is_parsed(parsed[done]):
+                return False
+        return True
+
+    def _is_parsed(self, source: Source) -> bool:
+        return self._slow.failure(source[0]) is None
 
     def _acquire(self, *, new: bool) -> ParseProcess:
         """Return an idle process or start one. `new`: one that has parsed nothing yet."""

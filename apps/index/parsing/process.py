@@ -27,11 +27,12 @@ class ParseProcess:
 
     def __init__(self, command: Command = COMMAND) -> None:
         self.command = command
+        # CPU time of the last file; of one that has no result, the limit.
+        self.seconds = 0.0
         # It parses untrusted files, so its environment has no secrets.
         self._process = programs.start(
             command,
             env=programs.import_path(),
-            own=True,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -60,18 +61,20 @@ class ParseProcess:
             yield Facts.from_json(facts)
 
     def _request(
-        self, task: str, value: int | str, files: Sequence[Source], seconds: float
+        self, task: str, option: int | str, files: Sequence[Source], seconds: float
     ) -> Iterator[Any]:
         request = {
             "task": task,
-            "value": value,
+            "value": option,
             "seconds": seconds,
             "files": [(grammar, len(source)) for grammar, source in files],
         }
         try:
             self._send([json.dumps(request).encode(), b"\n", *(source for _, source in files)])
             for _ in files:
-                yield json.loads(self._receive())
+                self.seconds = seconds
+                self.seconds, value = json.loads(self._receive())
+                yield value
         except (OSError, ValueError) as error:
             raise ProcessEnded from error
 

@@ -298,7 +298,6 @@ class Child:
             self._process = programs.start(
                 [*COMMAND, str(theirs.fileno())],
                 env=environ,
-                own=True,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 # Ctrl-C in a terminal goes to all processes of the session, but not to this one.

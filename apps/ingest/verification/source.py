@@ -126,8 +126,9 @@ def _cut(
     contents = [(row, data) for row in rows if (data := _content(root, row)) is not None]
     cut = chunker.chunk_many([(row.path, data) for row, data in contents])
     pairs = zip((row for row, _ in contents), cut, strict=True)
-    # A changed content is reported already, or by the next comparison.
-    return [(row, file) for row, file in pairs if file.sha256 == row.sha256]
+    # A changed content is reported already, or by the next comparison. What cannot be parsed today
+    # is not compared.
+    return [(row, file) for row, file in pairs if file.sha256 == row.sha256 and not file.problem]
 
 
 def _same_chunks(row: FileRow, cut: Sequence[Chunk]) -> bool:

@@ -180,7 +180,7 @@ def _manage(
         **dict.fromkeys(("LOG_FILE_PATH", "REDIS_URL", "CODEINFO_SECRET_KEY"), ""),
     }
     script = [sys.executable, "-P", str(BASE_DIR / "manage.py"), *command]
-    done = programs.run(script, env=env, data=b"", seconds=SECONDS, most_bytes=MOST_BYTES, own=True)
+    done = programs.run(script, env=env, data=b"", seconds=SECONDS, most_bytes=MOST_BYTES)
     # verify_index exits with 1 if there are differences.
     if done.returncode not in (0, 1) or (done.returncode == 1 and not done.stdout):
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]

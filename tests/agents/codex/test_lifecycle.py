@@ -16,7 +16,6 @@ from apps.agents.loop import run
 from apps.agents.providers.base import ModelRequest, Rights
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.agents.providers.codex.server import server_at
-from apps.core import programs
 from tests.agents.fakes import TOOLS, chat_request, record
 from tests.agents.rigs.codex import CodexBackend
 from tests.ports import free_ports
@@ -75,12 +74,10 @@ async def until_half(events: Any) -> list[ChatEvent]:
     return recorded
 
 
-async def test_files_of_codex_have_the_permissions_of_the_users_umask(
-    codex: CodexBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(programs, "user_umask", 0o023)
+async def test_files_of_codex_are_private(codex: CodexBackend) -> None:
+    """Those that its programs write in a working folder, too."""
     await thread_of("plain")
-    assert "Umask:\t0023\n" in status_of(pid_of(codex))
+    assert "Umask:\t0077\n" in status_of(pid_of(codex))
 
 
 async def test_a_resumed_thread_receives_only_the_new_message(

@@ -15,6 +15,7 @@ from apps.core.access import check_exposure
 from apps.core.command_lines import manage
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.core.server_token import TOKEN_FILE
 from apps.index import missing_runs
 from apps.index.vectors.store import claim_store
 from apps.ingest.runs import recovery as ingest_recovery
@@ -84,6 +85,9 @@ class Command(BaseCommand):
         self.stdout.write(f"  data folder  {settings.data_dir}")
         if password:
             self.stdout.write(f"  admin        user admin, password {password} (shown once)")
+        token = settings.data_dir / TOKEN_FILE
+        if token.exists() and token.read_text() in (settings.api_token, settings.mcp_token):
+            self.stdout.write(f"  token        for API and MCP, in {token}")
         if problem := get_store().file.problem:
             self.stdout.write(f"  LOOK         the log is kept in memory only: {problem}")
         if unknown:
