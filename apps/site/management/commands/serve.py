@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.conversations import recovery as conversation_recovery
-from apps.core import start_errors
+from apps.core import database, start_errors
 from apps.core.access import check_exposure
 from apps.core.command_lines import manage
 from apps.core.config import config
@@ -64,6 +64,7 @@ class Command(BaseCommand):
         claim_store()
         if migrate:
             call_command("migrate", verbosity=0)
+            database.fold_log("TRUNCATE")
         if message := missing_runs.describe():
             logger.warning(message)
         conversation_recovery.recover()
