@@ -429,9 +429,11 @@ def test_a_copy_without_its_log_is_named(tmp_path: Path) -> None:
         repo = write_files(product.repos / "lighthouse", SAMPLE)
         ingest_into(product, repo)
         # As if the log had all that is committed from here on.
-        with closing(sqlite3.connect(product.data / "codeinfo.sqlite3")) as database:
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        shutil.copyfile(product.data / "codeinfo.sqlite3", tmp_path / "without_log")
+        with (
+            closing(sqlite3.connect(product.data / "codeinfo.sqlite3")) as database,
+            closing(sqlite3.connect(tmp_path / "without_log")) as without_log,
+        ):
+            database.backup(without_log)
         write_files(repo, {"src/new.py": "def fresh() -> int:\n    return 1\n"})
         ingest_into(product, repo)
         copy = tmp_path / "copy" / "data"
