@@ -10,7 +10,9 @@ unexport PYTHONDONTWRITEBYTECODE
   dist stand-ins screenshots benchmarks train clean
 .DEFAULT_GOAL := run
 
-run: .venv/run.stamp ## install, then serve; ingests this checkout in the background at first
+run: ## install, then serve; ingests this checkout in the background at first
+	@$(PYTHON) scripts/look-first.py
+	@$(MAKE) --no-print-directory .venv/run.stamp
 	@$(BIN)/python manage.py serve
 
 serve: run
@@ -79,18 +81,18 @@ clean: ## remove the virtual environment; data stays
 
 .venv/run.stamp: requirements.txt | .venv/bin/python
 	@echo "Installing what codeinfo needs (once; about a minute)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(BIN)/python scripts/install.py requirements.txt
 	@ln -sf ../../scripts/codeinfo $(BIN)/codeinfo
 	@touch $@
 
 .venv/train.stamp: requirements-training.txt requirements.txt | .venv/bin/python
 	@echo "Installing what training needs (once)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-training.txt
+	@$(BIN)/python scripts/install.py requirements-training.txt
 	@touch $@ .venv/run.stamp
 
 .venv/dev.stamp: requirements-dev.txt requirements.txt | .venv/bin/python
 	@echo "Installing what the tests need (once)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@$(BIN)/python scripts/install.py requirements-dev.txt
 	@ln -sf ../../scripts/codeinfo $(BIN)/codeinfo
 	@touch $@ .venv/run.stamp
 

@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -37,8 +38,6 @@ IDLE_SECONDS, IDLE_SETTING = 900, "CODEINFO_IDLE_STOP_SECONDS"
 FIRST_PORT, LAST_PORT = 5010, 5990
 # With less room, a server that ended silently could not even say why.
 FULL_BYTES = 64 * 1024
-# Servers outlive the command that starts them: they are not waited for.
-_started: list["subprocess.Popen[bytes]"] = []
 PORTS = ("PORT", "MCP_PORT", "AGENTS_MCP_PORT")
 
 
@@ -153,7 +152,8 @@ def _start(data: Path, idle_seconds: int | None) -> Address:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    _started.append(process)
+    # Usually the server outlives this command. If not, it is no zombie that looks alive to others.
+    threading.Thread(target=process.wait, daemon=True).start()
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
         if address := running(data):
@@ -201,22 +201,35 @@ def _last_lines(output: Path, most: int = 2_000) -> str:
 
 
 def choose_ports() -> None:
-    """Set PORT and its neighbours to free ports, if PORT is not set: from 5010 on, in tens."""
-    if any(os.environ.get(name) for name in PORTS):
-        return
-    host = os.environ.get("CODEINFO_BIND") or "127.0.0.1"
+    """Set PORT and its neighbours to free ports, if none of them is set."""
+    if not any(os.environ.get(name) for name in PORTS):
+        os.environ.update(free_ports())
+
+
+def free_ports() -> dict[str, str]:
+    """Return PORT and its neighbours as variable → port: the first free ones from 5010 on, in
+    tens."""
     for first in range(FIRST_PORT, LAST_PORT, 10):
-        if all(_is_free(host, first + offset) for offset in range(len(PORTS))):
-            os.environ.update(zip(PORTS, map(str, range(first, first + len(PORTS))), strict=True))
-            return
+        if all(_is_free(first + offset) for offset in range(len(PORTS))):
+            return {name: str(first + offset) for offset, name in enumerate(PORTS)}
+    return {}
 
 
-def _is_free(host: str, port: int) -> bool:
+def taken_port() -> int | None:
+    """Return the first port of the environment, or of the defaults, that is taken. Raises
+    ValueError if one is no number."""
+    first = int(os.environ.get(PORTS[0]) or FIRST_PORT)
+    ports = (int(os.environ.get(name) or first + n) for n, name in enumerate(PORTS))
+    return next((port for port in ports if not _is_free(port)), None)
+
+
+def _is_free(port: int) -> bool:
+    host = os.environ.get("CODEINFO_BIND") or "127.0.0.1"
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except OSError:
+        except (OSError, OverflowError):
             return False
     return True

@@ -28,8 +28,7 @@ def serve(no_migrate: bool) -> None:
     if address := server.running(project.data_dir()):
         message = f"A server of this data folder is running: {address.url}"
         raise CliError(message, "RUNNING", next_step="codeinfo stop ends it.")
-    if project.IS_INSTALLED:
-        server.choose_ports()
+    server.choose_ports()
     from manage import main as manage  # noqa: PLC0415 - found by `project.use`; imports Django
 
     manage(["codeinfo", "serve", *(["--no-migrate"] if no_migrate else [])])

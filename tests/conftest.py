@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -29,6 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Two workers in one folder would be two processes on one store."""
     assert os.environ.get("PYTEST_XDIST_WORKER", "main") == WORKER
     assert settings.DATA_DIR == FOLDER
+    # A background job ignores Ctrl-C, and so would every program that a test starts and interrupts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -2,7 +2,8 @@
 
 import random
 import socket
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 
 # Below those that the system gives to outgoing connections, which take and leave them at any time.
 LOWEST, HIGHEST = 10_000, 32_000
@@ -19,3 +20,14 @@ def free_ports(count: int = 1) -> int:
             except OSError:
                 continue
             return first
+
+
+@contextmanager
+def taken(port: int) -> Iterator[None]:
+    """Listen on a port, or let another program do so."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):
+            holder.bind(("127.0.0.1", port))
+            holder.listen()
+        yield

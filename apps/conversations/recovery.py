@@ -17,6 +17,7 @@ from apps.conversations import leases, searching, services
 from apps.conversations.models import CommandRun, Turn
 from apps.conversations.parts import Transcript
 from apps.conversations.types import Outcome
+from apps.core import posix
 from apps.core.hub import hub
 
 logger = logging.getLogger("codeinfo.conversations")
@@ -44,11 +45,13 @@ def recover() -> int:
     return marked
 
 
-def recover_stale(conversation_id: str) -> int:
-    """Mark the run of a conversation if its heartbeat is stale. Returns their number."""
-    running = Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING)
+def recover_stale(conversation_id: str = "") -> int:
+    """Mark the runs whose heartbeat is stale: that of a conversation, or all. Returns their
+    number."""
+    chosen = {"conversation": conversation_id} if conversation_id else {}
+    running = Turn.objects.filter(status=Turn.Status.RUNNING, **chosen)
     marked = _interrupt(running.filter(_stale()))
-    _release(leases.stale().filter(conversation=conversation_id))
+    _release(leases.stale().filter(**chosen))
     return marked
 
 
@@ -92,10 +95,4 @@ def _is_dead(signature: str) -> bool:
         return False
     if int(pid) == os.getpid():
         return nonce != NONCE
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except (PermissionError, OverflowError):
-        return False
-    return False
+    return not posix.is_running(int(pid))

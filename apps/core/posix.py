@@ -170,6 +170,22 @@ def user_id() -> int:
     return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
+def is_running(pid: int) -> bool:
+    """Return False if the process has ended, also if its parent has not taken note of that yet (a
+    zombie; known on Linux). Return True if that is not known."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1]
+    except OSError:
+        return True
+    return state != [b"Z"]
+
+
 def lower_priority(nice: int) -> None:
     """Raise the nice value of this process to `nice`. Does nothing on systems without."""
     if hasattr(os, "nice"):

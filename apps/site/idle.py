@@ -15,6 +15,7 @@ from django.db import DatabaseError, close_old_connections
 from twisted.internet import reactor, threads
 from twisted.internet.task import LoopingCall
 
+from apps.conversations import recovery
 from apps.conversations.models import Turn
 from apps.core import posix
 from apps.index import queries
@@ -90,8 +91,10 @@ class IdleStop:
 
 
 def _is_working() -> bool:
-    """Return True if a run or a turn is in progress, or the database does not tell."""
+    """Return True if a run or a turn is in progress, or the database does not tell. Turns of a dead
+    process are ended: no page is open that would do it."""
     try:
+        recovery.recover_stale()
         return (
             queries.active_run() is not None
             or Turn.objects.filter(status=Turn.Status.RUNNING).exists()

@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.tcp import Port
 
 from apps.agent_runs import commands
-from apps.core import __version__, local_users, telemetry
+from apps.core import __version__, database, local_users, telemetry
 from apps.core.config import Config, config
 from apps.core.errors import CodeinfoError
 from apps.core.heap import limit_arenas, settled, trim
@@ -221,4 +221,6 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         reset_store()
         telemetry.stop()
         trim.stop()
+        # Last, as what ends above writes rows.
+        database.fold_log("TRUNCATE")
         logger.info("server stopped")

@@ -27,19 +27,25 @@ TRIES, RETRY_SECONDS = 50, 0.01
 logger = logging.getLogger("codeinfo.site")
 
 
-def facts(settings: Config) -> dict[str, object]:
-    """Return the contents of the file."""
+def url(settings: Config) -> str:
+    """Return the origin at which a program of this machine reaches the server."""
     bound = settings.bind
     host = EVERY_ADDRESS.get(bound, f"[{bound}]" if ":" in bound else bound)
+    return f"http://{host}:{settings.port}"
+
+
+def facts(settings: Config) -> dict[str, object]:
+    """Return the contents of the file."""
+    base = url(settings)
     return {
         "version": __version__,
         "pid": os.getpid(),
         "token": server_token(),
-        "url": f"http://{host}:{settings.port}",
+        "url": base,
         "mcp": {
-            "tools": f"http://{host}:{settings.port}/mcp",
-            "chat": f"http://{host}:{settings.port}/mcp/chat",
-            "agents": f"http://{host}:{settings.port}/mcp/agents",
+            "tools": f"{base}/mcp",
+            "chat": f"{base}/mcp/chat",
+            "agents": f"{base}/mcp/agents",
         },
     }
 

@@ -3,11 +3,15 @@
 import json
 import os
 import signal
+import socket
+import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -102,6 +106,55 @@ def test_the_file_of_a_killed_server_is_not_believed(data: Path) -> None:
         assert httpx.get(f"{second.url}/version", headers=headers).json()["app"] == "server"
         headers = {"Authorization": f"Bearer {address.token}"}
         assert httpx.get(f"{second.url}/version", headers=headers).status_code == 401
+
+
+def test_a_server_that_was_killed_is_no_zombie_of_the_program_that_started_it(data: Path) -> None:
+    with server.attached(data) as address:
+        os.kill(address.pid, signal.SIGKILL)
+        wait_until(lambda: not Path(f"/proc/{address.pid}").exists())
+
+
+def leave_turn(data: Path, owner: str, heartbeat_at: datetime) -> None:
+    """Make the stored answer one that its process has not ended."""
+    values = (owner, heartbeat_at.strftime("%Y-%m-%d %H:%M:%S.%f"))
+    update = "UPDATE conversations_turn SET status = 'running', owner = ?, heartbeat_at = ?"
+    with closing(sqlite3.connect(data / "codeinfo.sqlite3")) as database, database:
+        changed = database.execute(f"{update} WHERE role = 'assistant'", values)
+        assert changed.rowcount == 1
+
+
+def ask(address: server.Address) -> None:
+    question = {"provider": "builtin", "model": "search", "message": "Why?"}
+    question |= {"conversationId": "c1"}
+    headers = {"Authorization": f"Bearer {address.token}"}
+    httpx.post(f"{address.url}/chat", json=question, headers=headers).raise_for_status()
+
+
+def test_the_turn_of_a_zombie_does_not_keep_the_next_server_alive(data: Path) -> None:
+    with subprocess.Popen([sys.executable, "manage.py", "serve"], cwd=HOME) as first:
+        try:
+            wait_until(lambda: server.running(data) is not None)
+            address = server.running(data)
+            assert address is not None and address.pid == first.pid
+            ask(address)
+        finally:
+            first.kill()
+        os.waitid(os.P_PID, first.pid, os.WEXITED | os.WNOWAIT)
+        leave_turn(data, f"{socket.gethostname()[:32]}/{first.pid}/abc", datetime.now(UTC))
+        with server.attached(data, idle_seconds=1):
+            pass
+        # Before its heartbeat is old.
+        wait_until(lambda: server.running(data) is None, seconds=25)
+
+
+def test_a_turn_whose_process_died_elsewhere_does_not_keep_a_server_alive(data: Path) -> None:
+    with server.attached(data, idle_seconds=1) as address:
+        ask(address)
+        leave_turn(data, "elsewhere/1/abc", datetime.now(UTC) - timedelta(seconds=31))
+    wait_until(lambda: server.running(data) is None)
+    with closing(sqlite3.connect(data / "codeinfo.sqlite3")) as database:
+        (status,) = database.execute("SELECT status FROM conversations_turn WHERE owner != ''")
+    assert status == ("failed",)
 
 
 def test_a_start_that_fails_tells_why(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

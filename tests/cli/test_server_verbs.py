@@ -10,12 +10,14 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from codeinfo_cli import server
 from tests.cli.command import Command, command
 from tests.cli.terminal import CTRL_C
+from tests.ports import taken
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
@@ -69,6 +71,18 @@ def test_a_start_that_fails_says_why(alone: Command) -> None:
     with socket.create_server(("127.0.0.1", int(alone.environment["PORT"]))):
         taken = alone.run("search", "ship", status=2).stderr
         assert "cannot be used" in taken and "PORT" in taken
+
+
+def test_a_verb_of_a_checkout_takes_the_next_port_if_the_usual_one_is_taken(
+    alone: Command,
+) -> None:
+    for name in server.PORTS:
+        del alone.environment[name]
+    with taken(server.FIRST_PORT):
+        alone.run("repos", status=1)
+        address = server.running(alone.data)
+    assert address is not None
+    assert urlsplit(address.url).port in range(server.FIRST_PORT + 10, server.LAST_PORT, 10)
 
 
 def test_nothing_is_ingested_yet(alone: Command) -> None:

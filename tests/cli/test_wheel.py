@@ -4,14 +4,13 @@ import json
 import os
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
 import sysconfig
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.parser import Parser
 from pathlib import Path
@@ -28,6 +27,7 @@ from apps.embedding.catalogue import DEFAULT_MODEL
 from codeinfo_cli import server
 from tests.cli.hostile import Hostile, hostile
 from tests.house.sources import HOME, name_of, tracked
+from tests.ports import taken
 from tests.support.ingested import SAMPLE, write_files
 from tests.support.waiting import wait_until
 
@@ -260,17 +260,6 @@ def test_commands_that_messages_name_are_there(installed: Installed) -> None:
     assert done.returncode == 0, done.stderr
     assert '"roots"' in done.stdout
     assert "verify_index" in installed.run("codeinfo", "manage", "verify_index", "--help").stdout
-
-
-@contextmanager
-def taken(port: int) -> Iterator[None]:
-    """Listen on a port, or let another program do so."""
-    with socket.socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with suppress(OSError):
-            holder.bind(("127.0.0.1", port))
-            holder.listen()
-        yield
 
 
 def test_a_taken_port_means_the_next_free_one_but_not_if_you_named_it(installed: Installed) -> None:

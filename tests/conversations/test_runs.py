@@ -27,6 +27,7 @@ from apps.conversations.types import usage_wire
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from tests.support.chat import answers, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider, Stubborn
+from tests.support.zombies import zombie
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")
 
@@ -430,6 +431,12 @@ class TestRecovery:
     async def test_a_run_of_a_dead_process_is_marked_at_start(self) -> None:
         host = recovery.owner().split("/")[0]
         assert await self.recovered(await self.running(owner=f"{host}/4194305/abc"))
+
+    @pytest.mark.door
+    async def test_a_run_of_a_process_that_is_dead_and_not_buried_is_marked(self) -> None:
+        host = recovery.owner().split("/")[0]
+        with zombie() as pid:
+            assert await self.recovered(await self.running(owner=f"{host}/{pid}/abc"))
 
     async def test_a_run_of_an_earlier_process_with_our_number_is_marked(self) -> None:
         host, pid, _ = recovery.owner().split("/")

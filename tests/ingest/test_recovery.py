@@ -23,6 +23,7 @@ from apps.ingest import services
 from apps.ingest.runs import queue, recovery, sweep
 from tests.ingest.stages import STAGES
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, write_files
+from tests.support.zombies import zombie
 
 pytestmark = pytest.mark.door
 
@@ -255,6 +256,18 @@ def test_beside_a_chroma_server_a_live_worker_of_another_process_is_left_alone(
     recovery.recover()
     run.refresh_from_db()
     assert (run.state == "error") is ended
+
+
+@pytest.mark.django_db
+def test_a_run_of_a_neighbour_that_is_dead_and_not_buried_is_ended(
+    configure: Callable[..., None],
+) -> None:
+    configure(chroma_url="http://127.0.0.1:1")
+    with zombie() as pid:
+        run = running(f"{recovery.HOST}:{pid}:other", heartbeat_at=timezone.now())
+        recovery.recover()
+    run.refresh_from_db()
+    assert run.state == "error"
 
 
 @pytest.mark.django_db

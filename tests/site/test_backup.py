@@ -428,13 +428,17 @@ def test_a_copy_without_its_log_is_named(tmp_path: Path) -> None:
     with running(tmp_path / "first") as product:
         repo = write_files(product.repos / "lighthouse", SAMPLE)
         ingest_into(product, repo)
-        # From here on, what is committed stays in the log.
-        with closing(sqlite3.connect(product.data / "codeinfo.sqlite3")) as database:
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        # As if the log had all that is committed from here on.
+        with (
+            closing(sqlite3.connect(product.data / "codeinfo.sqlite3")) as database,
+            closing(sqlite3.connect(tmp_path / "without_log")) as without_log,
+        ):
+            database.backup(without_log)
         write_files(repo, {"src/new.py": "def fresh() -> int:\n    return 1\n"})
         ingest_into(product, repo)
         copy = tmp_path / "copy" / "data"
         shutil.copytree(product.data, copy, ignore=_without_log)
+    shutil.copyfile(tmp_path / "without_log", copy / "codeinfo.sqlite3")
     done = manage(copy, "doctor")
     assert done.returncode == 1
     assert "does not have 1 run that wrote to the index of" in done.stdout

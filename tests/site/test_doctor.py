@@ -96,13 +96,22 @@ def test_a_working_installation_passes_all_checks(doctor: Doctor) -> None:
         assert found[id]["level"] == "ok", found[id]
 
 
-def test_a_port_that_is_taken(doctor: Doctor) -> None:
+def test_a_port_that_is_taken(doctor: Doctor, settings: Any) -> None:
+    settings.VARIABLES_SET = frozenset({"MCP_PORT"})
     with socket.create_server(("127.0.0.1", 0)) as other:
         well, found = doctor(mcp_port=other.getsockname()[1])
     assert not well
     assert found["port:MCP_PORT"]["level"] == "bad"
     assert found["port:MCP_PORT"]["fix"] == "Stop what is there, or set MCP_PORT."
     assert found["port:PORT"]["level"] == "ok"
+
+
+def test_default_ports_that_are_taken_are_no_problem_as_verbs_take_others(doctor: Doctor) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        well, found = doctor(port=other.getsockname()[1])
+    assert well
+    assert found["port:PORT"]["level"] == "warn"
+    assert "in use" in found["port:PORT"]["detail"] and "next ones" in found["port:PORT"]["fix"]
 
 
 def test_two_ports_that_are_one(doctor: Doctor) -> None:
@@ -220,7 +229,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield served
 
 
-def command(product: Product, port: int, *options: str) -> subprocess.CompletedProcess[str]:
+def command(product: Product, port: int, **environ: str) -> subprocess.CompletedProcess[str]:
     env = {
         "PATH": os.environ["PATH"],
         "HOME": str(product.data.parent),
@@ -229,9 +238,9 @@ def command(product: Product, port: int, *options: str) -> subprocess.CompletedP
         "PORT": str(port),
     }
     return subprocess.run(
-        [sys.executable, "manage.py", "doctor", *options],
+        [sys.executable, "manage.py", "doctor"],
         cwd=HOME,
-        env=env,
+        env=env | environ,
         capture_output=True,
         text=True,
         check=False,
@@ -248,14 +257,35 @@ def test_beside_the_server_that_runs_all_is_well(doctor: Doctor, product: Produc
     assert found["chroma"]["level"] == "ok"
 
 
-def test_a_second_server_on_its_data_would_not_start_and_the_exit_code_says_so(
-    product: Product,
+def test_the_server_of_a_data_folder_is_known_on_whatever_port_it_serves(
+    doctor: Doctor, product: Product
 ) -> None:
-    done = command(product, free_ports(3))
+    well, found = doctor(data_dir=product.data)
+    assert well, found
+    assert found["port:PORT"]["detail"] == "Free."
+    assert found["worker"]["detail"] == "Waits for folders to ingest."
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        well, found = doctor(data_dir=product.data, port=other.getsockname()[1])
+    assert well and product.url in found["port:PORT"]["detail"]
+
+
+def test_what_serves_another_data_folder_on_our_port_is_not_our_server(
+    doctor: Doctor, product: Product, settings: Any
+) -> None:
+    settings.VARIABLES_SET = frozenset({"PORT"})
+    port = int(product.url.rpartition(":")[2])
+    well, found = doctor(port=port, mcp_port=port + 1, agents_mcp_port=port + 2)
+    assert not well
+    assert found["port:PORT"]["fix"] == "Stop what is there, or set PORT."
+    # Nothing of it is told as ours: this installation has no worker, and its store is read.
+    assert "worker" not in found
+    assert found["chroma"]["detail"] == "Chroma embedded, 0 indexes"
+
+
+def test_the_exit_code_says_that_something_is_broken(product: Product) -> None:
+    done = command(product, free_ports(3), CODEINFO_INGEST_BASE=str(product.repos / "gone"))
     assert done.returncode == 1
-    assert "BROKEN  Vector store" in done.stdout
-    assert "CHROMA_URL" in done.stdout
-    assert "1 broken" in done.stdout
+    assert "BROKEN  Ingest base" in done.stdout and "1 broken" in done.stdout
 
 
 def test_a_setting_that_cannot_be_right_is_named_without_a_traceback(product: Product) -> None:

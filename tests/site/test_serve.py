@@ -85,7 +85,10 @@ def test_it_starts_from_nothing_and_ends_in_order(tmp_path: Path) -> None:
         assert password.stat().st_mode & 0o777 == 0o600
         process.send_signal(signal.SIGTERM)
         assert process.stdout is not None
-        assert password.read_text().strip() in process.stdout.read()
+        told = process.stdout.read()
+        assert password.read_text().strip() in told
+        # What is said last is in sight: where to go.
+        assert told.splitlines()[-1].split() == ["chat", f"{base}/chat"]
         assert process.wait(timeout=30) == 0
 
 

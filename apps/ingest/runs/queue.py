@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
-from apps.core import disk, posix
+from apps.core import database, disk, posix
 from apps.core.background import NICE
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
@@ -102,6 +102,7 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
                 ending = recovery.final_state(run, _perform(run, job))
             job.has_leftovers = not _clean_up(run)
             finish.end(run.id, ending)
+            database.fold_log("PASSIVE")
     finally:
         del _jobs[run.id]
         job.done.set()

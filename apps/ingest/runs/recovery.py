@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from django.utils import timezone
 
+from apps.core import posix
 from apps.core.config import config
 from apps.index import endings
 from apps.index.endings import COMPLETED, INTERRUPTED, Ending
@@ -69,12 +70,4 @@ def _owner_has_ended(run: IngestRun) -> bool:
 
 def _is_alive(pid: int) -> bool:
     # This process's id with another owner was used by an earlier process, as in a container.
-    if pid in (0, os.getpid()):
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return pid not in (0, os.getpid()) and posix.is_running(pid)

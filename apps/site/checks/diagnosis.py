@@ -17,15 +17,13 @@ SERVERS_OWN = (parts.VECTORS, parts.WORKER)
 
 async def diagnose() -> list[Finding]:
     """Return the findings on the set-up, then those on the parts. Does not raise."""
-    health = await in_thread(setup.own_server)
+    address, health = await in_thread(setup.own_server) or (None, None)
     own = {check.id for check in SERVERS_OWN} | {parts.ORPHANS.id}
     checks = [check for check in parts.all_parts() if check.id not in own]
     if health is None:
         # Without a server there is no worker to check.
         checks += [parts.VECTORS_EXAMINED, UNKNOWN]
-    found = await CheckRunner().run(
-        [*setup.checks(served=health is not None), *checks], LIMIT_SECONDS
-    )
+    found = await CheckRunner().run([*setup.checks(address), *checks], LIMIT_SECONDS)
     if health is None:
         return found
     found += [_reported(check, health) for check in SERVERS_OWN]

@@ -10,9 +10,11 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import django
 import httpx
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
@@ -31,6 +33,7 @@ from apps.site.checks.runner import Check, in_thread
 from apps.site.server import port_problem, ports
 from codeinfo_cli.clients.exposed import exposed_clients
 from codeinfo_cli.clients.table import this_machine
+from codeinfo_cli.server import Address, running
 
 OLDEST_PYTHON = (3, 11)
 # Files listed in a finding.
@@ -39,10 +42,10 @@ SHOWN = 3
 LITTLE_SPACE = 2 << 30
 
 
-def checks(served: bool) -> list[Check]:
+def checks(address: Address | None) -> list[Check]:
     """Return the checks, in the order in which problems should be fixed.
 
-    served: whether the server of this installation runs
+    address: the server of this data folder; None if none answers
     """
     table: list[tuple[str, str, Callable[[], Finding]]] = [
         ("versions", "Versions", _versions),
@@ -52,7 +55,7 @@ def checks(served: bool) -> list[Check]:
         ("private", "Private files", _private_files),
         ("log", "Log file", _log_file),
         *_ingest_bases(),
-        *_ports(served),
+        *_ports(address),
         ("schema", "Database schema", _schema),
         ("behind", "Database and index", _behind),
         ("clients", "MCP clients", _clients),
@@ -76,19 +79,21 @@ def _found(level: Level, detail: str, fix: str = "") -> Finding:
     return Finding("", "", level, words[level], detail, fix)
 
 
-def own_server() -> dict[str, Any] | None:
-    """Return the body of `/health` on this installation's PORT; None if codeinfo does not
-    answer."""
-    settings = config()
-    host = "127.0.0.1" if settings.bind in ("0.0.0.0", "::") else settings.bind
-    address = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}/health"
-    headers = {"Authorization": f"Bearer {settings.api_token}"} if settings.api_token else {}
+def own_server() -> tuple[Address, dict[str, Any]] | None:
+    """Return the server of this data folder with the body of its `/health`; None if none answers.
+
+    Its `server.json` tells where it is. On PORT, another installation may answer.
+    """
+    address = running(config().data_dir.absolute())
+    if address is None:
+        return None
+    headers = {"Authorization": f"Bearer {address.token}"}
     try:
-        answer = httpx.get(address, headers=headers, timeout=10.0, trust_env=False)
+        answer = httpx.get(f"{address.url}/health", headers=headers, timeout=10.0, trust_env=False)
         body = answer.json()
     except (httpx.HTTPError, ValueError):
         return None
-    return body if isinstance(body, dict) and "mongoConnected" in body else None
+    return (address, body) if isinstance(body, dict) and "mongoConnected" in body else None
 
 
 def _versions() -> Finding:
@@ -194,21 +199,25 @@ def _ingest_base(base: Path) -> Finding:
     return _found("ok", str(base))
 
 
-def _ports(served: bool) -> Iterator[tuple[str, str, Callable[[], Finding]]]:
+def _ports(address: Address | None) -> Iterator[tuple[str, str, Callable[[], Finding]]]:
     for variable, port in ports(config()).items():
-        yield f"port:{variable}", f"{variable} {port}", partial(_port, variable, port, served)
+        yield f"port:{variable}", f"{variable} {port}", partial(_port, variable, port, address)
 
 
-def _port(variable: str, port: int, served: bool) -> Finding:
-    settings = config()
-    same = [name for name, other in ports(settings).items() if other == port and name != variable]
+def _port(variable: str, port: int, address: Address | None) -> Finding:
+    configured = config()
+    same = [name for name, other in ports(configured).items() if other == port and name != variable]
     if same:
         return _found("bad", f"The same as {', '.join(same)}.", f"Give {variable} its own.")
-    problem = port_problem(settings.bind, port)
+    problem = port_problem(configured.bind, port)
     if not problem:
         return _found("ok", "Free.")
-    if served:
+    if address and urlsplit(address.url).port == configured.port:
         return _found("ok", "Served by codeinfo, which runs.")
+    if address:
+        return _found("ok", f"{problem}. The server of this data folder is at {address.url}.")
+    if settings.VARIABLES_SET.isdisjoint(ports(configured)):
+        return _found("warn", f"{problem}.", "`codeinfo` verbs take the next ones that are free.")
     return _found("bad", f"{problem}.", f"Stop what is there, or set {variable}.")
 
 

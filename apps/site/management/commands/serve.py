@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.conversations import recovery as conversation_recovery
-from apps.core import start_errors
+from apps.core import database, start_errors
 from apps.core.access import check_exposure
 from apps.core.command_lines import manage
 from apps.core.config import config
@@ -21,7 +21,7 @@ from apps.index.vectors.store import claim_store
 from apps.ingest.runs import recovery as ingest_recovery
 from apps.ingest.runs.orphans import Orphan
 from apps.logs.store import StoreHandler, get_store
-from apps.site import first_start, schema, server
+from apps.site import first_start, schema, server, server_file
 from apps.site.backup import restoring
 from apps.site.checks.parts import SHOWN
 from apps.site.connections import raise_file_limit
@@ -65,6 +65,7 @@ class Command(BaseCommand):
         claim_store()
         if migrate:
             call_command("migrate", verbosity=0)
+            database.fold_log("TRUNCATE")
         if message := missing_runs.describe():
             logger.warning(message)
         conversation_recovery.recover()
@@ -79,9 +80,8 @@ class Command(BaseCommand):
 
     def announce(self, password: str | None, unknown: Sequence[Orphan] = ()) -> None:
         settings = config()
-        self.stdout.write(
-            f"codeinfo serves on http://{settings.bind}:{settings.port}  (Ctrl-C stops)"
-        )
+        url = server_file.url(settings)
+        self.stdout.write(f"codeinfo serves on {url}  (Ctrl-C stops)")
         self.stdout.write(f"  data folder  {settings.data_dir}")
         if password:
             self.stdout.write(f"  admin        user admin, password {password} (shown once)")
@@ -93,7 +93,7 @@ class Command(BaseCommand):
         if unknown:
             one = len(unknown) == 1
             count = f"{len(unknown)} folder{' that is' if one else 's that are'}"
-            page = f"http://{settings.bind}:{settings.port}/ingest"
+            page = f"{url}/ingest"
             self.stdout.write(
                 f"  LOOK         the index has {count} not in this database. Nothing is "
                 "deleted. If this data"
@@ -104,6 +104,7 @@ class Command(BaseCommand):
             )
             for each in unknown[:SHOWN]:
                 self.stdout.write(f"               {each.label}")
+        self.stdout.write(f"  chat         {url}/chat")
         self.stdout.flush()
 
 

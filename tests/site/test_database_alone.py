@@ -1,0 +1,102 @@
+"""What the main file of the SQLite database has, if somebody copies it without its log."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from codeinfo_cli import server
+from tests.browser.product import running
+from tests.cli.command import Command, command
+from tests.house.sources import HOME
+from tests.support.ingested import ingest_sample
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.door
+
+
+def rows(database: Path, table: str) -> int:
+    """Count the rows of a table in a copy of the main file alone."""
+    copy = database.with_name("copied") / database.name
+    shutil.rmtree(copy.parent, ignore_errors=True)
+    copy.parent.mkdir()
+    shutil.copyfile(database, copy)
+    with closing(sqlite3.connect(copy)) as opened:
+        (count,) = opened.execute(f"SELECT count(*) FROM {table}").fetchone()
+    return int(count)
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Iterator[Command]:
+    with command(tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def opened_elsewhere(database: Path) -> Iterator[None]:
+    """Another program has the database open, and does nothing. So the server's own connections are
+    not the last ones, at whose end SQLite folds the log by itself."""
+    with closing(sqlite3.connect(database)) as other:
+        other.execute("SELECT count(*) FROM ingest_root").fetchone()
+        yield
+
+
+def sigterm(cli: Command) -> None:
+    address = server.running(cli.data)
+    assert address is not None
+    os.kill(address.pid, signal.SIGTERM)
+    assert server.wait_for_end(cli.data, 60)
+
+
+def codeinfo_stop(cli: Command) -> None:
+    cli.run("stop")
+
+
+@pytest.mark.parametrize("stop", [sigterm, codeinfo_stop])
+def test_after_a_stop_the_main_file_alone_has_all_rows(
+    cli: Command, stop: Callable[[Command], None]
+) -> None:
+    database = cli.data / "codeinfo.sqlite3"
+    cli.run("ingest")
+    cli.run("ask", "-p", "builtin", "where are retries done")
+    with opened_elsewhere(database):
+        stop(cli)
+        assert rows(database, "ingest_root") == 1
+        assert rows(database, "conversations_turn") == 2
+
+
+def test_after_a_verbs_server_has_stopped_by_itself_the_main_file_alone_has_all_rows(
+    cli: Command,
+) -> None:
+    database = cli.data / "codeinfo.sqlite3"
+    cli.run("ask", "-p", "builtin", "where are retries done", CODEINFO_IDLE_STOP_SECONDS="3")
+    with opened_elsewhere(database):
+        wait_until(lambda: server.process_of(cli.data) is None)
+        assert rows(database, "conversations_turn") == 2
+
+
+def test_after_a_kill_the_main_file_alone_has_the_schema(tmp_path: Path) -> None:
+    with running(tmp_path) as product:
+        os.kill(product.pid, signal.SIGKILL)
+    assert rows(product.data / "codeinfo.sqlite3", "ingest_root") == 0
+
+
+def test_after_migrate_the_main_file_alone_has_the_schema(tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": str(tmp_path)}
+    migrate = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
+    subprocess.run(migrate, cwd=HOME, env=environment, check=True)
+    assert rows(tmp_path / "codeinfo.sqlite3", "ingest_root") == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_after_a_run_the_main_file_alone_has_its_rows(folder: Path) -> None:
+    ingest_sample(folder / "repository")
+    assert rows(Path(connection.settings_dict["NAME"]), "ingest_root") == 1
