@@ -119,7 +119,8 @@ def test_references_in_more_files_than_one_page_parses_follow(
     _, whole = post("symbol-references", name="moor", limit=100)
     assert len(whole["results"]) == 83 and not whole["truncated"]
     monkeypatch.setattr(references, "MAX_FILES", references.FILES_AT_ONCE)
-    rows, cursor, pages = [], None, 0
+    rows: list[dict[str, Any]] = []
+    cursor, pages = None, 0
     while cursor != "":
         _, answer = post("symbol-references", name="moor", limit=100, cursor=cursor)
         rows, cursor, pages = rows + answer["results"], answer.get("nextCursor", ""), pages + 1

@@ -131,7 +131,8 @@ def test_a_search_that_was_stopped_continues_where_it_stopped(
     monkeypatch.setattr(batches, "MOST_FILES", 1)
     monkeypatch.setattr(finding, "SECONDS", 3)
     monkeypatch.setattr(finding.time, "monotonic", lambda: next(ticks))
-    rows, cursor, pages = [], None, 0
+    rows: list[dict[str, Any]] = []
+    cursor, pages = None, 0
     while cursor != "":
         _, answer = post("grep", **query, cursor=cursor)
         rows, cursor, pages = rows + answer["results"], answer.get("nextCursor", ""), pages + 1
