@@ -29,7 +29,7 @@ OTHER_CALL = f"{NOT_A_CURSOR}, with the same arguments"
 EXPIRED = "What is listed has changed since that page."
 
 Position = tuple[int, ...]
-Row = TypeVar("Row")
+ListRow = TypeVar("ListRow")
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ class Pager:
 
     def page(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[ListRow],
         limit: int,
-        key: Callable[[Row], object],
+        key: Callable[[ListRow], object],
         offset: int = 0,
         **more: Any,
-    ) -> tuple[Sequence[Row], Page]:
+    ) -> tuple[Sequence[ListRow], Page]:
         """The rows of the page, of the whole list. Raises Conflict CURSOR_EXPIRED.
 
         key: what distinguishes a row from all others

@@ -36,7 +36,7 @@ class _Found:
     missed: int
 
 
-def find_imports(asked: ImportsQuery) -> Imports:
+def find_imports(imports_query: ImportsQuery) -> Imports:
     """The files that import a file or module, then what it imports. The name is a path, the end of
     a path, or a module as imports write it. The filters are for the files that import it. Imports
     of what is no file of the root are only named, as there are many and they lead nowhere.
@@ -44,15 +44,15 @@ def find_imports(asked: ImportsQuery) -> Imports:
     Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
     REPO_NOT_FOUND.
     """
-    query = asked.symbol
+    query = imports_query.symbol
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
-    pager = Pager.of("FindImports", asked, roots)
+    pager = Pager.of("FindImports", imports_query, roots)
     query = replace(query, filters=filters)
     deadline = time.monotonic() + PARSE_SECONDS
     every: list[_Found] = []
 
     def in_root(root: Root) -> list[ImportEdge]:
-        found = _in_root(RootProject(root, deadline), query, asked.direction)
+        found = _in_root(RootProject(root, deadline), query, imports_query.direction)
         every.append(found)
         return found.importers
 
