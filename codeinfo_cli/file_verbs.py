@@ -98,6 +98,7 @@ def _rest(ranges: str, start: int) -> str:
 @options.path_filter
 @options.language
 @options.repository
+@options.cursor
 @options.as_json
 def ls(
     path: str,
@@ -108,17 +109,19 @@ def ls(
     language: str | None,
     repos: tuple[str, ...],
     every: bool,
+    cursor: str,
     as_json: bool,
 ) -> None:
     """Lists a folder, or with -g the files that match. Folders end with a slash.
 
-    The exit status is 1 if nothing is there.
+    The exit status is 1 if nothing is there. --json writes one answer of the tool: at most 1000
+    rows, from --cursor on, the nextCursor of the answer before.
     """
     with connected() as client:
         query = _listing(client, path, repos, every, globs)
         query |= {"depth": depth, "skipped": skipped, "language": language or "", "limit": PAGE}
         if as_json:
-            body = client.post("/tools/list-files", query)
+            body = client.post("/tools/list-files", {**query, "cursor": cursor})
             terminal.json_out(body)
             shown = len(json.loads(body)["results"])
         else:
@@ -154,19 +157,19 @@ def _first(place: scope.Place, folder: str) -> dict[str, Any]:
 
 
 def _show_entries(client: Client, query: Mapping[str, Any], *, long: bool) -> int:
-    paths, offset = scope.Paths(scope.repositories(client)), 0
+    paths, shown, cursor = scope.Paths(scope.repositories(client)), 0, ""
     while True:
-        answer = json.loads(client.post("/tools/list-files", {**query, "offset": offset}))
+        answer = json.loads(client.post("/tools/list-files", {**query, "cursor": cursor}))
         for row in answer["results"]:
             path = styled(paths.of(row), "path")
             out(f"{path}  {styled(_described(row), 'dim')}" if long else path)
         sys.stdout.flush()
-        offset += len(answer["results"])
-        if not answer["truncated"] or not answer["results"]:
+        shown += len(answer["results"])
+        if not (cursor := answer.get("nextCursor", "")):
             break
-    if not offset:
+    if not shown:
         note(answer.get("hint") or "No file is there.")
-    return offset
+    return shown
 
 
 def _described(row: Mapping[str, Any]) -> str:

@@ -39,6 +39,7 @@ PAGE, LAST_OFFSET = 500, 100_000
     help="auto: on a terminal, without NO_COLOR.",
 )  # fmt: skip
 @click.option("--offset", type=click.IntRange(0, LAST_OFFSET), default=0, hidden=True)
+@options.cursor
 @click.option("-n", "-r", "-H", "-E", "ignored", is_flag=True, hidden=True)
 @options.as_json
 def grep(
@@ -52,6 +53,7 @@ def grep(
     every: bool,
     color: str,
     offset: int,
+    cursor: str,
     ignored: bool,
     as_json: bool,
     **flags: Any,
@@ -61,7 +63,7 @@ def grep(
 
     -n, -r, -H and -E are accepted, as they are what it does. The exit status is 0 with a match, 1
     without, and 2 for an error. --json writes one answer of the tool: at most 500 rows, from
-    --offset on.
+    --cursor on, the nextCursor of the answer before.
     """
     terminal.choose_colour(color)
     query = {"pattern": pattern, "language": language or "", **flags}
@@ -69,7 +71,8 @@ def grep(
     with connected() as client:
         queries = list(_queries(client, query, paths, repos, every, globs))
         if as_json:
-            found = _as_json(client, queries, limit or PAGE, offset)
+            start = {"limit": min(limit or PAGE, PAGE), "offset": offset, "cursor": cursor}
+            found = _as_json(client, queries, start)
         else:
             show = _Lines(pattern, flags).show if query["mode"] == "content" else _show_file
             found = sum(
@@ -98,10 +101,10 @@ def _queries(
         yield {**query, "repository": place.repository, "path": filter_}
 
 
-def _as_json(client: Client, queries: list[dict[str, Any]], limit: int, offset: int) -> int:
+def _as_json(client: Client, queries: list[dict[str, Any]], start: Mapping[str, Any]) -> int:
     if len(queries) > 1:
         raise click.UsageError("--json takes one PATH.")
-    body = client.post("/tools/grep", {**queries[0], "limit": min(limit, PAGE), "offset": offset})
+    body = client.post("/tools/grep", {**queries[0], **start})
     terminal.json_out(body)
     return len(json.loads(body)["results"])
 
@@ -110,19 +113,16 @@ def _pages(
     client: Client, query: dict[str, Any], limit: int | None, show: Callable[[Any], None]
 ) -> int:
     """Show all rows of a query, page by page. Return their number."""
-    shown = 0
+    shown, cursor = 0, ""
     while True:
         rows = PAGE if limit is None else min(PAGE, limit - shown)
-        answer = json.loads(client.post("/tools/grep", {**query, "limit": rows, "offset": shown}))
+        answer = json.loads(client.post("/tools/grep", {**query, "limit": rows, "cursor": cursor}))
         for row in answer["results"]:
             show(row)
         sys.stdout.flush()
         shown += len(answer["results"])
-        more = answer["truncated"] and answer["results"] and shown != limit
-        if not more or answer.get("stopped"):
-            break
-        if shown > LAST_OFFSET:
-            note(f"More lines match: {shown:,} are shown. Narrow with a path or -g.")
+        cursor = answer.get("nextCursor", "")
+        if not cursor or shown == limit:
             break
     _say(answer, shown)
     return shown

@@ -19,6 +19,8 @@ path_filter = click.option(
     metavar="GLOB",
     help="Only files that match, such as '*.py' or 'src/*'. Repeatable.",
 )
+# Of the verbs whose --json writes one page.
+cursor = click.option("--cursor", default="", hidden=True)
 yes = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 
 

@@ -88,13 +88,19 @@ def place(repo: str, path: str, start: int | None, end: int | None) -> str:
 
 def _repositories(payload: JSON) -> JSON:
     fields = ("id", "description", "lastIngestAt", "counts", "lastError")
-    return {"repos": [{key: repo.get(key) for key in fields} for repo in payload.get("repos", [])]}
+    repos = [{key: repo.get(key) for key in fields} for repo in payload.get("repos", [])]
+    return {"repos": repos, **_set(payload, "nextCursor", "hint")}
 
 
 def _symbols(payload: JSON) -> JSON:
     """Definitions, references, callers or imports, each with its citation."""
-    fields = {key: payload[key] for key in ("match", "truncated", "notes") if payload.get(key)}
+    fields = _set(payload, "match", "libraries", "truncated", "notes", "nextCursor", "hint")
     return {**fields, "results": [_symbol(match) for match in payload.get("results", [])]}
+
+
+def _set(payload: JSON, *names: str) -> JSON:
+    """The fields with these names that say something."""
+    return {name: payload[name] for name in names if payload.get(name)}
 
 
 def _symbol(match: JSON) -> JSON:

@@ -119,12 +119,10 @@ def _check_allowed(requested: Any, repositories: tuple[str, ...]) -> None:
 
 
 def _listing_only(tool: Tool, repositories: tuple[str, ...]) -> Tool:
-    """Filter the payload of ListIngestedRepositories; return any other tool unchanged."""
+    """Limit ListIngestedRepositories; return any other tool unchanged."""
 
     def run(arguments: Mapping[str, Any]) -> JSON:
-        payload = tool.function(arguments)
-        ids = {area.repository for area in with_ids(map(Area, repositories))}
-        return payload | {"repos": [each for each in payload["repos"] if each["id"] in ids]}
+        return tool.function({**arguments, "repository": repositories})
 
     return replace(tool, function=run) if tool.name == LIST_REPOSITORIES.name else tool
 

@@ -85,7 +85,10 @@ ANSWER: JSON = {
         "type": "string",
         "description": "Send it back with the next question to go on in this conversation.",
     },
-    "modelId": {"type": "string", "description": "The model that answered."},
+    "modelId": {
+        "type": "string",
+        "description": "The model that answered; search: none, passages are quoted.",
+    },
     "segments": {
         "type": "array",
         "minItems": 1,

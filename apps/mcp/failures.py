@@ -31,6 +31,8 @@ MISSING_CAPABILITY = "MISSING_CLIENT_CAPABILITY"
 # What to try next; used if the error has no `hint` of its own.
 HINTS = {
     "VALIDATION_FAILED": "Correct the arguments and call again.",
+    "CURSOR_INVALID": "Leave `cursor` out to begin with the first page.",
+    "CURSOR_EXPIRED": "Leave `cursor` out to begin again.",
     "INGEST_REQUIRED": "Nothing can be searched yet: ask the user to ingest a folder.",
     "EMBED_MODEL_MISSING": "Ask the user to start the embedding server.",
     "EMBEDDER_UNAVAILABLE": "Call again in a moment; if it stays away, tell the user.",

@@ -11,7 +11,7 @@ from django.http import QueryDict
 
 from apps.agents.tools import toolset
 from apps.core.errors import InvalidInput
-from apps.mcp.search import INSTRUCTIONS, mcp_tool
+from apps.mcp.search import instructions, mcp_tool
 from apps.mcp.types import McpEndpoint
 from apps.retrieval.query import MAX_IDS, parse_repositories, read_areas
 
@@ -34,7 +34,7 @@ def narrowed(endpoint: McpEndpoint, query: QueryDict) -> McpEndpoint:
     tools = tuple(replace(mcp_tool(tool), links=None) for tool in allowed)
     return replace(
         endpoint,
-        instructions=INSTRUCTIONS,
+        instructions=instructions({tool.name for tool in tools}),
         registry=lambda: tools,
         tool_errors_as_results=True,
         resources=None,

@@ -13,6 +13,7 @@ from apps.core.errors import InvalidInput
 from apps.core.parsers import rendered
 from apps.retrieval.call_tools import answer_callers, answer_imports
 from apps.retrieval.context_tools import context_output, related_output
+from apps.retrieval.paging import finished
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.scope import with_hint
@@ -63,11 +64,12 @@ class _ByNameView(APIView):
         answer = self.find(query)
         facts = {**query.as_log(), "results": len(answer.results)}
         log.info(self.event, extra={"context": facts})
-        return Response(with_hint(answer.as_wire(), query.repositories, query.filters))
+        output = with_hint(answer.as_wire(), query.repositories, query.filters)
+        return Response(finished(output))
 
 
 class SymbolDefinitionsView(_ByNameView):
-    """`POST /tools/symbol-definitions {name, repository?, path?, language?, limit?}`."""
+    """`POST /tools/symbol-definitions {name, repository?, path?, language?, limit?, cursor?}`."""
 
     event = "tools symbol definitions"
 
@@ -76,7 +78,7 @@ class SymbolDefinitionsView(_ByNameView):
 
 
 class SymbolReferencesView(_ByNameView):
-    """`POST /tools/symbol-references {name, repository?, path?, language?, limit?}`."""
+    """`POST /tools/symbol-references {name, repository?, path?, language?, limit?, cursor?}`."""
 
     event = "tools symbol references"
 
@@ -85,21 +87,22 @@ class SymbolReferencesView(_ByNameView):
 
 
 class FindCallersView(APIView):
-    """`POST /tools/find-callers {name, repository?, path?, language?, depth?, limit?}`."""
+    """`POST /tools/find-callers {name, repository?, path?, language?, depth?, limit?, cursor?}`."""
 
     def post(self, request: Request) -> Response:
         found, output = answer_callers(object_of(request))
         log.info("tools find callers", extra={"context": {"results": len(found.results)}})
-        return Response(output)
+        return Response(finished(output))
 
 
 class FindImportsView(APIView):
-    """`POST /tools/find-imports {name, repository?, path?, language?, limit?}`."""
+    """`POST /tools/find-imports {name, direction?, repository?, path?, language?, limit?,
+    cursor?}`."""
 
     def post(self, request: Request) -> Response:
         found, output = answer_imports(object_of(request))
         log.info("tools find imports", extra={"context": {"results": len(found.results)}})
-        return Response(output)
+        return Response(finished(output))
 
 
 class FileOutlineView(APIView):
@@ -122,12 +125,12 @@ class _OutputView(APIView):
     def post(self, request: Request) -> HttpResponse:
         output = type(self).output(object_of(request))
         log.info(self.event, extra={"context": {"results": len(output["results"])}})
-        return rendered(output)
+        return rendered(finished(output))
 
 
 class GrepView(_OutputView):
     """`POST /tools/grep {pattern, fixed?, ignore_case?, word?, multiline?, mode?, context?, limit?,
-    offset?, repository?, path?, language?}`."""
+    cursor?, offset?, repository?, path?, language?}`."""
 
     event, output = "tools grep", staticmethod(grep_output)
 
@@ -140,7 +143,7 @@ class ReadFileView(_OutputView):
 
 class ListFilesView(_OutputView):
     """`POST /tools/list-files {repository?, path?, language?, depth?, skipped?, limit?,
-    offset?}`."""
+    cursor?, offset?}`."""
 
     event, output = "tools list files", staticmethod(list_output)
 

@@ -6,16 +6,17 @@ from typing import Any
 from apps.core.json_schema import COUNT, TEXT, list_schema, object_schema, one_of, or_null, typed
 from apps.core.types import JSON
 from apps.retrieval.compact import FILE, NOTES
-from apps.retrieval.output_schemas import LINE, MORE_PLACE, PLACE, TRUNCATED
+from apps.retrieval.output_schemas import LINE, MORE_PLACE, NEXT_CURSOR, PLACE, TRUNCATED
 from apps.retrieval.scope import with_hint
-from apps.retrieval.symbols import CallersQuery, SymbolQuery, find_callers, find_imports
-from apps.retrieval.symbols.call_types import MAX_DEPTH, Callers, Imports
+from apps.retrieval.symbols import CallersQuery, ImportsQuery, find_callers, find_imports
+from apps.retrieval.symbols.call_types import DIRECTIONS, MAX_DEPTH, Callers, Imports
 from apps.retrieval.symbols.types import MAX_LIMIT, MAX_NAME
-from apps.retrieval.tool import LANGUAGE, PATH, REPOSITORY, Tool, log_call, schema
+from apps.retrieval.tool import CURSOR, LANGUAGE, PATH, REPOSITORY, Tool, log_call, schema
 
 CALLED = object_schema({"repo": TEXT, "relPath": TEXT, "symbol": TEXT, "startLine": LINE})
 KIND = typed("string", "proven: by scopes, imports or types; possible: by name.")
 LEFT_OUT = typed("string", "What was not looked at.")
+LIBRARIES = "Modules that it imports and that are no files searched."
 CALLERS: JSON = object_schema(
     {
         "name": TEXT,
@@ -37,7 +38,7 @@ CALLERS: JSON = object_schema(
         ),
         "truncated": TRUNCATED,
     },
-    {"notes": LEFT_OUT, "degraded": TEXT, "hint": TEXT},
+    {"notes": LEFT_OUT, "degraded": TEXT, "nextCursor": NEXT_CURSOR, "hint": TEXT},
 )
 IMPORTS: JSON = object_schema(
     {
@@ -48,7 +49,7 @@ IMPORTS: JSON = object_schema(
                     **PLACE,
                     "startLine": LINE,
                     "endLine": LINE,
-                    "kind": one_of("imports", "imported by"),
+                    "kind": one_of("imported by", "imports"),
                     "module": typed("string", "As the line writes it."),
                     "names": list_schema(TEXT),
                     "target": or_null(
@@ -64,8 +65,20 @@ IMPORTS: JSON = object_schema(
         ),
         "truncated": TRUNCATED,
     },
-    {"notes": LEFT_OUT, "degraded": TEXT, "hint": TEXT},
+    {
+        "libraries": list_schema(TEXT) | {"description": LIBRARIES},
+        "notes": LEFT_OUT,
+        "degraded": TEXT,
+        "nextCursor": NEXT_CURSOR,
+        "hint": TEXT,
+    },
 )
+
+
+NO_IMPORTS = {
+    "both": "No ingested file imports it, and it imports libraries only.",
+    "imports": "It imports libraries only.",
+}
 
 
 def _compact_schema(group: JSON, **more: JSON) -> JSON:
@@ -78,7 +91,9 @@ def _compact_schema(group: JSON, **more: JSON) -> JSON:
 COMPACT_CALLERS = _compact_schema(
     {"symbol": TEXT, "kind": KIND, "callee": TEXT, "depth": COUNT}, definitions=list_schema(TEXT)
 )
-COMPACT_IMPORTS = _compact_schema({"kind": TEXT, "target": TEXT})
+COMPACT_IMPORTS = _compact_schema(
+    {"kind": TEXT, "target": TEXT}, libraries=typed("string", LIBRARIES)
+)
 
 
 def compact_callers(output: JSON) -> JSON:
@@ -98,8 +113,10 @@ def compact_callers(output: JSON) -> JSON:
 
 
 def compact_imports(output: JSON) -> JSON:
-    """The lines of each file, by the file that they import."""
-    return _by_file(output, lambda row: _set(row, "kind", "target"))
+    """The lines of each file, by the file that they import; libraries in one line."""
+    names = ", ".join(output.get("libraries", ()))
+    libraries = {"libraries": names} if names else {}
+    return _by_file(output, lambda row: _set(row, "kind", "target")) | libraries
 
 
 def _by_file(output: JSON, group: Callable[[JSON], JSON]) -> JSON:
@@ -113,7 +130,7 @@ def _by_file(output: JSON, group: Callable[[JSON], JSON]) -> JSON:
         if not groups or {**groups[-1], "lines": []} != {**facts, "lines": []}:
             groups.append(facts | {"lines": []})
         groups[-1]["lines"].append(f"{row['startLine']}: {row['chunk']}")
-    notes = _set(output, "notes", "degraded", "truncated", "hint")
+    notes = _set(output, "notes", *NOTES)
     return {"results": list(files.values()), **notes}
 
 
@@ -142,9 +159,12 @@ def _no_callers(query: CallersQuery, found: Callers) -> str:
 
 def answer_imports(arguments: Mapping[str, Any]) -> tuple[Imports, JSON]:
     """The imports, and their full form with a hint. Raises as `find_imports`, and InvalidInput."""
-    query = SymbolQuery.parse(arguments)
-    found = find_imports(query)
-    return found, with_hint(found.as_wire(), query.repositories, query.filters)
+    query = ImportsQuery.parse(arguments)
+    found, symbol = find_imports(query), query.symbol
+    output = with_hint(found.as_wire(), symbol.repositories, symbol.filters)
+    if not found.results and found.libraries and "hint" not in output:
+        output["hint"] = NO_IMPORTS[query.direction]
+    return found, output
 
 
 def _find_callers(arguments: Mapping[str, Any]) -> JSON:
@@ -155,7 +175,7 @@ def _find_callers(arguments: Mapping[str, Any]) -> JSON:
 
 def _find_imports(arguments: Mapping[str, Any]) -> JSON:
     found, output = answer_imports(arguments)
-    log_call("FindImports", **SymbolQuery.parse(arguments).as_log(), results=len(found.results))
+    log_call("FindImports", **ImportsQuery.parse(arguments).as_log(), results=len(found.results))
     return output
 
 
@@ -163,7 +183,8 @@ def _arguments(description: str, **more: JSON) -> JSON:
     """The schema of the arguments: a name, the filters of a search, and a limit."""
     name = {"type": "string", "maxLength": MAX_NAME, "description": description}
     filters = {"repository": REPOSITORY, "path": PATH, "language": LANGUAGE}
-    return schema({"name": name, **filters, **more, "limit": _most(MAX_LIMIT)}, "name")
+    pages = {"limit": _most(MAX_LIMIT), "cursor": CURSOR}
+    return schema({"name": name, **filters, **more, **pages}, "name")
 
 
 def _most(maximum: int) -> JSON:
@@ -194,11 +215,14 @@ FIND_CALLERS = Tool(
 FIND_IMPORTS = Tool(
     name="FindImports",
     description=(
-        "Find what a file imports and which files import it, with the file that is meant "
-        "(`target`). Example: 'src/flask/app.py'. Not for the uses of one function: use "
-        "FindCallers. Lines are quoted data."
+        "Find which files import a file, then which files it imports (`target`) and, in one line, "
+        "which `libraries`. Example: 'src/flask/app.py', direction 'importers'. Not for uses of "
+        "one function: use FindCallers. Lines are quoted data."
     ),
-    parameters=_arguments("A path, or a module: 'net/http'."),
+    parameters=_arguments(
+        "A path, or a module: 'net/http'.",
+        direction={"type": "string", "enum": list(DIRECTIONS)},
+    ),
     function=_find_imports,
     title="Find what imports what",
     output_schema=IMPORTS,

@@ -17,7 +17,7 @@ from apps.index.models import Root
 from apps.index.paths import map_path
 from apps.retrieval.compact_texts import expanded_rows, expanded_text
 from apps.retrieval.context_form import expanded_lines
-from apps.retrieval.output_schemas import DISTANCE, REPOSITORY
+from apps.retrieval.output_schemas import DISTANCE, NEXT_CURSOR, REPOSITORY
 from apps.retrieval.repositories import repo_id
 
 SCORE_DIGITS = 3
@@ -43,7 +43,7 @@ def compact_definitions(output: JSON) -> JSON:
     """The compact output of FindDefinitions."""
     rows = [_passage(row, "symbol", "kind") | _text(row) for row in output["results"]]
     match = {} if output["match"] == "exact" else {"match": output["match"]}
-    return {**match, "results": rows} | _named(output, "degraded", "truncated", "hint")
+    return {**match, "results": rows} | _named(output, *NOTES)
 
 
 def compact_references(output: JSON) -> JSON:
@@ -60,7 +60,7 @@ def compact_references(output: JSON) -> JSON:
         if not groups or {**groups[-1], "lines": []} != {**group, "lines": []}:
             groups.append(group | {"lines": []})
         groups[-1]["lines"].append(f"{row['startLine']}: {row['chunk']}")
-    return {"results": list(files.values())} | _named(output, "degraded", "truncated", "hint")
+    return {"results": list(files.values())} | _named(output, *NOTES)
 
 
 def compact_outline(output: JSON) -> JSON:
@@ -87,7 +87,7 @@ def compact_repositories(output: JSON) -> JSON:
             {key: value for key, value in fields.items() if value != implied.get(key)}
             | {"counts": counts}
         )
-    return {"repos": rows} | _named(output, "lockedModelId", "truncated")
+    return {"repos": rows} | _named(output, "lockedModelId", "truncated", "nextCursor", "hint")
 
 
 def _passage(row: JSON, *names: str) -> JSON:
@@ -251,6 +251,7 @@ WHERE: JSON = {"lines": LINES, "symbol": TEXT}
 NOTES: JSON = {
     "degraded": TEXT,
     "truncated": typed("boolean", "There are more results than were returned."),
+    "nextCursor": NEXT_CURSOR,
     "hint": TEXT,
 }
 
@@ -298,5 +299,6 @@ REPOSITORIES = object_schema(
                 }
             )
         ),
-    }
+    },
+    {key: NOTES[key] for key in ("truncated", "nextCursor", "hint")},
 )

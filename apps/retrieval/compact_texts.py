@@ -22,7 +22,7 @@ UNITS = ("B", "KB", "MB", "GB", "TB")
 def compact_grep(output: JSON) -> JSON:
     """The compact output of Grep: lines by file and definition; or files by repository."""
     notes = _named(output, "generations", "lines", "files", "degraded", "slow", "stopped")
-    notes |= _named(output, "truncated", "hint")
+    notes |= _named(output, "truncated", "nextCursor", "hint")
     if output.get("mode") != "content":
         counts = [(row, f": {row['count']}" if "count" in row else "") for row in output["results"]]
         return {
@@ -64,7 +64,7 @@ def compact_list(output: JSON) -> JSON:
             {"repo": repo, "entries": [f"{row['relPath']}: {described(row)}" for row in rows]}
             for repo, rows in groupby(output["results"], key=lambda row: row["repo"])
         ]
-    } | _named(output, "generations", "truncated", "hint")
+    } | _named(output, "generations", "truncated", "nextCursor", "hint")
 
 
 def described(row: Mapping[str, Any]) -> str:

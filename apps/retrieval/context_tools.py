@@ -84,8 +84,8 @@ CONTEXT_TOOL = Tool(
 RELATED_CODE = Tool(
     name="RelatedCode",
     description=(
-        "Find passages like some lines of a file: copies, similar implementations, what a "
-        "change must also reach. Example: path 'src/app.py', start_line 40, end_line 60. Not for "
+        "Find passages like some lines of a file: copies, similar implementations. "
+        "Example: path 'src/app.py', start_line 40, end_line 60. Not for "
         "uses of a name: use FindReferences. " + QUOTED
     ),
     parameters=schema(

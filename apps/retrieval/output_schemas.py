@@ -6,7 +6,7 @@ from apps.core.types import JSON
 
 def _results(result: JSON, required: JSON, optional: JSON | None = None) -> JSON:
     """The schema of an answer with `results`, and a hint if there are none."""
-    hint = {"hint": typed("string", "What to try if there are no results.")}
+    hint = {"hint": typed("string", "What to try if there are no results, or to get more.")}
     return object_schema({"results": list_schema(result), **required}, hint | (optional or {}))
 
 
@@ -67,6 +67,7 @@ REFERENCE = object_schema(
     {**MORE_PLACE, "symbol": typed("string", "The definition that contains the line.")},
 )
 TRUNCATED = typed("boolean", "There are more results than were returned.")
+NEXT_CURSOR = typed("string", "Set if there is a next page: its `cursor`.")
 FILE = object_schema(
     {
         "hostPath": TEXT,
@@ -100,7 +101,7 @@ REPOSITORIES: JSON = object_schema(
             typed("string", "The embedding model; null if nothing is ingested.")
         ),
     },
-    {"truncated": TRUNCATED},
+    {"truncated": TRUNCATED, "nextCursor": NEXT_CURSOR, "hint": TEXT},
 )
 MATCHES: JSON = _results(
     MATCH,
@@ -118,8 +119,11 @@ DEFINITIONS: JSON = _results(
         "match": typed("string", "How the name was found: exact, case-insensitive, last-part."),
         "truncated": TRUNCATED,
     },
+    {"nextCursor": NEXT_CURSOR},
 )
-REFERENCES: JSON = _results(REFERENCE, {"name": TEXT, "truncated": TRUNCATED})
+REFERENCES: JSON = _results(
+    REFERENCE, {"name": TEXT, "truncated": TRUNCATED}, {"nextCursor": NEXT_CURSOR}
+)
 OUTLINE: JSON = object_schema(
     {
         **PLACE,

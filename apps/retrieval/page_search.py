@@ -20,7 +20,8 @@ from apps.retrieval.results import Limits, SearchResult
 from apps.retrieval.search import search
 from apps.retrieval.search_syntax import Box, Term
 from apps.retrieval.symbols import SymbolQuery, find_definitions, find_references
-from apps.retrieval.texts.finding import found, line_page, started
+from apps.retrieval.texts.finding import found, started
+from apps.retrieval.texts.grep_page import line_page
 from apps.retrieval.texts.grep_query import GrepQuery
 from apps.retrieval.texts.hits import Hit as LineHit
 from apps.retrieval.texts.patterns import Pattern

@@ -71,13 +71,15 @@ def _by_name(repositories: Sequence[str]) -> Sequence[Root]:
 
 
 def roots_named(repositories: Sequence[str]) -> Sequence[Root]:
-    """The published roots with these ids, or all, whatever model embedded them.
+    """The published roots with these ids, or all, whatever model embedded them: by id, as what is
+    listed root by root must keep its order when a root is ingested again.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND, checked in this order.
     """
     required_model()
     roots = queries.published_roots()
-    return [find_root(each, roots) for each in dict.fromkeys(repositories)] or roots
+    named = {each.id: each for each in (find_root(name, roots) for name in repositories)}
+    return sorted(named.values() or roots, key=lambda each: (repo_id(each), each.path))
 
 
 def find_root(repository: str, roots: Sequence[Root] | None = None) -> Root:

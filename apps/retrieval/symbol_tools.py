@@ -26,6 +26,7 @@ from apps.retrieval.symbols.types import (
     References,
 )
 from apps.retrieval.tool import (
+    CURSOR,
     FILE_PATH,
     LANGUAGE,
     PATH,
@@ -94,6 +95,7 @@ def _by_name(
         "path": PATH,
         "language": LANGUAGE,
         "limit": limit(DEFAULT_LIMIT, MAX_LIMIT),
+        "cursor": CURSOR,
     }
     return Tool(
         name,
@@ -113,8 +115,7 @@ FIND_DEFINITIONS = _by_name(
         "Find where a name is defined: functions, classes, methods, types, constants, with path, "
         "lines, kind and the beginning of the text. Use it, rather than a search, whenever you "
         "know the name. Example: 'retry' or 'Client.retry'. `match` is 'exact', "
-        "'case-insensitive', or 'last-part' if only the last part is known. No result: nothing "
-        "ingested defines it. " + QUOTED
+        "'case-insensitive', or 'last-part' if only the last part is known. " + QUOTED
     ),
     has_passages=True,
     title="Find where a name is defined",
@@ -154,8 +155,8 @@ FILE_OUTLINE = Tool(
     name="FileOutline",
     description=(
         "List what one file defines, nested, or the headings of a document, with "
-        "kind, lines and signature but without bodies. Use it for an overview before you read "
-        "parts of the file. " + QUOTED
+        "kind, lines and signature. Use it for an overview before you read parts of the file. "
+        + QUOTED
     ),
     parameters=schema({"repository": REPOSITORY_ID, "path": FILE_PATH}, "repository", "path"),
     function=_file_outline,

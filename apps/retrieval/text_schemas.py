@@ -3,7 +3,7 @@
 from apps.core.json_schema import COUNT, TEXT, list_schema, object_schema, typed
 from apps.core.types import JSON
 from apps.retrieval.compact import FILE
-from apps.retrieval.output_schemas import LINE, MORE_PLACE, PLACE, TRUNCATED
+from apps.retrieval.output_schemas import LINE, MORE_PLACE, NEXT_CURSOR, PLACE, TRUNCATED
 
 LINES = list_schema(TEXT) | {"description": "`12: text`, or `12- text` for context."}
 GENERATIONS: JSON = {
@@ -13,6 +13,7 @@ GENERATIONS: JSON = {
 }
 NOTES: JSON = {
     "truncated": TRUNCATED,
+    "nextCursor": NEXT_CURSOR,
     "hint": typed("string", "How to get the rest, or what to try."),
     "degraded": typed("string", "What was not searched, if anything."),
     "slow": typed("string", "Set if the index does not have all files yet."),

@@ -15,6 +15,7 @@ from apps.retrieval.texts.listing import MAX_LIMIT as MAX_FILES
 from apps.retrieval.texts.patterns import MAX_PATTERN
 from apps.retrieval.texts.reading import MAX_RANGES_TEXT
 from apps.retrieval.tool import (
+    CURSOR,
     FILE_PATH,
     LANGUAGE,
     PATH,
@@ -28,7 +29,7 @@ from apps.retrieval.tool import (
 )
 
 FLAG: JSON = {"type": "boolean"}
-OFFSET: JSON = {"type": "integer", "minimum": 0, "description": "Results to skip."}
+OFFSET: JSON = {"type": "integer"}  # what clients used before there were cursors
 
 
 def grep_output(arguments: Mapping[str, Any]) -> JSON:
@@ -83,6 +84,7 @@ GREP = Tool(
             "path": PATH,
             "language": LANGUAGE,
             "limit": limit(DEFAULT_LIMIT, MAX_LIMIT),
+            "cursor": CURSOR,
             "offset": OFFSET,
         },
         "pattern",
@@ -135,8 +137,8 @@ LIST_FILES = Tool(
     name="ListFiles",
     description=(
         "List ingested files with size and language: those that match a glob (path "
-        "'tests/*_api.py'), or the tree below a folder to a depth, with counts. `skipped`: files "
-        "that were left out, with the reason. Not to find code: use a search."
+        "'tests/*_api.py'), or the tree below a folder to a depth. `skipped`: files left out, with "
+        "the reason."
     ),
     parameters=schema(
         {
@@ -146,6 +148,7 @@ LIST_FILES = Tool(
             "depth": limit(DEFAULT_DEPTH, MAX_DEPTH),
             "skipped": FLAG,
             "limit": limit(DEFAULT_FILES, MAX_FILES),
+            "cursor": CURSOR,
             "offset": OFFSET,
         }
     ),

@@ -1,21 +1,33 @@
 """The tools that a model may call to read the index. The chat and MCP offer the same tools."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from apps.core.types import JSON
+from apps.index.types import Area
 from apps.retrieval import compact
 from apps.retrieval.call_tools import CALL_TOOLS
 from apps.retrieval.context_tools import CONTEXT_TOOLS
 from apps.retrieval.output_schemas import MATCHES, REPOSITORIES
-from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, SearchQuery, areas_of
-from apps.retrieval.repositories import list_repositories
+from apps.retrieval.paging import PAGE, Pager
+from apps.retrieval.query import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    MAX_QUERY,
+    SearchQuery,
+    areas_of,
+    repositories_of,
+)
+from apps.retrieval.repositories import list_repositories, with_ids
 from apps.retrieval.scope import with_hint
 from apps.retrieval.search import search
 from apps.retrieval.snippets import cut, parse_snippet_lines
 from apps.retrieval.symbol_tools import SYMBOL_TOOLS
 from apps.retrieval.text_tools import TEXT_TOOLS
 from apps.retrieval.tool import (
+    CURSOR,
     LANGUAGE,
     PATH,
     QUOTED,
@@ -37,10 +49,24 @@ def _vector_search(arguments: Mapping[str, Any]) -> JSON:
     return cut(output, query.text, snippet_lines)
 
 
+@dataclass(frozen=True)
+class _Repositories:
+    """Which repositories ListIngestedRepositories lists."""
+
+    only: tuple[str, ...]  # empty: all
+    cursor: Any
+
+
 def _list_repositories(arguments: Mapping[str, Any]) -> JSON:
+    # Models cannot choose: where only some may be seen, the toolset names them.
+    only = with_ids(map(Area, arguments.get("repository") or ()))
+    query = _Repositories(repositories_of(only), arguments.get("cursor"))
     payload = list_repositories(areas_of(arguments))
-    log_call("ListIngestedRepositories", results=len(payload["repos"]))
-    return payload
+    repos = [each for each in payload["repos"] if not query.only or each["id"] in query.only]
+    pager = Pager.of("ListIngestedRepositories", query)
+    shown, page = pager.page(repos, len(repos), itemgetter("id"), narrow="")
+    log_call("ListIngestedRepositories", results=len(shown))
+    return payload | {"repos": shown, PAGE: page}
 
 
 VECTOR_SEARCH = Tool(
@@ -49,8 +75,8 @@ VECTOR_SEARCH = Tool(
         "Search the ingested source repositories by meaning and by words and get the passages that "
         "match best, with path, lines and text. Use it for one thing at a "
         "time, in words or identifiers that the code would use: 'retry with backoff after HTTP "
-        "429', 'class ConnectionPool'; again with other words if the passages do not answer. Not "
-        "for an exact name or text: use FindDefinitions, FindReferences or Grep. `score` is a "
+        "429', 'class ConnectionPool'. Not for an exact name or text: use FindDefinitions or Grep. "
+        "`score` is a "
         "distance: above about 1.4 unrelated. With `weak: true` nothing fits. " + QUOTED
     ),
     parameters=schema(
@@ -87,10 +113,10 @@ LIST_REPOSITORIES = Tool(
     name="ListIngestedRepositories",
     description=(
         "List the source repositories that can be searched, with `id` (what other tools take as "
-        "`repository`), description, folder, time of the last ingest and number of files. Use it "
-        "to learn what there is, or which repository a question means."
+        "`repository`), description, folder, last ingest and number of files. Use it to learn what "
+        "there is, or which repository a question means."
     ),
-    parameters=schema({}),
+    parameters=schema({"cursor": CURSOR}),
     function=_list_repositories,
     title="List the ingested repositories",
     output_schema=REPOSITORIES,

@@ -23,7 +23,8 @@ from apps.retrieval.names import files_named, symbols_named
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.search import search
-from apps.retrieval.texts.finding import line_page, started
+from apps.retrieval.texts.finding import started
+from apps.retrieval.texts.grep_page import line_page
 from apps.retrieval.texts.grep_query import GrepQuery
 from apps.retrieval.texts.patterns import Pattern
 

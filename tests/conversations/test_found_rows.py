@@ -85,6 +85,7 @@ async def test_callers_of_callers_and_targets_of_imports_are_named(
         row("a.py", 1, "import b", "imports", target="b.py"),
         row("a.py", 2, "import re", "imports", target=None),
         row("a.py", 3, "import ssl", "imports", target=None),
+        libraries=["json", "os"],
     )
     await answered(
         call("FindCallers", calls, name="Client.build", depth=2),
@@ -96,6 +97,7 @@ async def test_callers_of_callers_and_targets_of_imports_are_named(
     assert "2 files were not looked at." in text
     assert "import b imports file b.py" in text
     assert "import ssl imports not among the files searched" in text
+    assert "Libraries: json, os" in text
 
 
 async def test_rows_that_came_through_codex_say_the_same_of_their_lines(
@@ -114,6 +116,7 @@ async def test_rows_that_came_through_codex_say_the_same_of_their_lines(
     imports = rows(
         row("a.py", 1, "import b", "imports", target="b.py"),
         row("a.py", 2, "import re", "imports", target=None),
+        libraries=["json", "os"],
     )
     through = database_sync_to_async(expand)
     await answered(
@@ -127,6 +130,7 @@ async def test_rows_that_came_through_codex_say_the_same_of_their_lines(
     assert "calls Client.send · 2 calls away" in text and "calls Client.build" not in text
     assert "import b imports file b.py" in text
     assert "import re imports not among the files searched" in text
+    assert "Libraries: json, os" in text
 
 
 async def test_lines_around_a_match_belong_to_its_row_and_can_be_cited(

@@ -28,7 +28,7 @@ def test_the_tools_have_the_contracts_names_and_strict_schemas() -> None:
     assert set(VECTOR_SEARCH.parameters["properties"]) == {
         *["query", "repository", "path", "language", "limit"]
     }
-    assert LIST_REPOSITORIES.parameters["properties"] == {}
+    assert set(LIST_REPOSITORIES.parameters["properties"]) == {"cursor"}
 
 
 def test_a_search_by_tool_is_the_search_over_http(shelf: Shelf, ask: Ask) -> None:

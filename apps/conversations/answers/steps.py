@@ -145,6 +145,12 @@ class ToolStep:
         return [_subject(row) for row in rows[:MAX_SUBJECTS]] if isinstance(rows, list) else []
 
     @property
+    def libraries(self) -> str:
+        """The modules that a file imports and that are no files, in one line."""
+        value = self._members.get("libraries")
+        return value if isinstance(value, str) else ", ".join(_texts(value))
+
+    @property
     def missing_words(self) -> list[str]:
         """Words of the query that no passage has."""
         return _texts(self._members.get("missingWords"))

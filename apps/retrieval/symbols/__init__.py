@@ -1,7 +1,7 @@
 """Look-ups by name: definitions, references, callers, imports, and the outline of a file
 (docs/symbols.md)."""
 
-from apps.retrieval.symbols.call_types import CallersQuery
+from apps.retrieval.symbols.call_types import CallersQuery, ImportsQuery
 from apps.retrieval.symbols.callers import find_callers
 from apps.retrieval.symbols.definitions import find_definitions
 from apps.retrieval.symbols.imports import find_imports
@@ -11,6 +11,7 @@ from apps.retrieval.symbols.types import OutlineQuery, SymbolQuery
 
 __all__ = [
     "CallersQuery",
+    "ImportsQuery",
     "OutlineQuery",
     "SymbolQuery",
     "file_outline",

@@ -3,17 +3,20 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from apps.core.errors import InvalidInput
 from apps.core.surrogates import encodable
+from apps.retrieval.paging import Page
 from apps.retrieval.query import MAX_PATH, parse_limit
-from apps.retrieval.symbols.types import Place, SymbolQuery, degraded_wire
+from apps.retrieval.symbols.types import Place, SymbolQuery, degraded_wire, page_wire
 
 MAX_DEPTH = 3
 # `src/app.py:12`: the definition on this line
 AT_LINE = re.compile(r"(.+):(\d{1,7})")
 Certainty = Literal["proven", "possible"]
+Direction = Literal["both", "importers", "imports"]
+DIRECTIONS: tuple[str, ...] = get_args(Direction)
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class CallersQuery:
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "CallersQuery":
-        """Check `{name, repository?, path?, language?, depth?, limit?}`. A name may be
+        """Check `{name, repository?, path?, language?, depth?, limit?, cursor?}`. A name may be
         `path:line`. Raises InvalidInput with all problems."""
         problems: list[str] = []
         depth = parse_limit(data.get("depth"), 1, MAX_DEPTH, problems, name="depth")
@@ -47,12 +50,47 @@ class CallersQuery:
         return cls(symbol, depth, encodable(match[1]).removeprefix("./"), int(match[2]))
 
     @property
+    def cursor(self) -> Any:
+        return self.symbol.cursor
+
+    @property
     def shown(self) -> str:
         """The name as it was asked for."""
         return f"{self.path}:{self.line}" if self.path else self.symbol.name
 
     def as_log(self) -> dict[str, Any]:
         return self.symbol.as_log() | {"depth": self.depth}
+
+
+@dataclass(frozen=True)
+class ImportsQuery:
+    """What imports what."""
+
+    symbol: SymbolQuery  # the file or module, with the filters of importers
+    direction: Direction = "both"
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> "ImportsQuery":
+        """Check `{name, direction?, repository?, path?, language?, limit?, cursor?}`. Raises
+        InvalidInput with all problems."""
+        problems: list[str] = []
+        direction: Any = data.get("direction") or "both"
+        if direction not in DIRECTIONS:
+            problems.append(f"direction must be {', '.join(DIRECTIONS)}")
+        try:
+            symbol = SymbolQuery.parse(data)
+        except InvalidInput as error:
+            problems = [*error.details["details"], *problems]
+        if problems:
+            raise InvalidInput(", ".join(problems), details={"details": problems})
+        return cls(symbol, direction)
+
+    @property
+    def cursor(self) -> Any:
+        return self.symbol.cursor
+
+    def as_log(self) -> dict[str, Any]:
+        return self.symbol.as_log() | {"direction": self.direction}
 
 
 @dataclass(frozen=True)
@@ -109,6 +147,7 @@ class Callers:
     truncated: bool
     notes: str = ""  # what was not looked at
     degraded: str = ""  # as in SearchResult
+    page: Page | None = None
 
     def as_wire(self) -> dict[str, Any]:
         return {
@@ -118,6 +157,7 @@ class Callers:
             "truncated": self.truncated,
             **({"notes": self.notes} if self.notes else {}),
             **degraded_wire(self.degraded),
+            **page_wire(self.page),
         }
 
 
@@ -151,16 +191,20 @@ class Imports:
     """What a file imports, and who imports it."""
 
     name: str
-    results: tuple[ImportEdge, ...]
+    results: tuple[ImportEdge, ...]  # who imports it, then what it imports
     truncated: bool
     notes: str = ""
     degraded: str = ""
+    page: Page | None = None
+    libraries: tuple[str, ...] = ()  # modules that it imports and that are no files searched
 
     def as_wire(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "results": [each.as_wire() for each in self.results],
+            **({"libraries": list(self.libraries)} if self.libraries else {}),
             "truncated": self.truncated,
             **({"notes": self.notes} if self.notes else {}),
             **degraded_wire(self.degraded),
+            **page_wire(self.page),
         }

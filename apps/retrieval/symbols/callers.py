@@ -14,6 +14,7 @@ from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.types import Filters
 from apps.retrieval.overlaps import once, repeated_files
+from apps.retrieval.paging import Pager
 from apps.retrieval.query import fits, is_inside
 from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import narrowed
@@ -173,10 +174,12 @@ def stem(path: str) -> str:
 def find_callers(query: CallersQuery) -> Callers:
     """The callers of a definition, or of every definition of a name.
 
-    Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND.
+    Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
+    REPO_NOT_FOUND.
     """
     symbol = query.symbol
     roots, filters = narrowed(roots_named(symbol.repositories), symbol.filters)
+    pager = Pager.of("FindCallers", query, roots)
     symbol = replace(symbol, filters=filters)
     seconds = PARSE_SECONDS if query.seconds is None else query.seconds
     deadline = time.monotonic() + seconds
@@ -198,15 +201,17 @@ def find_callers(query: CallersQuery) -> Callers:
     definitions = once(definitions, repeated_files(roots, Filters(areas=filters.areas)))
     callers.sort(key=_order)
     notes = _notes(searches, symbol.last)
-    truncated = len(callers) > symbol.limit or any(s.cut or s.project.missed for s in searches)
-    shown = _with_text(searches, callers[: symbol.limit])
+    page_of, page = pager.page(callers, symbol.limit, _order)
+    truncated = page.more or any(each.cut or each.project.missed for each in searches)
+    shown = tuple(_with_text(searches, page_of))
     named = tuple(definitions[:MAX_LIMIT])
-    return Callers(query.shown, named, tuple(shown), truncated, notes, degraded)
+    return Callers(query.shown, named, shown, truncated, notes, degraded, page)
 
 
-def _order(each: Caller) -> tuple[int, bool, bool, str, str, int]:
+def _order(each: Caller) -> tuple[int, bool, bool, str, str, int, int, str]:
     is_last = bool(kinds(each.place.path) & LAST_FILES)
-    return each.depth, each.kind != "proven", is_last, each.place.repo, each.place.path, each.line
+    place = (each.place.repo, each.place.path, each.line, each.column, each.callee)
+    return each.depth, each.kind != "proven", is_last, *place
 
 
 def _wanted(project: RootProject, query: CallersQuery) -> list[Key]:

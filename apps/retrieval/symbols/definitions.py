@@ -11,6 +11,7 @@ from apps.index.models import Root
 from apps.index.queries import live_file_ids
 from apps.retrieval.ingested import ingested_lines
 from apps.retrieval.overlaps import repeated_files
+from apps.retrieval.paging import Pager
 from apps.retrieval.query import fits
 from apps.retrieval.repositories import repo_id, roots_named
 from apps.retrieval.scope import narrowed
@@ -48,17 +49,22 @@ def find_definitions(query: SymbolQuery) -> Definitions:
     For `Client.get`, the symbol path or the file path must contain `Client`. If no definition
     matches, all definitions of `get` are returned and `match` is `last-part`.
 
-    Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
+    Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
+    REPO_NOT_FOUND.
     """
     hits, match, degraded = matching(query)
-    results = tuple(_definitions(hits[: query.limit]))
-    truncated = len(hits) > query.limit
-    return Definitions(query.name, results, truncated, match, degraded)
+    pager = Pager.of("FindDefinitions", query, roots_named(query.repositories))
+    shown, page = pager.page(hits, query.limit, _place)
+    return Definitions(query.name, tuple(_definitions(shown)), page.more, match, degraded, page)
+
+
+def _place(hit: Hit) -> tuple[str, str, int, str]:
+    return hit.root.id.hex, hit.symbol.file_path, hit.symbol.start_line, hit.symbol.path
 
 
 def matching(query: SymbolQuery) -> tuple[list[Hit], MatchedName, str]:
     """All definitions of `find_definitions` without their texts, how they match, and the text of
-    `degraded`. Raises as `find_definitions`."""
+    `degraded`. Raises as `find_definitions` without a cursor."""
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
     query = replace(query, filters=filters)
     repeated = repeated_files(roots, filters)

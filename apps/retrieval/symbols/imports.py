@@ -1,4 +1,4 @@
-"""Find what a file imports, and which files import it."""
+"""Find which files import a file, and what it imports."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -12,10 +12,11 @@ from apps.code.paths import kinds
 from apps.index.models import Root
 from apps.index.types import Area, Filters
 from apps.retrieval.overlaps import once, repeated_files
+from apps.retrieval.paging import Pager
 from apps.retrieval.query import fits, is_inside
 from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import narrowed
-from apps.retrieval.symbols.call_types import ImportEdge, Imports
+from apps.retrieval.symbols.call_types import Direction, ImportEdge, Imports, ImportsQuery
 from apps.retrieval.symbols.callers import FOLDER_FILES, MAX_FILES, stem, with_word
 from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.definitions import LAST_FILES
@@ -35,47 +36,57 @@ class _Found:
     missed: int
 
 
-def find_imports(query: SymbolQuery) -> Imports:
-    """What a file or module imports, then the files that import it. `query.name` is a path, the end
-    of a path, or a module as imports write it. The filters are for the files that import it.
+def find_imports(imports_query: ImportsQuery) -> Imports:
+    """The files that import a file or module, then what it imports. The name is a path, the end of
+    a path, or a module as imports write it. The filters are for the files that import it. Imports
+    of what is no file of the root are only named, as there are many and they lead nowhere.
 
-    Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND.
+    Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
+    REPO_NOT_FOUND.
     """
+    query = imports_query.symbol
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
+    pager = Pager.of("FindImports", imports_query, roots)
     query = replace(query, filters=filters)
     deadline = time.monotonic() + PARSE_SECONDS
     every: list[_Found] = []
 
     def in_root(root: Root) -> list[ImportEdge]:
-        found = _in_root(RootProject(root, deadline), query)
+        found = _in_root(RootProject(root, deadline), query, imports_query.direction)
         every.append(found)
         return found.importers
 
     _, degraded = collect_symbols(roots, in_root)
     own = [edge for each in every for edge in each.imports]
     # A path may name a file in its outer root only, where an earlier version is.
-    edges = once(own, repeated_files(roots, Filters(areas=filters.areas))) or own
+    own = once(own, repeated_files(roots, Filters(areas=filters.areas))) or own
     importers = [edge for each in every for edge in each.importers]
-    edges += sorted(once(importers, repeated_files(roots, filters)), key=_order)
+    edges = sorted(once(importers, repeated_files(roots, filters)), key=_order)
+    edges += [each for each in own if each.target]
+    libraries = tuple(dict.fromkeys(each.module for each in own if not each.target))
     missed = sum(each.missed for each in every)
     notes = f"Files that may import it, but were not looked at: {missed}." if missed else ""
-    truncated = len(edges) > query.limit or bool(missed)
-    return Imports(query.name, tuple(edges[: query.limit]), truncated, notes, degraded)
+    shown, page = pager.page(edges, query.limit, _order)
+    truncated = page.more or bool(missed)
+    return Imports(query.name, tuple(shown), truncated, notes, degraded, page, libraries)
 
 
-def _order(each: ImportEdge) -> tuple[bool, str, str, int]:
+def _order(each: ImportEdge) -> tuple[str, bool, str, str, int, str, str]:
     is_last = bool(kinds(each.place.path) & LAST_FILES)
-    return is_last, each.place.repo, each.place.path, each.line
+    place = (each.place.repo, each.place.path, each.line, each.module, each.target)
+    return each.kind, is_last, *place
 
 
-def _in_root(project: RootProject, query: SymbolQuery) -> _Found:
+def _in_root(project: RootProject, query: SymbolQuery, direction: Direction) -> _Found:
     files = _files(project, query.name)
     project.read(files[:FILES_AT_ONCE], always=True)
     project.read(files)
     areas = query.filters.areas
     inside = [path for path in files if is_inside(areas, project.root, path)]
     imports = [edge for path in inside for edge in _imports(project, path)]
-    candidates = [path for path in _candidates(project, files, query) if path not in files]
+    imports = [] if direction == "importers" else imports
+    found = () if direction == "imports" else _candidates(project, files, query)
+    candidates = [path for path in found if path not in files]
     project.read(candidates[:MAX_FILES])
     importers = [
         edge

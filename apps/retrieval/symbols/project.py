@@ -4,6 +4,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from apps.code.callgraph.facts import Facts
@@ -36,11 +38,15 @@ class LiveFile(NamedTuple):
     language: str
 
 
-class RootFiles(NamedTuple):
+@dataclass
+class RootFiles:
     """The live files of a root."""
 
     files: dict[str, LiveFile]  # by path
-    tree: Tree
+
+    @cached_property
+    def tree(self) -> Tree:
+        return Tree(list(self.files))
 
 
 @per_generation
@@ -48,7 +54,7 @@ def root_files(root: Root) -> RootFiles:
     """The live files of a root, by path."""
     rows = generation_files(root).ingested().values_list("path", "document", "sha256", "language")
     files = {path: LiveFile(str(each), sha, name) for path, each, sha, name in rows.iterator()}
-    return RootFiles(files, Tree(list(files)))
+    return RootFiles(files)
 
 
 class _FactsCache:

@@ -11,6 +11,7 @@ from apps.core.surrogates import encodable
 from apps.index.models import Root
 from apps.index.paths import map_path
 from apps.index.types import Area, Filters
+from apps.retrieval.paging import PAGE, Page
 from apps.retrieval.query import (
     MAX_ID,
     MAX_PATH,
@@ -41,10 +42,11 @@ class SymbolQuery:
     repositories: tuple[str, ...] = ()  # repository ids; empty: all
     limit: int = DEFAULT_LIMIT  # 1 to MAX_LIMIT results
     filters: Filters = field(default_factory=Filters)
+    cursor: Any = None  # of the page before
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "SymbolQuery":
-        """Check `{name, repository?, path?, language?, limit?}`; unknown keys are ignored.
+        """Check `{name, repository?, path?, language?, limit?, cursor?}`; unknown keys are ignored.
 
         Raises InvalidInput; its details.details lists all problems.
         """
@@ -59,7 +61,8 @@ class SymbolQuery:
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
         if problems:
             raise InvalidInput(", ".join(problems), details={"details": problems})
-        return cls(_without_call(encodable(str(name))), repositories, limit, filters)
+        plain = _without_call(encodable(str(name)))
+        return cls(plain, repositories, limit, filters, data.get("cursor"))
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -195,6 +198,11 @@ def degraded_wire(degraded: str) -> dict[str, str]:
     return {"degraded": degraded} if degraded else {}
 
 
+def page_wire(page: Page | None) -> dict[str, Page]:
+    """The page, until `paging.finished` makes its cursor."""
+    return {} if page is None else {PAGE: page}
+
+
 @dataclass(frozen=True)
 class Definitions:
     """The definitions of a name."""
@@ -204,6 +212,7 @@ class Definitions:
     truncated: bool  # there are more
     match: MatchedName = "exact"
     degraded: str = ""  # as in SearchResult
+    page: Page | None = None
 
     def as_wire(self) -> dict[str, Any]:
         return {
@@ -212,6 +221,7 @@ class Definitions:
             "results": [each.as_wire() for each in self.results],
             "truncated": self.truncated,
             **degraded_wire(self.degraded),
+            **page_wire(self.page),
         }
 
 
@@ -223,6 +233,7 @@ class References:
     results: tuple[Reference, ...]  # definitions, then by path and line, tests last
     truncated: bool  # there are more
     degraded: str = ""  # as in SearchResult
+    page: Page | None = None
 
     def as_wire(self) -> dict[str, Any]:
         return {
@@ -230,6 +241,7 @@ class References:
             "results": [each.as_wire() for each in self.results],
             "truncated": self.truncated,
             **degraded_wire(self.degraded),
+            **page_wire(self.page),
         }
 
 

@@ -1,4 +1,4 @@
-"""Grep: the lines of the ingested texts that match a pattern.
+"""Grep: the files of the ingested texts that match a pattern, and definitions in them.
 
 The n-gram index tells which files may match; only these are read. Definitions of an identifier in
 the pattern come first, then lines by path. All ends at a time limit, and the answer says so.
@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -25,10 +24,9 @@ from apps.index.types import Filters
 from apps.retrieval.ingested import ingested_text
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import fits
-from apps.retrieval.repositories import repo_id, roots_named
+from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.definitions import OUTLINE_ONLY, rank_of
-from apps.retrieval.symbols.types import Place
 from apps.retrieval.texts.batches import Candidate, read
 from apps.retrieval.texts.grep_query import GrepQuery
 from apps.retrieval.texts.hits import FileMatches, Hit, hits_of
@@ -67,7 +65,8 @@ class Search:
     matcher: Matcher
     until: float  # `time.monotonic` at which it ends
     total: int = 0  # files that may match
-    done: int = 0  # of these, files that were read
+    start: tuple[int, int] = (0, 0)  # the first file to read: its scope, its number there
+    done: int = 0  # of the files from there on, those that were read
     stopped: bool = False
     unknown: int = 0  # files without n-grams
     unreadable: int = 0  # files whose text is lost
@@ -86,9 +85,28 @@ class Search:
         )
 
     def candidates(self) -> Iterator[Candidate]:
-        """The files that may match: of each root, by path."""
-        for scope in self.scopes:
-            yield from (scope.candidate(number) for number in scope.numbers.tolist())
+        """The files that may match, from `start` on: of each root, by path."""
+        for index, scope in enumerate(self.scopes):
+            yield from (scope.candidate(number) for number in self._rest(index).tolist())
+
+    def _rest(self, index: int) -> Numbers:
+        """The numbers of a scope's files from `start` on."""
+        scope, number = self.start
+        numbers = self.scopes[index].numbers
+        if index == scope:
+            return numbers[np.searchsorted(numbers, number) :]
+        return numbers if index > scope else numbers[:0]
+
+    @property
+    def next_place(self) -> tuple[int, int] | None:
+        """Where a search that was stopped continues; None if it read no file."""
+        left = self.done
+        for index in range(len(self.scopes) if left else 0):
+            rest = self._rest(index)
+            if left < len(rest):
+                return index, int(rest[left])
+            left -= len(rest)
+        return None
 
     def candidate(self, root: Root, source_file: str) -> Candidate | None:
         """The file with this id, if it may match."""
@@ -103,8 +121,10 @@ class Search:
         """`stopped`, `slow` and `degraded`, if there is something to say."""
         notes = {}
         if self.stopped:
+            earlier = self.total - sum(len(self._rest(n)) for n in range(len(self.scopes)))
+            read = earlier + self.done
             notes["stopped"] = (
-                f"Stopped after {self.done:,} of {self.total:,} files: {SECONDS:g} seconds are "
+                f"Stopped after {read:,} of {self.total:,} files: {SECONDS:g} seconds are "
                 "over. Narrow with path, language or repository, or use a longer fixed part."
             )
         if self.unknown:
@@ -116,43 +136,6 @@ class Search:
 
 def _files(count: int) -> str:
     return f"{count:,} file{'' if count == 1 else 's'}"
-
-
-def grep(query: GrepQuery) -> dict[str, Any]:
-    """The output of Grep: rows of lines or files.
-
-    Raises InvalidInput BAD_PATTERN, Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, and
-    Unavailable if the texts cannot be read.
-    """
-    search = started(query)
-    if query.mode == "content":
-        rows, more = _page(_hits(search), query)
-        results = [hit.as_wire() for hit in _with_symbols(rows)]
-        roots = {hit.place.root.id: hit.place.root for hit in rows}
-    else:
-        counts, more, totals = _counted(search)
-        results = [
-            Place(root, file.path, file.language).as_wire()
-            | {"kind": "file"}
-            | ({"count": count} if count else {})
-            for root, file, count in counts
-        ]
-        roots = {root.id: root for root, _, _ in counts}
-    output: dict[str, Any] = {
-        "mode": query.mode,
-        "results": results,
-        "generations": {repo_id(root): root.generation for root in roots.values()},
-        "truncated": more or search.stopped,
-        **search.notes,
-    }
-    if query.mode == "count":
-        output |= totals
-    if more:
-        output["hint"] = (
-            f"There is more: continue with offset {query.offset + len(results)}, or narrow with "
-            "path, language, repository or a longer pattern."
-        )
-    return output
 
 
 def started(query: GrepQuery, keep: LineTest | None = None) -> Search:
@@ -233,34 +216,7 @@ def _segments() -> list[Segment]:
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def line_page(search: Search, first: int, count: int) -> tuple[list[Hit], bool]:
-    """Lines of a search from the `first`, each with the definition that contains it, and whether
-    there are more."""
-    query = replace(search.query, offset=first, limit=count)
-    rows, more = _page(_hits(search), query)
-    return _with_symbols(rows), more
-
-
-def _page(hits: Iterator[Hit], query: GrepQuery) -> tuple[list[Hit], bool]:
-    """The rows of the query, and whether there are more."""
-    rows = list(islice(hits, query.offset, query.offset + query.limit + 1))
-    return rows[: query.limit], len(rows) > query.limit
-
-
-def _hits(search: Search) -> Iterator[Hit]:
-    """Definitions, then all other lines by path."""
-    first: set[tuple[UUID, str, int]] = set()
-    for hit in _definition_hits(search):
-        first.add(hit.key)
-        yield hit
-    search.done = 0
-    for each in found(search, search.candidates()):
-        for hit in hits_of(each, search.query.context):
-            if hit.key not in first:
-                yield hit
-
-
-def _definition_hits(search: Search) -> Iterator[Hit]:
+def definition_hits(search: Search) -> Iterator[Hit]:
     """Of each definition of an identifier in the pattern, the first line that matches."""
     pattern = search.query.pattern
     names = identifiers(literals_of(pattern.text, fixed=pattern.fixed))[:MAX_NAMES]
@@ -310,7 +266,7 @@ def _definitions(search: Search, names: Sequence[str]) -> list[tuple[Root, Store
     return symbols[:MAX_DEFINITIONS]
 
 
-def _with_symbols(hits: Sequence[Hit]) -> list[Hit]:
+def with_symbols(hits: Sequence[Hit]) -> list[Hit]:
     """The hits with the innermost definition that contains each."""
     outlines: dict[str, list[StoredSymbol]] = {}
     for hit in hits:
@@ -327,28 +283,3 @@ def _innermost(symbols: Sequence[StoredSymbol], line: int) -> str:
     """The path of the smallest definition that contains a line; "" for none."""
     around = [each for each in symbols if each.start_line <= line <= each.end_line]
     return min(around, key=lambda each: each.end_line - each.start_line).path if around else ""
-
-
-# --- files and counts -----------------------------------------------------------------------------
-
-
-def _counted(search: Search) -> tuple[list[tuple[Root, FileFacts, int]], bool, dict[str, int]]:
-    """The files of the query with the number of their lines that match (0 in the mode `files`),
-    whether there are more, and the totals of the mode `count`."""
-    query = search.query
-    counting = query.mode == "count"
-    rows: list[tuple[Root, FileFacts, int]] = []
-    files = lines = 0
-    more = False
-    for each in found(search, search.candidates()):
-        count = sum(1 for _ in each.matches) if counting else 0
-        files, lines = files + 1, lines + count
-        if files <= query.offset:
-            continue
-        if len(rows) < query.limit:
-            rows.append((each.root, each.file, count))
-            continue
-        more = True
-        if not counting:
-            break
-    return rows, more, {"files": files, "lines": lines}

@@ -26,14 +26,15 @@ class GrepQuery:
     mode: Mode = "content"
     context: int = 0  # lines before and after each match
     limit: int = DEFAULT_LIMIT  # rows: lines, or files
-    offset: int = 0  # rows to leave out
+    offset: int = 0  # rows to leave out, without a cursor
+    cursor: Any = None  # of the page before
     repositories: tuple[str, ...] = ()  # repository ids; empty: all
     filters: Filters = field(default_factory=Filters)
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "GrepQuery":
         """Check `{pattern, fixed?, ignore_case?, word?, multiline?, mode?, context?, limit?,
-        offset?, repository?, path?, language?}`. Unknown keys are ignored.
+        offset?, cursor?, repository?, path?, language?}`. Unknown keys are ignored.
 
         Raises InvalidInput; its details.details lists all problems.
         """
@@ -55,7 +56,8 @@ class GrepQuery:
         if problems:
             raise InvalidInput(", ".join(problems), details={"details": problems})
         pattern = Pattern(encodable(str(text)), **options)
-        return cls(pattern, mode, context, limit, offset, repositories, filters)
+        cursor = data.get("cursor")
+        return cls(pattern, mode, context, limit, offset, cursor, repositories, filters)
 
     def as_log(self) -> dict[str, Any]:
         """Scope and size for the log. The pattern is private and left out."""

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -12,6 +11,7 @@ from apps.index import globs, queries
 from apps.index.models import Root
 from apps.index.types import Filters
 from apps.retrieval.overlaps import is_nested, repeated_files
+from apps.retrieval.paging import PAGE, Pager
 from apps.retrieval.query import fits, parse_filters, parse_limit, parse_repositories
 from apps.retrieval.repositories import repo_id, roots_named
 from apps.retrieval.scope import narrowed
@@ -31,13 +31,14 @@ class ListQuery:
     depth: int = DEFAULT_DEPTH  # folders below `path`; without meaning for a glob
     skipped: bool = False  # the files that were left out instead, with reasons
     limit: int = DEFAULT_LIMIT
-    offset: int = 0
+    offset: int = 0  # rows to leave out, without a cursor
     repositories: tuple[str, ...] = ()
+    cursor: Any = None  # of the page before
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "ListQuery":
-        """Check `{repository?, path?, language?, depth?, skipped?, limit?, offset?}`. Unknown keys
-        are ignored. Raises InvalidInput with all problems."""
+        """Check `{repository?, path?, language?, depth?, skipped?, limit?, offset?, cursor?}`.
+        Unknown keys are ignored. Raises InvalidInput with all problems."""
         problems: list[str] = []
         skipped = data.get("skipped")
         if skipped not in (None, True, False):
@@ -49,7 +50,8 @@ class ListQuery:
         repositories = parse_repositories(data.get("repository"), problems)
         if problems:
             raise InvalidInput(", ".join(problems), details={"details": problems})
-        return cls(filters, depth, bool(skipped), limit, offset, repositories)
+        cursor = data.get("cursor")
+        return cls(filters, depth, bool(skipped), limit, offset, repositories, cursor)
 
     @property
     def is_glob(self) -> bool:
@@ -68,23 +70,25 @@ class Folder:
 def list_files(query: ListQuery) -> dict[str, Any]:
     """The output of ListFiles: a row for each file or folder, by repository and path.
 
-    Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
+    Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
+    REPO_NOT_FOUND.
     """
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
+    pager = Pager.of("ListFiles", query, roots)
     query = replace(query, filters=filters)
-    rows = _skipped(roots, query) if query.skipped else _entries(roots, query)
-    page = list(islice(rows, query.offset, query.offset + query.limit + 1))
-    results = page[: query.limit]
+    rows = list(_skipped(roots, query) if query.skipped else _entries(roots, query))
+    results, page = pager.page(rows, query.limit, _place, query.offset, narrow="path")
     names = {row["repo"] for row in results}
-    output: dict[str, Any] = {
+    return {
         "results": results,
         "generations": {repo_id(root): root.generation for root in roots if repo_id(root) in names},
-        "truncated": len(page) > query.limit,
+        "truncated": page.more,
+        PAGE: page,
     }
-    if output["truncated"]:
-        offset = query.offset + query.limit
-        output["hint"] = f"There is more: continue with offset {offset}, or narrow with path."
-    return output
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["repo"], row["relPath"]
 
 
 def _entries(roots: Sequence[Root], query: ListQuery) -> Iterator[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from apps.core.errors import Conflict, InvalidInput, NotFound, Unavailable
 from apps.core.json_schema import BOOLEAN, NOT_BLANK, TEXT, list_schema, object_schema, one_of
 from apps.retrieval import call_tools, output_schemas, text_schemas
+from apps.retrieval.symbols.call_types import DIRECTIONS
 from apps.site.openapi.operation import Operation
 
 
@@ -20,7 +21,9 @@ FILTERS = {
     "language": TEXT | {"description": "A language, or the extension of a file."},
 }
 LINE = {"type": "integer", "minimum": 1}
-NAME = object_schema({"name": TEXT | {"pattern": r"\w"}}, {**FILTERS, "limit": limit(100, 20)})
+CURSOR = TEXT | {"description": "`nextCursor` of the page before."}
+PAGES = {"limit": limit(100, 20), "cursor": CURSOR}
+NAME = object_schema({"name": TEXT | {"pattern": r"\w"}}, {**FILTERS, **PAGES})
 
 NO_REPOSITORY = NotFound(
     "There is no such repository.", code="REPO_NOT_FOUND", details={"repo": ""}
@@ -30,8 +33,12 @@ NO_WORDS = Unavailable("The word index cannot be read.", code="LEXICAL_UNAVAILAB
 NO_FILE = NotFound("There is no such file.", code="FILE_NOT_FOUND")
 INVALID = InvalidInput("Wrong.", details={"details": ["query is required"]})
 NO_TEXTS = Unavailable("The text store cannot be read.", code="TEXTS_UNAVAILABLE")
+EXPIRED = Conflict("What is listed has changed.", code="CURSOR_EXPIRED")
+OTHER_CURSOR = InvalidInput("Not of this call.", code="CURSOR_INVALID", details={"details": [""]})
+PAGED = (OTHER_CURSOR, EXPIRED)
 TEXTS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_TEXTS)
-OFFSET = {"type": "integer", "description": "Results to skip, by default 0."}
+BAD_PATTERN = InvalidInput("Wrong pattern.", code="BAD_PATTERN", details={"details": [""]})
+OFFSET = {"type": "integer", "description": "Results to skip, without a cursor; by default 0."}
 NO_LINES = NotFound("The file has no such lines.", code="LINES_NOT_FOUND")
 SYMBOLS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_WORDS)
 SEARCH = (
@@ -58,25 +65,33 @@ OPERATIONS = {
         body=object_schema({"query": NOT_BLANK}, {**FILTERS, "limit": limit(20, 5)}),
     ),
     "POST /tools/symbol-definitions": Operation(
-        "Where a name is defined", {200: output_schemas.DEFINITIONS}, SYMBOLS, body=NAME
+        "Where a name is defined",
+        {200: output_schemas.DEFINITIONS},
+        (*SYMBOLS, *PAGED),
+        body=NAME,
     ),
     "POST /tools/symbol-references": Operation(
-        "Where a name is used", {200: output_schemas.REFERENCES}, SYMBOLS, body=NAME
+        "Where a name is used",
+        {200: output_schemas.REFERENCES},
+        (*SYMBOLS, *PAGED),
+        body=NAME,
     ),
     "POST /tools/find-callers": Operation(
         "Who calls a definition",
         {200: call_tools.CALLERS},
-        SYMBOLS,
+        (*SYMBOLS, *PAGED),
         body=object_schema(
-            {"name": TEXT | {"pattern": r"\w"}},
-            {**FILTERS, "depth": limit(3, 1), "limit": limit(100, 20)},
+            {"name": TEXT | {"pattern": r"\w"}}, {**FILTERS, "depth": limit(3, 1), **PAGES}
         ),
     ),
     "POST /tools/find-imports": Operation(
-        "What a file imports, and who imports it",
+        "Who imports a file, and what it imports",
         {200: call_tools.IMPORTS},
-        SYMBOLS,
-        body=NAME,
+        (*SYMBOLS, *PAGED),
+        body=object_schema(
+            {"name": TEXT | {"pattern": r"\w"}},
+            {**FILTERS, "direction": one_of(*DIRECTIONS), **PAGES},
+        ),
     ),
     "POST /tools/file-outline": Operation(
         "The definitions of a file",
@@ -87,7 +102,11 @@ OPERATIONS = {
     "POST /tools/grep": Operation(
         "Lines that match a pattern",
         {200: text_schemas.GREP},
-        (*TEXTS, InvalidInput("Wrong pattern.", code="BAD_PATTERN", details={"details": [""]})),
+        (
+            *TEXTS,
+            *PAGED,
+            InvalidInput("Wrong pattern.", code="BAD_PATTERN", details={"details": [""]}),
+        ),
         body=object_schema(
             {"pattern": TEXT | {"minLength": 1}},
             {
@@ -96,6 +115,7 @@ OPERATIONS = {
                 "mode": one_of("content", "files", "count"),
                 "context": {"type": "integer", "description": "0 to 20 lines around each match."},
                 "limit": limit(500, 50),
+                "cursor": CURSOR,
                 "offset": OFFSET,
             },
         ),
@@ -112,7 +132,7 @@ OPERATIONS = {
     "POST /tools/list-files": Operation(
         "Files that match, or a tree of folders",
         {200: text_schemas.LIST},
-        TEXTS,
+        (*TEXTS, *PAGED),
         body=object_schema(
             {},
             {
@@ -120,6 +140,7 @@ OPERATIONS = {
                 "depth": limit(20, 2),
                 "skipped": BOOLEAN,
                 "limit": limit(1_000, 100),
+                "cursor": CURSOR,
                 "offset": OFFSET,
             },
         ),

@@ -11,7 +11,7 @@ from tests.retrieval.symbols.conftest import Post
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
-NAMED = {"name", "repository", "path", "language", "limit"}
+NAMED = {"name", "repository", "path", "language", "limit", "cursor"}
 
 
 def test_tool_schemas_match_the_endpoints() -> None:

@@ -1,6 +1,7 @@
 """POST /tools/grep: the lines that match a pattern."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -108,11 +109,44 @@ def test_files_and_counts(post: Post) -> None:
     assert (answer["files"], answer["lines"]) == (4, 13)
 
 
-def test_more_lines_follow_with_an_offset(post: Post, lines) -> None:
+def test_more_lines_follow_with_the_cursor_and_still_with_an_offset(post: Post, lines) -> None:
     every = lines(pattern="moor")
     _, first = post("grep", pattern="moor", limit=3)
-    assert first["truncated"] and "offset 3" in first["hint"]
-    assert lines(pattern="moor", limit=3) + lines(pattern="moor", offset=3) == every
+    assert first["truncated"] and "nextCursor" in first["hint"]
+    start = lines(pattern="moor", limit=3)
+    assert start + lines(pattern="moor", cursor=first["nextCursor"]) == every
+    assert start + lines(pattern="moor", offset=3) == every
+    _, second = post("grep", pattern="moor", limit=2, offset=3)
+    assert lines(pattern="moor", cursor=second["nextCursor"], offset=3) == every[5:]
+
+
+@pytest.mark.parametrize("mode", ["content", "files", "count"])
+def test_a_search_that_was_stopped_continues_where_it_stopped(
+    post: Post, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    query = {"pattern": r"^.", "mode": mode, "limit": 500}
+    _, whole = post("grep", **query)
+    ticks = count()
+    monkeypatch.setattr(batches, "FIRST_FILES", 1)
+    monkeypatch.setattr(batches, "MOST_FILES", 1)
+    monkeypatch.setattr(finding, "SECONDS", 3)
+    monkeypatch.setattr(finding.time, "monotonic", lambda: next(ticks))
+    rows: list[dict[str, Any]] = []
+    cursor, pages = None, 0
+    while cursor != "":
+        _, answer = post("grep", **query, cursor=cursor)
+        rows, cursor, pages = rows + answer["results"], answer.get("nextCursor", ""), pages + 1
+        read = f"Stopped after {3 * pages} of 10 files"
+        assert answer["stopped"].startswith(read) if cursor else "stopped" not in answer
+    assert (rows, pages) == (whole["results"], 4)
+
+
+def test_the_totals_of_all_files_are_on_the_first_page(post: Post) -> None:
+    query = {"pattern": "moor", "mode": "count", "repository": "harbour", "limit": 3}
+    _, first = post("grep", **query)
+    _, last = post("grep", **query, cursor=first["nextCursor"])
+    assert (first["files"], first["lines"], len(first["results"])) == (4, 13, 3)
+    assert len(last["results"]) == 1 and not {"files", "lines", "nextCursor"} & set(last)
 
 
 def test_texts_that_a_merge_has_moved_are_looked_up_again_once(

@@ -155,8 +155,10 @@ def test_a_glob_and_a_language_list_files(post: Post) -> None:
 def test_pages_follow_one_another(post: Post) -> None:
     every = paths(post, depth=5)
     _, first = post("list-files", repository="harbour", depth=5, limit=3)
-    assert first["truncated"] and "offset 3" in first["hint"]
-    assert paths(post, depth=5, limit=3) + paths(post, depth=5, offset=3) == every
+    assert first["truncated"] and "nextCursor" in first["hint"]
+    start = paths(post, depth=5, limit=3)
+    assert start + paths(post, depth=5, cursor=first["nextCursor"]) == every
+    assert start + paths(post, depth=5, offset=3) == every
 
 
 def test_skipped_files_are_listed_with_their_reason(post: Post) -> None:
