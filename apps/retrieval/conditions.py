@@ -11,7 +11,8 @@ from apps.core.errors import InvalidInput
 from apps.embedding.words import stems
 from apps.retrieval.marks import NAMES
 from apps.retrieval.search_syntax import Term
-from apps.retrieval.texts.patterns import MAX_PATTERN, Matcher, Pattern
+from apps.retrieval.texts.matching import Matcher
+from apps.retrieval.texts.patterns import MAX_PATTERN, Pattern
 
 # Characters of a name whose stems are cached: passages have the same names again and again.
 MAX_CACHED = 64

@@ -1,5 +1,6 @@
 """Find the lines that use a name as an identifier."""
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
@@ -26,6 +27,8 @@ KINDS = {kind.name: kind for kind in FILE_TYPES}
 # Limits of one query: chunks of each root, files that are read and parsed.
 MAX_CHUNKS = 5_000
 MAX_FILES = 200
+# Files that are not parsed after these seconds are searched for the word.
+PARSE_SECONDS = 10.0
 # Files that are parsed in one call.
 FILES_AT_ONCE = 16
 # Characters of a line.
@@ -90,10 +93,11 @@ def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
 
 
 def _references(name: str, files: Sequence[_File]) -> Iterator[Reference]:
+    until = time.monotonic() + PARSE_SECONDS
     for start in range(0, len(files), FILES_AT_ONCE):
         batch = files[start : start + FILES_AT_ONCE]
         texts = _source_texts(batch)
-        matches = get_finder().find(name, texts)
+        matches = get_finder().find(name, texts, until - time.monotonic())
         for file, text, names in zip(batch, texts, matches, strict=True):
             yield from _lines(file.place, text.lines, names)
 

@@ -1,12 +1,13 @@
 """Grep: the lines of the ingested texts that match a pattern.
 
 The n-gram index tells which files may match; only these are read. Definitions of an identifier in
-the pattern come first, then lines by path. All ends at a time limit, and the answer says so.
+the pattern come first, then lines by path. A process matches, which is killed at the time limit;
+the answer says so.
 """
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -15,6 +16,7 @@ from uuid import UUID
 
 import numpy as np
 
+from apps.core.computed import TimedOut, Work, computing
 from apps.core.errors import Unavailable
 from apps.index import sharing
 from apps.index.changes import sweep_due
@@ -32,7 +34,8 @@ from apps.retrieval.symbols.types import Place
 from apps.retrieval.texts.batches import Candidate, read
 from apps.retrieval.texts.grep_query import GrepQuery
 from apps.retrieval.texts.hits import FileMatches, Hit, hits_of
-from apps.retrieval.texts.patterns import LineMatch, Matcher, identifiers
+from apps.retrieval.texts.matching import LineTest, Look, Matcher, Mode, in_texts
+from apps.retrieval.texts.patterns import identifiers
 from apps.retrieval.texts.table import Candidates, FileFacts, FileTable, Numbers, file_table
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -54,10 +57,6 @@ class Scope(NamedTuple):
         return Candidate(self.root, self.table, self.candidates, number)
 
 
-# Whether a line that matches is kept, by the path of its file and its text.
-LineTest = Callable[[str, str], bool]
-
-
 @dataclass
 class Search:
     """A search in progress: what is known of its end."""
@@ -73,17 +72,6 @@ class Search:
     unreadable: int = 0  # files whose text is lost
     scopes: list[Scope] = field(default_factory=list)
     keep: LineTest | None = None
-
-    def matches(self, file: FileFacts, data: bytes) -> Iterator[LineMatch]:
-        """The lines of a text that match, and pass the test."""
-        lines = self.matcher.matches(data)
-        if (keep := self.keep) is None:
-            return lines
-        return (
-            line
-            for line in lines
-            if keep(file.path, data[line.start : line.end].decode("utf-8", "replace"))
-        )
 
     def candidates(self) -> Iterator[Candidate]:
         """The files that may match: of each root, by path."""
@@ -126,7 +114,7 @@ def grep(query: GrepQuery) -> dict[str, Any]:
     """
     search = started(query)
     if query.mode == "content":
-        rows, more = _page(_hits(search), query)
+        rows, more = _page(search, query)
         results = [hit.as_wire() for hit in _with_symbols(rows)]
         roots = {hit.place.root.id: hit.place.root for hit in rows}
     else:
@@ -192,28 +180,38 @@ def started(query: GrepQuery, keep: LineTest | None = None) -> Search:
     return search
 
 
-def found(search: Search, candidates: Iterable[Candidate]) -> Iterator[FileMatches]:
-    """The files of these that match, until the time limit."""
-    with closing(read(candidates, search.matcher)) as batches:
+def found(
+    search: Search, candidates: Iterable[Candidate], mode: Mode = "lines", most: int | None = None
+) -> Iterator[FileMatches]:
+    """The files of these that match, until the time limit.
+
+    mode: `lines` with the lines that match, at least the first `most`; `count` with their number
+
+    Raises Unavailable BUSY and Conflict RATE_LIMITED if others, or the user, ask for too much.
+    """
+    look = Look(search.matcher, search.keep, mode, most)
+    try:
+        with computing(search.until - time.monotonic()) as work:
+            yield from _found(search, candidates, work, look)
+    except TimedOut:
+        search.stopped = True
+
+
+def _found(
+    search: Search, candidates: Iterable[Candidate], work: Work, look: Look
+) -> Iterator[FileMatches]:
+    with closing(read(candidates, work, look)) as batches:
         for batch in batches:
-            if time.monotonic() > search.until:
-                search.stopped = True
-                return
-            for each, text in batch.files:
-                root, file = each.root, each.file
-                data = _other_text(root, file) if text is None else text
-                if data is None:
-                    search.unreadable += 1
-                    continue
-                matches = search.matches(file, data)
-                if first := next(matches, None):
-                    yield FileMatches(root, file, data, _chained(first, matches))
+            for (root, table, _, number), text, answer in batch.matched:
+                file = table.files[number]
+                if answer is None:
+                    if (text := _other_text(root, file)) is None:
+                        search.unreadable += 1
+                        continue
+                    (answer,) = work.call(in_texts, look, [(file.path, text)])
+                if answer:
+                    yield FileMatches(root, file, text or b"", answer)
             search.done += batch.size
-
-
-def _chained(first: LineMatch, rest: Iterator[LineMatch]) -> Iterator[LineMatch]:
-    yield first
-    yield from rest
 
 
 def _other_text(root: Root, file: FileFacts) -> bytes | None:
@@ -237,24 +235,25 @@ def line_page(search: Search, first: int, count: int) -> tuple[list[Hit], bool]:
     """Lines of a search from the `first`, each with the definition that contains it, and whether
     there are more."""
     query = replace(search.query, offset=first, limit=count)
-    rows, more = _page(_hits(search), query)
+    rows, more = _page(search, query)
     return _with_symbols(rows), more
 
 
-def _page(hits: Iterator[Hit], query: GrepQuery) -> tuple[list[Hit], bool]:
+def _page(search: Search, query: GrepQuery) -> tuple[list[Hit], bool]:
     """The rows of the query, and whether there are more."""
-    rows = list(islice(hits, query.offset, query.offset + query.limit + 1))
+    end = query.offset + query.limit
+    rows = list(islice(_hits(search, end + 1), query.offset, end + 1))
     return rows[: query.limit], len(rows) > query.limit
 
 
-def _hits(search: Search) -> Iterator[Hit]:
-    """Definitions, then all other lines by path."""
+def _hits(search: Search, most: int) -> Iterator[Hit]:
+    """Definitions, then all other lines by path; at least `most`, if there are so many."""
     first: set[tuple[UUID, str, int]] = set()
     for hit in _definition_hits(search):
         first.add(hit.key)
         yield hit
     search.done = 0
-    for each in found(search, search.candidates()):
+    for each in found(search, search.candidates(), "lines", most + len(first)):
         for hit in hits_of(each, search.query.context):
             if hit.key not in first:
                 yield hit
@@ -340,8 +339,8 @@ def _counted(search: Search) -> tuple[list[tuple[Root, FileFacts, int]], bool, d
     rows: list[tuple[Root, FileFacts, int]] = []
     files = lines = 0
     more = False
-    for each in found(search, search.candidates()):
-        count = sum(1 for _ in each.matches) if counting else 0
+    for each in found(search, search.candidates(), "count" if counting else "files"):
+        count = each.number if counting else 0
         files, lines = files + 1, lines + count
         if files <= query.offset:
             continue
