@@ -163,7 +163,7 @@ class Places:
         self._watching: threading.Thread | None = None
 
     def enter(self, work: Work) -> None:
-        """Wait for a place. Raises Unavailable BUSY, Conflict RATE_LIMITED, Ended."""
+        """Wait for a place. Raises Unavailable OVERLOADED, Conflict RATE_LIMITED, Ended."""
         until = time.monotonic() + min(WAIT_SECONDS, work.seconds)
         with _lock:
             if self._is_stopping or (work.client is not None and work.client.has_left):
@@ -260,7 +260,7 @@ class Places:
 
 def _busy() -> Unavailable:
     message = f"The server is busy. Try again in {RETRY_SECONDS} seconds."
-    return Unavailable(message, code="BUSY", details={"retryAfter": RETRY_SECONDS})
+    return Unavailable(message, code="OVERLOADED", details={"retryAfter": RETRY_SECONDS})
 
 
 places = Places()
@@ -269,7 +269,7 @@ places = Places()
 @contextmanager
 def computing(seconds: float) -> Iterator[Work]:
     """Run the block as work with a place, and a deadline `seconds` after it has that. The block
-    may not contain other work. Raises Unavailable BUSY, Conflict RATE_LIMITED, and Ended."""
+    may not contain other work. Raises Unavailable OVERLOADED, Conflict RATE_LIMITED, and Ended."""
     work = Work(seconds)
     places.enter(work)
     try:

@@ -98,7 +98,7 @@ def test_what_comes_to_a_full_queue_is_refused(entering: Any, places: computed.P
     wait_until(lambda: len(places._waiting) == WAITING_PLACES)
     with acting_as(GRACE), pytest.raises(Unavailable) as caught, computing(LONG):
         pass
-    assert caught.value.code == "BUSY"
+    assert caught.value.code == "OVERLOADED"
     assert caught.value.details["retryAfter"] > 0
 
 
@@ -110,7 +110,7 @@ def test_what_waits_for_too_long_is_refused(
     monkeypatch.setattr(computed, "WAIT_SECONDS", 0.1)
     with acting_as(ADA), pytest.raises(Unavailable) as caught, computing(LONG):
         pass
-    assert caught.value.code == "BUSY"
+    assert caught.value.code == "OVERLOADED"
     assert places._waiting == []
 
 

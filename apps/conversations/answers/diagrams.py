@@ -104,7 +104,7 @@ def drawn(source: str) -> Diagram | NotDrawn | None:
 def draw(source: str) -> Diagram | NotDrawn:
     """Draw a diagram or return it from the cache. Takes seconds; do not call on the event loop.
 
-    Raises Unavailable BUSY, Conflict RATE_LIMITED, and Ended.
+    Raises Unavailable OVERLOADED, Conflict RATE_LIMITED, and Ended.
     """
     key = _key(source)
     if (known := _cache.get(key)) is not None:

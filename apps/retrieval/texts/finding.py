@@ -187,7 +187,7 @@ def found(
 
     mode: `lines` with the lines that match, at least the first `most`; `count` with their number
 
-    Raises Unavailable BUSY and Conflict RATE_LIMITED if others, or the user, ask for too much.
+    Raises Unavailable OVERLOADED and Conflict RATE_LIMITED if too much is asked for at once.
     """
     look = Look(search.matcher, search.keep, mode, most)
     try:

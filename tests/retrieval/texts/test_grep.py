@@ -1,5 +1,6 @@
 """POST /tools/grep: the lines that match a pattern."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from apps.index.grams import store as grams_store
 from apps.index.models import Root
 from apps.index.texts import TextStore, get_texts, store
 from apps.retrieval.texts import batches, finding, hits, table
+from apps.retrieval.texts.grep_query import GrepQuery
+from apps.retrieval.texts.patterns import Pattern
 from tests.retrieval.texts.conftest import Post
 
 pytestmark = [pytest.mark.door, pytest.mark.django_db, pytest.mark.usefixtures("harbour")]
@@ -299,3 +302,10 @@ def test_n_grams_of_other_repositories_are_not_looked_up(monkeypatch: pytest.Mon
     assert other.candidates(segments, required).unknown == 1 and asked == []
     files.candidates(segments, required)
     assert asked == own != []
+
+
+def test_text_that_python_has_escaped_reads_only_the_files_that_may_have_it() -> None:
+    for text in ("def moor(ship, seconds)", "# moor it"):
+        plain = finding.started(GrepQuery(Pattern(text, fixed=True)))
+        escaped = finding.started(GrepQuery(Pattern(re.escape(text))))
+        assert escaped.total == plain.total == 1
