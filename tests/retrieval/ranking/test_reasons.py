@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pytest
 
 from apps.retrieval.conditions import Conditions
 from apps.retrieval.ranking.rank import RankingQuery
