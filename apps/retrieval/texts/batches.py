@@ -13,7 +13,7 @@ from typing import NamedTuple
 from apps.core.computed import Work
 from apps.index.models import Root
 from apps.index.texts import get_texts
-from apps.retrieval.texts.matching import Found, Look, in_store, in_texts
+from apps.retrieval.texts.matching import Answer, Look, in_store, in_texts
 from apps.retrieval.texts.table import Candidates, FileFacts, FileTable
 
 # The first files are few, as they may fill the page.
@@ -41,7 +41,7 @@ class Matched(NamedTuple):
 
     candidate: Candidate
     text: bytes | None  # None: it was not needed, or the text store lacks it
-    found: Found | None  # None: the text store lacks the text
+    found: Answer | None  # None: the text store lacks the text
 
 
 class Batch(NamedTuple):

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from apps.index.models import Root
 from apps.retrieval.symbols.types import Place
-from apps.retrieval.texts.matching import Found, LineMatch
+from apps.retrieval.texts.matching import Answer, LineMatch
 from apps.retrieval.texts.table import FileFacts
 
 # Characters of a line that are shown, around the match.
@@ -22,7 +22,7 @@ class FileMatches(NamedTuple):
     root: Root
     file: FileFacts
     data: bytes
-    found: Found
+    found: Answer
 
     @property
     def number(self) -> int:

@@ -201,7 +201,7 @@ def _line_end(data: bytes, at: int) -> int:
 
 Mode = Literal["lines", "files", "count"]
 # The number of lines, or four numbers of each (`LineMatch`).
-Found = Union[int, "array[int]"]
+Answer = Union[int, "array[int]"]
 
 
 class Look(NamedTuple):
@@ -213,7 +213,7 @@ class Look(NamedTuple):
     mode: Mode = "lines"
     most: int | None = None
 
-    def after(self, found: Found) -> "Look":
+    def after(self, found: Answer) -> "Look":
         """Return what is left to look for, after something was found."""
         if self.most is None or isinstance(found, int):
             return self
@@ -225,7 +225,7 @@ class Look(NamedTuple):
 Stored = tuple[str, tuple[int, int, int], int, int, Sequence[tuple[int, int]]]
 
 
-def in_store(folder: Path, look: Look, files: Sequence[Stored]) -> list[Found | None]:
+def in_store(folder: Path, look: Look, files: Sequence[Stored]) -> list[Answer | None]:
     """Return what is found in each of some files; None if its text is not where it was.
 
     folder: that of the text store
@@ -238,7 +238,7 @@ def in_store(folder: Path, look: Look, files: Sequence[Stored]) -> list[Found | 
     texts = [part for part in parts if part is not None]
     likely = [there[number] for number in _known(look.matcher).likely(texts)]
     blocks = segments.read_all(in_blocks[number] for number in likely)
-    found: list[Found | None] = [None if part is None else 0 for part in parts]
+    found: list[Answer | None] = [None if part is None else 0 for part in parts]
     for number in likely:
         path, _, start, size, _ = files[number]
         if (block := blocks.get(in_blocks[number])) is None:
@@ -249,12 +249,12 @@ def in_store(folder: Path, look: Look, files: Sequence[Stored]) -> list[Found | 
     return found
 
 
-def in_texts(look: Look, texts: Sequence[tuple[str, bytes]]) -> list[Found]:
+def in_texts(look: Look, texts: Sequence[tuple[str, bytes]]) -> list[Answer]:
     """Return what is found in each of some paths and texts."""
     return [found_in(look, *each) for each in texts]
 
 
-def found_in(look: Look, path: str, data: bytes) -> Found:
+def found_in(look: Look, path: str, data: bytes) -> Answer:
     lines = _lines(look, path, data)
     match look.mode:
         case "lines":
