@@ -18,7 +18,7 @@ from apps.retrieval.texts.patterns import MAX_PATTERN, Pattern
 # Characters of a name whose stems are cached: passages have the same names again and again.
 MAX_CACHED = 64
 # Time limit of marking the matches in one result.
-SPAN_SECONDS = 2.0
+SPAN_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
