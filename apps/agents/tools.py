@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from channels.db import database_sync_to_async
 from django.db import OperationalError
 
 from apps.agents.messages import ToolCall, ToolResult
+from apps.core.computed import in_thread
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.core.metrics import TOOL_CALLS
 from apps.core.telemetry import span
@@ -145,11 +145,9 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
         return _unknown_tool(call, tools)
     if call.error:
         return _error_result(call, "VALIDATION_FAILED", call.error)
-    # Tools only read, so they need not wait for the one thread that Django's writes share.
-    run = database_sync_to_async(tool.run, thread_sensitive=False)
     with span("tool", tool=tool.name) as step, added_log_context(callId=call.id):
         try:
-            payload = await run(call.arguments)
+            payload = await in_thread(tool.run, call.arguments)
         except CodeinfoError as error:
             result = _error_result(call, error.code, error.message, error.details)
         except OperationalError:

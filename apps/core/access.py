@@ -30,6 +30,7 @@ from apps.core.authentication import (
     principal_of,
     principal_of_scope,
 )
+from apps.core.computed import for_client
 from apps.core.config import Config, config
 from apps.core.error_map import respond, typed
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound
@@ -174,7 +175,7 @@ class AccessMiddleware:
 
     async def __call__(self, request: HttpRequest) -> HttpResponse:
         principal = await _principal_of(request)
-        with acting_as(principal):
+        with acting_as(principal), for_client():
             response = await self._guarded(request)
         if principal.kind != "user":
             return response

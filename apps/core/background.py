@@ -1,11 +1,11 @@
-"""Processes that compute for an ingest.
+"""Processes that compute: for an ingest, and for requests (`computed`).
 
 In the server's process one thread computes at a time (Python's global lock), so an ingest that
-computes there delays every search. These processes have a lower priority too.
+computes there delays every search. Processes for an ingest have a lower priority too.
 
-A process is `python -P -m apps.core.background FD`. Protocol, over the socket FD: the parent sends
-(function, args); the process calls the function and sends (True, result) or (False, CodeinfoError).
-It ends when the parent's end of the socket is closed, or at any other exception.
+A process is `python -P -m apps.core.background FD NICE`. Protocol, over the socket FD: the parent
+sends (function, args); the process calls the function and sends (True, result) or (False,
+CodeinfoError). It ends when the parent's end of the socket is closed, or at any other exception.
 """
 
 import atexit
@@ -25,6 +25,8 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 COMMAND = (sys.executable, "-P", "-m", "apps.core.background")
+# Of a socket. With less than a message has, both processes wait for each other repeatedly.
+BUFFER_BYTES = 4 << 20
 # As that of parse processes (`apps.code.syntax`).
 NICE = 10
 
@@ -34,10 +36,11 @@ class ProcessLost(Exception):
 
 
 class Background:
-    """One process, started by the first call. Calls run one at a time; `close` may be called from
-    any thread, also during a call."""
+    """One process, started by the first call. Calls run one at a time; `kill` and `close` may be
+    called from any thread, also during a call."""
 
-    def __init__(self) -> None:
+    def __init__(self, nice: int = NICE) -> None:
+        self._nice = nice
         self._lock = threading.Lock()
         self._state = threading.Lock()
         self._closed = False
@@ -62,7 +65,7 @@ class Background:
 
     def close(self) -> None:
         """End the process. A call in progress raises ProcessLost, and so do later ones."""
-        self._kill()
+        self.kill()
         with self._lock:
             self._end()
 
@@ -75,9 +78,12 @@ class Background:
             if self._pipe is None:
                 ours, theirs = socket.socketpair()
                 with closing(theirs):
+                    for end in (ours, theirs):
+                        # The system allows less, usually.
+                        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
                     self._pipe = Pipe(ours)
                     self._process = programs.start(
-                        [*COMMAND, str(theirs.fileno())],
+                        [*COMMAND, str(theirs.fileno()), str(self._nice)],
                         env=programs.import_path(),
                         stdin=subprocess.DEVNULL,
                         pass_fds=[theirs.fileno()],
@@ -87,15 +93,21 @@ class Background:
                 atexit.register(self.close)
             return self._pipe
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """As `close`, without waiting until it has ended."""
         with self._state:
             self._closed = True
             if self._process is not None:
                 self._process.kill()
 
+    def is_usable(self) -> bool:
+        """Return whether it can be called: it has not ended, or was not started yet."""
+        with self._state:
+            return not self._closed and (self._process is None or self._process.poll() is None)
+
     def _end(self) -> None:
         """Wait until the process has ended. The caller has the lock of calls."""
-        self._kill()
+        self.kill()
         atexit.unregister(self.close)
         if self._process is not None:
             self._process.wait()
@@ -104,7 +116,7 @@ class Background:
 
 
 def main() -> None:
-    posix.lower_priority(NICE)
+    posix.lower_priority(int(sys.argv[2]))
     # The parent may end at any time.
     with (
         suppress(EOFError, ConnectionError),

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +51,14 @@ def run(
     seconds: float,
     most_bytes: int,
     cwd: str = "/",
+    started: Callable[[Callable[[], None]], None] = lambda kill: None,
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run `command` to its end and return its output.
 
     data: its standard input
     seconds: time limit; then it is killed, and subprocess.TimeoutExpired is raised
     most_bytes: limit of each output; above it the program is killed, and OutputTooLarge is raised
+    started: called once it runs, with a function that kills it
 
     Raises OSError if it does not start.
     """
@@ -67,6 +69,7 @@ def run(
         pipes = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with start(command, env=env, cwd=cwd, **pipes) as process:
             try:
+                started(process.kill)
                 output, errors = _read(process, time.monotonic() + seconds, most_bytes)
             finally:
                 # No effect if the process has ended.

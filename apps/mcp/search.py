@@ -1,10 +1,9 @@
 """The endpoint `/mcp`: the tools of the index, its files as resources, and prompts."""
 
 from collections.abc import Container, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from channels.db import database_sync_to_async
-
+from apps.core.computed import in_thread
 from apps.core.config import config
 from apps.core.errors import InvalidInput
 from apps.core.json_schema import either, one_of
@@ -79,11 +78,10 @@ def _input_schema(tool: retrieval.Tool) -> JSON:
 
 def mcp_tool(tool: retrieval.Tool) -> McpTool:
     """Convert a tool of `retrieval`. It runs in a thread; it only reads: calls run in parallel."""
-    read = database_sync_to_async(tool.run, thread_sensitive=False)
 
     async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
         is_compact = chosen_format(arguments) == COMPACT
-        answer = cast(JSON, await read(arguments, is_compact=is_compact))
+        answer = await in_thread(tool.run, arguments, is_compact=is_compact)
         hint = tool.empty_hint if answer.get("results") == [] else ""
         return {"hint": hint} | answer if hint else answer
 

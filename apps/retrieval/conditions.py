@@ -7,14 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from apps.core.errors import InvalidInput
+from apps.core.computed import Ended, computed
+from apps.core.errors import CodeinfoError, InvalidInput
 from apps.embedding.words import stems
 from apps.retrieval.marks import NAMES
 from apps.retrieval.search_syntax import Term
-from apps.retrieval.texts.patterns import MAX_PATTERN, Matcher, Pattern
+from apps.retrieval.texts.matching import Matcher, spans_in
+from apps.retrieval.texts.patterns import MAX_PATTERN, Pattern
 
 # Characters of a name whose stems are cached: passages have the same names again and again.
 MAX_CACHED = 64
+# Time limit of marking the matches in one result.
+SPAN_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,26 @@ class Conditions:
             return False
         return not any(_has_word(each, f"{place} {text}") for each in self.excluded_words)
 
-    def spans(self, line: str) -> list[tuple[int, int]]:
-        """Where the required patterns match in a line: start and end, in characters."""
-        data = line.encode("utf-8", "surrogatepass")
-        found = sorted({span for each in self.required for span in _matcher(each).spans(data)})
+    def spans(self, lines: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Where the required patterns match in each line: start and end, in characters. Nowhere, if
+        it takes too long to find out. Raises Ended."""
+        encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
+        matchers = list(map(_matcher, self.required))
+        try:
+            found = computed(SPAN_SECONDS, spans_in, matchers, encoded)
+        except Ended:
+            raise
+        except CodeinfoError:
+            return [[] for _ in lines]
         return [
-            (len(data[:start].decode("utf-8", "ignore")), len(data[:end].decode("utf-8", "ignore")))
-            for start, end in found
+            [
+                (
+                    len(data[:start].decode("utf-8", "ignore")),
+                    len(data[:end].decode("utf-8", "ignore")),
+                )
+                for start, end in spans
+            ]
+            for data, spans in zip(encoded, found, strict=True)
         ]
 
 

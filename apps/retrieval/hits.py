@@ -56,7 +56,7 @@ def hit_of(match: Match, cutoff: float | None, text: str, conditions: Conditions
     chunk = textwrap.dedent(match.chunk)
     marks = frozenset[str]() if conditions.required else words_of(text)
     html = highlight_lines(chunk, path=match.rel_path, language=match.language, marks=marks)
-    spans = [conditions.spans(line) for line in chunk.split("\n")] if conditions.required else []
+    spans = conditions.spans(chunk.split("\n")) if conditions.required else []
     if len(spans) == len(html):
         html = [
             spans_marked(*each) if each[1] else each[0] for each in zip(html, spans, strict=True)
@@ -84,7 +84,7 @@ def exact_hit(hit: LineMatch, conditions: Conditions) -> ExactHit:
     raw = [*hit.before, *hit.text.split("\n"), *hit.after]
     html = highlight_lines("\n".join(raw), path=place.path, language=place.language)
     first, last = len(hit.before), len(raw) - len(hit.after)
-    spans = [conditions.spans(line) for line in raw[first:last]]
+    spans = conditions.spans(raw[first:last])
     if len(html) == len(raw):
         html[first:last] = [
             spans_marked(*each) for each in zip(html[first:last], spans, strict=True)

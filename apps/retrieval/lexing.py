@@ -1,11 +1,5 @@
-"""`python -m apps.retrieval.lexing`: the tokens of source texts, for `lexer_process`.
+"""The tokens of source texts, for `lexer_process`. It imports only Pygments."""
 
-Reads lines of JSON, {"lexer", "text"}, and writes a line for each: [[CSS class, text], …]. Imports
-only Pygments, so that it starts in a tenth of a second.
-"""
-
-import json
-import sys
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -15,13 +9,9 @@ from pygments.lexers.special import TextLexer
 from pygments.token import STANDARD_TYPES
 
 
-def main() -> None:
-    for line in sys.stdin.buffer:
-        job = json.loads(line)
-        lexer = (find_lexer_class(job["lexer"]) or TextLexer)()
-        answer = json.dumps(list(tokens(job["text"], lexer)))
-        sys.stdout.buffer.write(answer.encode() + b"\n")
-        sys.stdout.buffer.flush()
+def lexed(text: str, name: str) -> list[tuple[str, str]]:
+    """`tokens` by Pygments' lexer of that name."""
+    return list(tokens(text, (find_lexer_class(name) or TextLexer)()))
 
 
 def tokens(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
@@ -47,7 +37,3 @@ def _css_class(kind: tuple[str, ...]) -> str:
     while kind not in STANDARD_TYPES:
         kind = kind.parent  # type: ignore[attr-defined]
     return str(STANDARD_TYPES[kind])
-
-
-if __name__ == "__main__":
-    main()

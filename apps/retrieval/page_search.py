@@ -133,7 +133,7 @@ def _files_with(query: SearchQuery, conditions: Conditions) -> Mapping[UUID, fro
     running = started(grep)
     running.until = time.monotonic() + FILE_SECONDS
     paths: dict[UUID, set[str]] = {}
-    for each in found(running, running.candidates()):
+    for each in found(running, running.candidates(), "files"):
         paths.setdefault(each.root.id, set()).add(each.file.path)
     if running.stopped:
         return None

@@ -7,13 +7,19 @@ from apps.core.types import JSON
 from apps.retrieval import compact_texts as compact
 from apps.retrieval import text_schemas as schemas
 from apps.retrieval.scope import with_hint
-from apps.retrieval.texts import GrepQuery, ListQuery, ReadQuery, grep, list_files, read_lines
-from apps.retrieval.texts.grep_query import DEFAULT_LIMIT, MAX_CONTEXT, MAX_LIMIT, MODES
-from apps.retrieval.texts.listing import DEFAULT_DEPTH, MAX_DEPTH
+from apps.retrieval.texts.grep_page import grep
+from apps.retrieval.texts.grep_query import (
+    DEFAULT_LIMIT,
+    MAX_CONTEXT,
+    MAX_LIMIT,
+    MODES,
+    GrepQuery,
+)
+from apps.retrieval.texts.listing import DEFAULT_DEPTH, MAX_DEPTH, ListQuery, list_files
 from apps.retrieval.texts.listing import DEFAULT_LIMIT as DEFAULT_FILES
 from apps.retrieval.texts.listing import MAX_LIMIT as MAX_FILES
 from apps.retrieval.texts.patterns import MAX_PATTERN
-from apps.retrieval.texts.reading import MAX_RANGES_TEXT
+from apps.retrieval.texts.reading import MAX_RANGES_TEXT, ReadQuery, read_lines
 from apps.retrieval.tool import (
     CURSOR,
     FILE_PATH,

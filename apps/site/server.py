@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.tcp import Port
 
 from apps.agent_runs import commands
-from apps.core import __version__, database, local_users, telemetry
+from apps.core import __version__, computed, database, local_users, telemetry
 from apps.core.config import Config, config
 from apps.core.errors import CodeinfoError
 from apps.core.heap import limit_arenas, settled, trim
@@ -93,9 +93,11 @@ def endpoints(config: Config) -> list[str]:
 
 
 def ending(while_serving: AsyncExitStack) -> "Deferred[None]":
-    """End live answers, and save their text. Twisted waits for the result before it stops."""
+    """End what is computed for requests, and live answers, and save their text. Twisted waits for
+    the result before it stops."""
 
     async def end() -> None:
+        computed.places.stop()
         await commands.shutdown()
         await while_serving.aclose()
 

@@ -132,7 +132,7 @@ def test_an_endless_source_is_not_tried() -> None:
 
 def test_only_the_latest_outcomes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagrams, "MAX_CACHED", 2)
-    monkeypatch.setattr(diagrams, "_draw", lambda source: NotDrawn(source))
+    monkeypatch.setattr(diagrams, "_draw", lambda source, work: NotDrawn(source))
     for source in ("a", "b", "c"):
         diagrams.draw(source)
     assert diagrams.drawn("a") is None

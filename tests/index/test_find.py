@@ -1,5 +1,6 @@
 """Where a name stands as an identifier: comments, strings and longer names do not count."""
 
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -91,3 +92,16 @@ def test_a_file_that_kills_its_parse_is_searched_for_the_word() -> None:
         finder.close()
     assert (bad.parsed, len(bad.occurrences)) == (False, 2)
     assert (good.parsed, len(good.occurrences)) == (True, 1)
+
+
+@pytest.mark.door
+def test_files_that_are_not_parsed_in_time_are_searched_for_the_word() -> None:
+    silent = (sys.executable, "-c", "import time; time.sleep(600)")
+    finder = Finder(processes=1, command=silent)
+    try:
+        files = [text(f"{n}.py", "price  # price\n") for n in range(20)]
+        found = finder.find("price", files, seconds=0.3)
+        assert [(each.parsed, len(each.occurrences)) for each in found] == [(False, 2)] * 20
+        assert finder.facts(files, seconds=0.3) == [None] * 20
+    finally:
+        finder.close()

@@ -12,7 +12,7 @@ import pytest
 
 from apps.index.texts import TextStore
 from apps.index.texts import store as store_module
-from apps.index.texts.segments import BLOCK_BYTES
+from apps.index.texts.segments import BLOCK_BYTES, Segments
 from apps.ingest.runs.job import RunCancelled
 
 Texts = dict[str, str]
@@ -105,7 +105,7 @@ def test_parts_of_texts_of_any_size_are_read_alone(texts: TextStore) -> None:
 
     def read(parts: dict[str, list[tuple[int, int]]]) -> list[bytes | None]:
         places = texts.places(parts)
-        return texts.read_parts(
+        return Segments(texts.folder).read_parts(
             [
                 (places[key].block, [(places[key].start + a, places[key].start + b) for a, b in of])
                 for key, of in parts.items()

@@ -16,7 +16,7 @@ import pytest
 from apps.core import posix
 from apps.core.errors import Unavailable
 from apps.index.texts import TextStore
-from apps.index.texts.segments import BLOCK_BYTES, Block, SegmentWriter
+from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
 from tests.house.sources import HOME
 from tests.index.test_texts import (
     Texts,
@@ -512,6 +512,8 @@ def test_a_large_text_that_is_damaged_is_missing_as_a_whole(
     data[at] ^= 0x55
     segment.write_bytes(data)
     assert texts.read_bytes(large) == {}
-    assert texts.read_parts([(place.block, [(place.start, place.start + place.size)])]) == [None]
+    assert Segments(texts.folder).read_parts(
+        [(place.block, [(place.start, place.start + place.size)])]
+    ) == [None]
     texts.add(large)
     assert texts.read(large) == large

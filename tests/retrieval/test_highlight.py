@@ -1,7 +1,7 @@
 """Highlighting keeps every line and escapes all HTML."""
 
+import os
 import re
-import sys
 from html import unescape
 
 import pytest
@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from pygments.lexers.special import TextLexer
 
 from apps.code.languages import FILE_TYPES, FileType
+from apps.retrieval import lexer_process
 from apps.retrieval.highlight import MAX_CHARS, highlight_lines, lexer_for
-from apps.retrieval.lexer_process import LexerProcess
+from apps.retrieval.lexer_process import Lexers
 
 pytestmark = pytest.mark.door
 
@@ -74,30 +75,24 @@ HOSTILE += [("reStructuredText", "\n" * 90_000)]
 
 @pytest.mark.door
 def test_a_text_that_takes_its_lexer_too_long_is_shown_plain() -> None:
-    process = LexerProcess()
-    try:
-        for lexer, text in HOSTILE[:2]:
-            assert process.tokens(text, lexer) == (("", text),)
-        # The next one is not the worse for it.
-        assert ("k", "def") in process.tokens("def f(): pass", "Python")
-        # After several nobody waits for more of them, nor for anything else, for a minute.
-        assert process.tokens(HOSTILE[2][1], HOSTILE[2][0]) == (("", HOSTILE[2][1]),)
-        assert process.tokens("def f(): pass", "Python") == (("", "def f(): pass"),)
-    finally:
-        process.close()
+    lexers = Lexers()
+    for lexer, text in HOSTILE[:2]:
+        assert lexers.tokens(text, lexer) == (("", text),)
+    # The next one is not the worse for it.
+    assert ("k", "def") in lexers.tokens("def f(): pass", "Python")
+    # After several nobody waits for more of them, nor for anything else, for a minute.
+    assert lexers.tokens(HOSTILE[2][1], HOSTILE[2][0]) == (("", HOSTILE[2][1]),)
+    assert lexers.tokens("def f(): pass", "Python") == (("", "def f(): pass"),)
 
 
 @pytest.mark.door
-def test_a_lexer_that_is_killed_is_started_again() -> None:
-    process = LexerProcess((sys.executable, "-c", "raise SystemExit"))
-    try:
-        assert process.tokens("x = 1", "Python") == (("", "x = 1"),)
-    finally:
-        process.close()
-    process = LexerProcess()
-    try:
-        assert process.tokens("x = 1", "Python")[0] == ("n", "x")
-        process.close()
-        assert process.tokens("y = 1", "Python")[0] == ("n", "y")
-    finally:
-        process.close()
+def test_a_lexer_that_is_killed_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    lexers = Lexers()
+    with monkeypatch.context() as patch:
+        patch.setattr(lexer_process, "lexed", end_this_process)
+        assert lexers.tokens("x = 1", "Python") == (("", "x = 1"),)
+    assert lexers.tokens("y = 1", "Python")[0] == ("n", "y")
+
+
+def end_this_process(text: str, lexer: str) -> None:
+    os._exit(1)

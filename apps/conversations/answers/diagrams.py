@@ -1,9 +1,9 @@
 """Draw mermaid diagrams as SVG in separate processes, and sanitise them.
 
 Drawing runs mermaid's JavaScript on text that a model wrote, so it runs in processes with a time
-and a memory limit: one for each theme at the same time, one diagram at a time. The page shows the
-result as an image, where browsers run no script and load nothing; elements that could do either are
-removed as well.
+and a memory limit, one for each theme at the same time. `apps.core.computed` says how many diagrams
+are drawn at once, and for whom. The page shows the result as an image, where browsers run no script
+and load nothing; elements that could do either are removed as well.
 """
 
 import base64
@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from apps.core import programs
+from apps.core.computed import TimedOut, Work, computing
 
 MAX_SOURCE_CHARS = 20_000
 # Wall-clock time; the process limits itself to 15 s of CPU.
-TIME_LIMIT_SECONDS = 60.0
+TIME_LIMIT_SECONDS = 30.0
 # Both themes together. A source of MAX_SOURCE_CHARS gives about 600 kB.
 MAX_OUTPUT_BYTES = 4_000_000
 MAX_REASON_CHARS = 500
@@ -93,7 +94,6 @@ class _Cache:
 
 
 _cache = _Cache()
-_one_at_a_time = threading.Lock()
 
 
 def drawn(source: str) -> Diagram | NotDrawn | None:
@@ -102,15 +102,18 @@ def drawn(source: str) -> Diagram | NotDrawn | None:
 
 
 def draw(source: str) -> Diagram | NotDrawn:
-    """Draw a diagram or return it from the cache. Takes seconds; do not call on the event loop."""
+    """Draw a diagram or return it from the cache. Takes seconds; do not call on the event loop.
+
+    Raises Unavailable OVERLOADED, Conflict RATE_LIMITED, and Ended.
+    """
     key = _key(source)
     if (known := _cache.get(key)) is not None:
         return known
-    with _one_at_a_time:
-        if (known := _cache.get(key)) is not None:
-            return known
-        outcome = _draw(source)
-        _cache.put(key, outcome)
+    if len(source) > MAX_SOURCE_CHARS:
+        return NotDrawn("The diagram is too long.")
+    with computing(TIME_LIMIT_SECONDS) as work:
+        outcome = _cache.get(key) or _draw(source, work)
+    _cache.put(key, outcome)
     return outcome
 
 
@@ -118,17 +121,15 @@ def _key(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()
 
 
-def _draw(source: str) -> Diagram | NotDrawn:
-    if len(source) > MAX_SOURCE_CHARS:
-        return NotDrawn("The diagram is too long.")
+def _draw(source: str, work: Work) -> Diagram | NotDrawn:
     with ThreadPoolExecutor(len(THEMES)) as pool:
-        drawings = list(pool.map(lambda theme: _drawing(source, theme), THEMES))
+        drawings = list(pool.map(lambda theme: _drawing(source, theme, work), THEMES))
     failed = next((each for each in drawings if isinstance(each, NotDrawn)), None)
     return failed or _diagram([each for each in drawings if isinstance(each, bytes)])
 
 
-def _drawing(source: str, theme: str) -> bytes | NotDrawn:
-    """The output of a drawing process, or why there is none."""
+def _drawing(source: str, theme: str, work: Work) -> bytes | NotDrawn:
+    """The output of a drawing process, or why there is none. Raises Ended."""
     job = json.dumps({"source": source, "theme": theme}).encode()
     try:
         done = programs.run(
@@ -137,8 +138,10 @@ def _drawing(source: str, theme: str) -> bytes | NotDrawn:
             data=job,
             seconds=TIME_LIMIT_SECONDS,
             most_bytes=MAX_OUTPUT_BYTES // len(THEMES),
+            started=work.kills,
         )
-    except subprocess.TimeoutExpired:
+        work.check()
+    except (subprocess.TimeoutExpired, TimedOut):
         return NotDrawn("Drawing took too long.")
     except programs.OutputTooLarge:
         return NotDrawn("The drawing is too large.")

@@ -5,7 +5,6 @@ that matches always has what is required.
 """
 
 import re
-import string
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -296,7 +295,8 @@ class _Parser:
         self.at += 2
         if kind in _CONTROL:
             return _CONTROL[kind]
-        if kind and kind in string.punctuation:
+        # As `re.escape` writes punctuation and whitespace.
+        if kind.isascii() and not kind.isalnum() and kind:
             return kind
         raise _Unknown
 

@@ -1,19 +1,25 @@
 """Finds the occurrences of an identifier in files, and reads their facts for the call graph."""
 
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
 
 from apps.code.callgraph.facts import Facts
 from apps.code.syntax.pieces import Occurrence, declared_by_words, whole_word
+from apps.core.computed import PLACES, TimedOut, computing
 from apps.core.config import config
 from apps.index.parsing.failures import ParseFailure
-from apps.index.parsing.pool import ParsePool
+from apps.index.parsing.pool import ParsePool, Request, batches
 from apps.index.parsing.process import COMMAND, Command, ParseProcess, Source
 
-# They stay until the server ends.
+Result = TypeVar("Result")
+
+# Processes of one piece of work. They stay until the server ends.
 MAX_PROCESSES = 2
+# Time limit of one call.
+SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -37,40 +43,70 @@ class Finder:
     """Finds identifiers and reads facts; owns the parse processes. Thread-safe."""
 
     def __init__(self, *, processes: int = 0, command: Command = COMMAND) -> None:
-        processes = processes or min(MAX_PROCESSES, os.cpu_count() or 1)
-        self._pool = ParsePool(processes=processes, command=command)
+        self._pool = ParsePool(processes=processes or PLACES * MAX_PROCESSES, command=command)
 
-    def find(self, name: str, files: Sequence[SourceText]) -> list[NameMatches]:
+    def find(
+        self, name: str, files: Sequence[SourceText], seconds: float = SECONDS
+    ) -> list[NameMatches]:
         """Return the matches of this name in each file. A file without a grammar, or whose parse
-        fails, is searched for the whole word. Raises Unavailable CHUNKER_CLOSED after `close`."""
-        seconds = config().ingest_parse_seconds
+        fails, is searched for the whole word; so are all after `seconds`.
+
+        Raises Unavailable CHUNKER_CLOSED after `close`, and as `computing`.
+        """
+        limit = config().ingest_parse_seconds
 
         def find(process: ParseProcess, sources: Sequence[Source]) -> Iterator[list[Occurrence]]:
-            return process.find(sources, name=name, seconds=seconds)
+            return process.find(sources, name=name, seconds=limit)
 
-        results = self._pool.map([file for file in files if file.grammar], find)
+        results = iter(self._map([file for file in files if file.grammar], find, seconds))
         return [_matches(name, file, next(results) if file.grammar else None) for file in files]
 
-    def facts(self, files: Sequence[SourceText]) -> list[Facts | None]:
-        """Return the facts of each file; None if its parse fails. Each must have a grammar. Raises
-        Unavailable CHUNKER_CLOSED after `close`."""
-        seconds = config().ingest_parse_seconds
+    def facts(self, files: Sequence[SourceText], seconds: float = SECONDS) -> list[Facts | None]:
+        """Return the facts of each file; None if its parse fails, or is not done after `seconds`.
+        Each must have a grammar. Raises as `find`."""
+        limit = config().ingest_parse_seconds
 
         def read(process: ParseProcess, sources: Sequence[Source]) -> Iterator[Facts]:
-            return process.facts(sources, seconds=seconds)
+            return process.facts(sources, seconds=limit)
 
-        results = self._pool.map(files, read)
-        return [each if isinstance(each, Facts) else None for each in results]
+        return self._map(files, read, seconds)
+
+    def _map(
+        self, files: Sequence[SourceText], request: Request[Result], seconds: float
+    ) -> list[Result | None]:
+        """Return the result of `request` for each file; None if there is none."""
+        results: list[Result | ParseFailure | None] = []
+        if not files:
+            return []
+        try:
+            with computing(seconds) as work:
+
+                def ask(
+                    process: ParseProcess, sources: Sequence[Source]
+                ) -> Iterator[Result | None]:
+                    if work.end is not None:
+                        # No more processes are started.
+                        yield from [None] * len(sources)
+                        return
+                    work.kills(process.kill)
+                    yield from request(process, sources)
+                    work.spares(process.kill)
+
+                sent = batches(files)
+                while some := [file for batch in islice(sent, MAX_PROCESSES) for file in batch]:
+                    results += self._pool.map(some, ask)
+                    work.check()
+        except TimedOut:
+            results += [None] * (len(files) - len(results))
+        return [None if isinstance(each, ParseFailure) else each for each in results]
 
     def close(self) -> None:
         """End the parse processes."""
         self._pool.close()
 
 
-def _matches(
-    name: str, file: SourceText, parsed: list[Occurrence] | ParseFailure | None
-) -> NameMatches:
-    if isinstance(parsed, list):
+def _matches(name: str, file: SourceText, parsed: list[Occurrence] | None) -> NameMatches:
+    if parsed is not None:
         return NameMatches(parsed, parsed=True)
     word = whole_word(name)
     declared = {each.start - 1 for each in declared_by_words(file.lines) if each.name == name}

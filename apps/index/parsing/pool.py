@@ -8,7 +8,7 @@ import atexit
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from itertools import takewhile
 from typing import Protocol, TypeVar
@@ -46,6 +46,9 @@ class Parsable(Protocol):
     def grammar(self) -> str: ...
     @property
     def lines(self) -> Sequence[str]: ...
+
+
+File = TypeVar("File", bound=Parsable)
 
 
 class ParsePool:
@@ -87,7 +90,7 @@ class ParsePool:
             return self._map_batch(batch, request)
 
         try:
-            for results in self._threads.map(with_context(map_batch), _batches(files)):
+            for results in self._threads.map(with_context(map_batch), batches(files)):
                 yield from results
         except (RuntimeError, CancelledError) as error:
             if not self._closed.is_set():
@@ -208,8 +211,9 @@ def _closed() -> Unavailable:
     return Unavailable("Chunking was stopped", code="CHUNKER_CLOSED", retryable=False)
 
 
-def _batches(files: Sequence[Parsable]) -> Iterator[list[Parsable]]:
-    batch: list[Parsable] = []
+def batches(files: Iterable[File]) -> Iterator[list[File]]:
+    """Yield files as they are sent to a process."""
+    batch: list[File] = []
     chars = 0
     for file in files:
         batch.append(file)

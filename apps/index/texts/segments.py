@@ -58,8 +58,10 @@ Content = bytes | zstandard.BufferSegment  # both are buffers, which the stubs d
 class Segments:
     """The segment files in a folder. Thread-safe. Raises OSError and zstandard.ZstdError."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, cached_bytes: int = 0) -> None:
+        """cached_bytes: of blocks in memory, if not CACHED_BYTES"""
         self._folder = folder
+        self._cached_bytes = cached_bytes
         self._lock = threading.Lock()
         self._files: OrderedDict[int, int] = OrderedDict()  # segment → descriptor
         self._blocks: OrderedDict[Block, bytes] = OrderedDict()
@@ -149,7 +151,7 @@ class Segments:
             if block not in self._blocks:
                 self._blocks[block] = data
                 self._cached += len(data)
-            while self._cached > CACHED_BYTES and len(self._blocks) > 1:
+            while self._cached > (self._cached_bytes or CACHED_BYTES) and len(self._blocks) > 1:
                 self._cached -= len(self._blocks.popitem(last=False)[1])
 
     def size(self, segment: int) -> int:

@@ -17,7 +17,7 @@ import zstandard
 
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.index.texts.segments import BLOCK_BYTES, Block, Ranges, Segments, SegmentWriter
+from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
 from apps.index.texts.text_index import KEYS_AT_ONCE, Place, TextIndex, slices
 from apps.index.types import Check, never_cancelled
 
@@ -49,7 +49,7 @@ class TextStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._index = TextIndex(folder / "index.sqlite3")
         self._segments = Segments(folder)
         self._writing = threading.Lock()
@@ -94,12 +94,6 @@ class TextStore:
                 elif (data := self._data(key, place)) is not None:
                     texts[key] = data
         return texts
-
-    def read_parts(self, wanted: Sequence[tuple[Block, Ranges]]) -> list[bytes | None]:
-        """Return parts of texts in UTF-8, given the block of each and where its parts are in it.
-        None for what is not there: `read_at` tells whether it moved."""
-        with text_errors():
-            return self._segments.read_parts(wanted)
 
     def keys(self) -> set[str]:
         """Return the keys of all texts, without reading them."""
@@ -172,7 +166,7 @@ class TextStore:
 
     def files(self) -> list[Path]:
         """Return the files of the store."""
-        return [path for path in self._folder.glob("*") if path.is_file()]
+        return [path for path in self.folder.glob("*") if path.is_file()]
 
     def repair(self) -> bool:
         """Delete a broken index: its texts are added again. Return whether it was broken."""

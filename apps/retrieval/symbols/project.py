@@ -22,6 +22,8 @@ from apps.retrieval.ingested import ingested_lines
 
 # Seconds in which one query may parse files that it has not met before.
 PARSE_SECONDS = 3.0
+# Those that some files have in any case.
+LEAST_SECONDS = 1.0
 # Files that are parsed in one call.
 FILES_AT_ONCE = 8
 # Lines of a file. Longer ones are generated.
@@ -153,7 +155,8 @@ class RootProject:
             if len(lines.get(file.document, ())) <= MAX_LINES and file.document in lines
         ]
         self._read |= dict.fromkeys(paths)
-        for text, facts in zip(texts, get_finder().facts(texts), strict=True):
+        seconds = max(self._deadline - time.monotonic(), LEAST_SECONDS)
+        for text, facts in zip(texts, get_finder().facts(texts, seconds), strict=True):
             self._read[text.path] = facts
             if facts is not None:
                 file = files[text.path]

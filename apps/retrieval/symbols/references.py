@@ -1,5 +1,6 @@
 """Find the lines that use a name as an identifier."""
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
@@ -24,6 +25,8 @@ from apps.retrieval.symbols.project import root_files
 from apps.retrieval.symbols.types import WORD, Place, Reference, References, SymbolQuery
 
 KINDS = {kind.name: kind for kind in FILE_TYPES}
+# Files that are not parsed after these seconds are searched for the word.
+PARSE_SECONDS = 10.0
 # Files that are parsed in one call, and for one page.
 FILES_AT_ONCE = 16
 MAX_FILES = 13 * FILES_AT_ONCE
@@ -115,10 +118,11 @@ def _references(
 ) -> Iterator[tuple[Position, Reference]]:
     """The lines of the files from the first on, each with the position behind it. Of the files that
     are parsed at once, definitions come first: so the order is that of any other page."""
+    until = time.monotonic() + PARSE_SECONDS
     for start in range(first, len(files), FILES_AT_ONCE):
         batch = files[start : start + FILES_AT_ONCE]
         texts = _source_texts(batch)
-        matches = get_finder().find(name, texts)
+        matches = get_finder().find(name, texts, until - time.monotonic())
         lines = [
             line
             for file, text, names in zip(batch, texts, matches, strict=True)

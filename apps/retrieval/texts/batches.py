@@ -1,7 +1,7 @@
 """Reads the files that may match in batches, and looks through a batch at once.
 
 The first batch is read when it is needed, as it often fills the page. Then threads read ahead, one
-batch and later two: decompression and RE2 release the interpreter lock.
+batch and later two, which a process reads and matches.
 """
 
 from collections import deque
@@ -10,8 +10,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import groupby, islice
 from typing import NamedTuple
 
+from apps.core.computed import Work
 from apps.index.models import Root
-from apps.retrieval.texts.patterns import Matcher
+from apps.index.texts import get_texts
+from apps.retrieval.texts.matching import Answer, Look, in_store, in_texts
 from apps.retrieval.texts.table import Candidates, FileFacts, FileTable
 
 # The first files are few, as they may fill the page.
@@ -34,26 +36,32 @@ class Candidate(NamedTuple):
         return self.table.files[self.number]
 
 
+class Matched(NamedTuple):
+    """A file in which something was found."""
+
+    candidate: Candidate
+    text: bytes | None  # None: it was not needed, or the text store lacks it
+    found: Answer | None  # None: the text store lacks the text
+
+
 class Batch(NamedTuple):
     """Some files."""
 
     size: int  # files
-    # Those that may match, in order, each with its text; None if the text store lacks it.
-    files: list[tuple[Candidate, bytes | None]]
+    matched: list[Matched]  # of these, in order
 
 
-def read(candidates: Iterable[Candidate], matcher: Matcher) -> Generator[Batch, None, None]:
-    """Yield all files in batches, in order. Raises Unavailable."""
+def read(candidates: Iterable[Candidate], work: Work, look: Look) -> Generator[Batch, None, None]:
+    """Yield all files in batches, in order. Raises Unavailable, and as `Work.call`."""
     batches = _batches(candidates)
     for first in islice(batches, 1):
-        texts = _texts(first)
-        yield Batch(len(first), [(each, texts.get(each.file.sha256)) for each in first])
+        yield _matched(first, work, look)
     running: deque[Future[Batch]] = deque()
     ahead = 1
     try:
         while True:
             more = islice(batches, ahead - len(running))
-            running.extend(_readers.submit(_likely, each, matcher) for each in more)
+            running.extend(_readers.submit(_matched, each, work, look) for each in more)
             if not running:
                 return
             yield running.popleft().result()
@@ -63,19 +71,29 @@ def read(candidates: Iterable[Candidate], matcher: Matcher) -> Generator[Batch, 
             each.cancel()
 
 
-def _likely(batch: Sequence[Candidate], matcher: Matcher) -> Batch:
-    """The files of a batch without those that the matcher excludes by their pieces."""
-    parts = [
-        part
+def _matched(batch: Sequence[Candidate], work: Work, look: Look) -> Batch:
+    """The files of a batch in which something is found."""
+    stored = [
+        each
         for table, candidates, numbers in _by_table(batch)
-        for part in table.parts(numbers, candidates)
+        for each in table.stored(numbers, candidates)
     ]
-    lost = [at for at, part in enumerate(parts) if part is None]
-    some = [(at, part) for at, part in enumerate(parts) if part]
-    found = [some[number][0] for number in matcher.likely([part for _, part in some])]
-    likely = [batch[at] for at in sorted([*lost, *found])]
-    texts = _texts(likely) if likely else {}
-    return Batch(len(batch), [(each, texts.get(each.file.sha256)) for each in likely])
+    found = work.call(in_store, get_texts().folder, look, stored)
+    # A text is read here if it is not where it was, or if its lines are shown.
+    wanted = [
+        each
+        for each, answer in zip(batch, found, strict=True)
+        if answer is None or (answer and look.mode == "lines")
+    ]
+    texts = _texts(wanted) if wanted else {}
+    matched = []
+    for each, answer in zip(batch, found, strict=True):
+        text = texts.get(each.file.sha256)
+        if answer is None and text is not None:
+            (answer,) = work.call(in_texts, look, [(each.file.path, text)])
+        if answer is None or answer:
+            matched.append(Matched(each, text, answer))
+    return Batch(len(batch), matched)
 
 
 def _batches(candidates: Iterable[Candidate]) -> Iterator[list[Candidate]]:

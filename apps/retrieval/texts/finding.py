@@ -1,12 +1,13 @@
 """Grep: the files of the ingested texts that match a pattern, and definitions in them.
 
 The n-gram index tells which files may match; only these are read. Definitions of an identifier in
-the pattern come first, then lines by path. All ends at a time limit, and the answer says so.
+the pattern come first, then lines by path. A process matches, which is killed at the time limit;
+the answer says so.
 """
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from uuid import UUID
 
 import numpy as np
 
+from apps.core.computed import TimedOut, Work, computing
 from apps.core.errors import Unavailable
 from apps.index import sharing
 from apps.index.changes import sweep_due
@@ -30,7 +32,8 @@ from apps.retrieval.symbols.definitions import OUTLINE_ONLY, rank_of
 from apps.retrieval.texts.batches import Candidate, read
 from apps.retrieval.texts.grep_query import GrepQuery
 from apps.retrieval.texts.hits import FileMatches, Hit, hits_of
-from apps.retrieval.texts.patterns import LineMatch, Matcher, identifiers
+from apps.retrieval.texts.matching import LineTest, Look, Matcher, Mode, in_texts
+from apps.retrieval.texts.patterns import identifiers
 from apps.retrieval.texts.table import Candidates, FileFacts, FileTable, Numbers, file_table
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -52,10 +55,6 @@ class Scope(NamedTuple):
         return Candidate(self.root, self.table, self.candidates, number)
 
 
-# Whether a line that matches is kept, by the path of its file and its text.
-LineTest = Callable[[str, str], bool]
-
-
 @dataclass
 class Search:
     """A search in progress: what is known of its end."""
@@ -72,17 +71,6 @@ class Search:
     unreadable: int = 0  # files whose text is lost
     scopes: list[Scope] = field(default_factory=list)
     keep: LineTest | None = None
-
-    def matches(self, file: FileFacts, data: bytes) -> Iterator[LineMatch]:
-        """The lines of a text that match, and pass the test."""
-        lines = self.matcher.matches(data)
-        if (keep := self.keep) is None:
-            return lines
-        return (
-            line
-            for line in lines
-            if keep(file.path, data[line.start : line.end].decode("utf-8", "replace"))
-        )
 
     def candidates(self) -> Iterator[Candidate]:
         """The files that may match, from `start` on: of each root, by path."""
@@ -175,28 +163,38 @@ def started(query: GrepQuery, keep: LineTest | None = None) -> Search:
     return search
 
 
-def found(search: Search, candidates: Iterable[Candidate]) -> Iterator[FileMatches]:
-    """The files of these that match, until the time limit."""
-    with closing(read(candidates, search.matcher)) as batches:
+def found(
+    search: Search, candidates: Iterable[Candidate], mode: Mode = "lines", most: int | None = None
+) -> Iterator[FileMatches]:
+    """The files of these that match, until the time limit.
+
+    mode: `lines` with the lines that match, at least the first `most`; `count` with their number
+
+    Raises Unavailable OVERLOADED and Conflict RATE_LIMITED if too much is asked for at once.
+    """
+    look = Look(search.matcher, search.keep, mode, most)
+    try:
+        with computing(search.until - time.monotonic()) as work:
+            yield from _found(search, candidates, work, look)
+    except TimedOut:
+        search.stopped = True
+
+
+def _found(
+    search: Search, candidates: Iterable[Candidate], work: Work, look: Look
+) -> Iterator[FileMatches]:
+    with closing(read(candidates, work, look)) as batches:
         for batch in batches:
-            if time.monotonic() > search.until:
-                search.stopped = True
-                return
-            for each, text in batch.files:
-                root, file = each.root, each.file
-                data = _other_text(root, file) if text is None else text
-                if data is None:
-                    search.unreadable += 1
-                    continue
-                matches = search.matches(file, data)
-                if first := next(matches, None):
-                    yield FileMatches(root, file, data, _chained(first, matches))
+            for (root, table, _, number), text, answer in batch.matched:
+                file = table.files[number]
+                if answer is None:
+                    if (text := _other_text(root, file)) is None:
+                        search.unreadable += 1
+                        continue
+                    (answer,) = work.call(in_texts, look, [(file.path, text)])
+                if answer:
+                    yield FileMatches(root, file, text or b"", answer)
             search.done += batch.size
-
-
-def _chained(first: LineMatch, rest: Iterator[LineMatch]) -> Iterator[LineMatch]:
-    yield first
-    yield from rest
 
 
 def _other_text(root: Root, file: FileFacts) -> bytes | None:

@@ -16,6 +16,7 @@ from apps.retrieval.symbols.types import Place
 from apps.retrieval.texts.finding import Search, definition_hits, found, started, with_symbols
 from apps.retrieval.texts.grep_query import GrepQuery
 from apps.retrieval.texts.hits import FileMatches, Hit, hits_of
+from apps.retrieval.texts.matching import Mode
 
 FIRST_FILE: Position = (0, 0, 0)
 NARROW = "path, language, repository or a longer pattern"
@@ -49,8 +50,8 @@ def _line_rows(search: Search, pager: Pager) -> tuple[dict[str, Any], list[Root]
     before = [hit.key for hit in definitions]
     pager.check(before)
     skipped = 0 if pager.start else query.offset
-    placed = _placed_hits(search, definitions, pager.start)
-    rows = list(islice(placed, skipped, skipped + query.limit + 1))
+    end = skipped + query.limit + 1
+    rows = list(islice(_placed_hits(search, definitions, pager.start, end), skipped, end))
     hits = with_symbols([hit for _, hit in rows[: query.limit]])
     page = _page(search, pager, [place for place, _ in rows], before)
     return {"results": [hit.as_wire() for hit in hits]}, [hit.place.root for hit in hits], page
@@ -59,32 +60,37 @@ def _line_rows(search: Search, pager: Pager) -> tuple[dict[str, Any], list[Root]
 def line_page(search: Search, first: int, count: int) -> tuple[list[Hit], bool]:
     """Lines of a search from the `first`, each with the definition that contains it, and whether
     there are more."""
-    placed = _placed_hits(search, list(definition_hits(search)), ())
-    hits = [hit for _, hit in islice(placed, first, first + count + 1)]
+    end = first + count + 1
+    placed = _placed_hits(search, list(definition_hits(search)), (), end)
+    hits = [hit for _, hit in islice(placed, first, end)]
     return with_symbols(hits[:count]), len(hits) > count
 
 
 def _placed_hits(
-    search: Search, definitions: Sequence[Hit], start: Position
+    search: Search, definitions: Sequence[Hit], start: Position, most: int
 ) -> Iterator[tuple[Position, Hit]]:
-    """Definitions, then all other lines by path, each with the position behind it."""
+    """Definitions, then all other lines by path, each with the position behind it; at least `most`,
+    if there are so many."""
     place = start if len(start) == len(FIRST_FILE) else FIRST_FILE
     if place is not start:
         known = start[0] if start else 0
         yield from (((n,), hit) for n, hit in enumerate(definitions[known:], known + 1))
     first = {hit.key for hit in definitions}
-    for (scope, number), each in _placed_files(search, place):
+    enough = most + len(first) + place[2]
+    for (scope, number), each in _placed_files(search, place, "lines", enough):
         shown = place[2] if (scope, number) == place[:2] else 0
         for count, hit in enumerate(hits_of(each, search.query.context), 1):
             if count > shown and hit.key not in first:
                 yield (scope, number, count), hit
 
 
-def _placed_files(search: Search, start: Position) -> Iterator[tuple[tuple[int, int], FileMatches]]:
-    """The files that match, from a position on, each with its place."""
+def _placed_files(
+    search: Search, start: Position, mode: Mode, most: int | None = None
+) -> Iterator[tuple[tuple[int, int], FileMatches]]:
+    """The files that match, from a position on, each with its place. mode, most: see `found`."""
     search.start, search.done = (start[0], start[1]), 0
     scopes = {scope.root.id: (n, scope.table) for n, scope in enumerate(search.scopes)}
-    for each in found(search, search.candidates()):
+    for each in found(search, search.candidates(), mode, most):
         scope, table = scopes[each.root.id]
         number = table.number_of(each.file.document)
         if number is not None:
@@ -100,8 +106,9 @@ def _file_rows(search: Search, pager: Pager) -> tuple[dict[str, Any], list[Root]
     skipped = 0 if pager.start else query.offset
     rows: list[tuple[Position, FileMatches, int]] = []
     files = lines = 0
-    for (scope, number), each in _placed_files(search, pager.start or FIRST_FILE):
-        count = sum(1 for _ in each.matches) if counting else 0
+    mode: Mode = "count" if counting else "files"
+    for (scope, number), each in _placed_files(search, pager.start or FIRST_FILE, mode):
+        count = each.number if counting else 0
         files, lines = files + 1, lines + count
         if skipped < files <= skipped + query.limit + 1:
             rows.append(((scope, number + 1, 0), each, count))

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from apps.index.models import Root
 from apps.retrieval.symbols.types import Place
-from apps.retrieval.texts.patterns import LineMatch
+from apps.retrieval.texts.matching import Answer, LineMatch
 from apps.retrieval.texts.table import FileFacts
 
 # Characters of a line that are shown, around the match.
@@ -16,12 +16,23 @@ MAX_SPAN = 20  # lines of a match that spans lines
 
 
 class FileMatches(NamedTuple):
-    """A file, its text in UTF-8, and the lines in it that match."""
+    """A file in which lines match, and what was found. `data`: its text in UTF-8, if lines are
+    shown."""
 
     root: Root
     file: FileFacts
     data: bytes
-    matches: Iterator[LineMatch]
+    found: Answer
+
+    @property
+    def number(self) -> int:
+        """How many lines match; 1 for any if it was not asked."""
+        return self.found if isinstance(self.found, int) else len(self.found) // 4
+
+    @property
+    def matches(self) -> Iterator[LineMatch]:
+        numbers = iter(() if isinstance(self.found, int) else self.found)
+        return map(LineMatch._make, zip(*[numbers] * 4, strict=True))
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,13 @@
 """Patterns as Grep reads them: RE2 over lines, in time linear in the text."""
 
 import re as std_re
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import NamedTuple
 
 import re2
 
 from apps.core.errors import InvalidInput
 from apps.index.grams import line_breaks_of, literals_of
+from apps.retrieval.texts.matching import Matcher, compiled
 
 MAX_PATTERN = 1_000
 _IDENTIFIER = std_re.compile(r"[^\W\d]\w{2,}")
@@ -20,20 +17,10 @@ _TEXT_ENDS = std_re.compile(r"\\[Az]|\(\?[a-zA-Z]*-")
 # Flags that ignore case, and the ends of the text.
 _BEYOND_LINES = std_re.compile(r"\(\?[a-zA-Z]{0,9}i|\\[Az]")
 MIN_LITERAL = 2  # characters
-# With a text in more lines than FEW_LINES and one of so many bytes, the expression is faster on the
-# whole file than on the lines that have it.
-BYTES_A_LINE, FEW_LINES = 3_000, 4
-MAX_SPANS = 50
+# Instructions of a compiled pattern: `.{1000}` has 8,000. The time that RE2 needs for a byte grows
+# with them.
+MAX_PROGRAM = 10_000
 _LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
-
-
-class LineMatch(NamedTuple):
-    """Lines that match. Offsets are in bytes."""
-
-    start: int  # of the first line
-    end: int  # of the last line, without its line break
-    at: int  # where the first match begins
-    until: int  # where it ends
 
 
 @dataclass(frozen=True)
@@ -46,139 +33,29 @@ class Pattern:
     word: bool = False  # whole words only
     multiline: bool = False  # a match may span lines
 
-    def compiled(self) -> "Matcher":
+    def compiled(self) -> Matcher:
         """Raises InvalidInput BAD_PATTERN; the message says what is wrong and what to do."""
-        return Matcher(self)
-
-
-class Matcher:
-    """A compiled pattern. Classes such as `\\w` and `\\b` are ASCII, as RE2 has them."""
-
-    def __init__(self, pattern: Pattern) -> None:
-        self._plain = (
-            pattern.text.encode()
-            if pattern.fixed and not (pattern.ignore_case or pattern.word)
-            else b""
-        )
-        self.multiline = pattern.multiline
-        # A match is in one line, or in two that are neighbours.
-        self.in_two_lines = (
-            not pattern.multiline or line_breaks_of(pattern.text, fixed=pattern.fixed) <= 1
-        )
-        ends = not pattern.fixed and _TEXT_ENDS.search(pattern.text)
-        self._joinable = self.in_two_lines and not ends
-        self._literals = _literals_of_lines(pattern)
-        if not pattern.multiline and _has_line_break(pattern):
+        if not self.multiline and _has_line_break(self):
             raise _bad("it has a line break, but lines are matched one by one. Set multiline.")
-        source = re2.escape(pattern.text) if pattern.fixed else pattern.text
-        self._group = int(pattern.word)
-        _compile(source, pattern)  # alone, as brackets around it could complete it
-        if pattern.word:
+        source = re2.escape(self.text) if self.fixed else self.text
+        _compile(source, self)  # alone, as brackets around it could complete it
+        if self.word:
             source = rf"(?:^|[^0-9A-Za-z_])({source})(?:$|[^0-9A-Za-z_])"
-        self._regexp = _compile(f"(?m){source}", pattern)
-
-    def matches(self, data: bytes) -> Iterator[LineMatch]:
-        """The lines that match, in order, each once.
-
-        `data` is UTF-8, its lines joined by "\n"; the empty text has no line.
-        """
-        if not data:
-            return iter(())
-        if self.multiline:
-            return self._spans(data) if all(each in data for each in self._literals) else iter(())
-        return self._lines_with_literals(data) if self._literals else self._lines(data)
-
-    def likely(self, texts: Sequence[bytes]) -> Sequence[int]:
-        """The numbers of the texts that may match, ascending, and of all that do. The texts are
-        looked through at once, which is several times as fast where few match."""
-        if not self._joinable or not texts:
-            return range(len(texts))
-        joined = b"\n".join(texts)
-        starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
-        found, position = list[int](), 0
-        while position <= len(joined):
-            if (at := self._first(joined, position)) is None:
-                break
-            found.append(bisect_right(starts, at) - 1)
-            position = starts[found[-1] + 1]
-        return found
-
-    def _first(self, data: bytes, position: int) -> int | None:
-        """Where the first match from a line on begins."""
-        if self.multiline:
-            found = self._search(data, position)
-            return None if found is None else found[0]
-        lines = self._lines_with_literals if self._literals else self._lines
-        line = next(lines(data, position), None)
-        return None if line is None else line.at
-
-    def spans(self, line: bytes) -> Iterator[tuple[int, int]]:
-        """Where the pattern matches in one line, at most MAX_SPANS times. Offsets are in bytes."""
-        position = 0
-        for _ in range(MAX_SPANS):
-            found = self._search(line, position) if position <= len(line) else None
-            if found is None:
-                return
-            yield found
-            position = max(found[1], found[0] + 1)
-
-    def _lines(self, data: bytes, position: int = 0) -> Iterator[LineMatch]:
-        size = len(data)
-        while position <= size and (found := self._search(data, position)):
-            at, until = found
-            start, end = data.rfind(b"\n", 0, at) + 1, _line_end(data, at)
-            yield LineMatch(start, end, at, min(until, end))
-            position = end + 1
-
-    def _lines_with_literals(self, data: bytes, position: int = 0) -> Iterator[LineMatch]:
-        """As `_lines`, if each line that matches has some texts: no other line is matched. Finding
-        plain text is several times as fast, unless it is in many lines."""
-        literals = self._literals
-        lines = which = 0
-        begin = position
-        while (place := data.find(literals[which], position)) >= 0:
-            lines += 1
-            if lines > FEW_LINES + (place - begin) // BYTES_A_LINE:
-                # Too many lines have it: it goes on with the next text, or without. So will it in
-                # the next file.
-                lines, which = 0, which + 1
-                if which < len(literals):
-                    self._literals = literals[which:] + literals[:which]
-                    continue
-                yield from self._lines(data, position)
-                return
-            start, end = data.rfind(b"\n", 0, place) + 1, _line_end(data, place)
-            line = data[start:end]
-            if all(each in line for each in literals) and (found := self._search(line, 0)):
-                yield LineMatch(start, end, start + found[0], start + found[1])
-            position = end + 1
-
-    def _spans(self, data: bytes) -> Iterator[LineMatch]:
-        position, size = 0, len(data)
-        waiting: LineMatch | None = None
-        while position <= size and (found := self._search(data, position)):
-            at, until = found
-            start, end = data.rfind(b"\n", 0, at) + 1, _line_end(data, max(at, until - 1))
-            if waiting and start <= waiting.end:
-                waiting = waiting._replace(end=max(end, waiting.end))
-            else:
-                if waiting:
-                    yield waiting
-                waiting = LineMatch(start, end, at, until)
-            after_empty = end if position < end else end + 1
-            position = until if until > at else after_empty
-        if waiting:
-            yield waiting
-
-    def _search(self, data: bytes, position: int) -> tuple[int, int] | None:
-        if self._plain:
-            at = data.find(self._plain, position)
-            return None if at < 0 else (at, at + len(self._plain))
-        found = self._regexp.search(data, position)
-        if found is None:
-            return None
-        start, end = found.span(self._group)
-        return start, end
+        source = f"(?m){source}"
+        _compile(source, self)
+        breaks = line_breaks_of(self.text, fixed=self.fixed) if self.multiline else 0
+        ends = not self.fixed and _TEXT_ENDS.search(self.text)
+        is_plain = self.fixed and not (self.ignore_case or self.word)
+        return Matcher(
+            source,
+            self.text.encode() if is_plain else b"",
+            ignore_case=self.ignore_case,
+            word=self.word,
+            multiline=self.multiline,
+            in_two_lines=breaks <= 1,
+            is_joinable=breaks <= 1 and not ends,
+            literals=_literals_of_lines(self),
+        )
 
 
 def identifiers(literals: list[str]) -> list[str]:
@@ -197,26 +74,26 @@ def _literals_of_lines(pattern: Pattern) -> list[bytes]:
     return [each.encode() for each in long]
 
 
-def _line_end(data: bytes, at: int) -> int:
-    end = data.find(b"\n", at)
-    return len(data) if end < 0 else end
-
-
 def _has_line_break(pattern: Pattern) -> bool:
     return "\n" in pattern.text if pattern.fixed else bool(_LINE_BREAK.search(pattern.text))
 
 
-def _compile(source: str, pattern: Pattern) -> "re2._Regexp":
-    options = re2.Options()
-    options.log_errors = False
-    options.case_sensitive = not pattern.ignore_case
-    options.never_nl = not pattern.multiline
+def _compile(source: str, pattern: Pattern) -> None:
+    """Raises InvalidInput BAD_PATTERN."""
     try:
-        return re2.compile(source.encode(), options)
+        program = compiled(
+            source,
+            ignore_case=pattern.ignore_case,
+            multiline=pattern.multiline,
+            captures=pattern.word,
+        )
     except re2.error as error:
         reason = error.args[0] if error.args else ""
         text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise _bad(_explained(text, pattern.text)) from None
+    if program.programsize > MAX_PROGRAM:
+        size = f"{program.programsize:,} instructions, and {MAX_PROGRAM:,} are allowed"
+        raise _bad(_explained(f"its program is too large: {size}", pattern.text))
 
 
 def _explained(reason: str, pattern: str) -> str:

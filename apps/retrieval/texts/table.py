@@ -14,6 +14,7 @@ from apps.index.grams import ANY, Required, Segment
 from apps.index.models import Root
 from apps.index.query_cache import per_generation
 from apps.index.texts import Block, Place, TextStore, get_texts
+from apps.retrieval.texts.matching import Stored
 
 Numbers = NDArray[np.int64]
 
@@ -136,20 +137,20 @@ class FileTable:
         }
         return store.read_at(places)
 
-    def parts(self, numbers: Sequence[int], candidates: Candidates) -> list[bytes | None]:
-        """Return of each of some files what may match of its text; None if it is not where it
-        was. Raises Unavailable."""
-        store, known = get_texts(), candidates.ranges
-        keys = self.key_of[numbers]
-        rows = self._places.of(store, keys)
+    def stored(self, numbers: Sequence[int], candidates: Candidates) -> list[Stored]:
+        """Return where the texts of some files are, and what of them may match. Raises
+        Unavailable."""
+        known, keys = candidates.ranges, self.key_of[numbers]
+        rows = self._places.of(get_texts(), keys)
         first = np.searchsorted(known.keys, keys).tolist()
         last = np.searchsorted(known.keys, keys, side="right").tolist()
-        wanted = []
-        for (*block, start, size), begin, end in zip(rows.tolist(), first, last, strict=True):
-            ranges = known.ranges[begin:end] or [(0, size)]
+        places = zip(numbers, rows.tolist(), first, last, strict=True)
+        found: list[Stored] = []
+        for number, (*block, start, size), begin, end in places:
+            ranges = [(start + a, start + b) for a, b in known.ranges[begin:end] or [(0, size)]]
             # The block of a text that the store lacks is one that nobody can read.
-            wanted.append((Block(*block), [(start + a, start + b) for a, b in ranges]))
-        return store.read_parts(wanted)
+            found.append((self.files[number].path, tuple(block), start, size, ranges))
+        return found
 
     def candidates(
         self, segments: Sequence[Segment], required: Required, *, in_piece: bool = True

@@ -1,9 +1,33 @@
 // Mermaid fences: the source is shown at once, the drawing comes from the server when it is ready.
-function draw() {
-  for (const figure of document.querySelectorAll("#turns figure[data-diagram=pending]")) {
+// One after another, as the server draws only a few at once for one user.
+const TRIES = 20;
+let drawing = false;
+
+async function draw() {
+  if (drawing) return;
+  drawing = true;
+  let figure;
+  while ((figure = document.querySelector("#turns figure[data-diagram=pending]"))) {
     figure.dataset.diagram = "drawing";
     figure.setAttribute("aria-busy", "true");
-    htmx.ajax("POST", "/ui/chat/diagram", { source: figure, target: figure, swap: "outerHTML", values: { source: figure.querySelector("code").textContent } });
+    await drawn(figure);
+  }
+  drawing = false;
+}
+
+async function drawn(figure) {
+  const values = { source: figure.querySelector("code").textContent };
+  for (let tries = 0; tries < TRIES && figure.isConnected; tries += 1) {
+    let wait = 0;
+    const busy = (event) => {
+      wait = Number(event.detail.xhr.getResponseHeader("Retry-After"));
+      if (wait) event.stopPropagation(); // no message: it is tried again
+    };
+    figure.addEventListener("htmx:responseError", busy, { once: true });
+    await htmx.ajax("POST", "/ui/chat/diagram", { source: figure, target: figure, swap: "outerHTML", values }).catch(() => {});
+    figure.removeEventListener("htmx:responseError", busy);
+    if (!wait) return;
+    await new Promise((resolve) => setTimeout(resolve, wait * 1000));
   }
 }
 

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pytest
 
 from apps.retrieval.conditions import Conditions
 from apps.retrieval.ranking.rank import RankingQuery
@@ -42,6 +43,7 @@ def test_conditions_go_to_other_processes() -> None:
     assert again("a.py", "def Retry(bread)")
 
 
+@pytest.mark.door
 def test_where_patterns_match_is_told_in_characters() -> None:
     conditions = Conditions.of(Box.parse('"b" /é/').conditions)
-    assert conditions.spans("aébb") == [(1, 2), (2, 3), (3, 4)]
+    assert conditions.spans(["aébb"]) == [[(1, 2), (2, 3), (3, 4)]]

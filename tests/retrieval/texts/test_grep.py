@@ -1,18 +1,22 @@
 """POST /tools/grep: the lines that match a pattern."""
 
-from collections.abc import Callable, Sequence
-from itertools import count
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
 
+from apps.core.computed import TimedOut
 from apps.core.errors import Unavailable
 from apps.index.grams import Segment, get_grams, required_by, reset_grams
 from apps.index.grams import store as grams_store
 from apps.index.models import Root
 from apps.index.texts import TextStore, get_texts, store
 from apps.retrieval.texts import batches, finding, hits, table
+from apps.retrieval.texts.grep_query import GrepQuery
+from apps.retrieval.texts.patterns import Pattern
 from tests.retrieval.texts.conftest import Post
 
 pytestmark = [pytest.mark.door, pytest.mark.django_db, pytest.mark.usefixtures("harbour")]
@@ -120,17 +124,23 @@ def test_more_lines_follow_with_the_cursor_and_still_with_an_offset(post: Post, 
     assert lines(pattern="moor", cursor=second["nextCursor"], offset=3) == every[5:]
 
 
+def killed_after_three(*arguments: Any) -> Iterator[batches.Batch]:
+    """Read three files, and be killed at the deadline if there are more."""
+    files = batches.read(*arguments)
+    yield from islice(files, 3)
+    if next(files, None) is not None:
+        raise TimedOut
+
+
 @pytest.mark.parametrize("mode", ["content", "files", "count"])
 def test_a_search_that_was_stopped_continues_where_it_stopped(
     post: Post, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     query = {"pattern": r"^.", "mode": mode, "limit": 500}
     _, whole = post("grep", **query)
-    ticks = count()
     monkeypatch.setattr(batches, "FIRST_FILES", 1)
     monkeypatch.setattr(batches, "MOST_FILES", 1)
-    monkeypatch.setattr(finding, "SECONDS", 3)
-    monkeypatch.setattr(finding.time, "monotonic", lambda: next(ticks))
+    monkeypatch.setattr(finding, "read", killed_after_three)
     rows: list[dict[str, Any]] = []
     cursor, pages = None, 0
     while cursor != "":
@@ -333,3 +343,10 @@ def test_n_grams_of_other_repositories_are_not_looked_up(monkeypatch: pytest.Mon
     assert other.candidates(segments, required).unknown == 1 and asked == []
     files.candidates(segments, required)
     assert asked == own != []
+
+
+def test_text_that_python_has_escaped_reads_only_the_files_that_may_have_it() -> None:
+    for text in ("def moor(ship, seconds)", "# moor it"):
+        plain = finding.started(GrepQuery(Pattern(text, fixed=True)))
+        escaped = finding.started(GrepQuery(Pattern(re.escape(text))))
+        assert escaped.total == plain.total == 1

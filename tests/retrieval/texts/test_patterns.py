@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.core.errors import InvalidInput
-from apps.retrieval.texts import patterns
+from apps.retrieval.texts import matching
 from apps.retrieval.texts.patterns import Pattern, identifiers
 
 PIECES = ["a", "b", "ab", r"\w", r"\s", ".", "[ab]", "[^a]", "^", "$", r"\b", "_", " ", r"\.", ""]
@@ -47,7 +47,7 @@ def test_lines_match_as_each_does_by_itself(pattern: str, text: str, ignore_case
     st.integers(0, 3),
 )
 def test_texts_that_many_lines_have_lose_no_line(pattern: str, lines: list[str], few: int) -> None:
-    with patch.multiple(patterns, FEW_LINES=few, BYTES_A_LINE=20):
+    with patch.multiple(matching, FEW_LINES=few, BYTES_A_LINE=20):
         found = own_lines(Pattern(pattern), "\n".join(lines))
     assert found == [n for n, line in enumerate(lines) if re.search(pattern, line)]
 
