@@ -18,7 +18,7 @@ from apps.index.paths import map_path
 from apps.retrieval.candidates import Candidates, MatchedBy
 from apps.retrieval.ranking.rank import RankingQuery
 from apps.retrieval.ranking.reasons import Reason
-from apps.retrieval.repositories import repo_id
+from apps.retrieval.repositories import lost_texts, repo_id
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -170,8 +170,9 @@ def matches_of(
     *,
     words_only: bool = False,
     reasons: Mapping[int, Reason] = _NO_REASONS,
-) -> list[Match]:
-    """The candidates at these indexes with their texts, in that order. `reasons` are by index.
+) -> tuple[list[Match], str]:
+    """The candidates at these indexes with their texts, in that order, and the text of `degraded`
+    for those whose text cannot be read. `reasons` are by index.
 
     Leaves out chunks that were deleted in the meantime. Raises Unavailable CHROMA_UNAVAILABLE,
     unless `words_only`.
@@ -180,21 +181,18 @@ def matches_of(
     for index in indexes:
         ids.setdefault(candidates.roots[index].store, []).append(candidates.ids[index])
     chunks = read_chunks(ids, with_vectors=not words_only)
-    found = (
-        (index, chunks[candidates.roots[index].store].get(candidates.ids[index]))
-        for index in indexes
-    )
-    return [
-        match_of(
-            candidates.roots[index],
-            chunk,
-            score=candidates.distance(index),
-            matched_by=candidates.matched_by(index),
-            reason=reasons.get(index),
-        )
-        for index, chunk in found
-        if chunk is not None
-    ]
+    matches: list[Match] = []
+    unread: list[Root] = []
+    for index in indexes:
+        root = candidates.roots[index]
+        chunk = chunks[root.store].get(candidates.ids[index])
+        if chunk is None:
+            unread.append(root)
+            continue
+        score, matched_by = candidates.distance(index), candidates.matched_by(index)
+        reason = reasons.get(index)
+        matches.append(match_of(root, chunk, score=score, matched_by=matched_by, reason=reason))
+    return matches, lost_texts(unread)
 
 
 def match_of(

@@ -103,7 +103,7 @@ async def test_a_result_by_words_alone_is_marked(async_client: AsyncClient) -> N
     await answered(call("VectorSearch", found, query="x"))
     text = visible(await page(async_client))
     assert "VectorSearch Success 1 match Words only" in text
-    assert "Part of the index was not searched: words only." in text
+    assert "The result is not complete: words only." in text
 
 
 async def test_a_result_that_fits_nothing_is_marked(async_client: AsyncClient) -> None:
