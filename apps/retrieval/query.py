@@ -268,6 +268,10 @@ def fits(filters: Filters, root: Root, path: str, language: str) -> bool:
         return False
     if filters.path and not globs.matches(path, filters.path):
         return False
+    if language in filters.not_languages or repo_id(root) in filters.not_repositories:
+        return False
+    if any(globs.matches(path, each) for each in filters.not_paths):
+        return False
     return is_inside(filters.areas, root, path)
 
 
