@@ -3,7 +3,7 @@
     file: lang: repo:   filters; a value with spaces is in quotes
     "exact"             text that each result has, in this case; \\" and \\\\ stand for " and \\
     /expression/        an RE2 expression that each result matches; \\/ stands for /, i ignores case
-    -word               leaves out results with the word; likewise -"…", -/…/, -file:, -lang:, -repo:
+    -word               leaves out results with the word; also -"…", -/…/, -file:, -lang:, -repo:
 
 All else is words. That includes what only looks like syntax: `std::vector`, `/usr/lib`, `->`, `-1`.
 """

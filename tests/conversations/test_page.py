@@ -450,6 +450,15 @@ async def test_a_conversation_is_exported_with_its_citations(async_client: Async
     ]
 
 
+async def test_a_link_to_a_deleted_conversation_says_so(async_client: AsyncClient) -> None:
+    said = "This conversation no longer exists."
+    await conversation(archived_at=now_ms())
+    assert said not in await page(async_client)
+    assert said not in await page(async_client, "/chat")
+    await async_client.post("/ui/chat/delete", {"c": "c1"})
+    assert said in await page(async_client)
+
+
 @pytest.mark.parametrize("text", [NO_MODEL, *ADVICE.values()])
 async def test_the_links_of_search_only_lead_to_pages(async_client: AsyncClient, text: str) -> None:
     await answered({"type": "text", "text": text})

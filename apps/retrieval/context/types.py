@@ -13,6 +13,7 @@ from apps.retrieval.query import (
     parse_filters,
     parse_limit,
     parse_repositories,
+    text_problem,
 )
 from apps.retrieval.symbols.types import Place
 
@@ -42,8 +43,8 @@ class ContextQuery:
         """
         problems: list[str] = []
         text = data.get("question")
-        if not isinstance(text, str) or not text.strip():
-            problems.append("question is required")
+        if problem := text_problem("question", text):
+            problems.append(problem)
         elif len(text) > MAX_QUERY:
             problems.append(f"question must have at most {MAX_QUERY:,} characters")
         repositories = parse_repositories(data.get("repository"), problems)

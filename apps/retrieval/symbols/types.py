@@ -19,6 +19,7 @@ from apps.retrieval.query import (
     parse_filters,
     parse_limit,
     parse_repositories,
+    text_problem,
 )
 from apps.retrieval.repositories import repo_id
 
@@ -50,7 +51,9 @@ class SymbolQuery:
         """
         problems: list[str] = []
         name = data.get("name")
-        if not isinstance(name, str) or not WORD.search(name):
+        if problem := text_problem("name", name):
+            problems.append(problem)
+        elif not WORD.search(name):
             problems.append("name is required")
         elif len(name) > MAX_NAME or "\n" in name.strip():
             problems.append(f"name must be one line of at most {MAX_NAME} characters")
