@@ -83,7 +83,7 @@ class SearchQuery:
         text = data.get("query")
         if problem := text_problem("query", text):
             problems.append(problem)
-        elif len(text) > MAX_QUERY:
+        elif len(str(text)) > MAX_QUERY:
             problems.append(f"query must have at most {MAX_QUERY:,} characters")
         repositories = parse_repositories(data.get("repository"), problems)
         filters = parse_filters(data, problems)

@@ -45,7 +45,7 @@ class ContextQuery:
         text = data.get("question")
         if problem := text_problem("question", text):
             problems.append(problem)
-        elif len(text) > MAX_QUERY:
+        elif len(str(text)) > MAX_QUERY:
             problems.append(f"question must have at most {MAX_QUERY:,} characters")
         repositories = parse_repositories(data.get("repository"), problems)
         filters = parse_filters(data, problems)

@@ -53,9 +53,9 @@ class SymbolQuery:
         name = data.get("name")
         if problem := text_problem("name", name):
             problems.append(problem)
-        elif not WORD.search(name):
+        elif not WORD.search(str(name)):
             problems.append("name is required")
-        elif len(name) > MAX_NAME or "\n" in name.strip():
+        elif len(str(name)) > MAX_NAME or "\n" in str(name).strip():
             problems.append(f"name must be one line of at most {MAX_NAME} characters")
         repositories = parse_repositories(data.get("repository"), problems)
         filters = parse_filters(data, problems)
