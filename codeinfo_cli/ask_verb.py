@@ -21,6 +21,15 @@ _LINES = re.compile(r":L?(\d{1,7})(?:\s?[-–]\s?L?(\d{1,7}))?")
 # Matches that are listed if the answer cites none
 MOST_UNCITED = 10
 CUT = 100
+# A link to a page of the server, and what to type instead of opening it
+_PAGE = re.compile(r"\[([^\[\]\n]{1,80})\]\((/[a-z/]{0,40})\)")
+VERB_OF_PAGE = {
+    "/providers": "codeinfo status",
+    "/lmstudio": "codeinfo status",
+    "/ingest": "codeinfo ingest",
+    "/search": "codeinfo search",
+    "/": "codeinfo status",
+}
 
 
 @click.command()
@@ -120,9 +129,9 @@ class _Answer:
             event = json.loads(data)
             match event["type"]:
                 case "token":
-                    self._add(event["content"])
+                    self._add(without_links(event["content"]))
                 case "final" if not self._text:
-                    self._add(event["message"]["content"])
+                    self._add(without_links(event["message"]["content"]))
                 case "analysis" if self._thinking:
                     sys.stderr.write(visible(event["content"], lines=True))
                     sys.stderr.flush()
@@ -168,6 +177,16 @@ class _Answer:
         for number, (path, lines) in enumerate(places, 1):
             at = styled(":", "mark") + styled(lines, "line") if lines else ""
             out(f"  {number:>2}  {styled(path, 'path')}{at}")
+
+
+def without_links(text: str) -> str:
+    """Return the text with a verb in place of each link to a page that has one."""
+
+    def verb(link: re.Match[str]) -> str:
+        named = VERB_OF_PAGE.get(link[2])
+        return f"{link[1]} (`{named}`)" if named else link[0]
+
+    return _PAGE.sub(verb, text)
 
 
 def _is_passage(row: object) -> bool:

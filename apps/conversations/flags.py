@@ -44,13 +44,11 @@ def fields(flags: Mapping[str, Any], efforts: Sequence[str] = ()) -> list[FlagFi
 
 
 def summary(panel: Sequence[FlagField]) -> str:
-    """The values in one line: `Workspace write · On failure · High · network · web search`."""
+    """The values in one line: `Workspace write · On failure · High · network access`. The page
+    writes it again when one of them changes (static/js/chat/flags.js)."""
     lists = [item.flag.choices[str(item.value)] for item in panel if item.options]
-    boxes = [BOX_WORDS[item.flag.name] for item in panel if item.value is True]
+    boxes = [item.flag.label.removeprefix("Enable ") for item in panel if item.value is True]
     return " · ".join(lists + boxes)
-
-
-BOX_WORDS = {"networkAccessEnabled": "network", "webSearchEnabled": "web search"}
 
 
 def merged(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,8 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
     return {
         "conversation_id": conversation_id,
         "conversation": state.conversation,
+        # A link to one that was deleted; a new one has no id in its address.
+        "is_gone": bool(requested_id) and not (state.conversation or state.turns or state.away),
         "away": state.away,
         "full": state.full,
         "articles": [mark_safe(html.exchange(view)) for view in shown],

@@ -1,6 +1,7 @@
 """Addresses of this app: the API, the pages, and the websockets of both."""
 
 from collections.abc import Callable, Coroutine
+from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
@@ -18,6 +19,7 @@ View = Callable[[HttpRequest], Coroutine[Any, Any, HttpResponseBase]]
 def by_method(**views: View) -> View:
     """One address for several views: `GET /chat` is a page, `POST /chat` the API."""
 
+    @wraps(views["GET"], updated=())
     async def door(request: HttpRequest) -> HttpResponseBase:
         view = views.get("GET" if request.method == "HEAD" else str(request.method))
         if view is None:

@@ -2,10 +2,10 @@
 
 `codeinfo.settings` reads it once (`Config.read(os.environ)`). Other code calls `config()` when it
 needs a value, so that tests can change it. A blank variable is unset; a wrong value stops the start
-with an error that names the variable (a wrong `NumberOr` means its default). A test compares docs/configuration.md with this file.
+with an error that names the variable (not one of `lenient_values`). A test compares
+docs/configuration.md with this file.
 """
 
-import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +19,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.core.addresses import Address
+from apps.core.lenient_values import NumberOr, TrueOrNot
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 # A wheel has the project tree in `codeinfo_cli/project` (codeinfo_cli/project.py).
@@ -57,27 +58,6 @@ def integer(low: int, high: int) -> Parse:
 def clamped(low: int, high: int) -> Parse:
     """An integer, clamped to a range (docs/contract.md, INGEST_FLUSH_EVERY)."""
     return lambda value: min(high, max(low, int(value)))
-
-
-@dataclass(frozen=True)
-class NumberOr:
-    """Parses a number. Other texts and numbers out of range mean the default (docs/contract.md
-    §4.4); `replaced_values` reports them."""
-
-    default: float
-    accept: Callable[[float], bool]
-    whole: bool = False
-
-    def __call__(self, value: str) -> float:
-        number = self.default if self.refuses(value) else float(value)
-        return math.floor(number) if self.whole else number
-
-    def refuses(self, value: str) -> bool:
-        try:
-            number = float(value)
-        except ValueError:
-            return True
-        return not math.isfinite(number) or not self.accept(number)
 
 
 EDITORS = ("vscode", "cursor", "none")
@@ -257,8 +237,8 @@ class Config:
     retrieval_mode: str = setting("CODEINFO_RETRIEVAL_MODE", choice("hybrid", "vector"), "hybrid", "hybrid: words and vectors together; vector: vectors alone, in the order of their distance")
     retrieval_memory_mb: int = setting("CODEINFO_RETRIEVAL_MEMORY_MB", NumberOr(768, lambda n: 0 <= n <= 1 << 20, whole=True), 768, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")
     search_processes: int = setting("CODEINFO_SEARCH_PROCESSES", integer(0, 64), lambda k: min(8, (os.cpu_count() or 1) - 1), "Processes for searches that come while another runs, started when needed (one less than there are cores, at most 8). 0: none")
-    retrieval_cutoff: float = setting("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", NumberOr(1.4, lambda n: n >= 0), 1.4, "Matches beyond this distance are dropped, unless their words are evidence (squared L2 of unit vectors: 2 - 2 cos)")
-    retrieval_cutoff_disabled: bool = setting("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", lambda v: v.lower() == "true", False, "true keeps every match")
+    retrieval_cutoff: float = setting("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", NumberOr(1.4, lambda n: n >= 0), 1.4, "Matches beyond this distance are dropped, unless they are at most .3 beyond it and their words are evidence (squared L2 of unit vectors: 2 - 2 cos)")
+    retrieval_cutoff_disabled: bool = setting("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", TrueOrNot(), False, "true keeps every match")
     retrieval_fallback_chunks: int = setting("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", NumberOr(2, lambda n: n >= 1, whole=True), 2, "Number of matches returned as weak if none passes the cutoff")
     tool_max_chars: int = setting("CODEINFO_TOOL_MAX_CHARS", NumberOr(40_000, lambda n: n >= 1, whole=True), 40_000, "Characters of one tool's output as JSON. Over HTTP: characters of chunk text in one search answer")
     tool_chunk_max_chars: int = setting("CODEINFO_TOOL_CHUNK_MAX_CHARS", NumberOr(5_000, lambda n: n >= 1, whole=True), 5_000, "Characters of one chunk in a search answer")
@@ -369,7 +349,7 @@ def replaced_values(environ: Mapping[str, str]) -> Iterator[str]:
     for item in fields(Config):
         parse = item.metadata["parse"]
         name, raw = _named_value(item.metadata["env"], environ)
-        if raw and isinstance(parse, NumberOr) and parse.refuses(raw):
+        if raw and isinstance(parse, NumberOr | TrueOrNot) and parse.refuses(raw):
             yield f"{name} cannot be {raw[:80]!r}: the default, {item.metadata['default']}, is used"
 
 

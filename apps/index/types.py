@@ -57,6 +57,10 @@ class Filters:
     path: str = ""  # prefix of the relative path, or a glob (index/globs.py)
     language: str = ""  # as in SourceFile.language
     areas: tuple[Area, ...] = ()  # a file must be in one of them
+    # Left out, of the search page:
+    not_paths: tuple[str, ...] = ()  # as `path`
+    not_languages: tuple[str, ...] = ()
+    not_repositories: tuple[str, ...] = ()  # ids
 
     def within(self, repository: str) -> "Filters":
         """The filters for the files of one repository: their areas name none, where it has any."""

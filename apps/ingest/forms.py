@@ -1,5 +1,8 @@
 """The form "New repository"."""
 
+import os
+from pathlib import PurePosixPath
+
 from django import forms
 
 from apps.core.errors import CodeinfoError
@@ -22,10 +25,23 @@ FIELD_OF_CODE = {
 
 class StartForm(forms.Form):
     path = forms.CharField(error_messages={"required": "Path is required"})
-    name = forms.CharField(max_length=255, error_messages={"required": "Name is required"})
+    name = forms.CharField(max_length=255, required=False)
     description = forms.CharField(required=False)
     model = forms.CharField(required=False)
     dry_run = forms.BooleanField(required=False)
+
+    def clean_path(self) -> str:
+        """The path, with the home folder of the server's user for `~`."""
+        path = str(self.cleaned_data["path"])
+        return os.path.expanduser(path) if path.startswith("~") else path
+
+    def clean(self) -> None:
+        """Without a name, the repository takes the folder's."""
+        folder = self.cleaned_data.get("path", "")
+        name = self.cleaned_data.get("name") or PurePosixPath(folder).name
+        if folder and not name and "name" not in self.errors:
+            self.add_error("name", "Name is required")
+        self.cleaned_data["name"] = name
 
     def clean_model(self) -> str:
         # Browsers do not send a disabled select.

@@ -10,8 +10,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 
@@ -54,28 +55,44 @@ def start(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 async def nearby(request: HttpRequest) -> HttpResponse:
-    """The git repositories beneath the bases, which may be ingested with one click each."""
-    ingested = await sync_to_async(lambda: [root.path for root in queries.published_roots()])()
+    """`GET /ui/ingest/nearby[?view=page]`: the git repositories beneath the bases, which may be
+    ingested with one click each, on the empty chat or on the ingest page."""
+    ingested = await sync_to_async(_chosen_folders)()
     # The search takes up to some seconds, so it does not occupy the thread that views share.
     search = sync_to_async(git_folders, thread_sensitive=False)
     found = await search(leave_out=(*ingested, folders.first_root(config())))
     response: HttpResponse = await sync_to_async(render)(
-        request, "ingest/_nearby.html", {"found": found}
+        request, "ingest/_nearby.html", {"found": found, "view": _view(request.GET)}
     )
     return response
 
 
+def _chosen_folders() -> list[str]:
+    """The folders that are ingested, or being so."""
+    runs = [*queries.queued_runs(), *filter(None, [queries.active_run()])]
+    return [root.path for root in queries.published_roots()] + [run.path for run in runs]
+
+
+def _view(data: QueryDict) -> str:
+    return "page" if data.get("view") == "page" else "chat"
+
+
 @require_POST
 def start_next(request: HttpRequest) -> HttpResponse:
-    """Start the run of a repository of that list. Respond with its progress."""
+    """Start the run of a repository of that list. Respond with its progress, and on the ingest page
+    with the list of the others."""
+    view = _view(request.POST)
     try:
         services.start_next(request.POST.get("path", ""))
     except CodeinfoError as error:
-        response = HttpResponse("\n".join(panels.render("chat").values()), status=REFUSED)
+        response = HttpResponse("\n".join(panels.render(view).values()), status=REFUSED)
         return _with_toast(response, f"{error.code}: {error.message}", error=True)
     if not request.htmx:  # type: ignore[attr-defined]
-        return redirect("/chat")
-    return HttpResponse("\n".join(panels.render("chat").values()))
+        return redirect("/ingest" if view == "page" else "/chat")
+    parts = list(panels.render(view).values())
+    if view == "page":
+        parts.append(render_to_string("ingest/_nearby_soon.html", {"oob": True}))
+    return HttpResponse("\n".join(parts))
 
 
 def _form(request: HttpRequest, form: StartForm) -> HttpResponse:

@@ -9,17 +9,21 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from asgiref.sync import sync_to_async
+
 from apps.agents.prompts import CODEX_TOOL_PROMPT
 from apps.agents.providers import registry
 from apps.agents.providers.codex import flags
 from apps.conversations import runner
 from apps.conversations.models import Source
+from apps.conversations.scope import SCOPE
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
 from apps.core.config import PROVIDERS, config
-from apps.core.errors import Unavailable
+from apps.core.errors import InvalidInput, Unavailable
 from apps.core.surrogates import storable
 from apps.core.types import JSON
+from apps.index.types import Area
 from apps.mcp.answers import (
     ANSWER,
     CONVERSATION_ID,
@@ -31,6 +35,9 @@ from apps.mcp.answers import (
 from apps.mcp.availability import default_provider, unavailable, unavailable_reason
 from apps.mcp.starting import begin
 from apps.mcp.types import MAX_TEXT, Annotations, Call, McpTool
+from apps.retrieval.query import parse_repositories, write_area
+from apps.retrieval.repositories import roots_named, with_ids
+from apps.retrieval.tool import REPOSITORY
 
 NO_MODEL = "It offers no model."
 CODEX, LMSTUDIO = "codex", "lmstudio"
@@ -59,6 +66,7 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
 
 async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
     question = required_text(arguments, "question")
+    areas = await sync_to_async(_areas)(arguments.get("repository"))
     provider = arguments.get("provider") or await default_provider()
     return StartTurn(
         conversation_id=arguments.get("conversationId") or str(uuid.uuid4()),
@@ -66,9 +74,24 @@ async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
         provider=provider,
         model=await _model(provider, arguments.get("model")),
         source=Source.MCP,
-        flags=_codex_flags() if provider == CODEX else {},
+        areas=areas or None,
+        # Stored with the conversation: later questions keep them (docs/contract.md §2.3).
+        flags=({SCOPE: list(map(write_area, areas))} if areas else {})
+        | (_codex_flags() if provider == CODEX else {}),
         system_prompt=CODEX_TOOL_PROMPT if provider == CODEX else "",
     )
+
+
+def _areas(repository: Any) -> tuple[Area, ...]:
+    """The repositories that the answer is limited to. Raises InvalidInput, and NotFound
+    REPO_NOT_FOUND or Conflict INGEST_REQUIRED for those that are not ingested."""
+    problems: list[str] = []
+    names = parse_repositories(repository, problems)
+    if problems:
+        raise InvalidInput(", ".join(problems), details={"details": problems})
+    if names:
+        roots_named(names)
+    return with_ids(Area(name, "") for name in names)
 
 
 def _codex_flags() -> JSON:
@@ -141,6 +164,7 @@ INPUT: JSON = {
                 "symbols, error texts."
             ),
         },
+        "repository": REPOSITORY,
         "conversationId": CONVERSATION_ID,
         "provider": {
             "type": "string",

@@ -103,8 +103,9 @@ def _tested(candidates: Candidates, test: PassageTest, *, with_vectors: bool) ->
     passing = [
         index
         for index, (root, chunk_id) in enumerate(zip(candidates.roots, candidates.ids, strict=True))
-        if (chunk := chunks[root.store].get(chunk_id)) is not None
-        and test(f"{chunk.facts.path} {chunk.facts.symbol}", chunk.text)
+        # One that cannot be read stays, so that the result tells of it.
+        if (chunk := chunks[root.store].get(chunk_id)) is None
+        or test(f"{chunk.facts.path} {chunk.facts.symbol}", chunk.text)
     ]
     return candidates.at(passing)
 

@@ -7,6 +7,7 @@ and chunks of files that are not live are dropped.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
@@ -23,8 +24,14 @@ from apps.index.types import Filters
 from apps.index.vectors.store import get_store
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import PassageTest, fits
-from apps.retrieval.repositories import lost_vectors, repo_id
-from apps.retrieval.results import Match, match_of
+from apps.retrieval.repositories import lost_texts, lost_vectors, repo_id
+from apps.retrieval.results import (
+    MAX_PER_FILE,
+    Match,
+    best_per_file,
+    match_of,
+    without_duplicates,
+)
 
 # Twice the limit is enough during an ingest, when a collection may contain each chunk twice.
 MARGIN = 2
@@ -45,7 +52,7 @@ def nearest(
     filters: Filters,
     test: PassageTest | None = None,
 ) -> tuple[list[Match], str]:
-    """At most `limit` matches, nearest first, and the text of `degraded`.
+    """At most `limit` matches of different texts, nearest first, and the text of `degraded`.
 
     `vector`: float32 (dimension,). `test`: of the matches only; none takes the place of those that
     fail it. Leaves out roots whose vectors fail. Raises Unavailable
@@ -56,19 +63,19 @@ def nearest(
         raise errors[-1][1]
     missing = [f"no answer from {repo_id(root)}" for root, _ in errors]
     missing += filter(None, [lost_vectors(roots)])
-    matches = _matches(list(islice(heapq.merge(*each, key=attrgetter("distance")), limit)))
+    matches, lost = _matches(heapq.merge(*each, key=attrgetter("distance")), limit)
     if test is not None:
         matches = [m for m in matches if test(f"{m.rel_path} {m.symbol}", m.chunk)]
     if missing and not matches:
         raise Unavailable("; ".join(missing), code="CHROMA_UNAVAILABLE")
-    return matches, "; ".join(missing)
+    return matches, "; ".join(filter(None, [*missing, lost]))
 
 
 def _hits_by_root(
     roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters
 ) -> tuple[list[list[_Hit]], list[tuple[Root, Unavailable]]]:
-    """For each root its live hits in the order of its collection: at least `limit`, or all it has.
-    Also returns the roots that failed, with their errors."""
+    """For each root its live hits in the order of its collection: at least `limit` that a result
+    may have, or all it has. Also returns the roots that failed, with their errors."""
     store, repeated = get_store(), repeated_files(roots, filters)
     hits: dict[UUID, list[_Hit]] = {}
     errors: list[tuple[Root, Unavailable]] = []
@@ -92,7 +99,7 @@ def _hits_by_root(
         pending = [
             root
             for root in pending
-            if root.id in stored and len(hits[root.id]) < limit and len(stored[root.id]) >= n
+            if root.id in stored and _usable(hits[root.id]) < limit and len(stored[root.id]) >= n
         ]
         n *= WIDEN
     return [hits[root.id] for root in roots if root.id in hits], errors
@@ -110,14 +117,40 @@ def _live_hits(root: Root, stored: Sequence[tuple[str, float]]) -> Iterator[_Hit
             yield _Hit(distance, root, facts[chunk_id])
 
 
-def _matches(hits: Sequence[_Hit]) -> list[Match]:
-    """The matches of hits, with their texts."""
+def _usable(hits: Sequence[_Hit]) -> int:
+    """How many of the hits of one root a result may have."""
+    return sum(min(MAX_PER_FILE, n) for n in Counter(hit.facts.path for hit in hits).values())
+
+
+def _matches(hits: Iterator[_Hit], limit: int) -> tuple[list[Match], str]:
+    """The first `limit` matches, at most MAX_PER_FILE of a file, with their texts; and the text of
+    `degraded` for those whose text cannot be read.
+
+    Matches with the text of an earlier one are left to `without_duplicates`, and do not count.
+    """
+    read: list[Match] = []
+    chosen: list[Match] = []
+    unread: list[Root] = []
+    full: set[tuple[str, str]] = set()
+    others = (hit for hit in hits if (repo_id(hit.root), hit.facts.path) not in full)
+    while len(chosen) + len(unread) < limit and (batch := list(islice(others, limit))):
+        found, lost = _read(batch)
+        read += found
+        unread += lost
+        chosen = best_per_file(without_duplicates(read))[:limit]
+        counts = Counter((match.repo, match.rel_path) for match in chosen)
+        full = {file for file, count in counts.items() if count == MAX_PER_FILE}
+    texts = {(match.repo, match.rel_path, match.chunk) for match in chosen}
+    matches = [each for each in read if (each.repo, each.rel_path, each.chunk) in texts]
+    return matches, lost_texts(unread)
+
+
+def _read(hits: Sequence[_Hit]) -> tuple[list[Match], list[Root]]:
+    """The matches of hits, and the root of each hit whose text cannot be read."""
     ids: dict[UUID, list[str]] = {}
     for hit in hits:
         ids.setdefault(hit.root.store, []).append(hit.facts.id)
     chunks = read_chunks(ids)
-    return [
-        match_of(hit.root, chunks[hit.root.store][hit.facts.id], score=hit.distance)
-        for hit in hits
-        if hit.facts.id in chunks[hit.root.store]
-    ]
+    found = [(hit, chunks[hit.root.store].get(hit.facts.id)) for hit in hits]
+    matches = [match_of(hit.root, chunk, score=hit.distance) for hit, chunk in found if chunk]
+    return matches, [hit.root for hit, chunk in found if chunk is None]

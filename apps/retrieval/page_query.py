@@ -69,12 +69,16 @@ class PageQuery:
     def as_wire(self, key: str) -> dict[str, Any]:
         """The arguments of a search. `key` is the name of the text: `query`, `pattern`, `name`."""
         return {
-            key: self.q if self.symbols else self.box.text or self.q,
+            key: self._name if self.symbols else self.box.text or self.q,
             "repository": list(self.repositories),
             "language": self.language,
             "path": self.path,
             "limit": self.limit,
         }
+
+    @property
+    def _name(self) -> str:
+        return self.box.without(*self.box.filters_out) or self.q
 
     def url(self, **changes: Any) -> str:
         """The URL of this state with changes. It leads to the first page unless they name one."""

@@ -12,13 +12,15 @@ from uuid import UUID
 
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.index import queries
+from apps.index.types import Filters
 from apps.retrieval.conditions import Conditions
 from apps.retrieval.page_query import PageQuery
 from apps.retrieval.query import MAX_QUERY, SearchQuery, language_named
+from apps.retrieval.ranking.rank import RankingQuery
 from apps.retrieval.repositories import find_root, repo_id
 from apps.retrieval.results import Limits, SearchResult
 from apps.retrieval.search import search
-from apps.retrieval.search_syntax import Box, Term
+from apps.retrieval.search_syntax import FILTERS, Box, Term, path_filter
 from apps.retrieval.symbols import SymbolQuery, find_definitions, find_references
 from apps.retrieval.texts.finding import found, started
 from apps.retrieval.texts.grep_page import line_page
@@ -36,6 +38,9 @@ MAX_COUNTED = 100  # matches that a filter excludes, and are counted
 FILE_SECONDS = 2.0
 # Of counting what filters exclude: a box may have many.
 EXCLUSION_SECONDS = 2.0
+# Of looking for the names of a query, and how many are looked for.
+NAME_SECONDS = 0.5
+MAX_NAMES = 3
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,7 @@ def interpreted(query: PageQuery) -> PageQuery:
         problem = f"lang:{language[:40]} is not a language that codeinfo knows"
         raise InvalidInput(problem, details={"details": [problem]})
     Conditions.of(box.conditions)
+    filters_without(box)
     terms = box.of("repo")
     roots = queries.published_roots() if terms else ()
     names = (repo_id(find_root(term.text, roots)) for term in terms)
@@ -88,17 +94,46 @@ def interpreted(query: PageQuery) -> PageQuery:
     )
 
 
+def filters_without(box: Box, filters: Filters | None = None) -> Filters:
+    """The filters, and what the box leaves out by `-file:`, `-lang:` and `-repo:`.
+
+    Raises InvalidInput with details.details, and NotFound REPO_NOT_FOUND.
+    """
+    left_out = {kind: [t.text for t in box.of(kind, excludes=True)] for kind in FILTERS}
+    unknown = [name for name in left_out["lang"] if not language_named(name)]
+    if unknown:
+        problem = f"-lang:{unknown[0][:40]} is not a language that codeinfo knows"
+        raise InvalidInput(problem, details={"details": [problem]})
+    for path in left_out["file"]:
+        SearchQuery.parse({"query": "checked", "path": path_filter(path)})
+    roots = queries.published_roots() if left_out["repo"] else ()
+    return replace(
+        filters or Filters(),
+        not_paths=tuple(map(path_filter, left_out["file"])),
+        not_languages=tuple(map(language_named, left_out["lang"])),
+        not_repositories=tuple(repo_id(find_root(name, roots)) for name in left_out["repo"]),
+    )
+
+
 def find_passages(query: PageQuery) -> SearchResult:
     """The DEPTH best passages, of which each page shows some. Raises as `search`."""
     limits = replace(Limits.from_config(), total_chars=MAX_CHARS)
     if query.weaker:
         limits = replace(limits, cutoff=None)
     search_query = SearchQuery.parse(query.as_wire("query"))
+    filters = filters_without(query.box, search_query.filters)
+    search_query = replace(search_query, filters=filters)
     conditions = Conditions.of(query.box.conditions)
     if conditions != Conditions():
         only = _files_with(search_query, conditions)
         search_query = replace(search_query, test=conditions, only=only)
     return search(replace(search_query, limit=DEPTH, explained=True), limits)
+
+
+def symbol_query(query: PageQuery) -> SymbolQuery:
+    """The query of symbols. Raises InvalidInput and NotFound REPO_NOT_FOUND."""
+    parsed = SymbolQuery.parse(query.as_wire("name"))
+    return replace(parsed, filters=filters_without(query.box, parsed.filters))
 
 
 def find_lines(query: PageQuery, until: float = math.inf) -> LinePage:
@@ -111,7 +146,9 @@ def find_lines(query: PageQuery, until: float = math.inf) -> LinePage:
     conditions = Conditions.of(query.box.conditions)
     pattern = _most_selective(conditions)
     grep = GrepQuery.parse({**query.as_wire("query"), "pattern": "checked before"})
-    running = started(replace(grep, pattern=pattern, context=CONTEXT), keep=conditions)
+    filters = filters_without(query.box, grep.filters)
+    grep = replace(grep, pattern=pattern, context=CONTEXT, filters=filters)
+    running = started(grep, keep=conditions)
     running.until = min(until, running.until)
     first = (query.page - 1) * query.limit
     rows, more = line_page(running, first, query.limit)
@@ -140,6 +177,25 @@ def _files_with(query: SearchQuery, conditions: Conditions) -> Mapping[UUID, fro
     return {root_id: frozenset(names) for root_id, names in paths.items()}
 
 
+def absent_names(query: PageQuery) -> list[str]:
+    """The identifiers of the query that no line of the searched files has, in any case.
+
+    Raises as `find_lines`.
+    """
+    parsed = GrepQuery.parse({**query.as_wire("query"), "pattern": "set below"})
+    grep = replace(parsed, filters=filters_without(query.box, parsed.filters))
+    names = sorted(RankingQuery.of(query.box.text).names)[:MAX_NAMES]
+    until = time.monotonic() + NAME_SECONDS
+    return [name for name in names if _is_absent(grep, name, until)]
+
+
+def _is_absent(grep: GrepQuery, name: str, until: float) -> bool:
+    running = started(replace(grep, pattern=Pattern(name, fixed=True, ignore_case=True)))
+    running.until = until
+    has_line = next(found(running, running.candidates()), None) is not None
+    return not has_line and running.notes.keys() <= {"slow"}
+
+
 # --- filters that exclude everything --------------------------------------------------------------
 
 
@@ -163,6 +219,7 @@ def _bare(query: PageQuery) -> PageQuery:
     """The query without filters; of its conditions, only those without which it would be empty."""
     words = [term for term in query.box.conditions if query.is_exact and not term.excludes]
     left_out = [term for term in query.box.conditions if term not in words]
+    left_out += query.box.filters_out
     text = query.q if query.symbols else query.box.without(*left_out)
     return replace(query.at(text), repositories=(), language="", path="")
 
@@ -176,6 +233,8 @@ def _wider(query: PageQuery) -> Iterator[tuple[str, PageQuery]]:
     if query.repositories:
         names = " ".join(f"repo:{_quoted(name)}" for name in query.repositories)
         yield names, replace(query, repositories=())
+    for term in query.box.filters_out:
+        yield term.source, query.at(query.box.without(term))
     if not query.symbols:
         for term in query.box.conditions:
             if _has_others(query.box, term):
@@ -201,8 +260,7 @@ def count_results(query: PageQuery, until: float = math.inf) -> int:
         return 0
     try:
         if query.symbols:
-            symbol_query = SymbolQuery.parse(query.as_wire("name"))
-            wide = replace(symbol_query, limit=MAX_COUNTED)
+            wide = replace(symbol_query(query), limit=MAX_COUNTED)
             return len(find_definitions(wide).results) or len(find_references(wide).results)
         if query.is_exact:
             return len(find_lines(replace(query, page=1, limit=MAX_COUNTED), until).hits)

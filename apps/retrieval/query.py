@@ -81,9 +81,9 @@ class SearchQuery:
         """
         problems: list[str] = []
         text = data.get("query")
-        if not isinstance(text, str) or not text.strip():
-            problems.append("query is required")
-        elif len(text) > MAX_QUERY:
+        if problem := text_problem("query", text):
+            problems.append(problem)
+        elif len(str(text)) > MAX_QUERY:
             problems.append(f"query must have at most {MAX_QUERY:,} characters")
         repositories = parse_repositories(data.get("repository"), problems)
         filters = parse_filters(data, problems)
@@ -182,9 +182,21 @@ def log_fields(repositories: Sequence[str], limit: int, filters: Filters) -> dic
     return {"repository": ", ".join(repositories) or "all", "limit": limit, **filtered}
 
 
+def text_problem(name: str, value: Any) -> str:
+    """What is wrong with a text that must be given; "" if nothing is."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return f"{name} is required"
+    return "" if isinstance(value, str) else f"{name} must be a string"
+
+
+def is_blank(value: Any) -> bool:
+    """Return True for null, "", 0 and false, which count as left out. `{}` and `[]` do not."""
+    return value is None or (isinstance(value, str | int | float) and not value)
+
+
 def parse_repositories(value: Any, problems: list[str]) -> tuple[str, ...]:
     """The distinct ids in the key `repository`; empty values and [] mean all."""
-    if not value:
+    if is_blank(value) or value == []:
         return ()
     ids = value if isinstance(value, list) else [value]
     if not all(isinstance(each, str) and each.strip() for each in ids):
@@ -200,7 +212,7 @@ def parse_limit(
     value: Any, default: int, maximum: int, problems: list[str], *, name: str = "limit"
 ) -> int:
     """An integer clamped to 1..maximum; the default if it is missing or blank."""
-    limit = value or default
+    limit = default if is_blank(value) else value
     if isinstance(limit, bool) or not (
         isinstance(limit, int) or (isinstance(limit, float) and limit.is_integer())
     ):
@@ -242,8 +254,10 @@ def _has_too_many_alternatives(path: str) -> bool:
 
 
 def _filter_text(data: Mapping[str, Any], key: str, problems: list[str]) -> str:
-    value = data.get(key) or ""
-    if not isinstance(value, str) or (value and not value.strip()):
+    value = data.get(key)
+    if is_blank(value):
+        return ""
+    if not isinstance(value, str) or not value.strip():
         problems.append(f"{key} must be a non-empty string when provided")
         return ""
     return encodable(value).strip()
@@ -267,6 +281,10 @@ def fits(filters: Filters, root: Root, path: str, language: str) -> bool:
     if filters.language and language != filters.language:
         return False
     if filters.path and not globs.matches(path, filters.path):
+        return False
+    if language in filters.not_languages or repo_id(root) in filters.not_repositories:
+        return False
+    if any(globs.matches(path, each) for each in filters.not_paths):
         return False
     return is_inside(filters.areas, root, path)
 

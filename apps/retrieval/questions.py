@@ -5,6 +5,7 @@ between the two: the first calls a function that calls the second. The largest s
 read, for a limited time; what they do not show is not asked about.
 """
 
+import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,11 @@ from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.queries import generation_files
 from apps.index.query_cache import per_generation
+from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import repo_id
+from apps.retrieval.results import Match
+from apps.retrieval.search import search
+from apps.retrieval.symbols import SymbolQuery, find_definitions
 from apps.retrieval.symbols.project import FILES_AT_ONCE, RootProject
 
 QUESTIONS = 4
@@ -31,6 +36,7 @@ SECONDS = 1.5
 MAX_ROWS = 400
 MAX_FILES = 24
 MAX_CALLS = 6_000
+MAX_SEARCHES = 40
 # Shorter names say too little, and are found everywhere.
 MIN_NAME = 4
 # Kinds of files that are not the product's own code.
@@ -44,6 +50,8 @@ GENERAL = (
     "How is {name} configured?",
 )
 
+_NAMED = re.compile(r"`([^`]+)`")
+
 Key = tuple[str, int]  # path, and index of a definition in its facts
 
 
@@ -51,14 +59,41 @@ Key = tuple[str, int]  # path, and index of a definition in its facts
 def questions_about(root: Root) -> tuple[str, ...]:
     """Return QUESTIONS questions, those about calls first. They have Markdown code spans."""
     try:
-        found = list(dict.fromkeys(islice(_from_code(root), QUESTIONS)))
+        shows = _Answers(root)
+        found = list(dict.fromkeys(islice(_from_code(root, shows), QUESTIONS)))
         if len(found) < QUESTIONS:
-            found += _from_outlines(root, QUESTIONS - len(found), found)
+            found += _from_outlines(root, QUESTIONS - len(found), found, shows)
     except CodeinfoError:
         # The stores are away: the questions need none of them.
         found = []
     general = (text.format(name=repo_id(root)) for text in GENERAL)
     return (*found, *general)[:QUESTIONS]
+
+
+class _Answers:
+    """Whether the first passage that is found for a question holds a definition that it names: what
+    opens first would be a wrong answer otherwise. After MAX_SEARCHES none counts."""
+
+    def __init__(self, root: Root) -> None:
+        self._repository = repo_id(root)
+        self._left = MAX_SEARCHES
+
+    def __call__(self, question: str) -> bool:
+        """Raises as `search`."""
+        if not self._left:
+            return False
+        self._left -= 1
+        text = question.replace("`", "")
+        found = search(SearchQuery(text, (self._repository,), 1)).matches
+        return any(self._holds(match, name) for match in found for name in _NAMED.findall(question))
+
+    def _holds(self, match: Match, name: str) -> bool:
+        query = SymbolQuery.parse({"name": name, "repository": self._repository})
+        first, last = match.start_line or 0, match.end_line or 0
+        return any(
+            each.place.path == match.rel_path and first <= each.start_line <= last
+            for each in find_definitions(query).results
+        )
 
 
 @dataclass
@@ -100,7 +135,7 @@ class _Graph:
         return each.name not in TEST_WORDS
 
 
-def _from_code(root: Root) -> Iterator[str]:
+def _from_code(root: Root, shows: _Answers) -> Iterator[str]:
     """Questions from the call graph, the best of each kind first."""
     deadline = time.monotonic() + SECONDS
     project = RootProject(root, deadline)
@@ -114,7 +149,7 @@ def _from_code(root: Root) -> Iterator[str]:
     kinds_of_question = (_reaching, _called, _steps, _classes, _reaching, _steps, _called, _classes)
     for make in kinds_of_question:
         for question, names in make(graph, paths):
-            if not named & names:
+            if not named & names and shows(question):
                 named |= names
                 yield question
                 break
@@ -214,7 +249,7 @@ def _classes(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str
             yield f"What is `{each.path}` responsible for?", {each.path}
 
 
-def _from_outlines(root: Root, count: int, known: Sequence[str]) -> list[str]:
+def _from_outlines(root: Root, count: int, known: Sequence[str], shows: _Answers) -> list[str]:
     """Questions about definitions of languages without a call graph, one for each file."""
     found: list[str] = []
     files = [path for path, _ in _files(root) if (kind := known_type(path)) and kind.grammar]
@@ -232,7 +267,7 @@ def _from_outlines(root: Root, count: int, known: Sequence[str]) -> list[str]:
         )
         for each in longest[:1]:
             text = f"What does `{each.path}` do, and where is it used?"
-            if f"`{each.path}`" not in " ".join((*known, *found)):
+            if f"`{each.path}`" not in " ".join((*known, *found)) and shows(text):
                 found.append(text)
         if len(found) >= count:
             break

@@ -1,5 +1,6 @@
 """The roots that a search covers, and missing data."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -159,12 +160,31 @@ def lacks_words(root: Root) -> bool:
     except Unavailable:
         return True
     # If another generation was published since, the count belongs to that one.
-    return lacking and Root.objects.filter(id=root.id, generation=root.generation).exists()
+    return lacking and _is_current(root)
+
+
+def _is_current(root: Root) -> bool:
+    """Return True if no other generation of the root was published in the meantime."""
+    return Root.objects.filter(id=root.id, generation=root.generation).exists()
 
 
 def lost_vectors(roots: Sequence[Root]) -> str:
     """The text of `degraded` for roots that lack vectors; "" if there are none."""
     return "; ".join(f"{repo_id(root)}: {root.damage}" for root in roots if root.damage)
+
+
+def lost_texts(unread: Sequence[Root]) -> str:
+    """The text of `degraded` for passages that cannot be read; "" if there are none.
+
+    unread: the root of each. What a later generation has replaced was not lost.
+    """
+    counts = Counter(root.id for root in unread)
+    roots = {root.id: root for root in unread}
+    return "; ".join(
+        f"the text of {count} passage{'s' * (count > 1)} is missing: {repo_id(roots[key])}"
+        for key, count in counts.items()
+        if _is_current(roots[key])
+    )
 
 
 # --- the list of repositories ---------------------------------------------------------------------

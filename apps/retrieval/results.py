@@ -18,11 +18,13 @@ from apps.index.paths import map_path
 from apps.retrieval.candidates import Candidates, MatchedBy
 from apps.retrieval.ranking.rank import RankingQuery
 from apps.retrieval.ranking.reasons import Reason
-from apps.retrieval.repositories import repo_id
+from apps.retrieval.repositories import lost_texts, repo_id
 
 log = logging.getLogger("codeinfo.retrieval")
 
 MAX_PER_FILE = 2
+# How far beyond the cutoff words are evidence: a person who lowers the cutoff wants fewer matches.
+EVIDENCE_MARGIN = 0.3
 _NO_REASONS: Mapping[int, Reason] = {}
 
 
@@ -170,8 +172,9 @@ def matches_of(
     *,
     words_only: bool = False,
     reasons: Mapping[int, Reason] = _NO_REASONS,
-) -> list[Match]:
-    """The candidates at these indexes with their texts, in that order. `reasons` are by index.
+) -> tuple[list[Match], str]:
+    """The candidates at these indexes with their texts, in that order, and the text of `degraded`
+    for those whose text cannot be read. `reasons` are by index.
 
     Leaves out chunks that were deleted in the meantime. Raises Unavailable CHROMA_UNAVAILABLE,
     unless `words_only`.
@@ -180,21 +183,18 @@ def matches_of(
     for index in indexes:
         ids.setdefault(candidates.roots[index].store, []).append(candidates.ids[index])
     chunks = read_chunks(ids, with_vectors=not words_only)
-    found = (
-        (index, chunks[candidates.roots[index].store].get(candidates.ids[index]))
-        for index in indexes
-    )
-    return [
-        match_of(
-            candidates.roots[index],
-            chunk,
-            score=candidates.distance(index),
-            matched_by=candidates.matched_by(index),
-            reason=reasons.get(index),
-        )
-        for index, chunk in found
-        if chunk is not None
-    ]
+    matches: list[Match] = []
+    unread: list[Root] = []
+    for index in indexes:
+        root = candidates.roots[index]
+        chunk = chunks[root.store].get(candidates.ids[index])
+        if chunk is None:
+            unread.append(root)
+            continue
+        score, matched_by = candidates.distance(index), candidates.matched_by(index)
+        reason = reasons.get(index)
+        matches.append(match_of(root, chunk, score=score, matched_by=matched_by, reason=reason))
+    return matches, lost_texts(unread)
 
 
 def match_of(
@@ -237,7 +237,7 @@ def apply_limits(
     """Apply all steps. Return the matches in their order, and their summary by file."""
     log_score_source(candidates, ranked=limits.ranked)
     chosen = [match for match in candidates if passes(match, limits.cutoff)]
-    chosen = chosen or _fallback(candidates, limits)
+    chosen = chosen or fallback_of(candidates, limits)
     chosen = best_per_file(without_duplicates(chosen), ranked=limits.ranked)
     matches = capped([cut(match, limits.chunk_chars) for match in chosen], limits.total_chars)
     sizes = {"candidates": len(candidates), "results": len(matches)}
@@ -274,25 +274,31 @@ def passes(match: Match, cutoff: float | None) -> bool:
 def with_evidence(
     matches: Sequence[Match], query: RankingQuery, cutoff: float | None
 ) -> list[Match]:
-    """Look for evidence in the matches with words of the query that are beyond the cutoff."""
+    """Look for evidence in the matches with words of the query that are beyond the cutoff, by at
+    most EVIDENCE_MARGIN."""
+    if cutoff is None:
+        return list(matches)
     return [
         replace(m, has_evidence=query.is_answered_by(f"{m.rel_path} {m.symbol} {m.chunk}"))
-        if m.matched_by != "vector" and not passes(m, cutoff)
+        if m.matched_by != "vector" and cutoff < m.distance <= cutoff + EVIDENCE_MARGIN
         else m
         for m in matches
     ]
 
 
-def _fallback(matches: Sequence[Match], limits: Limits) -> list[Match]:
-    """The best matches if none passes the cutoff, marked as weak."""
-    chosen = best(matches, limits.fallback, ranked=limits.ranked)
+def fallback_of(matches: Sequence[Match], limits: Limits) -> list[Match]:
+    """The nearest matches if none passes the cutoff, marked as weak. Ranked matches come nearest
+    first, others in their order."""
+    chosen = nearest_of(matches, limits.fallback)
+    if limits.ranked:
+        chosen.sort(key=lambda match: match.distance)
     return [replace(match, is_weak=True) for match in chosen]
 
 
-def best(matches: Sequence[Match], count: int, *, ranked: bool = False) -> list[Match]:
-    """The `count` best matches in their order. A match without a score is the worst. Of ties the
-    first is the best."""
-    return [matches[i] for i in _best(matches, range(len(matches)), count, ranked=ranked)]
+def nearest_of(matches: Sequence[Match], count: int) -> list[Match]:
+    """The `count` nearest matches in their order. A match without a score is the farthest. Of ties
+    the first is the nearest."""
+    return [matches[i] for i in _best(matches, range(len(matches)), count, ranked=False)]
 
 
 def _best(

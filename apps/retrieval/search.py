@@ -132,8 +132,10 @@ def _embed(text: str, model_id: str) -> Vectors:
 def _hybrid(query: SearchQuery, roots: Sequence[Root], embedded: EmbeddedQuery) -> _Found:
     ranking, candidates, order = _ranked(query, roots, embedded)
     cutoff = Limits.from_config().cutoff  # the page also marks what it shows without a cutoff
-    matches = with_evidence(_matches(query, ranking, candidates, order), ranking, cutoff)
-    return _Found(matches, _degraded(candidates, roots), _missing_words(ranking, candidates))
+    matches, lost = _matches(query, ranking, candidates, order)
+    matches = with_evidence(matches, ranking, cutoff)
+    degraded = "; ".join(filter(None, [_degraded(candidates, roots), lost]))
+    return _Found(matches, degraded, _missing_words(ranking, candidates))
 
 
 def _embedded(query: SearchQuery, roots: Sequence[Root], vector: Vectors | None) -> EmbeddedQuery:
@@ -148,7 +150,7 @@ def _matches(
     order: Sequence[int],
     *,
     words_only: bool = False,
-) -> list[Match]:
+) -> tuple[list[Match], str]:
     reasons = reasons_for(ranking, candidates, candidates.near, order) if query.explained else {}
     return matches_of(candidates, order, words_only=words_only, reasons=reasons)
 
@@ -199,8 +201,9 @@ def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
     ranking, candidates, order = _ranked(query, roots, _embedded(query, roots, None))
-    matches = _matches(query, ranking, candidates, order, words_only=True)
-    return _Found(matches, WORDS_ONLY, _missing_words(ranking, candidates))
+    matches, lost = _matches(query, ranking, candidates, order, words_only=True)
+    degraded = "; ".join(filter(None, [WORDS_ONLY, lost]))
+    return _Found(matches, degraded, _missing_words(ranking, candidates))
 
 
 def _has_words(root: Root) -> bool:

@@ -3,7 +3,7 @@
     file: lang: repo:   filters; a value with spaces is in quotes
     "exact"             text that each result has, in this case; \\" and \\\\ stand for " and \\
     /expression/        an RE2 expression that each result matches; \\/ stands for /, i ignores case
-    -word               leaves out results with the word, and -"…" and -/…/ likewise
+    -word               leaves out results with the word; also -"…", -/…/, -file:, -lang:, -repo:
 
 All else is words. That includes what only looks like syntax: `std::vector`, `/usr/lib`, `->`, `-1`.
 """
@@ -17,6 +17,7 @@ from apps.core.errors import InvalidInput
 
 MAX_TERMS = 16  # in quotes, between slashes, or left out
 MAX_EXPRESSION = 1_000  # characters between slashes
+AS_TEXT = "Put it in quotes to find the text"
 MAX_SHOWN = 40  # characters of a term in an error
 # The names of the filters, and others by which people know them.
 KEYS = {
@@ -28,6 +29,10 @@ KEYS = {
     "repository": "repo",
 }
 _KEY = re.compile(r"(file|path|lang|language|repo|repository):", re.IGNORECASE)
+# As the filter of another search engine, and as an expression that is not one. `std::vector`,
+# `http://…`, `localhost:80`, `retry.py:12` and `/usr/lib` are words.
+_UNKNOWN_FILTER = re.compile(r"-?([a-z]{2,20}):(?![:/\d])\S")
+_BROKEN_EXPRESSION = re.compile(r"-?/(?=[^\s/])\S*[\[\](){}*+?|^$\\]\S*")
 _WORD = re.compile(r"\S+")
 _SPACE = re.compile(r"\s*")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -35,6 +40,7 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _EXPRESSION = re.compile(r"/((?:[^/\\\[]|\\.|\[(?:[^\]\\]|\\.){0,200}\]){1,1000})/(i?)(?!\S)")
 
 Kind = Literal["word", "exact", "expression", "file", "lang", "repo"]
+FILTERS: tuple[Kind, ...] = ("file", "lang", "repo")
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class Box:
         problems: list[str] = []
         terms = tuple(_terms(text, problems))
         for kind in ("file", "lang"):
-            if sum(term.kind == kind for term in terms) > 1:
+            if sum(term.kind == kind and not term.excludes for term in terms) > 1:
                 braces = ". For either of several, use braces: file:{src,lib}/"
                 problems.append(f"{kind}: can be given once{braces * (kind == 'file')}")
         if sum(term.kind in ("exact", "expression") or term.excludes for term in terms) > MAX_TERMS:
@@ -95,23 +101,36 @@ class Box:
     @property
     def path(self) -> str:
         """The path filter of `file:`. A name alone may be anywhere in the path."""
-        path = self.value("file")
-        is_name = path and not any(mark in path for mark in "/*?[{")
-        return f"*{path}*" if is_name else path
+        return path_filter(self.value("file"))
 
     @property
     def conditions(self) -> tuple[Term, ...]:
         """The terms that each result must fulfil, or must not."""
-        return tuple(t for t in self.terms if t.excludes or t.kind in ("exact", "expression"))
+        return tuple(
+            t
+            for t in self.terms
+            if t.kind not in FILTERS and (t.excludes or t.kind in ("exact", "expression"))
+        )
+
+    @property
+    def filters_out(self) -> tuple[Term, ...]:
+        """The filters that leave out files."""
+        return tuple(t for t in self.terms if t.kind in FILTERS and t.excludes)
 
     @property
     def rest(self) -> str:
-        """The box without its filters."""
-        return " ".join(t.source for t in self.terms if t.kind not in ("file", "lang", "repo"))
+        """The box without the filters that have fields on the page."""
+        return " ".join(t.source for t in self.terms if t.kind not in FILTERS or t.excludes)
 
     def without(self, *left_out: Term) -> str:
         """The box without some terms."""
         return " ".join(term.source for term in self.terms if term not in left_out)
+
+
+def path_filter(value: str) -> str:
+    """The path filter of the value of `file:`. A name alone may be anywhere in the path."""
+    is_name = value and not any(mark in value for mark in "/*?[{")
+    return f"*{value}*" if is_name else value
 
 
 def _is_wanted(term: Term) -> bool:
@@ -153,7 +172,21 @@ def _term(text: str, start: int, problems: list[str]) -> tuple[Term | None, int]
         problems.append(
             f"{_shown(source)}: an expression has at most {MAX_EXPRESSION:,} characters"
         )
+    elif problem := _misread(source):
+        problems.append(f"{_shown(source)}: {problem}")
     return Term("word", source, source[1:] if excludes else source, excludes), start + len(source)
+
+
+def _misread(source: str) -> str:
+    """What is wrong with a word that was not meant as one; "" if nothing is."""
+    if found := _UNKNOWN_FILTER.match(source):
+        known = ", ".join(f"{name}:" for name in FILTERS)
+        return (
+            f"there is no filter {found[1]}: (there are {known}). Put it in quotes to find the text"
+        )
+    if _BROKEN_EXPRESSION.fullmatch(source):
+        return f"this is no whole expression, which ends with / or /i. {AS_TEXT}"
+    return ""
 
 
 def _may_be_left_out(following: str) -> bool:
@@ -175,18 +208,16 @@ def _filter(
     end = quoted.end() if quoted else at + len(_bare(text, at))
     source = text[start:end]
     value = _unescaped(quoted[1]) if quoted else text[at:end]
-    if start < key.start():
-        problems.append(f"{_shown(source)}: only words, texts and expressions can be left out")
-    elif value.startswith('"') and not quoted:
+    if value.startswith('"') and not quoted:
         problems.append(f"{_shown(text[start:])}: the quote is not closed")
         return None, len(text)
-    elif not value.strip():
+    if not value.strip():
         example = {"file": "file:src/", "lang": "lang:python", "repo": "repo:flask"}[kind]
         problems.append(
             f'{name}: has no value. Write it as in {example}, or "{name}:" to search for the text'
         )
     else:
-        return Term(kind, source, value.strip()), end
+        return Term(kind, source, value.strip(), excludes=start < key.start()), end
     return None, end
 
 

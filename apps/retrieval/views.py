@@ -16,11 +16,18 @@ from apps.retrieval.conditions import Conditions
 from apps.retrieval.facets import ResultFile, facets, languages
 from apps.retrieval.hits import definition_hit, exact_hit, hit_of, reference_files
 from apps.retrieval.page_query import MAX_PAGE, PAGE_LIMITS, PageQuery
-from apps.retrieval.page_search import exclusions, find_lines, find_passages, interpreted
+from apps.retrieval.page_search import (
+    absent_names,
+    exclusions,
+    find_lines,
+    find_passages,
+    interpreted,
+    symbol_query,
+)
 from apps.retrieval.query import SearchQuery, language_named
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.results import Limits, SearchResult
-from apps.retrieval.symbols import SymbolQuery, find_definitions, find_references
+from apps.retrieval.symbols import find_definitions, find_references
 
 # Limits of the page.
 MAX_REFERENCES = 100
@@ -96,6 +103,7 @@ def _passages(query: PageQuery) -> dict[str, Any]:
         "found": len(result.matches),
         "files": files,
         "hint": "" if files else _hint(query),
+        "notes": [f"No line contains “{name}”." for name in absent_names(query)],
         **_paging(query, len(hits), more=len(files) > first + len(hits)),
     }
     return context | _cutoff(result, cutoff)
@@ -133,14 +141,14 @@ def _paging(query: PageQuery, shown: int, *, more: bool) -> dict[str, Any]:
 
 
 def _symbols(query: PageQuery) -> dict[str, Any]:
-    symbol_query = replace(SymbolQuery.parse(query.as_wire("name")), limit=MAX_DEFINITIONS)
-    definitions = find_definitions(symbol_query)
+    wanted = replace(symbol_query(query), limit=MAX_DEFINITIONS)
+    definitions = find_definitions(wanted)
     first = (query.page - 1) * query.limit
     shown = definitions.results[first : first + query.limit]
-    references = find_references(replace(symbol_query, limit=MAX_REFERENCES))
+    references = find_references(replace(wanted, limit=MAX_REFERENCES))
     places = [each.place for each in definitions.results]
     places += [each.place for each in references.results]
-    hint = "" if places else scope.hint(symbol_query.repositories, symbol_query.filters)
+    hint = "" if places else scope.hint(wanted.repositories, wanted.filters)
     return {
         "hint": hint,
         "result": definitions,

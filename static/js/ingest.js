@@ -19,6 +19,17 @@ document.addEventListener("input", (event) => {
   if (event.target.dataset.required && event.target.value.trim()) setError(event.target, "");
 });
 
+// The name is that of the folder until somebody writes another one.
+const folderName = (path) => path.split("/").filter((part) => part && part !== "~").at(-1) ?? "";
+let prefilled = "";
+function fillName() {
+  const name = document.getElementById("name");
+  if (name.value.trim() && name.value !== prefilled) return;
+  prefilled = folderName(document.getElementById("path").value.trim());
+  name.value = prefilled;
+}
+document.addEventListener("input", (event) => event.target.id === "path" && fillName());
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-use-folder]");
   if (!button) return;
@@ -26,10 +37,7 @@ document.addEventListener("click", (event) => {
   const name = document.getElementById("name");
   path.value = button.dataset.useFolder;
   setError(path, "");
-  if (!name.value.trim()) {
-    name.value = path.value.split("/").filter(Boolean).at(-1) ?? "";
-    setError(name, "");
-  }
+  fillName();
   button.closest("dialog").close();
   name.focus();
 });

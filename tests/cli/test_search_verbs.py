@@ -65,6 +65,8 @@ def test_without_a_model_ask_quotes_what_fits_and_cites_last(cli: Command) -> No
     assert "def backoff_delay" in done.stdout
     assert done.stdout.endswith("\nCitations\n   1  src/retry.py:1-18\n")
     assert "VectorSearch" in done.stderr and "Continue: codeinfo ask -c " in done.stderr
+    assert "connect one (`codeinfo status`)" in done.stdout
+    assert "](/" not in done.stdout
 
 
 def test_the_events_of_an_answer_as_json(cli: Command) -> None:

@@ -1,5 +1,6 @@
 """A database that is away: its file cannot be opened. Chat goes on, in this process alone."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -13,6 +14,7 @@ from django.test import AsyncClient
 from apps.agents.events import TextDelta, ThreadNamed, ToolCallRequested, TurnFinished
 from apps.agents.messages import ToolCall
 from apps.conversations import memory, rows, runner
+from apps.conversations.consumers import html as consumer
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import StartTurn
@@ -299,4 +301,26 @@ async def test_an_open_page_follows_a_run_that_is_not_stored(
     await ended(log)
     assert "Because." in final
     assert "Answer complete" in final
+    await tab.socket.disconnect()
+
+
+async def test_an_open_page_is_told_when_the_database_goes_away_and_comes_back(
+    move: Move, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: asyncio.Queue[None] = asyncio.Queue()
+
+    async def until_asked(seconds: float) -> None:
+        await looks.get()
+
+    monkeypatch.setattr(consumer, "between_looks", until_asked)
+    await conversation()
+    tab = Tab()
+    await tab.open()
+    await tab.until("#action")
+    await move("away")
+    looks.put_nowait(None)
+    assert " hidden" not in (await tab.until('id="history-away"')).partition(">")[0]
+    await move("back")
+    looks.put_nowait(None)
+    assert " hidden" in (await tab.until('id="history-away"')).partition(">")[0]
     await tab.socket.disconnect()

@@ -1,5 +1,6 @@
 """The list of citations below an answer, and the details of its tool calls."""
 
+import re
 from typing import Any
 
 import pytest
@@ -45,6 +46,31 @@ async def test_the_list_has_every_match_once_and_cited_ones_first(
     assert "Citations (3)" in visible(html)
     assert ["c.py" in rows[0], "a.py" in rows[1], "b.py" in rows[2]] == [True] * 3
     assert ["data-cite" in row for row in rows] == [True, False, False]
+
+
+async def test_the_list_has_two_uncited_results_of_a_file_over_all_searches(
+    async_client: AsyncClient,
+) -> None:
+    await answered(
+        search(match("a.py", 1), match("b.py", 3), match("a.py", 5)),
+        search(match("a.py", 9), match("a.py", 13), match("c.py", 3)),
+        {"type": "text", "text": "See `httpx/a.py:13-14`."},
+    )
+    html = await page(async_client)
+    rows = [visible(row)[:20] for row in html.split('class="source">')[1:]]
+    listed = [re.search(r"(\w\.py) (\d+)", row) for row in rows]
+    places = [found.groups() for found in listed if found]
+    assert places == [("a.py", "13"), ("a.py", "1"), ("b.py", "3"), ("a.py", "5"), ("c.py", "3")]
+    assert "Citations (5) 1 cited · 6 found" in visible(html)
+
+
+async def test_the_details_of_a_search_are_in_the_order_of_its_ranking(
+    async_client: AsyncClient,
+) -> None:
+    await answered(search(match("z.py", 1), match("a.py", 7), match("m.py", 7)))
+    details = visible(await page(async_client)).partition("Parameters")[2]
+    places = [details.index(name) for name in ("z.py", "a.py", "m.py")]
+    assert places == sorted(places)
 
 
 async def test_an_answer_without_references_has_a_list(async_client: AsyncClient) -> None:
@@ -103,7 +129,7 @@ async def test_a_result_by_words_alone_is_marked(async_client: AsyncClient) -> N
     await answered(call("VectorSearch", found, query="x"))
     text = visible(await page(async_client))
     assert "VectorSearch Success 1 match Words only" in text
-    assert "Part of the index was not searched: words only." in text
+    assert "The result is not complete: words only." in text
 
 
 async def test_a_result_that_fits_nothing_is_marked(async_client: AsyncClient) -> None:

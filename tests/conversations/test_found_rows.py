@@ -158,16 +158,6 @@ async def test_the_files_of_other_tools_stay_in_the_order_of_the_tool(
         assert first < second, tool
 
 
-async def test_the_files_of_vector_search_are_sorted_by_host_path(
-    async_client: AsyncClient,
-) -> None:
-    mapped = match("z.py", 1, hostPath="/a/z.py"), match("a.py", 1, hostPath="/z/a.py")
-    await answered(call("VectorSearch", rows(*reversed(mapped)), query="x"))
-    html = await page(async_client)
-    first, second = positions(html, "z.py</span>", "a.py</span>")
-    assert first < second
-
-
 async def test_the_list_has_the_lines_of_every_tool(async_client: AsyncClient) -> None:
     await answered(
         call("ReadFile", rows(row("a.py", 1, "one\ntwo\nthree", "lines")), path="a.py"),

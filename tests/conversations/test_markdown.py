@@ -12,7 +12,7 @@ from apps.conversations.answers import diagrams, markdown
 from apps.conversations.answers.citations import Citations
 from apps.conversations.answers.markdown import AnswerRenderer, plain, split
 from apps.conversations.answers.passages import Passage, passages_of
-from apps.conversations.answers.sanitise import ATTRIBUTES, TAGS, sanitise
+from apps.conversations.answers.sanitise import ATTRIBUTES, TAGS, pages, sanitise
 
 CODE = "def build():\n    timeout = 5\n    return timeout"
 CLIENT = Passage("httpx", "httpx/_client.py", 371, 373, CODE, 0.532, "python")
@@ -187,6 +187,20 @@ def test_the_pages_that_our_own_advice_names_open_in_place() -> None:
     assert plain("[Ingest page](/ingest)").strip() == '<p><a href="/ingest">Ingest page</a></p>'
 
 
+@pytest.mark.parametrize(
+    "address", ["/chat", "/providers", "/lmstudio", "/agents", "/connect", "/code", "/logs"]
+)
+def test_every_page_of_this_server_may_be_linked_to(address: str) -> None:
+    assert plain(f"[here]({address})").strip() == f'<p><a href="{address}">here</a></p>'
+
+
+@pytest.mark.parametrize(
+    "address", ["/logout", "/metrics", "/ui/chat/send", "/mcp", "//evil.example", "/nowhere"]
+)
+def test_what_is_no_page_of_this_server_is_not_linked_to(address: str) -> None:
+    assert "<a " not in plain(f"[here]({address})")
+
+
 def test_images_are_never_loaded() -> None:
     html = plain("![x](https://example.org/x.png) ![y][ref]\n\n[ref]: https://example.org/y.png")
     assert "<img" not in html
@@ -334,8 +348,10 @@ class Checker(HTMLParser):
         for name, value in attrs:
             if name not in allowed:
                 self.problems.append(f"{tag} {name}")
-            if name == "href" and not re.match(
-                r"https?://|mailto:|/code[/?]|/$|/ingest$|/search$", value or ""
+            if (
+                name == "href"
+                and not re.match(r"https?://|mailto:|/code[/?]", value or "")
+                and value not in pages()
             ):
                 self.problems.append(f"href {value}")
             if name == "src" and not (value or "").startswith("data:image/svg+xml;base64,"):

@@ -13,6 +13,7 @@ from django.test import AsyncClient, Client
 
 from apps.agents.events import TextDelta
 from apps.agents.providers.base import Availability
+from apps.agents.providers.builtin import ADVICE, NO_MODEL
 from apps.conversations import runner
 from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.stream import live_runs
@@ -447,3 +448,22 @@ async def test_a_conversation_is_exported_with_its_citations(async_client: Async
     assert data["turns"][0]["citations"] == [
         {"number": 1, "path": "httpx/httpx/_client.py", "start": 371, "end": 372}
     ]
+
+
+async def test_a_link_to_a_deleted_conversation_says_so(async_client: AsyncClient) -> None:
+    said = "This conversation no longer exists."
+    await conversation(archived_at=now_ms())
+    assert said not in await page(async_client)
+    assert said not in await page(async_client, "/chat")
+    await async_client.post("/ui/chat/delete", {"c": "c1"})
+    assert said in await page(async_client)
+
+
+@pytest.mark.parametrize("text", [NO_MODEL, *ADVICE.values()])
+async def test_the_links_of_search_only_lead_to_pages(async_client: AsyncClient, text: str) -> None:
+    await answered({"type": "text", "text": text})
+    html = await page(async_client)
+    assert "](" not in re.sub(r"<[^>]*>", "", html)
+    for address in re.findall(r"\]\((\S+)\)", text):
+        assert f'<a href="{address}">' in html
+        assert (await async_client.get(address)).status_code == 200

@@ -198,6 +198,22 @@ class TestStart:
         assert "OUTSIDE_BASE" in self.press(client, folder, 422)
         assert not IngestRun.objects.exists()
 
+    def test_the_ingest_page_lists_the_others_after_the_first(
+        self, client: Client, base: Path
+    ) -> None:
+        assert 'hx-get="/ui/ingest/nearby?view=page"' in client.get("/ingest").content.decode()
+        first, _ = (repository(base, name, {"a.py": "x\n"}) for name in ("flask", "gin"))
+        make_root("flask", path=str(first))
+        shown = client.get("/ui/ingest/nearby?view=page").content.decode()
+        assert "gin" in shown and "flask" not in shown
+        assert 'name="view" value="page"' in shown
+        form = {"path": str(base / "gin"), "view": "page"}
+        response = client.post("/ui/ingest/next", form, headers=HTMX).content.decode()
+        assert 'id="active-run"' in response and 'hx-get="/ui/ingest/nearby?view=page"' in response
+        assert "gin" not in client.get("/ui/ingest/nearby?view=page").content.decode()
+        without_scripts = client.post("/ui/ingest/next", form)
+        assert without_scripts["Location"] == "/ingest"
+
     def test_without_javascript_it_leads_back_to_the_chat(self, client: Client, base: Path) -> None:
         made = repository(base, "flask", {"a.py": "x\n"})
         response = client.post("/ui/ingest/next", {"path": str(made)})

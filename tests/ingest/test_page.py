@@ -177,7 +177,7 @@ def test_names_cannot_become_markup(client: Client) -> None:
 
 @pytest.mark.parametrize(
     ("missing", "text"),
-    [("path", "Path is required"), ("name", "Name is required"), ("model", "Select a model")],
+    [("path", "Path is required"), ("model", "Select a model")],
 )
 def test_a_missing_field_is_named(client: Client, missing: str, text: str) -> None:
     form = {"path": "/code", "name": "code", "model": MODEL_ID}
@@ -185,6 +185,23 @@ def test_a_missing_field_is_named(client: Client, missing: str, text: str) -> No
     assert response.status_code == 422
     assert text in response.content.decode()
     assert IngestRun.objects.count() == 0
+
+
+def test_without_a_name_a_repository_takes_that_of_its_folder(client: Client, folder: Path) -> None:
+    form = {"path": f"{folder}/", "name": " ", "model": MODEL_ID}
+    assert client.post("/ui/ingest/start", form, headers=HTMX).status_code == 200
+    assert IngestRun.objects.get().name == folder.name
+
+
+def test_a_tilde_is_the_home_folder(
+    client: Client, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "src").mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    form = {"path": "~/src", "name": "", "model": MODEL_ID}
+    assert client.post("/ui/ingest/start", form, headers=HTMX).status_code == 200
+    run = IngestRun.objects.get()
+    assert (run.path, run.name) == (str(folder / "src"), "src")
 
 
 def test_an_error_is_shown_at_its_field_and_the_input_stays(client: Client, folder: Path) -> None:

@@ -32,13 +32,30 @@ def post(client: Client, body: object) -> tuple[int, dict]:
 def test_a_query_must_be_a_text_that_is_not_blank(
     shelf: Shelf, client: Client, query: object
 ) -> None:
+    is_blank = query is None or isinstance(query, str)
+    problem = "query is required" if is_blank else "query must be a string"
     assert post(client, {"query": query}) == (
         400,
-        {"error": "VALIDATION_FAILED", "details": ["query is required"]},
+        {"error": "VALIDATION_FAILED", "details": [problem]},
     )
 
 
-@pytest.mark.parametrize("repository", ["   ", 7, True, [""], ["x", 7], {"a": 1}])
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        ("context", "question"),
+        ("symbol-definitions", "name"),
+        ("find-callers", "name"),
+        ("grep", "pattern"),
+    ],
+)
+def test_every_tool_says_that_its_text_must_be_one(client: Client, path: str, key: str) -> None:
+    for value, problem in ((7, f"{key} must be a string"), ("", f"{key} is required")):
+        response = client.post(f"/tools/{path}", {key: value}, content_type="application/json")
+        assert (response.status_code, response.json()["details"]) == (400, [problem])
+
+
+@pytest.mark.parametrize("repository", ["   ", 7, True, [""], ["x", 7], {"a": 1}, {}])
 def test_a_repository_must_be_a_name(shelf: Shelf, client: Client, repository: object) -> None:
     assert post(client, {"query": "x", "repository": repository}) == (
         400,
@@ -49,7 +66,7 @@ def test_a_repository_must_be_a_name(shelf: Shelf, client: Client, repository: o
     )
 
 
-@pytest.mark.parametrize("limit", ["5", "many", True, 2.5, [5], {"a": 1}])
+@pytest.mark.parametrize("limit", ["5", "many", True, 2.5, [5], {"a": 1}, {}, []])
 def test_a_limit_must_be_a_whole_number(shelf: Shelf, client: Client, limit: object) -> None:
     assert post(client, {"query": "x", "limit": limit}) == (
         400,

@@ -189,14 +189,14 @@ def test_each_match_has_its_source_and_its_distance(
     narrow(monkeypatch, 2)
     stage.put("both.py", "def retry(): backoff", 0.2)
     stage.put("near.py", "def again(): wait", 0.3)
-    stage.put("words.py", "retry with backoff", 1.9)
+    stage.put("words.py", "retry with backoff", 1.7)
     for i in range(4):
         stage.put(f"other{i}.py", "nothing of the kind", 1.0)
     found = ask(query="backoff retry")["results"]
     assert {r["relPath"]: (r["matchedBy"], round(r["score"], 4)) for r in found} == {
         "both.py": ("both", 0.2),
         "near.py": ("vector", 0.3),
-        "words.py": ("words", 1.9),
+        "words.py": ("words", 1.7),
     }
 
 
@@ -211,17 +211,38 @@ def test_words_raise_a_match_above_a_nearer_one(stage: Stage, ask: Ask, configur
 
 def test_the_cutoff_drops_distant_matches_without_evidence(stage: Stage, ask: Ask) -> None:
     stage.put("near.py", "alpha", 0.5)
-    stage.put("far.py", "beta", 1.8)
-    stage.put("far_words.py", "backoff", 1.9)
+    stage.put("far.py", "beta", 1.6)
+    stage.put("far_words.py", "backoff", 1.6)
     assert set(paths(ask(query="backoff"))) == {"near.py", "far_words.py"}
 
 
-def test_if_nothing_passes_the_fallback_is_the_best_ranked(stage: Stage, ask: Ask) -> None:
-    # The test is nearer, but penalised: the fallback follows the ranking.
-    stage.put("tests/test_a.py", "alpha", 1.50)
-    stage.put("src/b.py", "beta", 1.55)
+@pytest.mark.parametrize(
+    ("cutoff", "expected"),
+    [
+        (1.4, {"near.py", "words0.py", "words1.py", "words2.py"}),
+        (0.8, {"near.py", "words0.py"}),
+        (0.4, {"near.py"}),
+        (0.0, {"near.py", "words0.py"}),  # the fallback
+    ],
+)
+def test_words_are_evidence_a_little_beyond_the_cutoff_only(
+    stage: Stage, ask: Ask, configure, cutoff: float, expected: set[str]
+) -> None:
+    configure(retrieval_cutoff=cutoff)
+    stage.put("near.py", "backoff", 0.35)
+    for number, distance in enumerate((1.0, 1.4, 1.69, 1.8)):
+        stage.put(f"words{number}.py", f"backoff {number}", distance)
+    results = ask(query="backoff", limit=20)["results"]
+    assert {result["relPath"] for result in results} == expected
+    assert all(("weak" in result) == (cutoff == 0) for result in results)
+
+
+def test_if_nothing_passes_the_fallback_is_the_nearest_first(stage: Stage, ask: Ask) -> None:
+    # The ranking lowers the test, but nothing fits: then the distance alone says what is best.
     stage.put("src/c.py", "gamma", 1.60)
-    assert paths(ask(query="quokka")) == ["src/b.py", "src/c.py"]
+    stage.put("src/b.py", "beta", 1.55)
+    stage.put("tests/test_a.py", "alpha", 1.50)
+    assert paths(ask(query="quokka")) == ["tests/test_a.py", "src/b.py"]
 
 
 def test_the_limit_counts_after_ranking(stage: Stage, ask: Ask) -> None:

@@ -52,6 +52,42 @@ def test_filters_restrict_the_files(
     assert set(found(get(client, q="x", **filters))) == paths
 
 
+@pytest.mark.parametrize(
+    ("box", "paths"),
+    [
+        ("x -repo:one -repo:two", {"three/src/a.py", "three/web/b.ts", "three/c.py"}),
+        ("x repo:two -lang:python", {"two/web/b.ts"}),
+        ("x repo:two -file:src/", {"two/web/b.ts", "two/c.py"}),
+        ("x repo:two -file:a.py -file:*.ts", {"two/c.py"}),
+    ],
+)
+def test_filters_with_a_minus_leave_out_files(
+    client: Client, fleet: Shelf, box: str, paths: set[str]
+) -> None:
+    html = get(client, q=box)
+    assert set(found(html)) == paths
+    assert f'value="{box.replace("repo:two ", "")}"' in html
+
+
+def test_an_unknown_filter_and_a_broken_expression_are_told(client: Client, fleet: Shelf) -> None:
+    for box, problem in (("x ext:py", "no filter ext:"), ("x /a[b/", "no whole expression")):
+        html = get(client, q=box)
+        assert problem in text(html) and not found(html)
+
+
+def test_a_filter_with_a_minus_that_excludes_everything_is_named(
+    client: Client, fleet: Shelf
+) -> None:
+    html = get(client, q="x -file:*a.py -file:*b.ts -file:c.py")
+    assert not found(html) and "-file:c.py" in text(html)
+
+
+def test_a_name_that_is_nowhere_is_told(client: Client, fleet: Shelf) -> None:
+    fleet.put(0.1, "d.py", "def read_lamp(): ...", repo="one")
+    html = text(get(client, q="where is read_lamp and get_lamp_of"))
+    assert "No line contains “get_lamp_of”." in html and "“read_lamp”." not in html
+
+
 def test_active_filters_are_shown_in_their_fields(client: Client, fleet: Shelf) -> None:
     html = get(client, q="x", repository=["one", "two"], language="python", path="src/")
     checked = re.findall(r'name="repository" value="(\w+)" form="search-form" checked', html)

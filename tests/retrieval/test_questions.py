@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from apps.index.models import Root
 from apps.retrieval import questions
@@ -36,6 +37,22 @@ SHOP: dict[str, str | bytes] = {
 CLOCK: dict[str, str | bytes] = {
     "lib/clock.rb": "class Clock\n  def strike(hour)\n    hour\n  end\nend\n",
 }
+# What opens first for a question about `Fleet` is a method far below the line that defines it.
+_CONSTANTS = "".join(
+    f"    LAMP_{n} = ({n}, 'a lamp that nobody asks about, number {n}')\n" for n in range(90)
+)
+FLEET: dict[str, str | bytes] = {
+    "fleet.py": (
+        f"class Fleet:\n{_CONSTANTS}\n"
+        "    def responsible_for(self, fleet):\n"
+        '        """What a fleet is responsible for: the fleet answers for its ships."""\n'
+        "        fleet_responsible = fleet.responsible_for_fleet\n"
+        "        return fleet_responsible\n\n"
+        "    def responsible(self, fleet):\n"
+        '        """What is the fleet responsible for?"""\n'
+        "        return self.responsible_for(fleet)\n"
+    ),
+}
 NOTES: dict[str, str | bytes] = {"readme.md": "# Notes\n\nNothing but text.\n"}
 
 
@@ -44,7 +61,7 @@ def ingested(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
     base = Path(os.path.realpath(tmp_path_factory.mktemp("questions")))
-    repositories = {"shop": SHOP, "clock": CLOCK, "notes": NOTES}
+    repositories = {"shop": SHOP, "clock": CLOCK, "notes": NOTES, "fleet": FLEET}
     with ingested_once(django_db_blocker, base, repositories):
         yield
 
@@ -97,3 +114,28 @@ def test_no_time_at_all_still_leaves_four_questions(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(questions, "SECONDS", -1.0)
     project.reset_facts()
     about("shop")
+
+
+@pytest.mark.parametrize("name", ["shop", "clock", "fleet"])
+def test_what_a_question_finds_first_holds_a_definition_that_it_names(
+    name: str, client: Client
+) -> None:
+    for question in about(name):
+        body = {"query": question.replace("`", ""), "repository": name, "limit": 1}
+        found = post(client, "vector-search", body)
+        assert found or "`" not in question
+        definitions = [
+            (each["relPath"], each["startLine"])
+            for named in re.findall(r"`([^`]+)`", question)
+            for each in post(client, "symbol-definitions", {"name": named, "repository": name})
+        ]
+        assert not definitions or any(
+            path == found[0]["relPath"] and found[0]["startLine"] <= line <= found[0]["endLine"]
+            for path, line in definitions
+        ), question
+
+
+def post(client: Client, tool: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    response = client.post(f"/tools/{tool}", body, content_type="application/json")
+    rows: list[dict[str, Any]] = response.json()["results"]
+    return rows

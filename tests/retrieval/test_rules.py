@@ -238,6 +238,19 @@ def test_ties_in_one_file_keep_the_earlier_rows(shelf: Shelf, ask: Ask, configur
     assert texts(ask()) == ["a", "b"]
 
 
+@pytest.mark.parametrize(("cutoff", "count"), [(1.4, 20), (0.0, 5)])
+def test_two_of_a_file_do_not_take_the_places_of_other_files(
+    shelf: Shelf, ask: Ask, configure, cutoff: float, count: int
+) -> None:
+    configure(retrieval_cutoff=cutoff, retrieval_fallback_chunks=5)
+    for n in range(60):
+        shelf.put(0.1 + n / 1_000, "large.py", text=f"large {n}")
+    for n in range(30):
+        shelf.put(0.2 + n / 1_000, f"{n}.py", text=f"other {n}")
+    expected = ["large 0", "large 1", *(f"other {n}" for n in range(18))]
+    assert texts(ask(limit=20)) == expected[:count]
+
+
 # --- caps -----------------------------------------------------------------------------------------
 
 

@@ -221,11 +221,20 @@ def test_a_fault_that_nobody_foresaw_is_a_sentence_here_and_a_traceback_in_the_l
     assert "Traceback" in log.read_text()
 
 
-def test_a_text_in_a_number_of_retrieval_warns_and_does_not_stop_the_start(tmp_path: Path) -> None:
-    env = env_of(tmp_path / "data", CODEINFO_RETRIEVAL_DISTANCE_CUTOFF="near")
+@pytest.mark.parametrize(
+    ("name", "value", "default"),
+    [
+        ("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", "near", "1.4"),
+        ("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", "maybe", "False"),
+    ],
+)
+def test_a_wrong_setting_of_retrieval_warns_and_does_not_stop_the_start(
+    tmp_path: Path, name: str, value: str, default: str
+) -> None:
+    env = env_of(tmp_path / "data", **{name: value})
     done = manage(env, "check")
     assert done.returncode == 0, done.stderr
-    sentence = "CODEINFO_RETRIEVAL_DISTANCE_CUTOFF cannot be 'near': the default, 1.4, is used"
+    sentence = f"{name} cannot be {value!r}: the default, {default}, is used"
     assert sentence in done.stderr
     logged = json.loads((tmp_path / "data/logs/server.log").read_text().splitlines()[-1])
     assert (logged["level"], logged["message"]) == ("warn", sentence)

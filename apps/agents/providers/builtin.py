@@ -29,6 +29,8 @@ NOT_FOUND = (
     "No passage matches this question. Try the words that the code itself would use: the name of a "
     "function or class, a setting, the text of an error message."
 )
+INCOMPLETE = "The answer is not complete:"
+NOTHING_ELSE = "No other passage matches this question."
 GREETING = (
     "Ask a question about the ingested code, in words that the code itself would use: the name of "
     "a function or class, a setting, the text of an error message."
@@ -103,7 +105,11 @@ def answer(result: ToolResult, question: str) -> Iterator[str]:
         return
     matches: list[JSON] = sorted(result.payload["results"], key=is_preamble)
     missing = ", ".join(map(inline, result.payload.get("missingWords") or []))
-    if all(match.get("weak") for match in matches):
+    if degraded := result.payload.get("degraded"):
+        yield f"{INCOMPLETE} {inline(degraded)}.\n\n"
+    if degraded and not matches:
+        yield NOTHING_ELSE
+    elif all(match.get("weak") for match in matches):
         yield from nothing_fits(matches, missing)
     else:
         yield from passages(matches, missing, question)

@@ -6,6 +6,7 @@ numbers derive from the stored parts alone, so a reload gives the same ones.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ from apps.retrieval.lines import fragment_url, source_url
 MAX_REFERENCES = 2_000
 # Limit per answer of passages in its list that it does not cite. Its tool calls show all.
 MAX_UNCITED = 50
+# Of these, search results of one file, over all searches of the answer.
+MAX_UNCITED_OF_FILE = 2
 # Unicode whitespace: in RE2 `\s` is ASCII only, and models write thin spaces.
 SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _LINES = rf":L?(?P<start>\d{{1,7}})(?:[{SPACE}]?[-–][{SPACE}]?L?(?P<end>\d{{1,7}}))?"
@@ -149,19 +152,24 @@ class Citations:
     def sources(self) -> list[Source]:
         """The citations, then what else the tools returned, each text once.
 
-        Search results are listed as they are. A row of another tool is left out if the list has its
-        lines already, as a line of Grep inside a passage that was read.
+        Of the search results of a file the first two are listed. A row of another tool is left out
+        if the list has its lines already, as a line of Grep inside a passage that was read.
         """
         cited = {_content(citation.passage) for citation in self.used}
         listed: dict[tuple[str, str], set[tuple[int, int]]] = {}
         for citation in self.used:
             _add_lines(listed, citation.passage)
         others: list[Passage] = []
+        of_file: Counter[str] = Counter()
         for key, passage in self._matches.items():
             if len(others) == MAX_UNCITED:
                 break
             if key in cited or (passage.kind and _has_lines(listed, passage)):
                 continue
+            if not passage.kind:
+                of_file[passage.full_path] += 1
+                if of_file[passage.full_path] > MAX_UNCITED_OF_FILE:
+                    continue
             _add_lines(listed, passage)
             others.append(passage)
         return [
@@ -170,6 +178,12 @@ class Citations:
             Source(None, passage, passage.lines, passage.url, passage.fragment, passage.text)
             for passage in others
         ]
+
+    @property
+    def counts(self) -> str:
+        """`3 cited · 53 found`: the citations, and all passages that the tools returned."""
+        found = {_content(citation.passage) for citation in self.used} | self._matches.keys()
+        return f"{len(self.used)} cited · {len(found)} found"
 
     def cite(self, path: str, start: int, end: int | None) -> Citation | None:
         """The citation of `path` (with or without its repository); None if no passage overlaps.

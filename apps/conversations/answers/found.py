@@ -118,9 +118,8 @@ def found_files(
     find: Find,
     *,
     words: tuple[str, str],
-    by_name: bool,
 ) -> list[FoundFile]:
-    """The passages by file: in the order of the first one of each, or by host path and path."""
+    """The passages by file, in the order of the first one of each."""
     files: dict[tuple[str, str], FoundFile] = {}
     for passage in passages:
         key = (passage.repo, passage.path)
@@ -128,8 +127,7 @@ def found_files(
         above = file.matches[-1].passage.within if file.matches else ""
         number = citations.number_of(passage)
         file.matches.append(FoundPassage(passage, number, find, passage.within != above))
-    found = list(files.values())
-    return sorted(found, key=lambda f: (f.host_path, f.repo, f.path)) if by_name else found
+    return list(files.values())
 
 
 def distance(value: float | None) -> str:

@@ -1,6 +1,10 @@
 """Sanitise HTML from a model's text; the last step of every rendering."""
 
+from collections.abc import Iterator
+from functools import cache
+
 import nh3
+from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.retrieval.lines import CODE_URL
 
@@ -52,13 +56,30 @@ ATTRIBUTES = {
 }
 
 
-# Relative links are allowed only to pages that messages of this server name.
-PAGES = frozenset({"/", "/ingest", "/search"})
+@cache
+def pages() -> frozenset[str]:
+    """The pages of this server: the only ones that a relative link may lead to.
+
+    A page is a route of an app's `views` without parameters that is not a fragment of a page.
+    """
+    resolver: URLResolver = get_resolver()
+    return frozenset(f"/{route}" for route in _pages(resolver))
+
+
+def _pages(resolver: URLResolver) -> Iterator[str]:
+    for each in resolver.url_patterns:
+        if isinstance(each, URLPattern):
+            route, module = str(each.pattern), each.callback.__module__
+            is_static = "<" not in route and not route.startswith("ui/")
+            if is_static and module.startswith("apps.") and module.endswith("views"):
+                yield route
+        elif not str(each.pattern):
+            yield from _pages(each)
 
 
 def is_safe_link(url: str) -> bool:
     """Return True if a model's text may link to `url`."""
-    return url in PAGES or url.lower().startswith(("http://", "https://", "mailto:"))
+    return url in pages() or url.lower().startswith(("http://", "https://", "mailto:"))
 
 
 def _attribute(tag: str, name: str, value: str) -> str | None:

@@ -14,7 +14,7 @@ from apps.conversations.answers.found import FoundFile, counted, found_files
 from apps.conversations.answers.passages import Passage, passages_of
 from apps.conversations.parts import Part
 from apps.retrieval.finds import Find
-from apps.retrieval.tools import TOOLS, VECTOR_SEARCH
+from apps.retrieval.tools import TOOLS
 
 State = Literal["running", "ok", "failed"]
 SUBJECTS = ("query", "question", "pattern", "name", "path")
@@ -243,14 +243,12 @@ class ToolStep:
 
     @cached_property
     def files(self) -> list[FoundFile]:
-        """The matches by file: the files of VectorSearch by name (contract.md §10), those of other
-        tools in the order of the tool, which puts the most useful first."""
+        """The matches by file, in the order of the tool, which puts the most useful first."""
         return found_files(
             (passage for passage in self._passages if not passage.is_entry),
             self.citations,
             self.find,
             words=self._words,
-            by_name=self.name == VECTOR_SEARCH.name,
         )
 
     @property

@@ -38,7 +38,12 @@ FOREIGN_SECONDS = 1.0
 SIDEBAR_SECONDS = 0.5
 BAD_MESSAGE, SERVER_FAILED = 1008, 1011
 
-pause = asyncio.sleep  # by this name, so that a test can have a clock of its own
+# How often an open page learns whether the database answers.
+DATABASE_SECONDS = 5.0
+
+# By these names, so that a test can have a clock of its own
+pause = asyncio.sleep
+between_looks = asyncio.sleep
 
 
 class ChatPageConsumer(AsyncWebsocketConsumer):
@@ -66,7 +71,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         self.has = turns
         self.tasks = {
             asyncio.create_task(self._quietly(work))
-            for work in (self._follow_runs(), self._follow_sidebar(mark))
+            for work in (self._follow_runs(), self._follow_sidebar(mark), self._follow_database())
         }
 
     async def _quietly(self, work: Coroutine[Any, Any, None]) -> None:
@@ -169,6 +174,20 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
             async for _ in changes.batches():
                 await self.send(render_to_string("conversations/_pulse.html"))
                 await asyncio.sleep(SIDEBAR_SECONDS)
+
+    # The database
+
+    async def _follow_database(self) -> None:
+        """Tell the page when the database goes away and comes back: what writes is disabled then
+        (static/js/chat/bulk.js)."""
+        known = False
+        while True:
+            away = await database_sync_to_async(memory.database_away)()
+            if away != known:
+                known = away
+                said = {"away": away, "conversation_id": self.conversation_id, "oob": True}
+                await self.send(render_to_string("conversations/_away.html", said))
+            await between_looks(DATABASE_SECONDS)
 
     async def send(self, text_data: str = "", **more: Any) -> None:
         await super().send(text_data=text_data, **more)

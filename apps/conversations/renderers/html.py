@@ -88,6 +88,7 @@ def _article(
         "turn": view,
         "sections": sections,
         "sources": renderer.citations.sources(),
+        "source_counts": renderer.citations.counts,
         "usage": usage_line(view.usage),
         "timing": timing_line(view.timing),
         **extra,

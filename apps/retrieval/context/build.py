@@ -20,7 +20,7 @@ from apps.retrieval.context.packing import Packer, in_order, telling_line
 from apps.retrieval.context.types import Context, ContextQuery, Piece
 from apps.retrieval.query import SearchQuery, is_inside
 from apps.retrieval.repositories import repo_id, roots_named
-from apps.retrieval.results import Limits, Match, passes
+from apps.retrieval.results import Limits, Match, fallback_of, passes
 from apps.retrieval.search import search
 from apps.retrieval.symbols.types import Place
 
@@ -52,7 +52,7 @@ def build_context(query: ContextQuery) -> Context:
     if near:
         left_out = _pack(packer, near, found.matches, roots, query.filters.areas)
     else:
-        left_out = _pack_weak(packer, found.matches[: limits.fallback], roots)
+        left_out = _pack_weak(packer, fallback_of(found.matches, limits), roots)
     tokens = query.max_tokens - packer.room
     pieces = in_order(packer.pieces)
     return Context(pieces, tokens, left_out, found.degraded, found.missing_words)

@@ -13,6 +13,7 @@ from apps.retrieval.query import (
     parse_filters,
     parse_limit,
     parse_repositories,
+    text_problem,
 )
 from apps.retrieval.symbols.types import Place
 
@@ -42,9 +43,9 @@ class ContextQuery:
         """
         problems: list[str] = []
         text = data.get("question")
-        if not isinstance(text, str) or not text.strip():
-            problems.append("question is required")
-        elif len(text) > MAX_QUERY:
+        if problem := text_problem("question", text):
+            problems.append(problem)
+        elif len(str(text)) > MAX_QUERY:
             problems.append(f"question must have at most {MAX_QUERY:,} characters")
         repositories = parse_repositories(data.get("repository"), problems)
         filters = parse_filters(data, problems)

@@ -20,6 +20,7 @@ from apps.retrieval.query import (
     parse_filters,
     parse_limit,
     parse_repositories,
+    text_problem,
 )
 from apps.retrieval.repositories import repo_id
 
@@ -52,9 +53,11 @@ class SymbolQuery:
         """
         problems: list[str] = []
         name = data.get("name")
-        if not isinstance(name, str) or not WORD.search(name):
+        if problem := text_problem("name", name):
+            problems.append(problem)
+        elif not WORD.search(str(name)):
             problems.append("name is required")
-        elif len(name) > MAX_NAME or "\n" in name.strip():
+        elif len(str(name)) > MAX_NAME or "\n" in str(name).strip():
             problems.append(f"name must be one line of at most {MAX_NAME} characters")
         repositories = parse_repositories(data.get("repository"), problems)
         filters = parse_filters(data, problems)

@@ -40,7 +40,9 @@ class GrepQuery:
         """
         problems: list[str] = []
         text = data.get("pattern")
-        if not isinstance(text, str) or not text:
+        if text is not None and not isinstance(text, str):
+            problems.append("pattern must be a string")
+        elif not text:
             problems.append("pattern is required")
         elif len(text) > MAX_PATTERN:
             problems.append(f"pattern must have at most {MAX_PATTERN:,} characters")

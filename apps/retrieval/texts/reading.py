@@ -83,6 +83,8 @@ def read_lines(query: ReadQuery) -> dict[str, Any]:
     room -= (len(ranges) - 1) * (_size(place) + ROW) if ranges else 0
     rows, next_line = _rows(lines, ranges or ((1, None),), room)
     output["results"] = [place | row for row in rows]
+    if len(rows) < len(ranges) and not next_line:
+        output["hint"] = f"The file has {len(lines):,} line{'s' * (len(lines) != 1)}."
     if next_line:
         output |= {"truncated": True, "hint": f"There is more: continue with lines {next_line}-."}
     return output

@@ -36,5 +36,17 @@ filter.elements.state.addEventListener("change", () => {
   clear();
   offerDelete();
 });
+// While the database is away nothing can be archived, restored or deleted. The page is told by its
+// socket, the list and the composer.
+function offerVerbs() {
+  const notice = document.getElementById("history-away");
+  const away = document.getElementById("convos").matches("[data-away]") || (notice && !notice.hidden);
+  mode.disabled = away;
+  mode.title = away ? "Bulk actions disabled (database disconnected)" : "Select";
+  for (const each of document.querySelectorAll("[data-needs-database], [data-convo-menu]")) each.disabled = away;
+}
+
+for (const change of ["htmx:wsAfterMessage", "htmx:afterSettle"]) document.addEventListener(change, offerVerbs);
+offerVerbs();
 document.addEventListener("chat:bulk", clear);
 offerDelete();

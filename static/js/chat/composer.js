@@ -72,6 +72,20 @@ document.addEventListener("chat:stopped", () => {
   else fill(question);
 });
 
+// A new conversation begins with the provider and the model that are chosen here.
+const begin = document.querySelector("[data-new]");
+
+function keepChoice() {
+  const address = new URL(begin.href);
+  const chosen = new FormData(form);
+  if (address.pathname !== "/chat" || !chosen.get("model")) return;
+  for (const name of ["provider", "model"]) address.searchParams.set(name, chosen.get(name));
+  begin.href = address;
+}
+
+for (const change of ["change", "htmx:afterSettle"]) document.addEventListener(change, keepChoice);
+keepChoice();
+
 // A refusal says why above the composer; it is no failure of the page.
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (!event.detail.xhr.getResponseHeader("X-Problem")) return;

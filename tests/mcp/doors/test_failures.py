@@ -6,13 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.utils import timezone
 
 from apps.agents.events import TextDelta
 from apps.conversations import services as conversations
+from apps.conversations.models import Conversation
 from apps.core.errors import Unavailable
-from apps.index.models import IngestRun
+from apps.core.types import JSON
+from apps.index.models import IndexLock, IngestRun, Root
 from apps.ingest import services as ingest
 from apps.mcp.reingest import REINGEST_REPOSITORY
+from tests.house.sources import HOME
 from tests.mcp.speech import EARLY, EVERY, STATELESS, Answer, ask, call
 from tests.support.chat import conversation, reached
 from tests.support.ingested import ingest_sample
@@ -191,3 +196,71 @@ async def test_an_index_that_is_busy(version: str, folder: Path) -> None:
     answer = await call(REINGEST_REPOSITORY.name, version, repository="lighthouse")
     assert "lighthouse" in failed(answer, version, "BUSY")
     await IngestRun.objects.live().aupdate(state="cancelled", slot=None)
+
+
+def contract_rows(heading: str) -> dict[str, str]:
+    """Condition → what MCP answers, of a table of docs/contract.md."""
+    section = (HOME / "docs/contract.md").read_text().split(f"### {heading} ")[1].split("\n###")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line[:1] == "|"]
+    return {row[0]: row[-1] for row in rows[2:]}
+
+
+SEARCH_FAILURES: dict[str, tuple[str, JSON]] = {
+    "invalid input": ("VALIDATION_FAILED", {"query": ""}),
+    "nothing is ingested": ("INGEST_REQUIRED", {}),
+    "unknown repository": ("REPO_NOT_FOUND", {"repository": "nowhere"}),
+    "the embedding model is missing": ("EMBED_MODEL_MISSING", {}),
+    "any other failure": ("CHROMA_UNAVAILABLE", {}),
+}
+
+
+@pytest.mark.parametrize("version", EVERY)
+@pytest.mark.parametrize("condition", SEARCH_FAILURES)
+async def test_a_failed_search_answers_as_the_contract_says(
+    version: str, condition: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, arguments = SEARCH_FAILURES[condition]
+    if condition != "nothing is ingested":
+        await sync_to_async(IndexLock.objects.create)(model="static-code-256-v2", dimension=256)
+
+    def fails(model: str) -> None:
+        raise Unavailable("Away.", code=code)
+
+    monkeypatch.setattr("apps.retrieval.search.get_embedder", fails)
+    said = contract_rows("4.2")
+    assert said.keys() == SEARCH_FAILURES.keys()
+    answer = await call("VectorSearch", version, **{"query": "x", **arguments})
+    expected, _, early = said[condition].partition("; up to 2025-06-18 ")
+    if early and version in EARLY:
+        assert str(answer.error["code"]) in early and answer.error["data"]["details"]
+        return
+    assert expected == f"`isError`, `{code}`"
+    failed(answer, version, code)
+
+
+@pytest.mark.parametrize("version", EVERY)
+async def test_an_archived_conversation_answers_as_the_contract_says(
+    version: str, scripted: Scripted
+) -> None:
+    said = contract_rows("1.3")["MCP `codebase_question`"]
+    scripted()
+    await conversation()
+    await asyncio.to_thread(conversations.archive, "c1")
+    answer = await question(version, conversationId="c1")
+    assert "isError" in said and "`CONVERSATION_ARCHIVED`" in said
+    failed(answer, version, "CONVERSATION_ARCHIVED")
+
+
+async def test_a_question_is_limited_to_its_repository(scripted: Scripted) -> None:
+    provider = scripted([TextDelta("Here.")])
+    version = EVERY[-1]
+    missing = await question(version, repository="nowhere")
+    failed(missing, version, "INGEST_REQUIRED")
+    await sync_to_async(IndexLock.objects.create)(model="static-code-256-v2", dimension=256)
+    failed(await question(version, repository="nowhere"), version, "REPO_NOT_FOUND")
+    fields = {"model": "static-code-256-v2", "generation": 1, "last_ingest_at": timezone.now()}
+    await Root.objects.acreate(name="gin", path="/src/gin", **fields)
+    answer = await question(version, repository="GIN", conversationId="c9")
+    assert answer.result["structuredContent"]["segments"][0]["text"] == "Here."
+    row = await Conversation.objects.aget(pk="c9")
+    assert row.flags["scope"] == ["gin"] and provider.requests

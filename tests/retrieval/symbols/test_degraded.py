@@ -72,7 +72,7 @@ def test_a_tool_result_is_marked_as_degraded(damaged: None, name: str) -> None:
 def test_an_empty_page_shows_that_the_result_is_degraded(damaged: None, client: Client) -> None:
     for name in ("Ship", "Nothing_has_this_name"):
         page = client.get("/search", {"q": name, "mode": "symbols"}).content.decode()
-        assert f"Not everything was searched: {REBUILT}" in page
+        assert f"The result is not complete: {REBUILT}" in page
 
 
 def test_a_complete_result_is_not_marked(harbour: Path, post: Post) -> None:

@@ -129,7 +129,7 @@ def killed_after_three(*arguments: Any) -> Iterator[batches.Batch]:
     files = batches.read(*arguments)
     yield from islice(files, 3)
     if next(files, None) is not None:
-        raise TimedOut
+        raise TimedOut("over")
 
 
 @pytest.mark.parametrize("mode", ["content", "files", "count"])

@@ -83,7 +83,7 @@ def test_no_pattern_takes_longer_than_the_limit(
         if "stopped" in answer:
             stopped += 1
             assert answer["truncated"] and answer["stopped"].startswith("Stopped after")
-    assert stopped > 20
+    assert stopped, "no pattern was slow"
 
 
 @pytest.mark.usefixtures("large")

@@ -55,6 +55,12 @@ def test_ranges_are_sorted_merged_and_cut_to_the_file(
     assert spans(read(post, lines=lines)) == expected
 
 
+def test_beyond_the_end_it_says_how_many_lines_there_are(post: Post) -> None:
+    assert read(post, lines="400")["hint"] == "The file has 18 lines."
+    assert read(post, lines="1-2, 400-500")["hint"] == "The file has 18 lines."
+    assert "hint" not in read(post, lines="17-400")
+
+
 @pytest.mark.parametrize("lines", ["x", "0-3", "9-3", "-3", ",".join(["1"] * 21), True])
 def test_wrong_ranges_are_refused(post: Post, lines: Any) -> None:
     status, answer = post("read-file", repository="harbour", path=CLIENT, lines=lines)
