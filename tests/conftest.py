@@ -15,6 +15,7 @@ import pytest
 from django.conf import settings
 
 from tests.settings import FOLDER, WORKER
+from tests.support import writes
 
 TESTS = Path(__file__).parent
 
@@ -29,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Two workers in one folder would be two processes on one store."""
     assert os.environ.get("PYTEST_XDIST_WORKER", "main") == WORKER
     assert settings.DATA_DIR == FOLDER
+    writes.refuse_crossing_writes()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -127,6 +129,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Generator[None, A
         report.outcome = "failed"
         report.longrepr = f"skipped in CI: {report.longrepr}"
     return report
+
+
+@pytest.fixture(autouse=True)
+def each_write_stays_in_its_table() -> Iterator[None]:
+    """Also one whose refusal the product has caught."""
+    yield
+    refused = [*writes.refused]
+    writes.refused.clear()
+    assert not refused
 
 
 @pytest.fixture

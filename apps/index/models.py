@@ -58,6 +58,9 @@ class Root(models.Model):
     embedded = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
     last_run_id = models.UUIDField(null=True, blank=True)
+    # A run that was ended while it published, as its process was taken for dead: should it go on,
+    # it publishes nothing more.
+    fenced_run_id = models.UUIDField(null=True, editable=False)
     last_state = models.CharField(max_length=32, blank=True, default="")
     last_error = models.TextField(blank=True, default="")
     # A sentence on published data that the stores lack; empty if none is known to be lost.
@@ -133,6 +136,8 @@ class IngestRun(models.Model):
     # Id of the HTTP request that queued the run, for the log.
     request_id = models.CharField(max_length=64, blank=True, default="", editable=False)
     cancel_requested = models.BooleanField(default=False)
+    # Set by the run before it publishes: it can no longer be cancelled.
+    publishing = models.BooleanField(default=False, editable=False)
     owner = models.CharField(max_length=64, blank=True, default="")
     heartbeat_at = models.DateTimeField(null=True, blank=True)
     queued_at = models.DateTimeField(auto_now_add=True)
@@ -225,7 +230,6 @@ class SourceFile(models.Model):
         ordering = ["path"]
         indexes = [
             models.Index(fields=["root", "since"]),
-            models.Index(fields=["run"]),
             models.Index(fields=["sha256"]),
             models.Index(fields=["document"]),
         ]
@@ -244,6 +248,8 @@ class IndexLock(models.Model):
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     model = models.CharField(max_length=255)
     dimension = models.PositiveIntegerField()
+    # Another one after each use, so that `lock.release` deletes no lock that was used meanwhile.
+    token = models.UUIDField(default=uuid.uuid4, editable=False)
     space = models.CharField(max_length=16, default="l2")
     locked_at = models.DateTimeField(auto_now_add=True)
 
