@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings
 
 from tests.settings import FOLDER, WORKER
-from tests.support import writes
+from tests.support import mongodb, writes
 
 TESTS = Path(__file__).parent
 
@@ -31,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     assert os.environ.get("PYTEST_XDIST_WORKER", "main") == WORKER
     assert settings.DATA_DIR == FOLDER
     writes.refuse_crossing_writes()
+    mongodb.undo_each_test()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -1,7 +1,7 @@
 """`python -m tests.stores [pytest arguments]`: the chosen tests on PostgreSQL, Redis and Chroma's
 server, and then on MongoDB in PostgreSQL's place. All are started for it and stopped again;
 `make test-stores` installs what it needs. TEST_STORES names one of both databases, and
-TEST_DATABASE_URL a server of yours.
+TEST_DATABASE_URL a server of yours, on which they run alone.
 """
 
 import os
@@ -51,8 +51,9 @@ def run_on(name: str, arguments: list[str]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    only = "a server of yours" if os.environ.get("TEST_DATABASE_URL") else ""
-    only = only or os.environ.get("TEST_STORES", "")
+    only = os.environ.get("TEST_STORES")
+    if os.environ.get("TEST_DATABASE_URL") and not only:
+        only = "yours"
     return max([run_on(name, arguments) for name in ([only] if only else DATABASES)])
 
 
