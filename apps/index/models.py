@@ -7,6 +7,7 @@ ones dead. Before that UPDATE, and after a crash, nothing has changed for reader
 """
 
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import models
@@ -166,6 +167,17 @@ class SourceFileQuerySet(models.QuerySet["SourceFile"]):
     def live_at(self, generation: int) -> "SourceFileQuerySet":
         """Rows of one root that are live at this generation, which may be an earlier one."""
         return self.filter(_is_live_at(generation))
+
+    def live_in(self, roots: Iterable[Root]) -> "SourceFileQuerySet":
+        """Rows that are live at the generations that these objects have. No join, which MongoDB
+        would make for each row."""
+        by_generation: dict[int, list[uuid.UUID]] = {}
+        for root in roots:
+            by_generation.setdefault(root.generation, []).append(root.id)
+        live = Q(pk__in=[])
+        for generation, ids in by_generation.items():
+            live |= Q(root__in=ids) & _is_live_at(generation)
+        return self.filter(live)
 
     def dead(self) -> "SourceFileQuerySet":
         """Rows of runs that have not published, and rows that a later run replaced."""

@@ -22,7 +22,7 @@ from tests.support.turns import orders
 
 pytestmark = [pytest.mark.door, pytest.mark.django_db(transaction=True)]
 
-ORDERS = int(__import__("os").environ.get("ORD", 1000))
+ORDERS = 1000
 # Each of two ends must be seen, or the test would show nothing.
 SOME = ORDERS / 20
 CHANGED = Delta([], [Skipped("a.png", "Binary", 1)], [], 0, 0)
@@ -74,7 +74,9 @@ def test_a_run_is_cancelled_or_published_and_never_both(
     # In half of the orders another process cancels it.
     monkeypatch.setattr(queue, "stop_run", lambda *args: not elsewhere and stop_run(*args))
     ends: Counter[str] = Counter()
-    cancel = orders(ORDERS, monkeypatch, lambda: queue.execute(run), lambda: services.cancel(run.id, 0))
+    cancel = orders(
+        ORDERS, monkeypatch, lambda: queue.execute(run), lambda: services.cancel(run.id, 0)
+    )
     for order in cancel:
         assert has_published(run) == (run.state == "completed")
         assert run.cancel_requested == (run.state == "cancelled")

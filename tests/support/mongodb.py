@@ -6,7 +6,6 @@ from typing import Any
 from django.db import connection
 from django.test import TestCase
 
-
 _before: dict[str, list[dict[str, Any]]] = {}
 
 

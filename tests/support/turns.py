@@ -68,9 +68,7 @@ def _statement(execute: Callable[..., Any], *statement: Any) -> Any:
     return execute(*statement)
 
 
-def orders(
-    count: int, patch: pytest.MonkeyPatch, *actors: Callable[[], object]
-) -> Iterator[int]:
+def orders(count: int, patch: pytest.MonkeyPatch, *actors: Callable[[], object]) -> Iterator[int]:
     """Yield after each time that the actors have run, each in a thread of its own. Raises what one
     of them raises."""
     if connection.vendor == "mongodb":

@@ -39,9 +39,7 @@ def save() -> None:
         unsaved.pop(run_id, None)
 
 
-def finish(
-    run_id: UUID, ending: Ending, at: datetime | None = None, **unchanged: object
-) -> bool:
+def finish(run_id: UUID, ending: Ending, at: datetime | None = None, **unchanged: object) -> bool:
     """End a run, unless it has ended: a terminal state is never overwritten. Return whether this
     call ended it. Raises DatabaseError.
 
