@@ -1,5 +1,5 @@
-"""PostgreSQL, MongoDB's protocol, Redis and Chroma on loopback, each in a folder of its own, until a
-block ends."""
+"""PostgreSQL, MongoDB's protocol, Redis and Chroma on loopback, each in a folder of its own, until
+a block ends."""
 
 import os
 import shutil

@@ -1,7 +1,7 @@
 """Interleaves threads at their database statements, in orders that a seed decides.
 
-One thread works at a time, from one statement to the next: so an order of steps can be repeated, and
-no lock is waited for. A transaction is one step, where the database has any.
+One thread works at a time, from one statement to the next: so an order of steps can be repeated,
+and no lock is waited for. A transaction is one step, where the database has any.
 """
 
 import threading
