@@ -11,8 +11,9 @@ _before: dict[str, list[dict[str, Any]]] = {}
 
 def undo_each_test() -> None:
     if connection.vendor == "mongodb":
-        TestCase._fixture_setup = classmethod(lambda case: _before.update(_rows()))
-        TestCase._fixture_teardown = lambda test: _restore()  # type: ignore[method-assign]
+        cases: Any = TestCase
+        cases._fixture_setup = classmethod(lambda case: _before.update(_rows()))
+        cases._fixture_teardown = lambda test: _restore()
 
 
 def _rows() -> dict[str, list[dict[str, Any]]]:

@@ -75,7 +75,12 @@ def orders(count: int, patch: pytest.MonkeyPatch, *actors: Callable[[], object])
         from apps.core.mongodb import base  # noqa: PLC0415
 
         outages = base.outages
-        patch.setattr(base, "outages", lambda: (_step(), outages())[1])
+
+        def stepping() -> Any:
+            _step()
+            return outages()
+
+        patch.setattr(base, "outages", stepping)
 
     def work(turns: Turns, number: int) -> None:
         with connection.execute_wrapper(_statement), turns.actor(number):
@@ -91,5 +96,10 @@ def orders(count: int, patch: pytest.MonkeyPatch, *actors: Callable[[], object])
                 yield seed
         finally:
             together = threading.Barrier(len(actors))
+
+            def close() -> None:
+                together.wait(PATIENCE)
+                connections.close_all()
+
             for _ in actors:
-                threads.submit(lambda: (together.wait(PATIENCE), connections.close_all()))
+                threads.submit(close)

@@ -65,7 +65,9 @@ def release(ending: UUID | None = None) -> bool:
     changes the token; and one that ended before has published before, which is read last.
     """
     lock = IndexLock.objects.first()
-    writing = IngestRun.objects.running().exclude(id=ending)
+    writing = IngestRun.objects.running()
+    if ending:
+        writing = writing.exclude(id=ending)
     if lock is None or writing.exists():
         return False
     if Root.objects.published().filter(embedded__gt=0).exists():
