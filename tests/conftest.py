@@ -16,6 +16,7 @@ import pytest
 from django.conf import settings
 
 from tests.settings import FOLDER, WORKER
+from tests.support import mongodb, writes
 
 TESTS = Path(__file__).parent
 
@@ -33,6 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # A background job ignores Ctrl-C, and so would every program that a test starts and interrupts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    writes.refuse_crossing_writes()
+    mongodb.undo_each_test()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -131,6 +134,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Generator[None, A
         report.outcome = "failed"
         report.longrepr = f"skipped in CI: {report.longrepr}"
     return report
+
+
+@pytest.fixture(autouse=True)
+def each_write_stays_in_its_table() -> Iterator[None]:
+    """Also one whose refusal the product has caught."""
+    yield
+    refused = [*writes.refused]
+    writes.refused.clear()
+    assert not refused
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ JSON may carry lone surrogates, and Python spells file names with them that are 
 """
 
 import re
+from typing import Any
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -21,6 +22,19 @@ def is_storable(text: str) -> bool:
 def storable(text: str) -> str:
     """The text with U+FFFD in place of each lone surrogate and NUL."""
     return _UNSTORABLE.sub("\ufffd", text)
+
+
+def storable_parts(value: Any) -> Any:
+    """The value with the texts in its lists and dicts made `storable`."""
+    match value:
+        case str():
+            return storable(value)
+        case dict():
+            return {storable_parts(key): storable_parts(item) for key, item in value.items()}
+        case list() | tuple():
+            return [storable_parts(item) for item in value]
+        case _:
+            return value
 
 
 def encodable(text: str) -> str:

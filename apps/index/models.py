@@ -7,6 +7,7 @@ ones dead. Before that UPDATE, and after a crash, nothing has changed for reader
 """
 
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import models
@@ -58,6 +59,9 @@ class Root(models.Model):
     embedded = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
     last_run_id = models.UUIDField(null=True, blank=True)
+    # A run that was ended while it published, as its process was taken for dead: should it go on,
+    # it publishes nothing more.
+    fenced_run_id = models.UUIDField(null=True, editable=False)
     last_state = models.CharField(max_length=32, blank=True, default="")
     last_error = models.TextField(blank=True, default="")
     # A sentence on published data that the stores lack; empty if none is known to be lost.
@@ -133,6 +137,8 @@ class IngestRun(models.Model):
     # Id of the HTTP request that queued the run, for the log.
     request_id = models.CharField(max_length=64, blank=True, default="", editable=False)
     cancel_requested = models.BooleanField(default=False)
+    # Set by the run before it publishes: it can no longer be cancelled.
+    publishing = models.BooleanField(default=False, editable=False)
     owner = models.CharField(max_length=64, blank=True, default="")
     heartbeat_at = models.DateTimeField(null=True, blank=True)
     queued_at = models.DateTimeField(auto_now_add=True)
@@ -161,6 +167,17 @@ class SourceFileQuerySet(models.QuerySet["SourceFile"]):
     def live_at(self, generation: int) -> "SourceFileQuerySet":
         """Rows of one root that are live at this generation, which may be an earlier one."""
         return self.filter(_is_live_at(generation))
+
+    def live_in(self, roots: Iterable[Root]) -> "SourceFileQuerySet":
+        """Rows that are live at the generations that these objects have. No join, which MongoDB
+        would make for each row."""
+        by_generation: dict[int, list[uuid.UUID]] = {}
+        for root in roots:
+            by_generation.setdefault(root.generation, []).append(root.id)
+        live = Q(pk__in=[])
+        for generation, ids in by_generation.items():
+            live |= Q(root__in=ids) & _is_live_at(generation)
+        return self.filter(live)
 
     def dead(self) -> "SourceFileQuerySet":
         """Rows of runs that have not published, and rows that a later run replaced."""
@@ -225,7 +242,6 @@ class SourceFile(models.Model):
         ordering = ["path"]
         indexes = [
             models.Index(fields=["root", "since"]),
-            models.Index(fields=["run"]),
             models.Index(fields=["sha256"]),
             models.Index(fields=["document"]),
         ]
@@ -244,6 +260,8 @@ class IndexLock(models.Model):
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     model = models.CharField(max_length=255)
     dimension = models.PositiveIntegerField()
+    # Another one after each use, so that `lock.release` deletes no lock that was used meanwhile.
+    token = models.UUIDField(default=uuid.uuid4, editable=False)
     space = models.CharField(max_length=16, default="l2")
     locked_at = models.DateTimeField(auto_now_add=True)
 

@@ -211,9 +211,9 @@ def cancel(run_id: str | UUID, timeout: float | None = None) -> Literal["complet
         changes.run_changed(run.id)
         return "complete"
     requested = {"cancel_requested": True, "message": "Cancelling", "eta_ms": None}
-    if not IngestRun.objects.running().filter(id=run.id).update(**requested):
-        return "complete"
-    changes.run_changed(run.id)
+    # Not of a run that publishes: that has succeeded, and only deletes its old chunks.
+    if IngestRun.objects.running().filter(id=run.id, publishing=False).update(**requested):
+        changes.run_changed(run.id)
     seconds = queue.CANCEL_SECONDS if timeout is None else timeout
     return "complete" if queue.stop_run(run.id, seconds) else "pending"
 

@@ -113,13 +113,16 @@ def _started(request: HttpRequest) -> HttpResponse:
 def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
     """Cancel a run. Responds within a second; until it has ended, the page shows that."""
     try:
-        outcome = services.cancel(run_id)
+        services.cancel(run_id)
     except CodeinfoError as error:
         return _refused(error)
-    # A run that has ended may be pending too, while its chunks are deleted.
-    if outcome == "pending" and queries.find_run(run_id).state in RUNNING_STATES:
-        return _done("Cancelling. The run stops after its current step.")
-    return _done("Ingest cancelled")
+    run = queries.find_run(run_id)
+    if run.state not in RUNNING_STATES:
+        ended = "Ingest cancelled" if run.state == "cancelled" else "The ingest had ended before"
+        return _done(ended)
+    if run.publishing:
+        return _done("Too late to cancel: the ingest has succeeded and ends.")
+    return _done("Cancelling. The run stops after its current step.")
 
 
 @require_POST

@@ -250,6 +250,7 @@ def test_a_waiting_run_is_cancelled_at_once(client: Client) -> None:
     ("state", "announced"),
     [
         ("cancelled", "Ingest cancelled"),
+        ("completed", "The ingest had ended before"),
         ("embedding", "Cancelling. The run stops after its current step."),
     ],
 )

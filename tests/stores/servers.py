@@ -1,4 +1,5 @@
-"""PostgreSQL, Redis and Chroma on loopback, each in a folder of its own, until a block ends."""
+"""PostgreSQL, MongoDB's protocol, Redis and Chroma on loopback, each in a folder of its own, until
+a block ends."""
 
 import os
 import shutil
@@ -7,10 +8,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import psycopg
 import redis
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
 
 from apps.core.config import config
 from tests.ports import free_ports
@@ -46,6 +51,22 @@ def postgres(folder: Path) -> Iterator[str]:
         yield f"{url}/codeinfo"
 
 
+@contextmanager
+def mongodb(folder: Path) -> Iterator[str]:
+    """SecantusDB, which keeps its data in MongoDB's engine; DATABASE_URL of an empty database."""
+    port = free_ports()
+    folder.mkdir()
+    program = str(Path(sys.executable).with_name("secantusd-py"))
+    options = ("--host", "127.0.0.1", "--port", str(port), "--storage-path", str(folder / "data"))
+    url = f"mongodb://127.0.0.1:{port}/codeinfo?replicaSet=secantus"
+    with (
+        server([program, *options], folder) as process,
+        MongoClient[Any](url, serverSelectionTimeoutMS=200) as client,
+    ):
+        until_it_answers(process, lambda: client.admin.command("ping"))
+        yield url
+
+
 def create_database(url: str, name: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
@@ -53,14 +74,24 @@ def create_database(url: str, name: str) -> None:
 
 def stores_called(name: str) -> dict[str, str]:
     """The settings of a product on these servers, in a database that the tests do not use."""
-    base, _, _ = config().database_url.rpartition("/")
-    create_database(f"{base}/postgres", name)
+    parts = urlsplit(config().database_url)
+    if parts.scheme.startswith("postgres"):
+        create_database(parts._replace(path="/postgres").geturl(), name)
     return {
-        "DATABASE_URL": f"{base}/{name}",
+        "DATABASE_URL": parts._replace(path=f"/{name}").geturl(),
         "CHROMA_URL": config().chroma_url,
         "REDIS_URL": config().redis_url,
         "INGEST_COLLECTION": name,
     }
+
+
+def owners_of_runs(url: str) -> list[str]:
+    """Who executed the ingest runs that the database of a DATABASE_URL has."""
+    if url.startswith("postgres"):
+        with psycopg.connect(url) as rows:
+            return [owner for (owner,) in rows.execute("SELECT owner FROM ingest_ingestrun")]
+    with MongoClient[Any](url) as client:
+        return [row["owner"] for row in client.get_default_database()["ingest_ingestrun"].find()]
 
 
 def postgres_binary(name: str) -> str:
@@ -111,11 +142,11 @@ def server(
 
 
 def until_it_answers(process: "subprocess.Popen[bytes]", ask: Callable[[], object]) -> None:
-    """Ask again after pauses until it answers; none of the three says when it listens."""
+    """Ask again after pauses until it answers; none of them says when it listens."""
     for _ in range(START_SECONDS * 5):
         try:
             ask()
-        except (httpx.HTTPError, psycopg.Error, redis.RedisError):
+        except (httpx.HTTPError, psycopg.Error, redis.RedisError, PyMongoError):
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.2)
                 break

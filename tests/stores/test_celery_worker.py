@@ -1,4 +1,4 @@
-"""A server and a worker of Celery on one PostgreSQL, one Chroma server and one Redis."""
+"""A server and a worker of Celery on one database, one Chroma server and one Redis."""
 
 import json
 import subprocess
@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
 from websockets.sync.client import connect
 
 from apps.core.config import config
 from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import HOME, Product, running
-from tests.stores.servers import stores_called
+from tests.stores.servers import owners_of_runs, stores_called
 from tests.support.ingested import SAMPLE, write_files
 
 PATIENCE = 60
@@ -71,9 +70,7 @@ def test_the_worker_ingests_and_the_server_s_pages_see_it(
             states = (frame.get("status") or {} for frame in frames(socket))
             ended = next(s for s in states if s.get("state") in ("completed", "error"))
         assert ended["state"] == "completed", ended
-        owner = "SELECT owner FROM ingest_ingestrun"
-        with psycopg.connect(stores["DATABASE_URL"]) as rows:
-            ((signature,),) = rows.execute(owner).fetchall()
+        (signature,) = owners_of_runs(stores["DATABASE_URL"])
         assert str(worker) in signature.split(":")
         found = httpx.post(f"{product.url}/tools/vector-search", json={"query": "retry"})
         assert found.json()["results"][0]["relPath"] == "src/retry.py"

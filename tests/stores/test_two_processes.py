@@ -1,4 +1,4 @@
-"""Two serving processes on one PostgreSQL, one Chroma server and one Redis."""
+"""Two serving processes on one database, one Chroma server and one Redis."""
 
 import json
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
 """MongoDB's backend for Django, which reports a server that is away as Django's OperationalError.
 
-django-mongodb-backend turns pymongo's errors of some operations into DatabaseError, and lets those
-of the others through. Its cursor is a stub that asks the server nothing; `ping` does.
+django-mongodb-backend turns pymongo's errors of some operations into DatabaseError, without what
+they say, and lets those of the others through. Its cursor is a stub that asks the server nothing;
+`ping` does. NUL and lone surrogates, which MongoDB does not take everywhere, become U+FFFD.
 """
 
 import time
@@ -11,18 +12,22 @@ from functools import wraps
 from typing import Any
 
 import re2
-from django.db import OperationalError
+from django.db import DatabaseError, OperationalError
 from django_mongodb_backend import base
 from pymongo.collection import Collection
 from pymongo.database import Database
 from pymongo.errors import (
+    BulkWriteError,
     ConfigurationError,
     ConnectionFailure,
+    DuplicateKeyError,
     NetworkTimeout,
     OperationFailure,
     PyMongoError,
     ServerSelectionTimeoutError,
 )
+
+from apps.core.surrogates import storable_parts
 
 AUTHENTICATION_FAILED = 18
 # What pymongo tells of itself after the reason.
@@ -52,13 +57,16 @@ _outage = _Outage()
 
 @contextmanager
 def outages() -> Iterator[None]:
-    """Raise OperationalError where the server is away or refuses the login."""
+    """Raise OperationalError where the server is away or refuses the login, and DatabaseError for
+    what it refuses otherwise, except duplicate keys."""
     _outage.check()
     try:
         yield
+    except (BulkWriteError, DuplicateKeyError):
+        raise
     except PyMongoError as error:
         if not is_outage(error):
-            raise
+            raise DatabaseError(str(error)) from error
         reason = DRIVER_STATE.sub("", str(error))
         _outage.note(error, reason)
         raise OperationalError(reason) from error
@@ -73,9 +81,9 @@ def is_outage(error: PyMongoError) -> bool:
 
 def guarded(method: Callable[..., Any]) -> Any:
     @wraps(method)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
         with outages():
-            return method(*args, **kwargs)
+            return method(owner, *map(storable_parts, args), **kwargs)
 
     return call
 
@@ -106,9 +114,9 @@ class GuardedCollection(Collection[Any]):
     drop = guarded(Collection.drop)
     rename = guarded(Collection.rename)
 
-    def aggregate(self, *args: Any, **kwargs: Any) -> Any:
+    def aggregate(self, pipeline: Any, *args: Any, **kwargs: Any) -> Any:
         with outages():
-            return Documents(super().aggregate(*args, **kwargs))
+            return Documents(super().aggregate(storable_parts(pipeline), *args, **kwargs))
 
 
 class GuardedDatabase(Database[Any]):

@@ -11,20 +11,7 @@ from psycopg.abc import Buffer
 from psycopg.types.json import Jsonb, JsonbDumper
 from psycopg.types.string import StrDumperUnknown
 
-from apps.core.surrogates import storable
-
-
-def storable_json(value: Any) -> Any:
-    """Return a JSON value with characters replaced that PostgreSQL does not allow."""
-    match value:
-        case str():
-            return storable(value)
-        case dict():
-            return {storable_json(key): storable_json(item) for key, item in value.items()}
-        case list() | tuple():
-            return [storable_json(item) for item in value]
-        case _:
-            return value
+from apps.core.surrogates import storable, storable_parts
 
 
 class StorableText(StrDumperUnknown):
@@ -34,7 +21,7 @@ class StorableText(StrDumperUnknown):
 
 class StorableJson(JsonbDumper):
     def dump(self, obj: Any) -> Buffer | None:
-        return super().dump(Jsonb(storable_json(obj.obj), obj.dumps))
+        return super().dump(Jsonb(storable_parts(obj.obj), obj.dumps))
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

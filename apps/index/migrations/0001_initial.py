@@ -98,7 +98,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['path'],
-                'indexes': [models.Index(fields=['root', 'since'], name='ingest_sour_root_id_da2642_idx'), models.Index(fields=['run'], name='ingest_sour_run_id_210c66_idx')],
+                'indexes': [models.Index(fields=['root', 'since'], name='ingest_sour_root_id_da2642_idx')],
             },
         ),
     ]

@@ -62,7 +62,7 @@ class _PublishedFile(NamedTuple):
     def all_of(cls, root: Root) -> list[Self]:
         # Tuples, as model instances take three times as long, and there may be 100,000. Without
         # ids, which would double the time and are needed for a few rows only.
-        rows = queries.live_files(root).order_by()
+        rows = queries.generation_files(root).order_by()
         fields = rows.values_list(
             "path", "size", "mtime_ns", "ctime_ns", "sha256", "skip_reason", "chunks", "problem"
         )
@@ -74,7 +74,7 @@ class _PublishedFile(NamedTuple):
 
 def _ids(root: Root, paths: Set[str]) -> list[tuple[str, UUID]]:
     """Return path and id of the published rows of these paths."""
-    rows = queries.live_files(root).order_by()
+    rows = queries.generation_files(root).order_by()
     if len(paths) <= MAX_PATHS_IN_QUERY:
         rows = rows.filter(path__in=paths)
     return [(path, key) for path, key in rows.values_list("path", "id") if path in paths]

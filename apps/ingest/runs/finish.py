@@ -1,6 +1,7 @@
 """Ends runs: in their row, or in `endings.unsaved` until the row can be saved."""
 
 import logging
+from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -38,10 +39,13 @@ def save() -> None:
         unsaved.pop(run_id, None)
 
 
-def finish(run_id: UUID, ending: Ending, at: datetime | None = None) -> bool:
+def finish(run_id: UUID, ending: Ending, at: datetime | None = None, **unchanged: object) -> bool:
     """End a run, unless it has ended: a terminal state is never overwritten. Return whether this
-    call ended it. Raises DatabaseError."""
-    run = _ended(run_id, ending, at or timezone.now())
+    call ended it. Raises DatabaseError.
+
+    unchanged: values that columns of the run must still have
+    """
+    run = _ended(run_id, ending, at or timezone.now(), unchanged)
     if run is None:
         return False
     journal.run_ended(run)
@@ -51,11 +55,13 @@ def finish(run_id: UUID, ending: Ending, at: datetime | None = None) -> bool:
 
 
 @transaction.atomic
-def _ended(run_id: UUID, ending: Ending, at: datetime) -> IngestRun | None:
+def _ended(
+    run_id: UUID, ending: Ending, at: datetime, unchanged: Mapping[str, object]
+) -> IngestRun | None:
     changes = row_values(ending, at)
     if ending.state in ("completed", "skipped"):
         changes |= {"file_index": F("file_total"), "eta_ms": 0}
-    if not IngestRun.objects.running().filter(id=run_id).update(**changes):
+    if not IngestRun.objects.running().filter(id=run_id, **unchanged).update(**changes):
         return None
     run = IngestRun.objects.get(id=run_id)
     if ending.state in ("error", "cancelled", "needs_confirmation") and not run.dry_run:

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, Q, Sum
+from django.db.models import Count, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -35,6 +35,10 @@ def name_taken(name: str) -> Conflict:
     )
 
 
+def ended_by_another() -> Conflict:
+    return Conflict("Another process has ended this run, as it had no heartbeat for too long.")
+
+
 @dataclass(frozen=True)
 class Generation:
     """What `run` writes for `root`. Queries do not see it before `publish`."""
@@ -48,14 +52,16 @@ class Generation:
     def begin(
         cls, run: IngestRun, files: Sequence[Candidate], check: Check = never_cancelled
     ) -> "Generation":
-        """Find or create the root of a run, and delete what a dead run left in it. Those rows have
-        the same generation number, so they would be published with this run's.
+        """Find or create the root of a run, and undo what a dead run left in it: its rows and those
+        that it retired have the same generation number, so this run would publish them too.
 
         files: what the run is going to ingest; it tells whose store a new root shares
 
         Raises Conflict NAME_TAKEN, and NotFound if the root of a re-embed was removed.
         """
         root = cls._root_of(run, files, check)
+        retired = SourceFile.objects.filter(root=root, until__gt=root.generation)
+        retry_on_locked(partial(retired.update, until=None))
         sweep.sweep_root(root, check)
         if root.model != run.model:
             # The index is locked to another model by now: these vectors are not searched.
@@ -160,9 +166,14 @@ class Generation:
     def publish(self, delta: Delta) -> None:
         """Make the new rows live and the retired ones dead, in one step, after `retire`.
 
-        An empty delta leaves the generation number, so that caches stay valid. Raise RunCancelled
-        if the run was cancelled, and Conflict if the name was taken or the root removed meanwhile.
+        The run is claimed first: a later cancel is too late, and after an earlier one there is
+        nothing to claim. An empty delta leaves the generation number, so that caches stay valid.
+        Raise RunCancelled if the run was cancelled, and Conflict if the name was taken, the root
+        removed or the run ended meanwhile.
         """
+        claimable = IngestRun.objects.running().filter(id=self.run.id, cancel_requested=False)
+        if not retry_on_locked(partial(claimable.update, publishing=True)):
+            self._raise_unclaimed()
         try:
             published = retry_on_locked(lambda: self._advance(delta))
         except IntegrityError:
@@ -175,10 +186,8 @@ class Generation:
     @transaction.atomic
     def _advance(self, delta: Delta) -> int:
         changed = {"generation": self.number, **asdict(self._counts())} if delta else {}
-        uncancelled = IngestRun.objects.running().filter(id=self.run.id, cancel_requested=False)
-        published = Root.objects.filter(
-            Exists(uncancelled), id=self.root.id, generation=self.root.generation
-        ).update(
+        current = Root.objects.filter(id=self.root.id, generation=self.root.generation)
+        published = current.exclude(fenced_run_id=self.run.id).update(
             name=self.run.name,
             description=self.run.description,
             model=self.run.model,
@@ -206,10 +215,21 @@ class Generation:
         )
         return Counts(**counted)
 
-    def _raise_unpublished(self) -> None:
-        if Root.objects.filter(id=self.root.id, generation=self.root.generation).exists():
+    def _raise_unclaimed(self) -> None:
+        if IngestRun.objects.running().filter(id=self.run.id).exists():
             raise RunCancelled
-        raise Conflict("The folder was removed or ingested by another run meanwhile.")
+        raise ended_by_another()
+
+    def _raise_unpublished(self) -> None:
+        root = Root.objects.filter(id=self.root.id).first()
+        if root is None:
+            raise Conflict("The folder was removed meanwhile.")
+        if root.fenced_run_id == self.run.id:
+            raise ended_by_another()
+        raise Conflict(
+            f"The folder was ingested by another run meanwhile: version {root.generation} was "
+            f"published, where this run found {self.root.generation}."
+        )
 
 
 def _save_problems(problems: Mapping[UUID, str]) -> None:

@@ -1,8 +1,6 @@
 """The model lock: all roots share one embedder, as distances of two embedders do not compare."""
 
-from uuid import UUID
-
-from django.db.models import Exists
+from uuid import UUID, uuid4
 
 from apps.core.errors import Conflict
 from apps.embedding.catalogue import DEFAULT_MODEL, is_removed_model
@@ -27,46 +25,54 @@ def locked(model: str) -> Conflict:
     )
 
 
-def take(model: str, dimension: int) -> None:
+def take(run: IngestRun, dimension: int) -> None:
     """Lock the index, unless it is locked. Called before vectors are written. Raises Conflict
     MODEL_LOCKED if it is locked to another model or dimension."""
-    lock, created = IndexLock.objects.get_or_create(
-        id=1, defaults={"model": model, "dimension": dimension}
-    )
+    wanted = {"model": run.model, "dimension": dimension}
+    if IndexLock.objects.filter(id=1, **wanted).update(token=run.id):
+        return
+    lock, created = IndexLock.objects.get_or_create(id=1, defaults={**wanted, "token": run.id})
     if created:
         changes.roots_changed()
-    if lock.model != model:
+    elif lock.model != run.model:
         raise locked(lock.model)
-    if lock.dimension != dimension:
+    elif lock.dimension != dimension:
         raise Conflict(
-            f"The index is locked to {model} with {lock.dimension} dimensions, and it now gives "
-            f"{dimension}. Remove all folders and ingest them again.",
+            f"The index is locked to {run.model} with {lock.dimension} dimensions, and it now "
+            f"gives {dimension}. Remove all folders and ingest them again.",
             code="MODEL_LOCKED",
             details={"lockedModelId": lock.model},
         )
+    else:
+        take(run, dimension)  # another process has made it since
 
 
 def move(model: str, dimension: int) -> None:
     """Lock the index to another model. Roots of other models cannot be searched until they have
     been embedded again."""
-    IndexLock.objects.update_or_create(id=1, defaults={"model": model, "dimension": dimension})
+    values = {"model": model, "dimension": dimension, "token": uuid4()}
+    IndexLock.objects.update_or_create(id=1, defaults=values)
     changes.roots_changed()
 
 
 def release(ending: UUID | None = None) -> bool:
     """Unlock the index if it is empty: no live chunk, and no run that may write one. Return whether
-    this call unlocked it. One SQL statement, so it is atomic.
+    this call unlocked it.
 
     ending: the caller's run, which does not count
+
+    No run loses the lock. One that starts after `writing` was read takes the lock after that, which
+    changes the token; and one that ended before has published before, which is read last.
     """
+    lock = IndexLock.objects.first()
     writing = IngestRun.objects.running()
     if ending:
         writing = writing.exclude(id=ending)
-    released, _ = (
-        IndexLock.objects.exclude(Exists(Root.objects.published().filter(embedded__gt=0)))
-        .exclude(Exists(writing))
-        .delete()
-    )
+    if lock is None or writing.exists():
+        return False
+    if Root.objects.published().filter(embedded__gt=0).exists():
+        return False
+    released, _ = IndexLock.objects.filter(token=lock.token).delete()
     if released:
         changes.roots_changed()
     return bool(released)

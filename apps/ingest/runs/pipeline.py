@@ -233,7 +233,7 @@ def _write(
             progress.add(embedded=writer.wait())
             disk.check()
             if embedded:
-                lock.take(generation.run.model, vectors.shape[1])
+                lock.take(generation.run, vectors.shape[1])
             writer.put(files, embedded, vectors)
     progress.add(embedded=writer.finish())
 
@@ -296,4 +296,4 @@ def _delete_old(generation: Generation, job: Job) -> None:
 def _delete_old_skip_lists(run: IngestRun) -> None:
     """Delete the skip lists of earlier runs of this folder that published nothing."""
     earlier = SourceFile.objects.filter(root__isnull=True, run__path=run.path)
-    earlier.exclude(run=run).delete()
+    sweep.delete_files(earlier.exclude(run=run))

@@ -118,8 +118,8 @@ def drain() -> list[Job]:
 
 
 def stop_run(run_id: UUID, timeout: float = STOP_SECONDS) -> bool:
-    """Stop a run whose row has `cancel_requested`. Return whether it has ended within `timeout`
-    seconds, and its unpublished data is deleted."""
+    """Stop a run whose row has `cancel_requested`, or end one that publishes sooner. Return whether
+    it has ended within `timeout` seconds, and its unpublished data is deleted."""
     job = _jobs.get(run_id)
     if job:
         job.cancel()
@@ -140,7 +140,8 @@ def _perform(run: IngestRun, job: Job) -> Ending:
     try:
         return _ingest(run, job)
     except RunCancelled:
-        reason = ""
+        # Another process may have cancelled it, which the heartbeat has not seen yet.
+        return INTERRUPTED if job.interrupted else CANCELLED
     except CodeinfoError as error:
         reported = _as_disk_full(error)
         reason, code = reported.message, reported.code

@@ -35,15 +35,26 @@ def recover() -> None:
     """
     for run in IngestRun.objects.running().exclude(owner=OWNER):
         if _owner_has_ended(run):
-            finish(run.id, final_state(run, INTERRUPTED))
+            _end(run)
 
 
 def end_stale() -> None:
     """End the runs without a heartbeat for STALE. Called regularly by the worker."""
     long_ago = timezone.now() - STALE
     for run in endings.running().filter(heartbeat_at__lt=long_ago):
-        if finish(run.id, final_state(run, INTERRUPTED)):
+        if _end(run):
             sweep.due.set()
+
+
+def _end(run: IngestRun) -> bool:
+    """End the run of a process that is taken for dead: as completed if it has published, else as
+    interrupted. Return False if the process lives and has begun to publish meanwhile.
+
+    Should the process only be slow, it can publish nothing from here on.
+    """
+    unpublished = Root.objects.filter(path=run.path).exclude(last_run_id=run.id)
+    unpublished.update(fenced_run_id=run.id)
+    return finish(run.id, final_state(run, INTERRUPTED), publishing=run.publishing)
 
 
 def final_state(run: IngestRun, ending: Ending) -> Ending:

@@ -6,7 +6,7 @@ that row's document (`index.sharing`).
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -45,7 +45,7 @@ def find_store(run: IngestRun, files: Sequence[Candidate], check: Check) -> UUID
         check()
         if digest := _hash_of(Path(run.path), candidate.path):
             hashes[candidate.path] = digest
-    rows = _published(list(roots)).filter(sha256__in=set(hashes.values()))
+    rows = _published(roots.values()).filter(sha256__in=set(hashes.values()))
     counts = Counter(
         root_id
         for root_id, path, digest in rows.values_list("root_id", "path", "sha256")
@@ -95,10 +95,10 @@ class SharedFiles:
         return {path: row for path, row in found.items() if row.sha256 not in missing}
 
     @cached_property
-    def _roots(self) -> list[UUID]:
+    def _roots(self) -> list[Root]:
         """The other roots of the store whose chunks are all there."""
         roots = [each for each in _current_roots(self._run) if each.store == self._root.store]
-        return [each.id for each in integrity.whole(roots)]
+        return list(integrity.whole(roots))
 
 
 def _current_roots(run: IngestRun) -> list[Root]:
@@ -107,9 +107,9 @@ def _current_roots(run: IngestRun) -> list[Root]:
     return [root for root in roots if makes_the_same_chunks(root)]
 
 
-def _published(roots: Sequence[UUID]) -> SourceFileQuerySet:
+def _published(roots: Iterable[Root]) -> SourceFileQuerySet:
     """The live rows of some roots whose chunks are complete, and not of an earlier version."""
-    rows = SourceFile.objects.filter(root__in=roots).live().ingested()
+    rows = SourceFile.objects.live_in(roots).ingested()
     return rows.filter(problem="").exclude(spans=b"").order_by()
 
 

@@ -48,7 +48,6 @@ def sweep(check: Check = never_cancelled) -> None:
     busy = set(IngestRun.objects.running().values_list("path", flat=True))
     for root in Root.objects.exclude(path__in=busy):
         if root.generation:
-            restore_files(root)
             sweep_root(root, check)
         else:
             _delete_root(root, check)
@@ -80,7 +79,7 @@ def _delete_files_of_removed_roots(check: Check) -> None:
     files = SourceFile.objects.filter(root__isnull=False).order_by()
     named = set(files.values_list("root_id", flat=True).distinct())
     for root_id in named - set(Root.objects.values_list("id", flat=True)):
-        _delete_files(SourceFile.objects.filter(root_id=root_id), check)
+        delete_files(SourceFile.objects.filter(root_id=root_id), check)
 
 
 def _keys(files: SourceFileQuerySet) -> list[str]:
@@ -181,7 +180,7 @@ def drop_root(root: Root, *, all_now: bool | None = None) -> bool:
     due.set()
     if not now:
         return False
-    _delete_files(SourceFile.objects.filter(root_id=root_id))
+    delete_files(SourceFile.objects.filter(root_id=root_id))
     _delete_texts(keys)
     root.id = root_id
     try:
@@ -199,7 +198,7 @@ def _delete_root(root: Root, check: Check) -> None:
     own = list(SourceFile.objects.filter(root=root).only(*CHUNKED))
     root_id = root.id
     _drop_chunks(root, own, check)
-    _delete_files(SourceFile.objects.filter(root=root), check)
+    delete_files(SourceFile.objects.filter(root=root), check)
     root.delete()
     RemovedRoot.objects.filter(root_id=root_id).update(left_over=False)
 
@@ -216,21 +215,20 @@ def _drop_chunks(root: Root, own: Sequence[SourceFile], check: Check = never_can
 
 @freeze.index.changing()
 def discard_run(run: IngestRun) -> bool:
-    """Delete what an unpublished run wrote, and restore the rows that it retired. Return False if
-    the run wrote so much that it is left to the sweep. Raises Unavailable."""
+    """Delete what an unpublished run wrote. Return False if it wrote so much that it is left to the
+    sweep. Raises Unavailable."""
     root = Root.objects.filter(ingestrun=run).first()
     if root is None:
         return True
     if root.generation == 0:
         return drop_root(root)
-    restore_files(root)
     files = SourceFile.objects.filter(root=root, run=run)
     if _chunks(files) > MAX_DELETED_NOW:
         due.set()
         return False
     stores.delete_files(root, list(files.only(*CHUNKED)))
     keys = _keys(files)
-    _delete_files(files)
+    delete_files(files)
     _delete_texts(keys)
     return True
 
@@ -238,12 +236,6 @@ def discard_run(run: IngestRun) -> bool:
 def _chunks(files: SourceFileQuerySet) -> int:
     """Return the number of chunks of these files."""
     return int(files.aggregate(chunks=Coalesce(Sum("chunks"), 0))["chunks"])
-
-
-def restore_files(root: Root) -> None:
-    """Restore live rows that a run retired without publishing."""
-    retired = SourceFile.objects.filter(root=root).live().filter(until__isnull=False)
-    retired.update(until=None)
 
 
 @freeze.index.changing()
@@ -267,7 +259,7 @@ def sweep_root(root: Root, check: Check = never_cancelled) -> None:
     _delete_texts(keys)
 
 
-def _delete_files(files: SourceFileQuerySet, check: Check = never_cancelled) -> None:
+def delete_files(files: SourceFileQuerySet, check: Check = never_cancelled) -> None:
     """Delete rows in slices, between which others can write. `check` is called before each; an
     exception leaves the rest."""
     while ids := list(files.order_by().values_list("id", flat=True)[:FILES_AT_ONCE]):

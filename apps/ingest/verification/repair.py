@@ -8,7 +8,7 @@ from uuid import UUID
 from apps.core.errors import CodeinfoError
 from apps.index import freeze, queries
 from apps.index.chunk_ids import chunk_ids
-from apps.index.models import IndexLock, Root
+from apps.index.models import Root
 from apps.index.types import Check
 from apps.index.vectors.store import get_store
 from apps.ingest.folders import resolve
@@ -105,8 +105,7 @@ def _repair_lock() -> list[UUID]:
     others = [root.id for root in embedded if locked and root.model != locked.model]
     dimensions = {found for root in embedded if (found := _dimension(root))}
     if len(models) == 1 and len(dimensions) == 1:
-        values = {"model": models.pop(), "dimension": dimensions.pop()}
-        IndexLock.objects.update_or_create(id=1, defaults=values)
+        lock.move(models.pop(), dimensions.pop())
         return []
     return others
 
