@@ -5,6 +5,7 @@ import re
 import pytest
 
 from apps.agent_runs.definitions import commands, config, folders
+from apps.agents.providers.base import Rights
 from apps.core.config import BASE_DIR, PROVIDERS
 from apps.retrieval.tools import TOOLS
 
@@ -41,8 +42,7 @@ def test_the_documented_limits_match_the_code() -> None:
 def test_the_documented_configuration_has_the_described_effect() -> None:
     read = config.parse(snippet("toml"))
     assert (read["provider"], read["model"]) == ("codex", "gpt-5.2")
-    assert read["config"]["sandbox_mode"] == "workspace-write"
-    assert read["config"]["features.shell_tool"] is False
+    assert read["rights"] == Rights(write=True)
     assert read["warnings"] == ()
 
 

@@ -92,8 +92,8 @@ async def test_another_repository_is_refused_with_the_list_of_allowed_ones(
 async def test_the_list_names_no_repository_beyond_the_limit(
     calls: list[JSON], repositories: tuple[str, ...]
 ) -> None:
-    result = await execute(ToolCall("c", "ListIngestedRepositories"), toolset(repositories))
-    assert tuple(repo["id"] for repo in result.payload["repos"]) == repositories
+    await execute(ToolCall("c", "ListIngestedRepositories"), toolset(repositories))
+    assert calls == [{"repository": repositories}]
 
 
 async def test_an_outline_still_needs_its_repository(calls: list[JSON]) -> None:
