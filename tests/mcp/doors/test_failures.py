@@ -106,12 +106,19 @@ async def test_an_unavailable_provider_chosen_by_the_caller(
         {"conversationId": "x" * 129},
         {"provider": "hal"},
         {"model": "x" * 256},
-        {"repository": "lighthouse"},
     ],
 )
 async def test_wrong_arguments(version: str, wrong: dict[str, Any], scripted: Scripted) -> None:
     scripted()
     failed(await question(version, **wrong), version, "VALIDATION_FAILED")
+
+
+@pytest.mark.parametrize("version", EVERY)
+async def test_a_repository_before_anything_is_ingested(version: str, scripted: Scripted) -> None:
+    scripted()
+    answer = await question(version, repository="lighthouse")
+    assert answer.result["isError"]
+    assert answer.result["content"][0]["text"].startswith("INGEST_REQUIRED")
 
 
 @pytest.mark.parametrize(
