@@ -20,7 +20,6 @@ from apps.index.types import Area
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import (
     MAX_AREAS,
-    MAX_PATH,
     listed,
     read_area,
     read_areas,
@@ -30,6 +29,8 @@ from apps.retrieval.repositories import is_named, repo_id
 
 SCOPE = "scope"
 MAX_REPOSITORIES, MAX_FOLDERS, MAX_FILES = 6, 3, 6
+# Characters of what is typed, of which a database makes an expression.
+MAX_TYPED = 400
 # Paths that are compared; folders are found in them.
 MAX_COMPARED = 200
 
@@ -88,7 +89,7 @@ def options(request: HttpRequest) -> HttpResponse:
 
 def suggestions(text: str, chosen: Sequence[Area]) -> list[Area]:
     """Areas for what was typed: repositories, then the glob itself, folders and files. Bounded."""
-    if "\0" in text or len(text) > MAX_PATH:
+    if "\0" in text or len(text) > MAX_TYPED:
         return []
     roots = sorted(queries.published_roots(), key=repo_id)
     found = list(islice(_repositories(text, roots), MAX_REPOSITORIES))
