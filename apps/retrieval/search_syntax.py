@@ -32,7 +32,8 @@ _KEY = re.compile(r"(file|path|lang|language|repo|repository):", re.IGNORECASE)
 # As the filter of another search engine, and as an expression that is not one. `std::vector`,
 # `http://…`, `localhost:80`, `retry.py:12` and `/usr/lib` are words.
 _UNKNOWN_FILTER = re.compile(r"-?([a-z]{2,20}):(?![:/\d])\S")
-_BROKEN_EXPRESSION = re.compile(r"-?/(?=[^\s/])\S*[\[\](){}*+?|^$\\]\S*")
+_LIKE_EXPRESSION = re.compile(r"-?/[^\s/]\S*")
+SPECIAL = frozenset("[](){}*+?|^$\\")
 _WORD = re.compile(r"\S+")
 _SPACE = re.compile(r"\s*")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -184,7 +185,7 @@ def _misread(source: str) -> str:
         return (
             f"there is no filter {found[1]}: (there are {known}). Put it in quotes to find the text"
         )
-    if _BROKEN_EXPRESSION.fullmatch(source):
+    if _LIKE_EXPRESSION.fullmatch(source) and not SPECIAL.isdisjoint(source):
         return f"this is no whole expression, which ends with / or /i. {AS_TEXT}"
     return ""
 
