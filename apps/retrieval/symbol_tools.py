@@ -113,7 +113,7 @@ FIND_DEFINITIONS = _by_name(
     find_definitions,
     description=(
         "Find where a name is defined: functions, classes, methods, types, constants, with path, "
-        "lines, kind and the beginning of the text. Use it, rather than a search, whenever you "
+        "lines, kind and the beginning of the text. Use it whenever you "
         "know the name. Example: 'retry' or 'Client.retry'. `match` is 'exact', "
         "'case-insensitive', or 'last-part' if only the last part is known. " + QUOTED
     ),
@@ -155,8 +155,7 @@ FILE_OUTLINE = Tool(
     name="FileOutline",
     description=(
         "List what one file defines, nested, or the headings of a document, with "
-        "kind, lines and signature. Use it for an overview before you read parts of the file. "
-        + QUOTED
+        "kind, lines and signature. Use it before you read parts of the file. " + QUOTED
     ),
     parameters=schema({"repository": REPOSITORY_ID, "path": FILE_PATH}, "repository", "path"),
     function=_file_outline,

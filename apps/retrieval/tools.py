@@ -72,9 +72,9 @@ def _list_repositories(arguments: Mapping[str, Any]) -> JSON:
 VECTOR_SEARCH = Tool(
     name="VectorSearch",
     description=(
-        "Search the ingested source repositories by meaning and by words and get the passages that "
-        "match best, with path, lines and text. Use it for one thing at a "
-        "time, in words or identifiers that the code would use: 'retry with backoff after HTTP "
+        "Search the ingested source repositories by meaning and words: the passages that "
+        "match best, with path and text. One thing at a "
+        "time, in words or identifiers of the code: 'retry with backoff after HTTP "
         "429', 'class ConnectionPool'. Not for an exact name or text: use FindDefinitions or Grep. "
         "`score` is a "
         "distance: above about 1.4 unrelated. With `weak: true` nothing fits. " + QUOTED

@@ -185,8 +185,8 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
             away = await database_sync_to_async(memory.database_away)()
             if away != known:
                 known = away
-                said = {"away": away, "conversation_id": self.conversation_id, "oob": True}
-                await self.send(render_to_string("conversations/_away.html", said))
+                context = {"away": away, "conversation_id": self.conversation_id, "oob": True}
+                await self.send(render_to_string("conversations/_away.html", context))
             await between_looks(DATABASE_SECONDS)
 
     async def send(self, text_data: str = "", **more: Any) -> None:
