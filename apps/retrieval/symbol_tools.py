@@ -135,7 +135,7 @@ FIND_REFERENCES = _by_name(
     find_references,
     description=(
         "Find every line that uses an identifier: calls, imports, annotations, overrides, each "
-        "with the definition that contains it (`symbol`). Use it to see what a change would break. "
+        "with the definition that contains it (`symbol`). "
         "Only the last part counts: 'Client.get' finds all uses of 'get'. Not for text in comments "
         "and strings: use Grep. " + QUOTED
     ),
