@@ -194,7 +194,7 @@ def test_imports(limited: Limited) -> None:
     inside = paths(limited.found)
     if {"port/quay/berth.py", "port/quay/crane.py"} <= inside:
         found = limited.absolute("FindImports", name="berth.py")
-        # What it imports itself is a row where the inner repository cannot say that it is a library.
+        # What it imports itself is a row where no inner repository names it as a library.
         assert found - {"port/quay/berth.py"} == {"port/quay/crane.py"}
     for name in ("quay/berth.py", "berth.py", "quay/lashing.py", "top.py", "lashing"):
         assert limited.absolute("FindImports", name=name) <= inside
