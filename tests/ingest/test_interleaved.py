@@ -7,7 +7,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from apps.embedding.static import MODEL_ID
@@ -23,8 +22,7 @@ from tests.support.turns import orders
 
 pytestmark = [pytest.mark.door, pytest.mark.django_db(transaction=True)]
 
-# MongoDB takes many times as long for an order.
-ORDERS = 100 if connection.vendor == "mongodb" else 1000
+ORDERS = 1000
 # Each of two ends must be seen, or the test would show nothing.
 SOME = ORDERS / 20
 CHANGED = Delta([], [Skipped("a.png", "Binary", 1)], [], 0, 0)
