@@ -216,13 +216,18 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         if (watchdog := standby.watching()) is not None:
             watchdog.stop()
         control.stop()
-        queue.stop_worker()
-        freshness.stop()
-        reset_finder()
-        search_processes.stop()
-        reset_store()
-        telemetry.stop()
-        trim.stop()
+        _stop_threads()
         # Last, as what ends above writes rows.
         database.fold_log("TRUNCATE")
         logger.info("server stopped")
+
+
+def _stop_threads() -> None:
+    """End the worker, and all other threads and processes of the server."""
+    queue.stop_worker()
+    freshness.stop()
+    reset_finder()
+    search_processes.stop()
+    reset_store()
+    telemetry.stop()
+    trim.stop()

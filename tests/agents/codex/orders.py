@@ -13,13 +13,12 @@ Order = Sequence[Any]
 PATCH = "*** Begin Patch\n*** Add File: {path}\n+planted\n*** End Patch"
 # Headings of the tools that `exec` describes.
 NESTED = re.compile(r"^### `(\w+)`", re.MULTILINE)
-LISTED = re.compile(r"(?<=[ \"\\n])[a-z]+_\w+(?= |\")")
 # What Codex offers besides the tools of MCP servers. None of it reads or changes this machine:
 # `exec` runs JavaScript without files and network.
 HARMLESS = frozenset(
     {
         *("exec", "wait", "request_user_input", "request_user_input_async", "tool_search"),
-        *("curr_time", "clock__curr_time", "input_text"),
+        *("curr_time", "clock__curr_time"),
         *("list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource"),
     }
 )
@@ -39,8 +38,13 @@ def offered(body: JSON) -> set[str]:
     lists = [body.get("tools", ())]
     lists += [item["tools"] for item in body["input"] if item["type"] == "additional_tools"]
     names = {name for tools in lists for tool in tools for name in _names(tool)}
-    names.update(*(LISTED.findall(text) for text in outputs(body)[:1]))
+    names.update(*(_listed(json.loads(answer)) for answer in outputs(body)[:1]))
     return {name for name in names if not name.startswith("mcp__codeinfo")}
+
+
+def _listed(answer: Any) -> list[str]:
+    """Return the names that LIST_NESTED printed; none of a model without `exec`."""
+    return [] if isinstance(answer, str) else str(answer[-1]["text"]).split()
 
 
 def _names(tool: JSON) -> Iterator[str]:

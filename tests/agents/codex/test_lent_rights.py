@@ -367,6 +367,16 @@ def test_settings_of_an_agent_do_not_override_its_rights(
     assert chosen["permissions"]["codeinfo"]["filesystem"][str(tmp_path)] == "read"
 
 
+async def test_a_work_folder_that_cannot_be_made_is_said(
+    codex: CodexBackend, configure: Callable[..., None], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    configure(codex_workdir=tmp_path / "file" / "work")
+    recorded = await record(PROVIDER, chat_request(DIRECT))
+    assert recorded.failure.code == "PROVIDER_UNAVAILABLE"
+    assert "Codex does not start" in recorded.failure.message
+
+
 def test_leftovers_of_killed_turns_are_swept(
     tmp_path: Path, configure: Callable[..., None]
 ) -> None:

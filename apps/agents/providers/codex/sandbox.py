@@ -100,7 +100,7 @@ def is_decided(key: str) -> bool:
     return any(f"{key}.".startswith(f"{name}.") or name.startswith(f"{key}.") for name in DECIDED)
 
 
-def protected_paths() -> tuple[Path, ...]:
+def _protected_paths() -> tuple[Path, ...]:
     """Return the paths of codeinfo and Codex that no program of an agent may read."""
     known = config()
     paths = (known.data_dir, known.codex_home, known.host_codex_home, BASE_DIR / ".env")
@@ -117,7 +117,7 @@ def _paths(folder: Path, rights: Rights) -> Iterator[tuple[str, str]]:
     for path in rights.readable:
         yield str(path), "read"
     yield str(folder), "write" if rights.write else "read"
-    for path in protected_paths():
+    for path in _protected_paths():
         if path.exists() and any(path.is_relative_to(root) for root in roots):
             yield str(path), "deny"
     agents = config().agents_home.resolve()

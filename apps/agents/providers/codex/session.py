@@ -10,6 +10,7 @@ from openai_codex.errors import CodexError
 from apps.agents.providers.base import Model, ModelRequest
 from apps.agents.providers.codex import work_folder
 from apps.agents.providers.codex.account import Accounts
+from apps.agents.providers.codex.failures import not_started
 from apps.agents.providers.codex.home import main_home
 from apps.agents.providers.codex.options import turn_parameters
 from apps.agents.providers.codex.server import AppServer, effective_config, server_at
@@ -36,9 +37,12 @@ def _accounts(server: AppServer) -> Accounts:
 
 
 def turn(request: ModelRequest) -> CodexTurn:
-    """Create the turn for a request. The caller begins it."""
+    """Create the turn for a request. The caller begins it. Raises Unavailable."""
     home = request.home.absolute() if request.home else main_home()
-    folder = request.folder or work_folder.create()
+    try:
+        folder = request.folder or work_folder.create()
+    except OSError as error:
+        raise not_started(error) from error
     parameters = turn_parameters(request, folder)
     temporary = folder if request.folder is None else None
     return CodexTurn(server_at(home), parameters, temporary)
