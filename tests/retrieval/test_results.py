@@ -76,8 +76,13 @@ def test_every_match_is_a_candidate_at_most_cut(given_rows: list[Match], limits:
 def test_order_is_kept(given_rows: list[Match], limits: Limits) -> None:
     distinct = [replace(row, chunk_id=str(i)) for i, row in enumerate(given_rows)]
     matches, _ = results.apply_limits(distinct, limits)
-    ids = [int(match.chunk_id) for match in matches]
-    assert ids == sorted(set(ids))
+    order = [(rank(match, limits), int(match.chunk_id)) for match in matches]
+    assert order == sorted(set(order))
+
+
+def rank(match: Match, limits: Limits) -> float:
+    """The key of a match's place: the fallback of a ranked search comes nearest first."""
+    return match.distance if match.is_weak and limits.ranked else 0
 
 
 @given(rows(), LIMITS)
