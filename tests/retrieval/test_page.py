@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from apps.core.errors import Unavailable
+from apps.index.models import IndexLock
 from tests.retrieval.conftest import Shelf
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -155,6 +156,11 @@ def test_a_missing_index_links_to_ingest(client: Client) -> None:
     html = get(client, q="x")
     assert "Nothing is ingested yet" in html
     assert 'href="/ingest"' in html
+
+
+def test_a_search_during_the_first_ingest_says_that_nothing_is_ingested(client: Client) -> None:
+    IndexLock.objects.create(model="static-code-256-v2", dimension=256)
+    assert "Nothing is ingested yet" in get(client, q="x")
 
 
 def test_an_unknown_repository_offers_to_search_all(client: Client, shelf: Shelf) -> None:
