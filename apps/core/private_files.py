@@ -1,7 +1,7 @@
 """Makes codeinfo's files private: only the user who runs codeinfo can read them.
 
-Every process imports `codeinfo.settings`, which sets umask 077. Files of an older version, which
-other users could read, are repaired at each start.
+Every process imports `codeinfo.settings`, which sets umask 077. Files that other users can read, as
+a copy may leave them, are repaired at each start.
 """
 
 import os

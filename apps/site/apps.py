@@ -13,8 +13,8 @@ class SiteConfig(AppConfig):
     name = "apps.site"
 
     def ready(self) -> None:
-        """Log the wrong values of the configuration, and make files of older versions private,
-        before a command or the server uses them."""
+        """Log the wrong values of the configuration, and make the files private, before a
+        command or the server uses them."""
         for problem in settings.CONFIG_WARNINGS:
             logger.warning(problem)
         for each in private_files.repair(settings.CONFIG.data_dir, elsewhere()):
