@@ -45,11 +45,12 @@ def files_elsewhere(k: Config, database: str) -> list[Path]:
     log = k.log_file_path
     with suppress(OSError):
         earlier = [path for path in log.parent.iterdir() if path.name.startswith(f"{log.name}.")]
-        return [log, *earlier, *_of_database(database)]
-    return [log, *_of_database(database)]
+        return [log, *earlier, *database_files(database)]
+    return [log, *database_files(database)]
 
 
-def _of_database(database: str) -> list[Path]:
+def database_files(database: str) -> list[Path]:
+    """Return an SQLite database and its logs; nothing for "", another database."""
     return [Path(f"{database}{end}") for end in BESIDE_DATABASE] if database else []
 
 

@@ -140,8 +140,7 @@ def shelf(
     configure(retrieval_mode="vector")
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Shelf()
-    for place in ("retrieval.nearest", "index.chunks"):
-        monkeypatch.setattr(f"apps.{place}.get_store", lambda: made)
+    monkeypatch.setattr("apps.retrieval.nearest.get_store", lambda: made)
     monkeypatch.setattr("apps.retrieval.search.get_embedder", lambda model_id: Question())
     yield made
     for root_id in made.rows:
