@@ -11,7 +11,7 @@ from apps.index.models import IngestRun, Root
 pytestmark = pytest.mark.django_db
 
 MODELS = [
-    *("ingest/root", "ingest/ingestrun", "ingest/sourcefile"),
+    *("index/root", "index/ingestrun", "index/sourcefile"),
     *("conversations/conversation", "conversations/turn"),
 ]
 
@@ -57,7 +57,7 @@ def test_a_post_needs_its_token(admin_user: User, root: Root) -> None:
     assert not IngestRun.objects.exists()
 
 
-@pytest.mark.parametrize("model", ["ingest/ingestrun", "ingest/sourcefile"])
+@pytest.mark.parametrize("model", ["index/ingestrun", "index/sourcefile"])
 def test_nothing_is_deleted_that_only_an_ingest_writes(admin_client: Client, model: str) -> None:
     run = IngestRun.objects.create(operation="start", path="/src/repo", name="repo", model="m")
     data = {"action": "delete_selected", "_selected_action": str(run.pk), "post": "yes"}

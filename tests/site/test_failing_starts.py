@@ -168,6 +168,7 @@ def test_data_from_before_the_first_release_is_set_aside_with_its_conversations(
     data, database = tmp_path / "data", tmp_path / place
     (data / "chroma").mkdir(parents=True)
     (data / "chroma" / "chroma.sqlite3").write_text("vectors")
+    (data / "ingest-bases.json").write_text("[]")
     with closing(sqlite3.connect(database)) as old:
         old.executescript(UNRELEASED)
     env = env_of(data, DATABASE_URL=f"sqlite:///{database}")
@@ -184,6 +185,7 @@ def test_data_from_before_the_first_release_is_set_aside_with_its_conversations(
     assert talk.read_text() == "# Who rotates?\n\n## Who rotates?\n\nThe lamp.\n\n"
     assert (aside / "chroma" / "chroma.sqlite3").read_text() == "vectors"
     assert (aside / database.name).exists() and not database.exists()
+    assert {path.name for path in data.iterdir()} == {aside.name, "ingest-bases.json"}
 
     with running(tmp_path, DATABASE_URL=env["DATABASE_URL"]) as product:
         assert httpx.get(f"{product.url}/conversations").json() == {"items": []}

@@ -22,8 +22,11 @@ from apps.core.config import config
 from apps.core.errors import CodeinfoError
 from apps.core.private_files import database_files
 from apps.index.vectors.store import claim_store, reset_store
+from apps.ingest import bases
 
 FOLDER = "set-aside-"
+# What stays: it is about other programs, and is of this version, too.
+KEPT = frozenset({"clients", "codex", bases.NAME})
 
 
 class Command(BaseCommand):
@@ -70,6 +73,6 @@ def _files(data: Path) -> Iterator[Path]:
     name = str(settings.DATABASES["default"]["NAME"]) if connection.vendor == "sqlite" else ""
     database = [path.absolute() for path in database_files(name) if path.exists()]
     for path in sorted(data.iterdir()):
-        if path not in database and not path.name.startswith(FOLDER):
+        if path not in database and path.name not in KEPT and not path.name.startswith(FOLDER):
             yield path
     yield from reversed(database)
