@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from apps.core import disk
 from apps.core.config import config
+from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import endings, queries
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.types import TERMINAL_STATES
@@ -120,6 +121,7 @@ def context() -> dict[str, Any]:
         "unready": sum(lock is None or row.root.model != lock.model for row in rows),
         "waiting": len(queries.queued_runs()),
         "locked_model": lock.model if lock else None,
+        "default_model": DEFAULT_MODEL,
         "shortage": disk.shortage(),
         "unknown": orphans.unknown_folders(),
         # A callable: only the chat shows it.
