@@ -22,7 +22,7 @@ SHORTEST_SECRET = 32
 SHOWN = 3
 
 _BACKUP = "restore it from a backup"
-# The app index had another label then.
+# The app index had this label then. The app that has it now has no migrations.
 _UNRELEASED = ("ingest", "0001_initial")
 
 

@@ -30,7 +30,7 @@ VIEWS: dict[str, tuple[str, ...]] = {
         "_start",
         "_bulk",
         "_lock",
-        "_outdated",
+        "_unready",
         "_unknown",
         "_disk",
         "_foot_run",
