@@ -39,7 +39,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not start_errors.is_unreleased(set(MigrationRecorder(connection).applied_migrations())):
-            raise CommandError("This data is of this codeinfo: there is nothing to set aside.")
+            raise CommandError("This codeinfo can read the data: there is nothing to set aside.")
         try:
             claim_store()
         except CodeinfoError as error:
@@ -63,8 +63,8 @@ def _export(folder: Path) -> int:
     rows = Conversation.objects.only("id", "title").order_by("created_at", "id")
     for number, conversation in enumerate(rows, 1):
         views = exchanges_of(queries.turns_of(conversation.id))
-        name = f"{number:04}-{exporting.file_name(conversation)}.md"
-        (folder / name).write_text(exporting.as_markdown(conversation, views), encoding="utf-8")
+        file = folder / f"{number:04}-{exporting.file_name(conversation)}.md"
+        file.write_text(exporting.as_markdown(conversation, views), encoding="utf-8")
     return len(rows)
 
 
