@@ -219,7 +219,7 @@ def bytes_of(path: Path) -> int:
 def source_bytes(data: Path) -> int:
     """Bytes of the files that are ingested."""
     with sqlite3.connect(data / "codeinfo.sqlite3") as database:
-        query = "SELECT sum(size) FROM ingest_sourcefile WHERE skip_reason = ''"
+        query = "SELECT sum(size) FROM index_sourcefile WHERE skip_reason = ''"
         return int(database.execute(query).fetchone()[0])
 
 

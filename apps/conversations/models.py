@@ -33,7 +33,7 @@ class Conversation(models.Model):
 
     id: chosen by the client, or a UUID4.
     agent_name: the agent that owns it; "" for the chat.
-    flags: settings of the provider and the page, such as `threadId` and `repository`.
+    flags: settings of the provider and the page, such as `threadId` and `scope`.
     owner: the user who created it; None without authentication.
     last_message_at: also the clock of the conversation: a conditional UPDATE takes the time of each
         turn from it, so times within a conversation strictly increase (see `services`).

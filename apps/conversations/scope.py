@@ -54,8 +54,8 @@ def chips(areas: Sequence[Area]) -> list[Chip]:
 
 
 def stored(flags: Mapping[str, Any]) -> tuple[Area, ...]:
-    """The areas of a conversation; those before November 2026 have one repository."""
-    texts = flags[SCOPE] if SCOPE in flags else [flags.get("repository")]
+    """The areas of a conversation."""
+    texts = flags.get(SCOPE)
     known = texts if isinstance(texts, list) else []
     return tuple(_readable(each for each in known if isinstance(each, str) and each))
 

@@ -12,14 +12,22 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.conversations import (
+    exporting,
+    queries,
+    runner,
+    scope,
+    services,
+    sidebar,
+    transcript,
+    welcome,
+)
 from apps.conversations import flags as codex_flags
-from apps.conversations import queries, runner, scope, services, sidebar, transcript, welcome
 from apps.conversations.answers import diagrams, markdown
-from apps.conversations.answers.exchange import Exchange, exchanges_of
+from apps.conversations.answers.exchange import exchanges_of
 from apps.conversations.answers.sanitise import sanitise
 from apps.conversations.models import ID_PATTERN, Conversation
 from apps.conversations.picker import picker, refuse_without_tools
-from apps.conversations.renderers import html
 from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
@@ -285,43 +293,11 @@ def export(request: HttpRequest) -> HttpResponse:
     conversation = queries.get(request.GET.get("c", ""))
     kind = "json" if request.GET.get("format") == "json" else "md"
     views = exchanges_of(queries.turns(conversation.id))
-    media, write = EXPORTS[kind]
-    name = re.sub(r"[^\w.-]+", "-", conversation.title).strip("-")[:60] or "conversation"
-    disposition = f'attachment; filename="{name.encode("ascii", "ignore").decode()}.{kind}"'
+    media, write = exporting.FORMATS[kind]
+    name = exporting.file_name(conversation).encode("ascii", "ignore").decode()
+    disposition = f'attachment; filename="{name}.{kind}"'
     return HttpResponse(
         write(conversation, views),
         content_type=f"{media}; charset=utf-8",
         headers={"Content-Disposition": disposition},
     )
-
-
-def _as_markdown(conversation: Conversation, views: list[Exchange]) -> str:
-    context = {"conversation": conversation, "exchanges": [(v, html.cited(v)) for v in views]}
-    return render_to_string("conversations/export.md", context)
-
-
-def _as_json(conversation: Conversation, views: list[Exchange]) -> str:
-    turns = [
-        {
-            "question": view.question,
-            "answer": view.answer_text,
-            "status": view.status,
-            "createdAt": view.at.isoformat(),
-            "provider": view.provider,
-            "model": view.model,
-            "parts": view.parts,
-            "citations": [
-                {"number": c.number, "path": c.passage.full_path, "start": c.start, "end": c.end}
-                for c in html.cited(view)
-            ],
-        }
-        for view in views
-    ]
-    body = {"conversationId": conversation.id, "title": conversation.title, "turns": turns}
-    return json.dumps(body, ensure_ascii=False, indent=2)
-
-
-EXPORTS: dict[str, tuple[str, Callable[[Conversation, list[Exchange]], str]]] = {
-    "md": ("text/markdown", _as_markdown),
-    "json": ("application/json", _as_json),
-}

@@ -1,7 +1,7 @@
 """Makes codeinfo's files private: only the user who runs codeinfo can read them.
 
-Every process imports `codeinfo.settings`, which sets umask 077. Files of an older version, which
-other users could read, are repaired at each start.
+Every process imports `codeinfo.settings`, which sets umask 077. Files that other users can read, as
+a copy may leave them, are repaired at each start.
 """
 
 import os
@@ -45,11 +45,12 @@ def files_elsewhere(k: Config, database: str) -> list[Path]:
     log = k.log_file_path
     with suppress(OSError):
         earlier = [path for path in log.parent.iterdir() if path.name.startswith(f"{log.name}.")]
-        return [log, *earlier, *_of_database(database)]
-    return [log, *_of_database(database)]
+        return [log, *earlier, *database_files(database)]
+    return [log, *database_files(database)]
 
 
-def _of_database(database: str) -> list[Path]:
+def database_files(database: str) -> list[Path]:
+    """Return an SQLite database and its logs; nothing for "", another database."""
     return [Path(f"{database}{end}") for end in BESIDE_DATABASE] if database else []
 
 

@@ -6,7 +6,7 @@
 import errno
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,6 +22,8 @@ SHORTEST_SECRET = 32
 SHOWN = 3
 
 _BACKUP = "restore it from a backup"
+# The app index had this label then. The app that has it now has no migrations.
+_UNRELEASED = ("ingest", "0001_initial")
 
 
 def data_folder_problem(folder: Path) -> str:
@@ -53,8 +55,20 @@ def check_secret(path: Path, secret: str) -> str:
     return secret
 
 
-def check_migrations(applied: Iterator[tuple[str, str]], known: set[tuple[str, str]]) -> None:
-    """Raise ImproperlyConfigured if the database has migrations that this version lacks."""
+def is_unreleased(migrations: Collection[tuple[str, str]]) -> bool:
+    """Whether a database with these migrations is from before the first release."""
+    return _UNRELEASED in migrations
+
+
+def check_migrations(applied: Collection[tuple[str, str]], known: set[tuple[str, str]]) -> None:
+    """Raise ImproperlyConfigured if the database is from before the first release, or has
+    migrations that this version lacks."""
+    if is_unreleased(applied):
+        after = "" if _sqlite_file() else "; then set DATABASE_URL to an empty database"
+        raise ImproperlyConfigured(
+            "This data is from before the first release, and this codeinfo cannot read it: run "
+            f"{manage('set_aside')}, which exports its conversations and moves it aside{after}."
+        )
     apps = {app for app, _ in known}
     newer = sorted(f"{app}.{name}" for app, name in set(applied) - known if app in apps)
     if newer:

@@ -128,11 +128,6 @@ def check_server(model_id: str) -> None:
         list_models(server)
 
 
-def is_removed_model(model_id: str) -> bool:
-    """Return True for the id of a built-in model of an earlier version of codeinfo."""
-    return model_id != MODEL_ID and not model_id.startswith(PREFIXES)
-
-
 def get_embedder(model_id: str) -> Embedder:
     """The embedder of a model, by its full id. The caller closes it to abort its calls.
 

@@ -7,8 +7,6 @@ from django.apps import AppConfig
 
 class IndexConfig(AppConfig):
     name = "apps.index"
-    # The tables and migrations were created under this label, before the app was renamed.
-    label = "ingest"
     verbose_name = "Index"
 
     def ready(self) -> None:

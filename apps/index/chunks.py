@@ -1,8 +1,7 @@
 """Chunks by id: their facts and their texts.
 
 The facts are in the word index. While it lacks a chunk (it is being rebuilt), the rows of files
-tell where the chunk is, and symbol and names are unknown. The texts are in the text store. Chroma
-has both for roots that an earlier version ingested.
+tell where the chunk is, and symbol and names are unknown. The texts are in the text store.
 """
 
 import logging
@@ -21,8 +20,6 @@ from apps.index.records import chunk_hash
 from apps.index.root_directory import read_file
 from apps.index.texts import get_texts
 from apps.index.vectors.chroma import failed as store_failed
-from apps.index.vectors.earlier import EarlierChunk
-from apps.index.vectors.store import get_store
 
 log = logging.getLogger("codeinfo.index")
 
@@ -39,29 +36,14 @@ class StoredChunk(NamedTuple):
         return chunk_hash(self.facts.path, self.facts.chunk_index, self.text)
 
 
-def read_chunks(
-    ids: Mapping[UUID, Sequence[str]], *, with_vectors: bool = True
-) -> dict[UUID, dict[str, StoredChunk]]:
+def read_chunks(ids: Mapping[UUID, Sequence[str]]) -> dict[UUID, dict[str, StoredChunk]]:
     """Return store → chunk id → chunk; `ids` is store → chunk ids. A store is `Root.store`. Chunks
-    that no store has are left out.
-
-    with_vectors: whether Chroma may be asked for what the others lack. Raises Unavailable if it
-        fails then.
-    """
+    that no store has are left out."""
     chunks: dict[UUID, dict[str, StoredChunk]] = {}
     for store, of_root in ids.items():
         facts = _word_facts(store, of_root)
         facts |= row_facts(each for each in of_root if each not in facts)
-        # Chroma has the texts of earlier versions.
-        facts = {each: it for each, it in facts.items() if chunk_ids.parse(each)}
         chunks[store] = _with_texts(store, facts)
-    if with_vectors:
-        unknown = {
-            store: [i for i in of_root if i not in chunks[store] and not chunk_ids.parse(i)]
-            for store, of_root in ids.items()
-        }
-        for store, earlier in earlier_chunks(unknown).items():
-            chunks[store] |= earlier
     return chunks
 
 
@@ -133,19 +115,6 @@ def unchanged_text(root: Path, path: str, key: str) -> str | None:
     return "\n".join(lines_of(decode(data))) if sha256(data).hexdigest() == key else None
 
 
-def earlier_chunks(
-    ids: Mapping[UUID, Sequence[str]],
-) -> dict[UUID, dict[str, StoredChunk]]:
-    """Return store → chunk id → chunk, of roots that an earlier version ingested. Raises
-    Unavailable if Chroma fails."""
-    if not any(ids.values()):
-        return {}
-    return {
-        store: {key: StoredChunk(_earlier_facts(key, it), it.text) for key, it in found.items()}
-        for store, found in get_store().earlier_chunks(ids).items()
-    }
-
-
 def _word_facts(store: UUID, ids: Sequence[str]) -> dict[str, ChunkFacts]:
     try:
         return get_lexical().facts(store, ids)
@@ -168,22 +137,4 @@ def _facts(chunk_id: str, row: SourceFile, index: int, span: spans.Span) -> Chun
         sha256=row.sha256,
         offset=span.offset,
         length=span.length,
-    )
-
-
-def _earlier_facts(chunk_id: str, chunk: EarlierChunk) -> ChunkFacts:
-    return ChunkFacts(
-        id=chunk_id,
-        source_file=chunk.source_file,
-        path=chunk.path,
-        chunk_index=chunk.chunk_index,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        symbol=chunk.symbol,
-        names=chunk.names,
-        signature="",
-        language=chunk.language,
-        sha256=chunk.file_hash,
-        offset=0,
-        length=len(chunk.text),
     )

@@ -292,8 +292,7 @@ class RemovedRoot(models.Model):
     """
 
     root_id = models.UUIDField(primary_key=True)
-    # `Root.store`; None for a root that an earlier version removed.
-    store = models.UUIDField(null=True, db_index=True)
+    store = models.UUIDField(db_index=True)  # `Root.store`
     # Whether the store, which other roots use, may still have documents that only this root named.
     left_over = models.BooleanField(default=False, db_index=True)
     path = models.CharField(max_length=1024)

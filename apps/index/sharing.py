@@ -95,7 +95,7 @@ def _document(chunk_id: str) -> UUID | None:
     try:
         return UUID(chunk_id.rpartition(":")[0])
     except ValueError:
-        return None  # of an earlier version
+        return None  # none of ours
 
 
 def unnamed(store: UUID, rows: Sequence[FileRow]) -> set[UUID]:

@@ -67,7 +67,7 @@ class RootAdmin(ReadOnly):
 
     def _refuse(self, request: HttpRequest, error: CodeinfoError) -> HttpResponse:
         self.message_user(request, f"{error.code}: {error.message}", messages.ERROR)
-        return redirect("admin:ingest_root_changelist")
+        return redirect("admin:index_root_changelist")
 
     @admin.action(description="Re-embed selected repositories", permissions=["reembed"])
     def reembed(self, request: HttpRequest, roots: "QuerySet[Root]") -> None:

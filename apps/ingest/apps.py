@@ -7,8 +7,6 @@ from django.apps import AppConfig
 
 class IngestConfig(AppConfig):
     name = "apps.ingest"
-    # "ingest" is the label of apps.index, which has the tables.
-    label = "ingest_runs"
     verbose_name = "Ingest"
 
     def ready(self) -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from apps.core import disk
 from apps.core.config import config
-from apps.embedding.catalogue import DEFAULT_MODEL, is_removed_model
+from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import endings, queries
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.types import TERMINAL_STATES
@@ -30,7 +30,7 @@ VIEWS: dict[str, tuple[str, ...]] = {
         "_start",
         "_bulk",
         "_lock",
-        "_outdated",
+        "_unready",
         "_unknown",
         "_disk",
         "_foot_run",
@@ -121,7 +121,6 @@ def context() -> dict[str, Any]:
         "unready": sum(lock is None or row.root.model != lock.model for row in rows),
         "waiting": len(queries.queued_runs()),
         "locked_model": lock.model if lock else None,
-        "model_is_gone": lock is not None and is_removed_model(lock.model),
         "default_model": DEFAULT_MODEL,
         "shortage": disk.shortage(),
         "unknown": orphans.unknown_folders(),

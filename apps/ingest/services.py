@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from apps.core import disk
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput
-from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder, is_removed_model, resolve
+from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder, resolve
 from apps.index import changes, endings, freeze, queries
 from apps.index.endings import Ending
 from apps.index.models import IngestRun, Root
@@ -263,7 +263,7 @@ def _allowed_model(model: str) -> str:
     locked = queries.locked_model()
     if locked is None:
         return resolve(model)
-    if is_removed_model(locked) or model not in (locked, locked.partition(":")[2]):
+    if model not in (locked, locked.partition(":")[2]):
         raise lock.locked(locked)
     return locked
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from apps.core.errors import Unavailable
 from apps.index import sharing
-from apps.index.chunks import earlier_chunks, row_facts
+from apps.index.chunks import row_facts
 from apps.index.lexical import ChunkFacts, get_lexical
 from apps.index.mapped.best import best
 from apps.index.mapped.codes import QueryCodes
@@ -319,7 +319,9 @@ class StoreSource:
         ids = list(dict.fromkeys((*distances, *scores)))
         facts = {} if by_words is None else get_lexical().facts(self.root.store, ids)
         wordless = not facts
-        facts |= self._other_facts([i for i in nearest.keys if i not in facts])
+        # Those of chunks that the word index lacks.
+        if unknown := [i for i in nearest.keys if i not in facts]:
+            facts |= row_facts(unknown)
         ids = [i for i in ids if i in facts and self._accepts(facts[i])]
         files: dict[str, int] = {}
         return Candidates(
@@ -339,13 +341,6 @@ class StoreSource:
             return get_lexical().frequencies(self.root.store, stems, self._reader)
         except Unavailable:
             return {}, 0  # its candidates have no BM25 scores either
-
-    def _other_facts(self, ids: Sequence[str]) -> dict[str, ChunkFacts]:
-        """Facts of chunks that the word index lacks."""
-        facts = row_facts(ids) if ids else {}
-        store = self.root.store
-        earlier = earlier_chunks({store: [each for each in ids if each not in facts]})
-        return facts | {key: chunk.facts for key, chunk in earlier.get(store, {}).items()}
 
     def _accepts(self, facts: ChunkFacts) -> bool:
         return facts.source_file in live_file_ids(self.root) and self._query.accepts(

@@ -76,7 +76,7 @@ def gather(roots: Sequence[Root], query: EmbeddedQuery) -> Candidates:
         chosen = [each.source.candidates(each.nearest, each.by_words) for each in _best(hits, n)]
         candidates = concatenate(chosen)
         if query.test is not None:
-            candidates = _tested(candidates, query.test, with_vectors=query.vector is not None)
+            candidates = _tested(candidates, query.test)
         if len(candidates) >= ENOUGH or not any(each.more for each in hits):
             break
         if query.test is not None and n >= MAX_TESTED:
@@ -94,12 +94,12 @@ def gather(roots: Sequence[Root], query: EmbeddedQuery) -> Candidates:
     )
 
 
-def _tested(candidates: Candidates, test: PassageTest, *, with_vectors: bool) -> Candidates:
-    """The candidates that pass a test. Raises as `read_chunks`."""
+def _tested(candidates: Candidates, test: PassageTest) -> Candidates:
+    """The candidates that pass a test."""
     ids: dict[UUID, list[str]] = {}
     for root, chunk_id in zip(candidates.roots, candidates.ids, strict=True):
         ids.setdefault(root.store, []).append(chunk_id)
-    chunks = read_chunks(ids, with_vectors=with_vectors)
+    chunks = read_chunks(ids)
     passing = [
         index
         for index, (root, chunk_id) in enumerate(zip(candidates.roots, candidates.ids, strict=True))

@@ -8,8 +8,7 @@ from uuid import UUID
 from apps.code.chunking import lines_of
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.index import queries
-from apps.index.chunk_ids import chunk_ids
-from apps.index.chunks import StoredChunk, earlier_chunks, unchanged_text
+from apps.index.chunks import unchanged_text
 from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.texts import get_texts
@@ -69,9 +68,10 @@ def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
     each: dict[str, list[str]] = {}
     for root, row in pairs:
         text = texts.get(row.sha256)
-        lines = _other_lines(root, row) if text is None else lines_of(text)
-        if lines is not None:
-            each[str(row.document)] = lines
+        if text is None:
+            text = unchanged_text(Path(root.path), row.path, row.sha256)
+        if text is not None:
+            each[str(row.document)] = lines_of(text)
     return each
 
 
@@ -82,17 +82,10 @@ def ingested_text(root: Root, source_file: str) -> str | None:
     return None if lines is None else "\n".join(lines)
 
 
-def stored_lines(root: Root, file: SourceFile) -> list[str] | None:
-    """The lines as they were ingested, from the stores; None if they lack them."""
-    texts = _texts([file])
-    if file.sha256 in texts:
-        return lines_of(texts[file.sha256])
-    ids = list(chunk_ids(file))
-    try:
-        chunks = earlier_chunks({root.store: ids}).get(root.store, {})
-    except Unavailable:
-        return None
-    return _joined(chunks[each] for each in ids if each in chunks)
+def stored_lines(file: SourceFile) -> list[str] | None:
+    """The lines as they were ingested, from the text store; None if it lacks them."""
+    text = _texts([file]).get(file.sha256)
+    return None if text is None else lines_of(text)
 
 
 def definition_lines(root: Root, file: SourceFile) -> list[int]:
@@ -109,25 +102,3 @@ def _texts(rows: Sequence[SourceFile]) -> dict[str, str]:
         return get_texts().read({row.sha256 for row in rows})
     except Unavailable:
         return {}
-
-
-def _other_lines(root: Root, file: SourceFile) -> list[str] | None:
-    """The lines on disk if it is unchanged, otherwise those that an earlier version stored."""
-    text = unchanged_text(Path(root.path), file.path, file.sha256)
-    return stored_lines(root, file) if text is None else lines_of(text)
-
-
-def _joined(chunks: Iterable[StoredChunk]) -> list[str] | None:
-    """The lines of a file from its chunks; None if there are none, or one has no line number.
-
-    Lines between chunks were blank. The parts of one long line are joined.
-    """
-    lines: list[str] = []
-    for chunk in chunks:
-        start = chunk.facts.start_line
-        if start < 1:
-            return None
-        lines.extend("" for _ in range(start - len(lines) - 1))
-        first, *rest = chunk.text.split("\n")
-        lines[start - 1 :] = ["".join(lines[start - 1 :]) + first, *rest]
-    return lines or None

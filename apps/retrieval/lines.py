@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 CODE_URL = "/code"
-# The viewer's body for the pane beside an answer. Until 2026 it was also the page of a file.
+# The viewer's body for the pane beside an answer.
 FRAGMENT_URL = "/ui/retrieval/source"
 
 

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
-from apps.index.chunks import earlier_chunks, read_chunks, row_facts
+from apps.index.chunks import read_chunks, row_facts
 from apps.index.lexical import ChunkFacts
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
@@ -109,9 +109,6 @@ def _live_hits(root: Root, stored: Sequence[tuple[str, float]]) -> Iterator[_Hit
     """Yield the hits whose file is live. Raises Unavailable."""
     live = live_file_ids(root)
     facts = row_facts(chunk_id for chunk_id, _ in stored)
-    unknown = [chunk_id for chunk_id, _ in stored if chunk_id not in facts]
-    earlier = earlier_chunks({root.store: unknown}).get(root.store, {})
-    facts |= {chunk_id: chunk.facts for chunk_id, chunk in earlier.items()}
     for chunk_id, distance in stored:
         if chunk_id in facts and facts[chunk_id].source_file in live:
             yield _Hit(distance, root, facts[chunk_id])

@@ -154,7 +154,7 @@ def words_rebuilt(wordless: Sequence[Root]) -> str:
 
 
 def lacks_words(root: Root) -> bool:
-    """Return True if the word index is missing, broken, of an earlier version, or incomplete."""
+    """Return True if the word index is missing, broken, of another format, or incomplete."""
     try:
         lacking = get_lexical().count(root.store) < sharing.stored_chunks(root)
     except Unavailable:

@@ -169,20 +169,17 @@ class Limits:
 def matches_of(
     candidates: Candidates,
     indexes: Sequence[int],
-    *,
-    words_only: bool = False,
     reasons: Mapping[int, Reason] = _NO_REASONS,
 ) -> tuple[list[Match], str]:
     """The candidates at these indexes with their texts, in that order, and the text of `degraded`
     for those whose text cannot be read. `reasons` are by index.
 
-    Leaves out chunks that were deleted in the meantime. Raises Unavailable CHROMA_UNAVAILABLE,
-    unless `words_only`.
+    Leaves out chunks that were deleted in the meantime.
     """
     ids: dict[UUID, list[str]] = {}
     for index in indexes:
         ids.setdefault(candidates.roots[index].store, []).append(candidates.ids[index])
-    chunks = read_chunks(ids, with_vectors=not words_only)
+    chunks = read_chunks(ids)
     matches: list[Match] = []
     unread: list[Root] = []
     for index in indexes:
@@ -219,8 +216,8 @@ def match_of(
         model_id=root.model,
         # JSON has no NaN and no infinity.
         score=score if score is not None and math.isfinite(score) else None,
-        start_line=facts.start_line or None,
-        end_line=facts.end_line or None,
+        start_line=facts.start_line,
+        end_line=facts.end_line,
         symbol=facts.symbol,
         language=facts.language,
         matched_by=matched_by,

@@ -148,11 +148,9 @@ def _matches(
     ranking: RankingQuery,
     candidates: Candidates,
     order: Sequence[int],
-    *,
-    words_only: bool = False,
 ) -> tuple[list[Match], str]:
     reasons = reasons_for(ranking, candidates, candidates.near, order) if query.explained else {}
-    return matches_of(candidates, order, words_only=words_only, reasons=reasons)
+    return matches_of(candidates, order, reasons)
 
 
 def warm_up() -> None:
@@ -201,7 +199,7 @@ def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
     ranking, candidates, order = _ranked(query, roots, _embedded(query, roots, None))
-    matches, lost = _matches(query, ranking, candidates, order, words_only=True)
+    matches, lost = _matches(query, ranking, candidates, order)
     degraded = "; ".join(filter(None, [WORDS_ONLY, lost]))
     return _Found(matches, degraded, _missing_words(ranking, candidates))
 

@@ -219,7 +219,7 @@ def read_source(request: SourceRequest) -> SourceText:
     try:
         data = read_file(Path(root.path), row.path)
     except CodeinfoError as error:
-        stored = stored_lines(root, row)
+        stored = stored_lines(row)
         if not stored:
             raise
         return SourceText(root, row, stored, problem=error.message)
@@ -233,7 +233,7 @@ def _changed_text(
     request: SourceRequest, root: Root, row: SourceFile, lines: list[str]
 ) -> SourceText:
     """The file on disk, and the cited passage where it is now, or as ingested if it is gone."""
-    stored = stored_lines(root, row) if request.start else None
+    stored = stored_lines(row) if request.start else None
     if not stored or not request.start or not request.end:
         return SourceText(root, row, lines)
     at = find_passage(stored[request.start - 1 : request.end], lines, request.start)

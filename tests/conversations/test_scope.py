@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 from django.test import AsyncClient
 
-from apps.conversations import scope
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
 from apps.index.types import Area
 from apps.retrieval.query import MAX_AREAS
 from tests.mcp.speech import call
-from tests.support.chat import conversation, ended
+from tests.support.chat import ended
 from tests.support.scripted import ScriptedProvider
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
@@ -66,20 +65,6 @@ async def test_a_question_without_a_scope_keeps_that_of_the_conversation(
     assert await flags() == {"scope": []}
     html = (await async_client.get("/chat?c=c1")).content.decode()
     assert html.count('name="scope" value=""') == html.count('name="scope"') == 1
-
-
-async def test_a_conversation_of_an_earlier_version_has_one_repository(
-    async_client: AsyncClient, scripted: Scripted, ask: Ask
-) -> None:
-    provider = scripted()
-    await conversation(flags={"repository": "flask"})
-    await ask()
-    await finished()
-    await ask(scope=[])
-    await finished()
-    assert [request.areas for request in provider.requests] == [(Area("flask"),), ()]
-    # What was lifted does not come back.
-    assert scope.stored(await flags()) == ()
 
 
 @pytest.mark.parametrize(

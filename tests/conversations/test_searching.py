@@ -2,11 +2,9 @@
 
 import re
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client
@@ -15,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.conversations import rows, searching, services
-from apps.conversations.models import Conversation, Turn, now_ms
+from apps.conversations.models import Conversation, now_ms
 from apps.conversations.sidebar import SidebarQuery, context
 from apps.conversations.types import Outcome, StartTurn
 from apps.core.principal import Principal, acting_as
@@ -165,14 +163,6 @@ def test_the_open_conversation_is_listed_however_old_it_is(client: Client) -> No
     assert len(listed(client, c="n69")) == 20
     page = client.get("/chat?c=n45").content.decode()
     assert re.search(r'id="convo-n45"[^>]*aria-current="page"', page)
-
-
-def test_the_migration_fills_the_columns_of_older_turns(client: Client) -> None:
-    said("one", "How are retries counted?", "So.", found=["flask"])
-    Turn.objects.update(text="", repositories="")
-    assert listed(client, q="retries") == []
-    import_module("apps.conversations.migrations.0003_searching").fill(apps, None)
-    assert listed(client, q="retries") == listed(client, repo="flask") == ["one"]
 
 
 @given(st.text(max_size=80), st.text(max_size=20))

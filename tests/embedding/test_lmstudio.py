@@ -8,7 +8,7 @@ import pytest
 import apps.lmstudio.sdk  # noqa: F401
 from apps.core.addresses import Address
 from apps.core.errors import InvalidInput, Unavailable
-from apps.embedding.catalogue import available_models, get_embedder, is_removed_model, resolve
+from apps.embedding.catalogue import available_models, get_embedder, resolve
 from apps.embedding.static import MODEL_ID
 from apps.embedding.types import EmbeddingText
 from apps.lmstudio import services
@@ -93,7 +93,6 @@ def test_an_id_without_a_prefix_is_resolved_unless_two_servers_have_it(
 ) -> None:
     assert resolve(EMBEDDER) == FULL
     assert resolve("lmstudio:not-listed") == "lmstudio:not-listed"
-    assert not is_removed_model(FULL)
     with EmbeddingsServer() as other:
         configure(embedding_base_url=other.url)
         other.models = [{"id": EMBEDDER}]

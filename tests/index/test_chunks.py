@@ -5,12 +5,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-import numpy as np
 import pytest
 
-from apps.core.errors import Unavailable
 from apps.index import chunk_ids
 from apps.index.chunks import StoredChunk, read_chunks, row_facts
 from apps.index.lexical import get_lexical
@@ -21,7 +19,6 @@ from apps.index.vectors.chroma import failed
 from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import sweep
-from tests.index.earlier import add_rows, make_earlier, packed
 from tests.index.test_lexical_files import spoil
 from tests.support.ingested import SAMPLE, ingest, write_files
 
@@ -43,9 +40,9 @@ def root(repo: Path, store: Any) -> Root:
     return ingest(repo)
 
 
-def read(root: Root, **options: bool) -> dict[str, StoredChunk]:
+def read(root: Root) -> dict[str, StoredChunk]:
     ids = sorted(get_store().ids(root.store))
-    return read_chunks({root.store: ids}, **options)[root.store]
+    return read_chunks({root.store: ids})[root.store]
 
 
 def file_of(root: Root, path: str = PATH) -> SourceFile:
@@ -97,9 +94,6 @@ def test_the_ids_of_a_file_are_those_that_were_written(root: Root) -> None:
     assert sorted(each for file in files for each in chunk_ids.chunk_ids(file)) == sorted(
         get_store().ids(root.id)
     )
-    earlier = make_earlier(root)
-    files = list(SourceFile.objects.filter(root=root, skip_reason=""))
-    assert sorted(each for file in files for each in chunk_ids.chunk_ids(file)) == sorted(earlier)
 
 
 # --- facts and texts ------------------------------------------------------------------------------
@@ -232,87 +226,3 @@ def test_a_file_that_changed_leaves_no_text_behind(repo: Path, root: Root) -> No
     new = SourceFile.objects.live().get(root=ingest(repo), path=PATH).sha256
     sweep.sweep()
     assert get_texts().read([old, new]) == {new: "def other(): ..."}
-
-
-# --- roots of earlier versions --------------------------------------------------------------------
-
-
-def test_chunks_of_an_earlier_version_are_read_from_chroma(root: Root) -> None:
-    expected = make_earlier(root)
-    found = read(root)
-    assert {key: each.text for key, each in found.items()} == {
-        key: each.text for key, each in expected.items()
-    }
-    for key, chunk in found.items():
-        before = expected[key].facts
-        # These chunks are not parts of a text; the signature was only in the word index.
-        assert chunk.facts == before._replace(id=key, offset=0, signature="")
-        assert chunk.hash == expected[key].hash
-    assert read(root, with_vectors=False) == {}
-    assert row_facts(expected) == {}
-    assert not failed.is_set()
-
-
-def test_rows_of_both_versions_are_read_together(folder: Path, root: Root, store: Any) -> None:
-    other = ingest(write_files(folder / "other", {"b.py": "def moor(): ...\n"}))
-    earlier = make_earlier(root)
-    new = read(other)
-    ids = {root.id: [*earlier, "unknown"], other.id: [*new, "unknown"], uuid4(): ["x:y:0"]}
-    found = read_chunks(ids)
-    assert (set(found[root.id]), found[other.id]) == (set(earlier), new)
-    assert [len(each) for each in found.values()] == [len(earlier), len(new), 0]
-
-
-def unit(count: int) -> np.ndarray:
-    return np.eye(count, 256, dtype=np.float32)
-
-
-@pytest.fixture
-def bare(root: Root, store: Any) -> Root:
-    """A root without a collection."""
-    store.drop(root.id)
-    return root
-
-
-def test_rows_without_the_metadata_of_a_chunk_are_left_out(bare: Root) -> None:
-    """Rows of this version have none. Facts that are missing or odd are unknown."""
-    facts = {"relPath": "a.py", "startLine": "one", "endLine": -3, "names": 7, "chunkIndex": True}
-    rows = [None, {"colour": "red"}, packed("text", {}), packed("größe\n", facts)]
-    add_rows(bare, list("abcd"), unit(4), rows)
-    found = read(bare)
-    assert {key: chunk.text for key, chunk in found.items()} == {"c": "text", "d": "größe\n"}
-    odd = found["d"].facts
-    assert (odd.path, odd.start_line, odd.end_line, odd.names) == ("a.py", 0, 0, ())
-    assert (odd.chunk_index, odd.length, odd.source_file) == (0, 6, "")
-
-
-@pytest.mark.parametrize("record", ["no json", "[1, 2]", '["text"]', "7", '["text", []]', 7])
-def test_metadata_that_no_version_wrote_break_their_root_alone(
-    folder: Path, bare: Root, store: Any, record: object
-) -> None:
-    other = ingest(write_files(folder / "other", {"b.py": "def moor(): ...\n"}))
-    earlier = make_earlier(other)
-    add_rows(bare, ["a", "b"], unit(2), [packed("text", {}), {"record": record}])
-    with pytest.raises(Unavailable, match="does not hold what was written"):
-        read(bare)
-    assert failed.is_set()
-    found = read_chunks({bare.id: ["a", "b"], other.id: list(earlier)})
-    assert (found[bare.id], set(found[other.id])) == ({}, set(earlier))
-    assert "does not hold what was written" in get_store().examine(bare.id)
-
-
-def test_a_store_that_is_away_is_an_error_only_where_it_is_asked(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = read(root)
-
-    def away(*args: object) -> None:
-        raise Unavailable("Chroma is away", code="CHROMA_UNAVAILABLE")
-
-    monkeypatch.setattr(type(get_store()), "earlier_chunks", away)
-    asked: dict[UUID, list[str]] = {root.id: [*whole, f"{uuid4()}:0"]}
-    assert read_chunks(asked)[root.id] == whole
-    asked[root.id].append(f"{uuid4()}:src/a.py:0")
-    assert read_chunks(asked, with_vectors=False)[root.id] == whole
-    with pytest.raises(Unavailable, match="Chroma is away"):
-        read_chunks(asked)

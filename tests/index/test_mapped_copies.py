@@ -233,7 +233,7 @@ def test_a_damaged_copy_is_not_used_and_written_again(
     assert len(parts_in(world.folder)) == 1
 
 
-def test_a_copy_of_an_earlier_version_is_written_again(
+def test_a_copy_of_another_format_is_written_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.publish(names(5))

@@ -53,7 +53,7 @@ def test_a_change_by_another_process_is_seen_by_the_next_call() -> None:
     query = published()
     assert names(query) == ["a1"]
     with closing(sqlite3.connect(connection.settings_dict["NAME"])) as other:
-        other.execute("UPDATE ingest_root SET generation = 2")
+        other.execute("UPDATE index_root SET generation = 2")
         assert names(query) == ["a1"]
         other.commit()
     assert names(query) == ["a2"]

@@ -2,11 +2,8 @@
 
 import os
 import signal
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from apps.embedding.types import Vectors
 from apps.index.vectors import chroma
 from apps.index.vectors.collections import Collections
 
@@ -44,18 +41,3 @@ def segfault(collections: Collections) -> None:
 def malformed(collections: Collections) -> None:
     """As Chroma tells of a page of its database that is none."""
     raise chroma.unavailable("Chroma failed: error returned from database: (code: 11) malformed")
-
-
-def add_earlier(
-    collections: Collections,
-    name: str,
-    about: dict[str, Any],
-    ids: Sequence[str],
-    vectors: Vectors,
-    metadata: Sequence[dict[str, Any] | None],
-) -> None:
-    """Add rows with metadata, as versions before December 2026 did."""
-    made = collections._client.get_or_create_collection(
-        name, embedding_function=None, metadata=about
-    )
-    made.add(ids=list(ids), embeddings=vectors, metadatas=list(metadata))

@@ -22,11 +22,11 @@ def test_rows_can_be_found_and_seen_but_not_written(
     admin_client: Client, repo: Path, store: Any, model: str
 ) -> None:
     ingest(repo)
-    listing = admin_client.get(f"/admin/ingest/{model}/", {"q": "light"})
+    listing = admin_client.get(f"/admin/index/{model}/", {"q": "light"})
     assert listing.status_code == 200
-    assert admin_client.get(f"/admin/ingest/{model}/add/").status_code == 403
+    assert admin_client.get(f"/admin/index/{model}/add/").status_code == 403
     root = Root.objects.get()
-    page = admin_client.get(f"/admin/ingest/root/{root.id}/change/")
+    page = admin_client.get(f"/admin/index/root/{root.id}/change/")
     assert page.status_code == 200
     assert b'name="_save"' not in page.content
 
@@ -35,7 +35,7 @@ def test_selected_roots_are_embedded_again(admin_client: Client, repo: Path, sto
     root = ingest(repo)
     outdate(root)
     data = {"action": "reembed", "_selected_action": str(root.id)}
-    assert admin_client.post("/admin/ingest/root/", data).status_code == 302
+    assert admin_client.post("/admin/index/root/", data).status_code == 302
     assert IngestRun.objects.get(state="queued").path == str(repo)
     queue.drain()
     root.refresh_from_db()
@@ -48,10 +48,10 @@ def test_deleting_a_root_takes_its_vectors_along(
 ) -> None:
     root = ingest(repo)
     if one:
-        answer = admin_client.post(f"/admin/ingest/root/{root.id}/delete/", {"post": "yes"})
+        answer = admin_client.post(f"/admin/index/root/{root.id}/delete/", {"post": "yes"})
     else:
         data = {"action": "delete_selected", "_selected_action": str(root.id), "post": "yes"}
-        answer = admin_client.post("/admin/ingest/root/", data)
+        answer = admin_client.post("/admin/index/root/", data)
     assert answer.status_code == 302
     assert not Root.objects.exists()
     assert not store.collections()
@@ -60,7 +60,7 @@ def test_deleting_a_root_takes_its_vectors_along(
 def test_nothing_is_deleted_while_a_run_waits(admin_client: Client, repo: Path, store: Any) -> None:
     root = ingest(repo)
     services.reembed(str(repo))
-    answer = admin_client.post(f"/admin/ingest/root/{root.id}/delete/", {"post": "yes"})
+    answer = admin_client.post(f"/admin/index/root/{root.id}/delete/", {"post": "yes"})
     assert answer.status_code == 403
     assert Root.objects.filter(id=root.id).exists()
 
@@ -86,9 +86,9 @@ def test_a_refusal_is_a_message_in_the_list(
     monkeypatch.setattr(services, "remove", refuse)
     monkeypatch.setattr(submit, "queue_reembeds", refuse)
     if verb == "delete one":
-        address, data = f"/admin/ingest/root/{root.id}/delete/", {"post": "yes"}
+        address, data = f"/admin/index/root/{root.id}/delete/", {"post": "yes"}
     else:
-        address = "/admin/ingest/root/"
+        address = "/admin/index/root/"
         data = {"action": verb, "_selected_action": str(root.id), "post": "yes"}
     answer = admin_client.post(address, data, follow=True)
     assert answer.status_code == 200
@@ -99,7 +99,7 @@ def test_a_refusal_is_a_message_in_the_list(
 
 def test_a_selection_that_is_no_root_is_refused(admin_client: Client) -> None:
     data = {"action": "reembed", "_selected_action": "nope"}
-    answer = admin_client.post("/admin/ingest/root/", data, follow=True)
+    answer = admin_client.post("/admin/index/root/", data, follow=True)
     assert [str(shown) for shown in answer.context["messages"]] == [
         "NOT_FOUND: No such repository."
     ]
@@ -119,7 +119,7 @@ def test_subscribers_see_a_removal_when_they_are_notified(
         open_transaction.append(connection.in_atomic_block)
 
     monkeypatch.setattr(sweep, "drop_root", drop_and_look)
-    admin_client.post(f"/admin/ingest/root/{root.id}/delete/", {"post": "yes"})
+    admin_client.post(f"/admin/index/root/{root.id}/delete/", {"post": "yes"})
     assert open_transaction == [False]
 
 
@@ -137,7 +137,7 @@ def test_lists_can_be_searched_and_filtered(
     admin_client: Client, repo: Path, store: Any, address: str
 ) -> None:
     root = ingest(repo)
-    answer = admin_client.get(f"/admin/ingest/{address.format(root=root.id)}")
+    answer = admin_client.get(f"/admin/index/{address.format(root=root.id)}")
     assert answer.status_code == 200
     assert answer.context["cl"].result_count >= 1
 
@@ -147,7 +147,7 @@ def test_removing_selected_roots_needs_confirmation(
 ) -> None:
     root = ingest(repo)
     data = {"action": "delete_selected", "_selected_action": str(root.id)}
-    question = admin_client.post("/admin/ingest/root/", data)
+    question = admin_client.post("/admin/index/root/", data)
     assert question.status_code == 200
     assert b"lighthouse" in question.content and b"Yes" in question.content
     assert Root.objects.filter(id=root.id).exists()

@@ -17,12 +17,11 @@ from apps.index.chunk_ids import chunk_ids
 from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.parsing import Chunker
-from apps.ingest.discovery import discovery, secrets
+from apps.ingest.discovery import discovery
 from apps.ingest.runs import delta, queue
-from apps.ingest.runs.chunker_version import CHUNKER_VERSION, chunker_version
+from apps.ingest.runs.chunker_version import CHUNKER_VERSION
 from tests.code.language_samples import SAMPLES
 from tests.ingest.stages import Nth, hook
-from tests.ingest.test_discovery_secrets import key
 from tests.support.index import chunks_of, first_is_zero
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
 
@@ -224,31 +223,6 @@ def test_changed_ingest_rules_chunk_all_files_again(
     root = ingest(repo)
     assert set(embedded) == {"README.md", "src/retry.py"}
     assert root.files == 2
-
-
-def test_files_that_an_earlier_version_chose_are_looked_into_once_more(
-    repo: Path,
-    store: Any,
-    embedded: list[str],
-    nothing_is_young: None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It took keys that are left out now; what may stay is not embedded again."""
-    write_files(repo, {"key.md": f"x\n{key()}"})
-    with monkeypatch.context() as earlier:
-        earlier.setattr(secrets, "holds_secret", lambda path, data: False)
-        root = ingest(repo, "lighthouse")
-    cut = chunker_version().rpartition("/")[0]
-    Root.objects.filter(id=root.id).update(chunker_version=cut)
-    embedded.clear()
-    assert run_ingest(repo, "lighthouse").message == "Removed vectors for 1 deleted file(s)"
-    reread = queries.find_root(str(repo))
-    assert (embedded, reread.files, reread.chunker_version) == (
-        [],
-        root.files - 1,
-        chunker_version(),
-    )
-    assert not any(chunk.facts.path == "key.md" for chunk in chunks_of(reread))
 
 
 def test_chunks_without_a_vector_stay_counted_out(

@@ -69,7 +69,7 @@ def row_of(product: Product, run_id: str) -> tuple[str, str, str]:
     address = f"{(product.data / 'codeinfo.sqlite3').as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True)) as database:
         found = database.execute(
-            "SELECT state, last_error, error_code FROM ingest_ingestrun WHERE id = ?",
+            "SELECT state, last_error, error_code FROM index_ingestrun WHERE id = ?",
             [run_id.replace("-", "")],
         ).fetchone()
     return tuple(found)

@@ -1,6 +1,5 @@
-"""Another embedding model for the whole index: asked for, or needed since the old one is gone."""
+"""Another embedding model for the whole index."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from tests.support.ingested import run_ingest
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 OTHER = "openai:text-embedding-small"
-OLD = "static-code-1"
 HTMX = {"HX-Request": "true"}
 
 
@@ -34,11 +32,6 @@ def root(repo: Path, store: Any) -> Root:
     """The sample repository, ingested with the built-in model."""
     assert run_ingest(repo).state == "completed"
     return Root.objects.get()
-
-
-def made_by_another_version(root: Root) -> None:
-    Root.objects.filter(id=root.id).update(model=OLD)
-    IndexLock.objects.update(model=OLD, dimension=64)
 
 
 def search(client: Client, **parameters: str) -> tuple[int, dict[str, Any]]:
@@ -82,36 +75,6 @@ def test_a_failed_run_can_be_queued_again(
     queue.drain()
     run = IngestRun.objects.get(id=answer["runId"])
     assert (run.state, run.model) == ("completed", OTHER)
-
-
-def test_an_index_of_a_model_that_is_gone_refuses_and_says_the_way_out(
-    client: Client, root: Root, repo: Path
-) -> None:
-    made_by_another_version(root)
-    status, answer = search(client)
-    assert (status, answer["error"], answer["modelId"]) == (503, "EMBED_MODEL_MISSING", OLD)
-    start = {"path": str(repo), "name": "lighthouse", "model": OLD}
-    for address, body in (
-        ("/ingest/start", start),
-        ("/ingest/start", start | {"model": DEFAULT_MODEL}),
-        (f"/ingest/reembed/{root.path.replace('/', '%2F')}", None),
-    ):
-        status, answer = post(client, address, body)
-        assert (status, answer["code"], answer["lockedModelId"]) == (409, "MODEL_LOCKED", OLD)
-        assert f"Embed all folders again with {DEFAULT_MODEL}" in answer["message"]
-
-
-def test_the_page_offers_to_embed_all_again(client: Client, root: Root) -> None:
-    made_by_another_version(root)
-    html = client.get("/ingest").content.decode()
-    assert f'made with <span class="mono">{OLD}</span>, which this version no longer has' in html
-    answer = client.post("/ui/ingest/model", {"model": DEFAULT_MODEL}, headers=HTMX)
-    assert answer.status_code == 200
-    assert "1 folder is being embedded again" in json.loads(answer["HX-Trigger"])["toast"]["text"]
-    queue.drain()
-    html = client.get("/ingest").content.decode()
-    assert "no longer has" not in html
-    assert search(client)[1]["results"]
 
 
 def test_the_dialog_lists_the_models(client: Client, root: Root, server: EmbeddingsServer) -> None:

@@ -1,4 +1,4 @@
-"""Word indexes that were lost, broken or of an earlier version come back from the texts."""
+"""Word indexes that were lost or broken come back from the texts."""
 
 from collections.abc import Callable
 from pathlib import Path

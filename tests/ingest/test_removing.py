@@ -26,7 +26,7 @@ def deleted() -> Iterator[list[int]]:
     found: list[int] = []
 
     def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        if sql.startswith('DELETE FROM "ingest_sourcefile"'):
+        if sql.startswith('DELETE FROM "index_sourcefile"'):
             found.append(len(params))
         return execute(sql, params, many, context)
 

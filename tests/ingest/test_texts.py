@@ -46,7 +46,6 @@ def test_n_grams_are_built_with_the_texts_and_again_if_they_are_lost(
     ingest(write_files(folder / "kept", {"a.md": "# A lighthouse\n", "b.md": "# A harbour\n"}))
     keys = get_texts().keys()
     assert len(keys) == 2 and get_grams().missing(keys) == []
-    # As in the data folder of an earlier version.
     for segment in get_grams().segments():
         segment.path.unlink()
     assert len(get_grams().missing(keys)) == 2

@@ -1,9 +1,8 @@
 """Fixtures: a stand-in for the vector store, and a real ingested repository."""
 
-import json
 import math
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -22,8 +21,6 @@ from apps.index.lexical import get_lexical
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.texts import get_texts
 from apps.index.types import ChunkRecord
-from apps.index.vectors import earlier
-from apps.index.vectors.earlier import EarlierChunk
 
 MODEL = MODEL_ID
 
@@ -44,7 +41,6 @@ class Shelf:
 
     rows: dict[uuid.UUID, list[tuple[str, float]]] = field(default_factory=dict)
     chunks: dict[uuid.UUID, list[Chunk]] = field(default_factory=dict)  # by SourceFile
-    earlier: dict[str, EarlierChunk] = field(default_factory=dict)
     requested: list[int] = field(default_factory=list)
     fails: Exception | None = None
 
@@ -100,15 +96,6 @@ class Shelf:
         row = chunk_id(file.id, index), math.nan if distance is None else distance
         self.rows[root.id].append(row)
 
-    def put_earlier(self, distance: float, path: str, text: str, **metadata: Any) -> None:
-        """A chunk of an earlier version, which has these metadata in Chroma, and its file."""
-        file = self.file(path)
-        facts = {"relPath": path, "sourceFile": str(file.id), "chunkIndex": 0, **metadata}
-        chunk = earlier.read({"record": json.dumps([text, facts])})
-        key = f"{file.run_id}:{path}:0"
-        self.earlier[key] = chunk
-        self.rows[self.root().id].append((key, distance))
-
     # --- the verbs of a VectorStore ---
 
     def nearest(self, root_id: uuid.UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
@@ -116,14 +103,6 @@ class Shelf:
             raise self.fails
         self.requested.append(n)
         return self.rows[root_id][:n]
-
-    def earlier_chunks(
-        self, ids: Mapping[uuid.UUID, Sequence[str]]
-    ) -> dict[uuid.UUID, dict[str, EarlierChunk]]:
-        return {
-            root_id: {each: self.earlier[each] for each in of_root if each in self.earlier}
-            for root_id, of_root in ids.items()
-        }
 
 
 def save_text(
@@ -161,8 +140,7 @@ def shelf(
     configure(retrieval_mode="vector")
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Shelf()
-    for place in ("retrieval.nearest", "index.chunks"):
-        monkeypatch.setattr(f"apps.{place}.get_store", lambda: made)
+    monkeypatch.setattr("apps.retrieval.nearest.get_store", lambda: made)
     monkeypatch.setattr("apps.retrieval.search.get_embedder", lambda model_id: Question())
     yield made
     for root_id in made.rows:

@@ -156,7 +156,7 @@ def stage(
     """All rules hold whether the stores answer or memory does."""
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Stage(folder)
-    for place in ("retrieval.gather", "retrieval.nearest", "index.chunks"):
+    for place in ("retrieval.gather", "retrieval.nearest"):
         monkeypatch.setattr(f"apps.{place}.get_store", lambda: made)
     if request.param == "memory":
         monkeypatch.setattr("apps.retrieval.candidates.root_cache", Eager(made))

@@ -49,8 +49,7 @@ class CachedSearch:
         self._ask = ask
         self.chroma = 0
         self.restart(monkeypatch)
-        for place in ("retrieval.gather", "index.chunks"):
-            monkeypatch.setattr(f"apps.{place}.get_store", self._counted)
+        monkeypatch.setattr("apps.retrieval.gather.get_store", self._counted)
 
     def restart(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A process that has just begun holds nothing."""

@@ -3,6 +3,7 @@
 import logging
 import math
 from hashlib import sha256
+from uuid import uuid4
 
 import pytest
 
@@ -401,20 +402,9 @@ def test_a_distance_that_is_not_finite_is_null(shelf: Shelf, ask: Ask, distance:
     assert ask()["results"][0]["score"] is None
 
 
-def test_malformed_metadata_is_tolerated(shelf: Shelf, ask: Ask) -> None:
-    shelf.put_earlier(
-        0.1, "a.py", "x = 1", chunkIndex=None, model=7, startLine="one", endLine=True, symbol=3
-    )
-    [result] = ask()["results"]
-    assert (result["relPath"], result["chunk"], result["modelId"]) == ("a.py", "x = 1", MODEL_ID)
-    assert (result["startLine"], result["endLine"]) == (None, None)
-    assert "symbol" not in result
-
-
-@pytest.mark.parametrize("source_file", [None, "", "no uuid", 5])
-def test_a_row_without_a_source_file_is_dropped(
-    shelf: Shelf, ask: Ask, source_file: object
-) -> None:
-    shelf.put_earlier(0.1, "a.py", "x = 1", sourceFile=source_file)
-    shelf.put(0.2, "b.py", text="whole")
+def test_a_row_of_no_file_is_dropped(shelf: Shelf, ask: Ask) -> None:
+    """Its file was deleted, or has fewer chunks."""
+    file = shelf.file("a.py")
+    shelf.put(0.2, file=file, text="whole")
+    shelf.rows[shelf.root().id] += [(f"{file.id}:1", 0.1), (f"{uuid4()}:0", 0.1), ("any", 0.1)]
     assert texts(ask()) == ["whole"]

@@ -11,7 +11,7 @@ from apps.index.models import IngestRun, Root
 pytestmark = pytest.mark.django_db
 
 MODELS = [
-    *("ingest/root", "ingest/ingestrun", "ingest/sourcefile"),
+    *("index/root", "index/ingestrun", "index/sourcefile"),
     *("conversations/conversation", "conversations/turn"),
 ]
 
@@ -53,11 +53,11 @@ def test_a_post_needs_its_token(admin_user: User, root: Root) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(admin_user)
     data = {"action": "reembed", "_selected_action": str(root.id)}
-    assert browser.post("/admin/ingest/root/", data).status_code == 403
+    assert browser.post("/admin/index/root/", data).status_code == 403
     assert not IngestRun.objects.exists()
 
 
-@pytest.mark.parametrize("model", ["ingest/ingestrun", "ingest/sourcefile"])
+@pytest.mark.parametrize("model", ["index/ingestrun", "index/sourcefile"])
 def test_nothing_is_deleted_that_only_an_ingest_writes(admin_client: Client, model: str) -> None:
     run = IngestRun.objects.create(operation="start", path="/src/repo", name="repo", model="m")
     data = {"action": "delete_selected", "_selected_action": str(run.pk), "post": "yes"}
@@ -66,7 +66,7 @@ def test_nothing_is_deleted_that_only_an_ingest_writes(admin_client: Client, mod
 
 
 def test_a_change_of_a_root_is_refused(admin_client: Client, root: Root) -> None:
-    answer = admin_client.post(f"/admin/ingest/root/{root.id}/change/", {"name": "other"})
+    answer = admin_client.post(f"/admin/index/root/{root.id}/change/", {"name": "other"})
     assert answer.status_code == 403
     root.refresh_from_db()
     assert root.name == "repo"

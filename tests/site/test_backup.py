@@ -361,11 +361,12 @@ def no_manifest(members: dict[str, bytes]) -> None:
         (in_manifest(format=2), "newer"),
         (in_manifest(version="99.0"), "its version is 99.0"),
         (in_manifest(chroma="99.0"), "its Chroma is 99.0"),
-        (in_manifest(migrations=[["ingest", "0099_later"]]), "ingest.0099_later"),
+        (in_manifest(migrations=[["index", "0099_later"]]), "index.0099_later"),
+        (in_manifest(migrations=[["ingest", "0001_initial"]]), "before the first release"),
         (in_manifest(members=[]), "manifest cannot be read"),
     ],
 )
-def test_an_archive_that_is_broken_or_newer_is_refused_and_nothing_is_left(
+def test_an_archive_that_is_broken_or_of_another_version_is_refused_and_nothing_is_left(
     backup_file: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None], word: str
 ) -> None:
     bad = changed(backup_file, tmp_path / "bad.tar.gz", change)

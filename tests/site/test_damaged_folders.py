@@ -100,7 +100,7 @@ def made(folder: Path) -> Home:
         ingest(product, "ships", damage.many_files())
         ingest(product, "lighthouse", SAMPLE)
     with closing(sqlite3.connect(folder / "data" / "codeinfo.sqlite3")) as database:
-        (key,) = database.execute("SELECT id FROM ingest_root WHERE name = 'ships'").fetchone()
+        (key,) = database.execute("SELECT id FROM index_root WHERE name = 'ships'").fetchone()
     return Home(folder, UUID(key))
 
 

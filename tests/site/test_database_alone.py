@@ -45,7 +45,7 @@ def opened_elsewhere(database: Path) -> Iterator[None]:
     """Another program has the database open, and does nothing. So the server's own connections are
     not the last ones, at whose end SQLite folds the log by itself."""
     with closing(sqlite3.connect(database)) as other:
-        other.execute("SELECT count(*) FROM ingest_root").fetchone()
+        other.execute("SELECT count(*) FROM index_root").fetchone()
         yield
 
 
@@ -69,7 +69,7 @@ def test_after_a_stop_the_main_file_alone_has_all_rows(
     cli.run("ask", "-p", "builtin", "where are retries done")
     with opened_elsewhere(database):
         stop(cli)
-        assert rows(database, "ingest_root") == 1
+        assert rows(database, "index_root") == 1
         assert rows(database, "conversations_turn") == 2
 
 
@@ -86,17 +86,17 @@ def test_after_a_verbs_server_has_stopped_by_itself_the_main_file_alone_has_all_
 def test_after_a_kill_the_main_file_alone_has_the_schema(tmp_path: Path) -> None:
     with running(tmp_path) as product:
         os.kill(product.pid, signal.SIGKILL)
-    assert rows(product.data / "codeinfo.sqlite3", "ingest_root") == 0
+    assert rows(product.data / "codeinfo.sqlite3", "index_root") == 0
 
 
 def test_after_migrate_the_main_file_alone_has_the_schema(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": str(tmp_path)}
     migrate = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
     subprocess.run(migrate, cwd=HOME, env=environment, check=True)
-    assert rows(tmp_path / "codeinfo.sqlite3", "ingest_root") == 0
+    assert rows(tmp_path / "codeinfo.sqlite3", "index_root") == 0
 
 
 @pytest.mark.django_db(transaction=True)
 def test_after_a_run_the_main_file_alone_has_its_rows(folder: Path) -> None:
     ingest_sample(folder / "repository")
-    assert rows(Path(connection.settings_dict["NAME"]), "ingest_root") == 1
+    assert rows(Path(connection.settings_dict["NAME"]), "index_root") == 1

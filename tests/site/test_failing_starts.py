@@ -9,8 +9,10 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import httpx
 import pytest
 
+from tests.browser.product import running
 from tests.house.sources import HOME
 from tests.ports import free_ports
 from tests.support.small_disk import small_disk
@@ -121,14 +123,76 @@ def test_a_database_of_a_newer_version(data: Path) -> None:
     with closing(sqlite3.connect(data / "codeinfo.sqlite3")) as database:
         database.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES (?, ?, ?)",
-            ("ingest", "0999_the_future", "2030-01-01"),
+            ("index", "0999_the_future", "2030-01-01"),
         )
         database.commit()
     env = env_of(data)
     message = refused(env)
-    assert "made by a newer codeinfo" in message and "ingest.0999_the_future" in message
+    assert "made by a newer codeinfo" in message and "index.0999_the_future" in message
     assert "backup" in message
     assert "made by a newer codeinfo" in broken(env)["schema"]
+
+
+# What is read of data from before the first release. The app index had the label ingest.
+UNRELEASED = """
+CREATE TABLE django_migrations (
+    id integer PRIMARY KEY, app varchar(255), name varchar(255), applied datetime
+);
+INSERT INTO django_migrations (app, name, applied) VALUES
+    ('contenttypes', '0001_initial', '2026-11-21'), ('auth', '0001_initial', '2026-11-21'),
+    ('conversations', '0001_initial', '2026-11-21'), ('ingest', '0001_initial', '2026-11-21');
+CREATE TABLE conversations_conversation (
+    id varchar(128) PRIMARY KEY, title varchar(255), created_at datetime
+);
+INSERT INTO conversations_conversation VALUES ('c1', 'Who rotates?', '2026-11-22 10:00:00');
+CREATE TABLE conversations_turn (
+    id char(32) PRIMARY KEY, conversation_id varchar(128), role varchar(16), parts text,
+    provider varchar(32), model varchar(255), source varchar(8), status varchar(16), error text,
+    usage text, timing text, command text, inflight_id varchar(128), created_at datetime,
+    owner varchar(64), heartbeat_at datetime, cancel_requested bool
+);
+INSERT INTO conversations_turn (
+    id, conversation_id, role, parts, provider, model, source, status, created_at
+) VALUES
+    ('0e8f03971d33466cab1a58511aaa2d44', 'c1', 'user',
+     '[{"type": "text", "text": "Who rotates?"}]', '', '', 'REST', 'ok', '2026-11-22 10:00:00'),
+    ('51dd0ffdea4f4e86b26b3e13f362dac3', 'c1', 'assistant',
+     '[{"type": "text", "text": "The lamp."}]', '', '', 'REST', 'ok', '2026-11-22 10:00:01');
+"""
+
+
+@pytest.mark.parametrize("place", ["data/codeinfo.sqlite3", "elsewhere.sqlite3"])
+def test_data_from_before_the_first_release_is_set_aside_with_its_conversations(
+    tmp_path: Path, place: str
+) -> None:
+    data, database = tmp_path / "data", tmp_path / place
+    (data / "chroma").mkdir(parents=True)
+    (data / "chroma" / "chroma.sqlite3").write_text("vectors")
+    (data / "ingest-bases.json").write_text("[]")
+    with closing(sqlite3.connect(database)) as old:
+        old.executescript(UNRELEASED)
+    env = env_of(data, DATABASE_URL=f"sqlite:///{database}")
+    message = refused(env)
+    assert "before the first release" in message and "manage.py set_aside" in message
+    assert "before the first release" in broken(env)["schema"]
+    assert "manage.py set_aside" in manage(env, "migrate").stderr
+
+    done = manage(env, "set_aside")
+    assert (done.returncode, done.stderr) == (0, "")
+    [aside] = data.glob("set-aside-*")
+    assert f"exported 1 conversation to {aside / 'conversations'}" in done.stdout
+    [talk] = (aside / "conversations").iterdir()
+    assert talk.read_text() == "# Who rotates?\n\n## Who rotates?\n\nThe lamp.\n\n"
+    assert (aside / "chroma" / "chroma.sqlite3").read_text() == "vectors"
+    assert (aside / database.name).exists() and not database.exists()
+    assert {path.name for path in data.iterdir()} == {aside.name, "ingest-bases.json"}
+
+    with running(tmp_path, DATABASE_URL=env["DATABASE_URL"]) as product:
+        assert httpx.get(f"{product.url}/conversations").json() == {"items": []}
+        assert httpx.get(f"{product.url}/ingest/roots").json()["roots"] == []
+    done = manage(env, "set_aside")
+    assert done.returncode == 1 and "nothing to set aside" in done.stderr
+    assert list(data.glob("set-aside-*")) == [aside]
 
 
 def test_a_database_that_another_process_holds(data: Path) -> None:

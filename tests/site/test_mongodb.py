@@ -103,13 +103,6 @@ def test_every_migration_can_be_applied_and_none_is_missing(offline_report: dict
     assert offline_report["database"] == "other"
 
 
-def test_the_rows_of_an_earlier_version_keep_their_ids_in_the_stores(
-    offline_report: dict[str, Any],
-) -> None:
-    assert [{"$set": {"store": "$id"}}] in offline_report["updates"]
-    assert [{"$set": {"document": "$id"}}] in offline_report["updates"]
-
-
 @pytest.mark.parametrize("name", ["one_live_run_per_conversation"])
 def test_the_locks_are_unique_indexes_of_live_runs(
     offline_report: dict[str, Any], name: str

@@ -1,4 +1,4 @@
-"""Files of codeinfo are for the user who runs it alone; those of an older version become so."""
+"""Files of codeinfo are for the user who runs it alone; those that others can read become so."""
 
 import os
 import stat
@@ -61,12 +61,12 @@ def exposed_files(folder: Path) -> list[str]:
 
 
 def open_up(folder: Path) -> None:
-    """As an older version left it."""
+    """As a copy may leave it."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-def test_the_data_folder_is_private_from_the_start_and_an_older_one_becomes_so(
+def test_the_data_folder_is_private_from_the_start_and_a_copy_becomes_so(
     shared: Path,
 ) -> None:
     with running(shared / "a", command=(*FOR_ALL, *SERVE)) as product:

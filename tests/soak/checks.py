@@ -65,14 +65,14 @@ def published_pieces(data: Path, folder: Path) -> Pieces:
     """What the word index has of the live files of a folder; nothing where it has no root."""
     with closing(_opened(data / "codeinfo.sqlite3")) as database:
         root = database.execute(
-            "SELECT id, store FROM ingest_root WHERE path = ?", (str(folder),)
+            "SELECT id, store FROM index_root WHERE path = ?", (str(folder),)
         ).fetchone()
         if root is None:
             return Counter()
         live = {
             str(UUID(hex=file))
             for (file,) in database.execute(
-                "SELECT f.document FROM ingest_sourcefile f JOIN ingest_root r ON f.root_id = r.id "
+                "SELECT f.document FROM index_sourcefile f JOIN index_root r ON f.root_id = r.id "
                 "WHERE r.id = ? AND f.since <= r.generation "
                 "AND (f.until IS NULL OR f.until > r.generation)",
                 root[:1],

@@ -89,9 +89,9 @@ def owners_of_runs(url: str) -> list[str]:
     """Who executed the ingest runs that the database of a DATABASE_URL has."""
     if url.startswith("postgres"):
         with psycopg.connect(url) as rows:
-            return [owner for (owner,) in rows.execute("SELECT owner FROM ingest_ingestrun")]
+            return [owner for (owner,) in rows.execute("SELECT owner FROM index_ingestrun")]
     with MongoClient[Any](url) as client:
-        return [row["owner"] for row in client.get_default_database()["ingest_ingestrun"].find()]
+        return [row["owner"] for row in client.get_default_database()["index_ingestrun"].find()]
 
 
 def postgres_binary(name: str) -> str:

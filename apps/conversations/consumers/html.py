@@ -233,8 +233,7 @@ def _page_state(text: str) -> tuple[dict[str, str], str]:
     try:
         shown = json.loads(text)
         turns = {str(key): str(value) for key, value in shown["turns"].items()}
-        # Pages from before an upgrade do not send `list`.
-        return turns, str(shown.get("list"))
+        return turns, str(shown["list"])
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("not what a page says") from error
 

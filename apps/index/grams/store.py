@@ -185,7 +185,7 @@ class GramStore:
                 (self._folder / name).unlink(missing_ok=True)
                 del self._open[name]
                 logger.warning(
-                    "n-grams removed: damaged or of an earlier version", extra={"context": {}}
+                    "n-grams removed: damaged or of another format", extra={"context": {}}
                 )
             for path in self._folder.glob("*.new"):
                 path.unlink(missing_ok=True)

@@ -84,9 +84,7 @@ def faults(database: sqlite3.Connection) -> list[tuple[Fault, str]]:
 
 
 def origin(database: sqlite3.Connection) -> Origin | None:
-    """Return who wrote the index; None if an earlier version of codeinfo did."""
-    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'origin'").fetchone():
-        return None
+    """Return who wrote the index; None if that is not recorded yet."""
     row = database.execute("SELECT installation, path, name FROM origin").fetchone()
     return Origin(*row) if row else None
 

@@ -15,6 +15,7 @@ incomplete: segments whose rows in `posting` and `naming` are being written or d
     that has no row in `segment` is not read.
 state: `writes` changes with every write, `edition` never. Both start at a random number, so that
     caches notice a file that replaced another one.
+origin: who wrote the index, in one row.
 file: `sha256` is the key of its text (`index.texts`). A chunk is `length` characters of the text,
     from `offset` on.
 """
@@ -32,6 +33,9 @@ KEYS = {"posting": "word", "naming": "identifier"}
 _TABLES = """
 CREATE TABLE state (id INTEGER PRIMARY KEY, writes INTEGER NOT NULL, edition INTEGER NOT NULL);
 INSERT INTO state VALUES (1, abs(random() / 2), abs(random() / 2) + 1);
+CREATE TABLE origin (
+    id INTEGER PRIMARY KEY, installation TEXT NOT NULL, path TEXT NOT NULL, name TEXT NOT NULL
+);
 CREATE TABLE file (
     id INTEGER PRIMARY KEY,
     source_file TEXT NOT NULL UNIQUE,

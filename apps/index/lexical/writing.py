@@ -52,12 +52,7 @@ def add_symbols(
 
 
 def set_origin(database: sqlite3.Connection, origin: Origin) -> None:
-    """Record who wrote the index. The table is not part of the schema version, so that indexes
-    without it are not rebuilt."""
-    database.execute(
-        "CREATE TABLE IF NOT EXISTS origin (id INTEGER PRIMARY KEY, installation TEXT NOT NULL, "
-        "path TEXT NOT NULL, name TEXT NOT NULL)"
-    )
+    """Record who wrote the index."""
     database.execute("INSERT OR REPLACE INTO origin VALUES (1, ?, ?, ?)", origin)
 
 

@@ -8,7 +8,7 @@ Roots that share a store (`Root.store`) share the parts: equal copies of a folde
 parts each. A root has other parts only for chunks that no part has which is mostly its own.
 
 A copy is derived from the stores. It can be deleted at any time, and is then written again. What is
-damaged, or of an earlier version, is not used.
+damaged, or of another format, is not used.
 """
 
 import json

@@ -162,13 +162,12 @@ class Collections:
                 vectors.append(np.asarray(result["embeddings"], np.float32))
         return existing, np.concatenate(vectors) if vectors else np.zeros((0, 0), np.float32)
 
-    def get(self, name: str, ids: Sequence[str]) -> list[tuple[str, Facts | None]]:
-        """Return id and metadata of the rows that exist, in any order. Only rows of earlier
-        versions have metadata."""
-        rows: list[tuple[str, Facts | None]] = []
+    def existing(self, name: str, ids: Sequence[str]) -> list[str]:
+        """Return which of these rows exist, in any order."""
+        rows: list[str] = []
         for shard, of_shard in self._placed(name, ids):
-            result = self._handles.call(shard, partial(_facts_of, of_shard))
-            rows += zip(result["ids"], result["metadatas"], strict=True) if result else []
+            result = self._handles.call(shard, partial(_existing_of, of_shard))
+            rows += result["ids"] if result else []
         return rows
 
     def ids(self, name: str, limit: int, offset: int = 0) -> list[str]:
@@ -338,8 +337,8 @@ def _vectors_of(ids: Sequence[str], collection: Any) -> Any:
     return collection.get(ids=ids, include=["embeddings"])
 
 
-def _facts_of(ids: Sequence[str], collection: Any) -> Any:
-    return collection.get(ids=ids, include=["metadatas"])
+def _existing_of(ids: Sequence[str], collection: Any) -> Any:
+    return collection.get(ids=ids, include=[])
 
 
 def _delete(ids: Sequence[str], collection: Any) -> None:

@@ -209,11 +209,11 @@ class Guarded:
         sample = {ids[number * (len(ids) - 1) // (PROBE_ROWS - 1)] for number in range(PROBE_ROWS)}
         existing, vectors = call(Collections.vectors, name, sorted(sample))
         missing = sorted(sample - set(existing))
-        if not are_unit_length(vectors) or (missing and call(Collections.get, name, missing)):
+        if not are_unit_length(vectors) or (missing and call(Collections.existing, name, missing)):
             raise unavailable(CORRUPT)
         if not existing or call(Collections.nearest, name, vectors[0], 1):
             return
-        if call(Collections.get, name, existing):
+        if call(Collections.existing, name, existing):
             raise unavailable("Chroma failed: its index finds nothing")
 
     def _fail(self) -> None:

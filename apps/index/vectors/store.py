@@ -23,10 +23,9 @@ from apps.core.errors import Unavailable
 from apps.core.ingest_throttle import ingest_throttle
 from apps.embedding.types import Vectors
 from apps.index.types import Check, Origin, never_cancelled
-from apps.index.vectors import aside, chroma, earlier
+from apps.index.vectors import aside, chroma
 from apps.index.vectors.chroma import failed
 from apps.index.vectors.collections import Collections
-from apps.index.vectors.earlier import EarlierChunk
 from apps.index.vectors.guarded import CollectionsClient, Guarded, are_unit_length
 from apps.index.vectors.handles import pages
 from apps.index.vectors.packing import description, origin_in, unit_rows
@@ -137,27 +136,6 @@ class VectorStore:
             rows[[place[each] for each in existing]] = vectors
         return rows
 
-    def earlier_chunks(
-        self, ids: Mapping[UUID, Sequence[str]]
-    ) -> dict[UUID, dict[str, EarlierChunk]]:
-        """Return root id → id → chunk, of the rows that an earlier version wrote. Empty for a root
-        whose collection fails; raises Unavailable if all fail."""
-        calls = {root_id: (list(of_root),) for root_id, of_root in ids.items() if of_root}
-        rows = self._each(Collections.get, calls)
-        chunks: dict[UUID, dict[str, EarlierChunk]] = {}
-        for root_id in rows:
-            try:
-                chunks[root_id] = {
-                    each: earlier.read(facts)
-                    for each, facts in rows[root_id]
-                    if facts and earlier.is_earlier(facts)
-                }
-            except ValueError as error:
-                problem = self._client.report_corrupt(self._name(root_id))
-                if len(rows) == 1:
-                    raise problem from error
-        return {root_id: chunks.get(root_id, {}) for root_id in ids}
-
     def examine(self, root_id: UUID) -> str:
         """Return why the collection of a root is broken; "" if it is not, or does not exist. Raises
         Unavailable if the cause is temporary, or the whole store is broken."""
@@ -237,8 +215,7 @@ class VectorStore:
         return set(self.descriptions())
 
     def descriptions(self) -> dict[UUID, dict[str, Any]]:
-        """Return root id → metadata of its collection (`packing.description`). Collections of
-        earlier versions have fewer keys."""
+        """Return root id → metadata of its collection (`packing.description`)."""
         start = f"{self._prefix}_"
         all_about = self._client.call(Collections.descriptions).items()
         ours = {

@@ -20,7 +20,7 @@ from apps.index.root_directory import read_file
 from apps.index.types import Check
 from apps.ingest.runs import integrity
 from apps.ingest.runs.batches import Batch
-from apps.ingest.runs.chunker_version import chunker_version, makes_the_same_chunks
+from apps.ingest.runs.chunker_version import makes_the_same_chunks
 from apps.ingest.runs.guards import above, count_disappeared
 from apps.ingest.types import Candidate, Discovery, FileStat, Skipped
 
@@ -105,10 +105,7 @@ class Published:
         return self._root is not None and self._root.model == self._run.model and self._is_whole
 
     def file_stats(self) -> dict[str, FileStat]:
-        """Return path → state of the published files that need not be read again: the rules on
-        contents have not changed."""
-        if self._root is None or self._root.chunker_version != chunker_version():
-            return {}
+        """Return path → state of the published files that need not be read again."""
         return {path: row.stat for path, row in self._staying.items() if not row.skip_reason}
 
     def compared_to(self, discovery: Discovery, check: Check) -> Delta:

@@ -27,7 +27,6 @@ from apps.index.types import Check, never_cancelled
 from apps.index.vectors.chroma import BROKEN, failed
 from apps.index.vectors.store import get_store, set_store_aside
 from apps.ingest.runs import submit
-from apps.ingest.runs.chunker_version import is_outdated
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -87,8 +86,8 @@ def _has_words(root: Root) -> bool:
 
 
 def _missing_texts(root: Root) -> int:
-    """Return the number of live files whose text is missing. Rows of earlier versions have none."""
-    rows = queries.live_files(root).ingested().filter(chunks__gt=0).exclude(spans=b"").order_by()
+    """Return the number of live files whose text is missing."""
+    rows = queries.live_files(root).ingested().filter(chunks__gt=0).order_by()
     keys = rows.values_list("sha256", flat=True)
     return len(get_texts().missing(keys.iterator()))
 
@@ -140,9 +139,6 @@ def check(before_each: Check = never_cancelled) -> None:
     if lock and all(fits(root.embedded, lock.dimension) for root in roots):
         # Searches read the mapped copies instead of what the check has read.
         get_store().free_memory()
-    for root in roots:
-        if is_outdated(root) and Path(root.path).is_dir() and _has_not_failed(root):
-            _queue(root, "folder of an earlier version queued")
 
 
 def roots_to_check() -> list[Root]:
@@ -245,8 +241,8 @@ def _has_not_failed(root: Root) -> bool:
     )
 
 
-def _queue(root: Root, event: str = "damaged folder queued") -> None:
+def _queue(root: Root) -> None:
     """Queue another ingest of a root, unless one is queued."""
     for run in submit.queue_reembeds([root.id]):
         facts = {"root": root.path, "runId": str(run.id)}
-        logger.info(event, extra={"context": facts})
+        logger.info("damaged folder queued", extra={"context": facts})

@@ -3,23 +3,15 @@
 from uuid import UUID, uuid4
 
 from apps.core.errors import Conflict
-from apps.embedding.catalogue import DEFAULT_MODEL, is_removed_model
 from apps.index import changes
 from apps.index.models import IndexLock, IngestRun, Root
 
 
 def locked(model: str) -> Conflict:
-    """Return the error for another embedder than `model`, or for `model` if this version of
-    codeinfo no longer has it."""
-    reason = (
-        f"The index was made with {model}, which this version no longer has. Embed all folders "
-        f"again with {DEFAULT_MODEL}"
-        if is_removed_model(model)
-        else f"The index is locked to the embedding model {model}. To use another, embed all "
-        "folders again with it"
-    )
+    """Return the error for another embedder than `model`."""
     return Conflict(
-        f"{reason}: on the Ingest page, or by POST /ingest/model.",
+        f"The index is locked to the embedding model {model}. To use another, embed all folders "
+        "again with it: on the Ingest page, or by POST /ingest/model.",
         code="MODEL_LOCKED",
         details={"lockedModelId": model},
     )

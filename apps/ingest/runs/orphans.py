@@ -68,11 +68,8 @@ def find() -> list[Orphan]:
 
 def removed_of(root_ids: Iterable[UUID]) -> set[UUID]:
     """Return the ids that were stores of removed roots of this database."""
-    rows = RemovedRoot.objects.all()
-    ids = list(root_ids)
-    named = rows.filter(store__in=ids).values_list("store", flat=True)
-    earlier = rows.filter(root_id__in=ids).values_list("root_id", flat=True)
-    return {*filter(None, named), *earlier}
+    removed = RemovedRoot.objects.filter(store__in=list(root_ids))
+    return set(removed.values_list("store", flat=True))
 
 
 def orphan_of(stored: StoredRoot, own: str) -> Orphan:

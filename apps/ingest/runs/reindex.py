@@ -1,8 +1,8 @@
-"""Rebuilds word indexes that are missing, broken or of an earlier version.
+"""Rebuilds word indexes that are missing, broken or of another format.
 
-An index is rebuilt for all roots that share it. The texts of their files are chunked again; of a
-root of an earlier version, Chroma has the chunks with their texts. Until then the root is searched
-by vectors alone. If vectors or texts are missing too, `integrity` ingests the root again instead.
+An index is rebuilt for all roots that share it: the texts of their files are chunked again. Until
+then the root is searched by vectors alone. If vectors or texts are missing too, `integrity` ingests
+the root again instead.
 """
 
 import logging
@@ -14,17 +14,14 @@ from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.embedding.catalogue import get_embedder
 from apps.index import freeze, queries, sharing, spans
-from apps.index.chunks import StoredChunk, earlier_chunks
 from apps.index.installation import origin_of
 from apps.index.lexical import LexicalStore, SegmentWriter, get_lexical
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.parsing import Chunker
 from apps.index.records import records
 from apps.index.texts import get_texts
-from apps.index.types import ChunkRecord
 from apps.index.vectors.store import get_store
-from apps.ingest.runs.batches import READ_AT_ONCE, ROWS_PER_WRITE, fitted
-from apps.ingest.runs.chunker_version import is_outdated
+from apps.ingest.runs.batches import READ_AT_ONCE, fitted
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -59,7 +56,7 @@ def rebuild(root: Root, stop: Callable[[], bool]) -> None:
     after `stop` says so, and Unavailable where vectors or texts are missing: then nothing has
     changed."""
     with get_lexical().rebuilding(root.store) as rebuilt:
-        (_add_earlier if is_outdated(root) else _add_files)(root, rebuilt, stop)
+        _add_files(root, rebuilt, stop)
         _check_whole(root, rebuilt)
         rebuilt.set_origin(root.store, origin_of(root))
         rebuilt.compact(root.store)
@@ -97,30 +94,6 @@ def _add_files(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> N
             words.add(made)
             rebuilt.add_symbols(root.store, pairs)
     words.flush()
-
-
-def _add_earlier(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> None:
-    """Add the chunks of a root of an earlier version, without symbols. Chroma has their texts."""
-    ids, words = sorted(get_store().ids(root.store)), SegmentWriter(rebuilt, root.store)
-    for start in range(0, len(ids), ROWS_PER_WRITE):
-        _check(stop)
-        found = earlier_chunks({root.store: ids[start : start + ROWS_PER_WRITE]})[root.store]
-        words.add([_earlier_record(each) for each in found.values()])
-    words.flush()
-
-
-def _earlier_record(chunk: StoredChunk) -> ChunkRecord:
-    facts = chunk.facts
-    return ChunkRecord(
-        id=facts.id,
-        source_file=facts.source_file,
-        run_id=facts.id.partition(":")[0],
-        path=facts.path,
-        language=facts.language,
-        sha256=facts.sha256,
-        index=facts.chunk_index,
-        chunk=Chunk(chunk.text, facts.start_line, facts.end_line, facts.symbol, facts.names),
-    )
 
 
 def _max_tokens(root: Root) -> int | None:

@@ -61,9 +61,7 @@ def leave_store(root: Root, run: IngestRun, files: Sequence[Candidate], check: C
     """Move a root to another store, as its vectors are of another model than the run's. What the
     other roots do not name is deleted from the store that it leaves."""
     if sharing.other_roots(root):
-        rows = SourceFile.objects.filter(root=root).only(
-            "id", "document", "run_id", "path", "chunks", "spans"
-        )
+        rows = SourceFile.objects.filter(root=root).only("id", "document", "chunks")
         # A kill leaves a root whose vectors are not searched, in its store: the next run repeats.
         stores.delete_files(root, list(rows), check)
     else:
@@ -108,9 +106,9 @@ def _current_roots(run: IngestRun) -> list[Root]:
 
 
 def _published(roots: Iterable[Root]) -> SourceFileQuerySet:
-    """The live rows of some roots whose chunks are complete, and not of an earlier version."""
+    """The live rows of some roots that have chunks, and whose chunks are complete."""
     rows = SourceFile.objects.live_in(roots).ingested()
-    return rows.filter(problem="").exclude(spans=b"").order_by()
+    return rows.filter(problem="", chunks__gt=0).order_by()
 
 
 def _hash_of(folder: Path, path: str) -> str:

@@ -34,7 +34,7 @@ due = changes.sweep_due
 MAX_DELETED_NOW = 2_000
 FILES_AT_ONCE = 500
 # The columns that `stores` reads.
-CHUNKED = ("id", "document", "run_id", "path", "chunks", "spans")
+CHUNKED = ("id", "document", "chunks")
 
 
 @freeze.index.changing()
@@ -63,8 +63,8 @@ def sweep(check: Check = never_cancelled) -> None:
 
 
 def maintain_grams(check: Check = never_cancelled) -> None:
-    """Index the texts that have no n-grams yet, as those of an earlier version, and merge segments.
-    `due` is set again if an error or `check` ends it. Raises Unavailable, and as `check`."""
+    """Index the texts that have no n-grams yet, and merge segments. `due` is set again if an error
+    or `check` ends it. Raises Unavailable, and as `check`."""
     complete = False
     try:
         get_grams().maintain(get_texts(), check)
@@ -134,7 +134,7 @@ def _sweep_removed(busy: Set[str], check: Check) -> None:
     writing = set(Root.objects.filter(path__in=busy).values_list("store", flat=True))
     for store in set(left_over.values_list("store", flat=True)) - writing:
         # Without a root, `_sweep_stores` drops the whole store.
-        if store and sharing.roots_of([store]) and not is_foreign(get_store().origin(store), own):
+        if sharing.roots_of([store]) and not is_foreign(get_store().origin(store), own):
             stores.delete_unnamed(store, check)
         left_over.filter(store=store).update(left_over=False)
 
@@ -153,7 +153,7 @@ def record_origin(roots: Sequence[Root], stored: StoredRoot, own: str) -> None:
     if stored.vectors and stored.vectors_of != origin:
         get_store().set_origin(root.store, origin)
     if stored.words and stored.words_of != origin:
-        # A word index that is broken or of another version is rebuilt with its origin.
+        # A word index that is broken or of another format is rebuilt with its origin.
         with suppress(Unavailable):
             get_lexical().set_origin(root.store, origin)
 

@@ -91,42 +91,9 @@ def without_row(root: Root, ids: Sequence[str]) -> list[str]:
     parsed = {each: parse(each) for each in ids}
     files = {file for found in parsed.values() if found for file in [found[0]]}
     rows = SourceFile.objects.filter(root__store=root.store, document__in=files).order_by()
-    named = rows.exclude(spans=b"").values_list("document", "chunks")
-    chunks = {str(key): count for key, count in named}
-    unknown = [
-        each for each, found in parsed.items() if found and found[1] >= chunks.get(found[0], 0)
+    chunks = {str(key): count for key, count in rows.values_list("document", "chunks")}
+    return [
+        each
+        for each, found in parsed.items()
+        if found is None or found[1] >= chunks.get(found[0], 0)
     ]
-    return unknown + _earlier_without_row(root, [each for each in ids if parsed[each] is None])
-
-
-def _earlier_without_row(root: Root, ids: Sequence[str]) -> list[str]:
-    """As `without_row`, for ids of earlier versions: `<runId>:<relPath>:<index>`."""
-    paths: dict[tuple[str, str], list[str]] = {}
-    unknown = []
-    for each in ids:
-        run, _, rest = each.partition(":")
-        path, _, index = rest.rpartition(":")
-        if path and index.isdecimal() and _is_uuid(run):
-            paths.setdefault((run, path), []).append(each)
-        else:
-            unknown.append(each)
-    rows = SourceFile.objects.filter(
-        root=root,
-        run_id__in={run for run, _ in paths},
-        path__in={path for _, path in paths},
-        spans=b"",
-    )
-    known = {
-        (str(run), path): chunks for run, path, chunks in rows.values_list("run", "path", "chunks")
-    }
-    for key, of_path in paths.items():
-        most = known.get(key, 0)
-        unknown += [each for each in of_path if int(each.rpartition(":")[2]) >= most]
-    return unknown
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text
-    except ValueError:
-        return False

@@ -15,6 +15,7 @@ from django.db.migrations.loader import MigrationLoader
 from apps.core import __version__
 from apps.core.config import config
 from apps.core.errors import InvalidInput
+from apps.core.start_errors import is_unreleased
 from apps.ingest import bases
 
 FORMAT = 1
@@ -142,10 +143,15 @@ class Manifest:
             chroma=str(values["chroma"]),
         )
 
-    def refuse_newer(self) -> None:
-        """Raise InvalidInput BACKUP_NEWER if this version cannot read the members."""
+    def refuse_other(self) -> None:
+        """Raise InvalidInput BACKUP_NEWER or BACKUP_OLDER if this version cannot read them."""
         if _numbers(self.version) > _numbers(__version__):
             raise newer(f"its version is {self.version}, this is {__version__}")
+        if is_unreleased(self.migrations):
+            raise InvalidInput(
+                "This backup is from before the first release, and this codeinfo cannot read it.",
+                code="BACKUP_OLDER",
+            )
         known = set(MigrationLoader(None).disk_migrations)
         if unknown := [each for each in self.migrations if each not in known]:
             raise newer(f"its database has the migration {'.'.join(unknown[0])}")

@@ -48,7 +48,7 @@ def restore(file: Path, folder: Path, *, check: Check, report: Report) -> dict[s
         raise InvalidInput(f"There is no file {file}.")
     try:
         with archive.reading(file) as opened:
-            opened.manifest.refuse_newer()
+            opened.manifest.refuse_other()
             _refuse_folder(folder)
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with _locked(folder):

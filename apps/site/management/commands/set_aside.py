@@ -1,0 +1,78 @@
+"""`manage.py set_aside`: makes room for a new data folder.
+
+For data from before the first release, which this version cannot read but for the conversations.
+"""
+
+import shutil
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from apps.conversations import exporting, queries
+from apps.conversations.answers.exchange import exchanges_of
+from apps.conversations.models import Conversation
+from apps.core import start_errors
+from apps.core.config import config
+from apps.core.errors import CodeinfoError
+from apps.core.private_files import database_files
+from apps.index.vectors.store import claim_store, reset_store
+from apps.ingest import bases
+
+FOLDER = "set-aside-"
+# What stays: it is about other programs, and is of this version, too.
+KEPT = frozenset({"clients", "codex", bases.NAME})
+
+
+class Command(BaseCommand):
+    help = (
+        "Export the conversations of data from before the first release as Markdown, and move the "
+        "files of the data folder aside. Stop the server first. Deletes nothing."
+    )
+    # The database has another schema.
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not start_errors.is_unreleased(set(MigrationRecorder(connection).applied_migrations())):
+            raise CommandError("This codeinfo can read the data: there is nothing to set aside.")
+        try:
+            claim_store()
+        except CodeinfoError as error:
+            raise CommandError(error.message) from error
+        data = config().data_dir.absolute()
+        folder = data / f"{FOLDER}{datetime.now():%Y-%m-%d-%H%M%S}"
+        conversations = folder / "conversations"
+        conversations.mkdir(parents=True)
+        count = _export(conversations)
+        connection.close()
+        reset_store()
+        for path in _files(data):
+            shutil.move(path, folder)
+        what = f"{count} conversation{'' if count == 1 else 's'}"
+        self.stdout.write(f"Moved the data to {folder}, and exported {what} to {conversations}.")
+
+
+def _export(folder: Path) -> int:
+    """Write every conversation to a file. Return their number."""
+    # The other columns may be missing.
+    rows = Conversation.objects.only("id", "title").order_by("created_at", "id")
+    for number, conversation in enumerate(rows, 1):
+        views = exchanges_of(queries.turns_of(conversation.id))
+        file = folder / f"{number:04}-{exporting.file_name(conversation)}.md"
+        file.write_text(exporting.as_markdown(conversation, views), encoding="utf-8")
+    return len(rows)
+
+
+def _files(data: Path) -> Iterator[Path]:
+    """Yield what is in the data folder, and last the database: after a kill, this is repeated."""
+    name = str(settings.DATABASES["default"]["NAME"]) if connection.vendor == "sqlite" else ""
+    database = [path.absolute() for path in database_files(name) if path.exists()]
+    for path in sorted(data.iterdir()):
+        if path not in database and path.name not in KEPT and not path.name.startswith(FOLDER):
+            yield path
+    yield from reversed(database)
