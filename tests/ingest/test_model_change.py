@@ -84,6 +84,7 @@ def test_a_failed_run_can_be_queued_again(
     assert (run.state, run.model) == ("completed", OTHER)
 
 
+@pytest.mark.fault("Another embedding model")
 def test_an_index_of_a_model_that_is_gone_refuses_and_says_the_way_out(
     client: Client, root: Root, repo: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_an_index_of_a_model_that_is_gone_refuses_and_says_the_way_out(
         assert f"Embed all folders again with {DEFAULT_MODEL}" in answer["message"]
 
 
+@pytest.mark.fault("Another embedding model")
 def test_the_page_offers_to_embed_all_again(client: Client, root: Root) -> None:
     made_by_another_version(root)
     html = client.get("/ingest").content.decode()
