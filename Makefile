@@ -65,7 +65,7 @@ screenshots: .venv/dev.stamp ## write each page, light, dark and phone, to docs/
 	@scripts/install-chromium
 	$(BIN)/python -m tests.browser.screenshots
 
-benchmarks: .venv/dev.stamp ## the tables of docs/benchmarks.md
+benchmarks: .venv/dev.stamp ## the tables of docs/benchmarks.md that need no checkouts
 	$(BIN)/python -m benchmarks.docstrings
 	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.search
