@@ -553,7 +553,7 @@ def test_an_invalid_filter_is_refused(
 
 
 def test_a_search_enters_at_most_nine_files_of_the_room(stage: Stage) -> None:
-    """The figure of docs/architecture.md."""
+    """Whoever follows a search has few files to read."""
     room = Path(retrieval.__file__).parent
     stage.put("near.py", "def wait(): ...", 0.3)
     entered: set[str] = set()
