@@ -64,6 +64,12 @@ def test_the_endpoints_table_has_each_tool() -> None:
             assert any(f"`{tool.name}`" in row for row in table), tool.name
 
 
+def test_the_section_of_tasks_names_each_tool_that_takes_long() -> None:
+    section = DOC.partition("### Tasks\n")[2].partition("\n## ")[0]
+    for tool in TOOLS:
+        assert (f"`{tool.name}`" in section) is tool.takes_long, tool.name
+
+
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda t: t.name)
 def test_every_argument_and_result_is_documented(tool) -> None:
     assert tool.output_schema is not None
