@@ -91,6 +91,15 @@ def test_every_benchmark_is_in_the_page_of_results() -> None:
     assert results - linked == set()
 
 
+def test_every_picture_that_is_tracked_is_in_a_document() -> None:
+    shown = {
+        (file.parent / name).resolve()
+        for file in MARKDOWN
+        for name in re.findall(r"[\w./-]*screenshots/[\w-]+\.png", file.read_text())
+    }
+    assert {file for file in tracked() if file.parent == HOME / "docs/screenshots"} == shown
+
+
 # The package registries' hosts, spelled so that this file does not name them.
 HOSTS = ("pypi~org", "pythonhosted~org", "npmjs~org", "npmjs~com", "deb~debian~org")
 REGISTRY_HOSTS = re.compile("|".join(host.replace("~", r"\.") for host in HOSTS))
