@@ -141,7 +141,8 @@ def shoot_chat(browser: Browser, product: Product) -> None:
         answered(shown)
         for page in pages.values():
             if page is not shown:
-                page.goto(shown.url)
+                # Without the citation that is open beside the first one.
+                page.goto(shown.url.partition("&")[0])
         shoot("chat", pages, opened_at_its_lines)
 
 
@@ -149,12 +150,20 @@ def shown(locator: str) -> Callable[[Page], None]:
     return lambda page: expect(page.locator(locator).first).to_be_visible()
 
 
+def code_of(file: str, definition: str) -> str:
+    """Where the code browser shows `definition` of a file of this checkout, marked."""
+    lines = (HOME / file).read_text().splitlines()
+    first = next(n for n, line in enumerate(lines, 1) if line.startswith(definition))
+    last = next(n for n in range(first, len(lines)) if not lines[n] and not lines[n + 1])
+    return f"/code/codeinfo/{file}?lines={first}-{last}"
+
+
 # Name → where it is, and when it is ready.
 PAGES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "home": ("/", lambda page: expect(page.get_by_text("Search only")).to_be_visible()),
     "search": (f"/search?q={QUESTION.replace(' ', '+')}", shown(".hit")),
     "symbols": ("/search?mode=symbols&q=SearchQuery", shown(".hit")),
-    "code": ("/code/codeinfo/apps/retrieval/search.py?lines=50-60", shown(".is-cited")),
+    "code": (code_of("apps/retrieval/search.py", "def search("), shown(".is-cited")),
     "logs": ("/logs", shown("[data-entry]")),
 }
 # Shot with what was done to them.
