@@ -45,9 +45,10 @@ soak: .venv/dev.stamp ## rounds of random work and faults, going on where it was
 check: .venv/dev.stamp ## the quick half: style, types, imports, templates
 	$(BIN)/pytest tests/house -n $(JOBS)
 
-fix: .venv/dev.stamp ## format and repair what can be repaired
+fix: .venv/dev.stamp ## format, repair, and write what is generated
 	$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 	$(BIN)/djade --target-version 5.2 $$(git ls-files 'templates/*.html')
+	$(BIN)/python scripts/faults.py
 
 lock: .venv/dev.stamp ## compile requirements/*.in to requirements*.txt
 	scripts/lock
@@ -64,7 +65,7 @@ screenshots: .venv/dev.stamp ## write each page, light, dark and phone, to docs/
 	@scripts/install-chromium
 	$(BIN)/python -m tests.browser.screenshots
 
-benchmarks: .venv/dev.stamp ## the tables of docs/benchmarks.md
+benchmarks: .venv/dev.stamp ## the tables of docs/benchmarks.md that need no checkouts
 	$(BIN)/python -m benchmarks.docstrings
 	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.search

@@ -20,7 +20,7 @@ log = logging.getLogger("training")
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Hyperparameters. docs/embedder.md lists other values that were tried."""
+    """Hyperparameters. benchmarks/results/embedder.md lists others that were tried."""
 
     dimension: int = 256
     words: int = 59_000  # rows of the vocabulary

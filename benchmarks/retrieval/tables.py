@@ -1,4 +1,4 @@
-"""Scores as the tables of docs/benchmarks.md."""
+"""Scores as the tables of benchmarks/results/retrieval.md."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median

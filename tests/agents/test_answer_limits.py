@@ -46,6 +46,7 @@ def search(number: int = 1, **arguments: Any) -> ToolCallRequested:
     )
 
 
+@pytest.mark.fault("The model server fails")
 @pytest.mark.parametrize("piece", ["x", "é", "x" * 300, "x" * 2_000])
 async def test_an_answer_past_its_limit_fails_and_keeps_the_text_within_it(
     piece: str, configure: Configure
@@ -91,6 +92,7 @@ class Endless(StubProvider):
             self.closed += 1
 
 
+@pytest.mark.fault("The model server fails")
 @pytest.mark.parametrize("event", [Heartbeat(), Warned("Reconnecting... 1/9"), TextDelta("")])
 async def test_events_without_content_do_not_extend_the_time_limit(
     event: ModelEvent, configure: Configure
@@ -162,6 +164,7 @@ async def test_the_time_limit_includes_the_models_silence(configure: Configure) 
     assert recorded.text == "Half"
 
 
+@pytest.mark.fault("The model server fails")
 @pytest.mark.parametrize("count", [17, 3_000])
 async def test_calls_beyond_the_limit_of_a_round_get_an_error_and_the_answer_continues(
     count: int,
@@ -191,6 +194,7 @@ async def test_the_call_limit_applies_to_each_round() -> None:
     assert (len(ran), recorded.end.kind) == (30, "finished")
 
 
+@pytest.mark.fault("The model server fails")
 async def test_too_long_arguments_are_reported_to_the_model_and_truncated() -> None:
     ran: list[JSON] = []
     stub = StubProvider([[search(1, more=LONG), search(2)], [TextDelta("Done.")]])

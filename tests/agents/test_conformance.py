@@ -160,6 +160,7 @@ async def _listen(
             await anext(events, None)
 
 
+@pytest.mark.fault("The model server fails")
 @each_rig(lambda rig: rig.cuts)
 async def test_a_connection_cut_at_any_byte_keeps_the_text_so_far(
     rig: Rig, backend: Backend, provider: Provider

@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 Configure = Callable[..., None]
 
 
+@pytest.mark.fault("The model server fails")
 async def test_a_message_past_its_limit_ends_the_answer_and_keeps_the_text_so_far(
     lmstudio: LMStudioStandIn,
 ) -> None:

@@ -203,6 +203,7 @@ class Silent(StubProvider):
             self.closed += 1
 
 
+@pytest.mark.fault("The model server fails")
 @pytest.mark.parametrize("events", [[], [TextDelta("Half")], [Heartbeat()]])
 async def test_silence_ends_in_a_timeout(
     events: list[ModelEvent], configure: Callable[..., None]

@@ -47,6 +47,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.fault("The model server fails")
 @pytest.mark.parametrize("reply", REFUSED)
 async def test_an_unusable_list_is_reported(reply: str, configure: Configure) -> None:
     head, says = REFUSED[reply]

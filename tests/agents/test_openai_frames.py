@@ -201,6 +201,7 @@ ANY_JSON = st.recursive(
 )
 
 
+@pytest.mark.fault("The model server fails")
 @given(st.lists(ANY_JSON, max_size=4))
 def test_no_malformed_frame_raises(frames: list[Any]) -> None:
     decoder = CompletionDecoder()

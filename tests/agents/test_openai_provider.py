@@ -121,6 +121,7 @@ async def test_another_service_on_the_port_is_reported(configure: Configure) -> 
         assert "no list of models there" in await reason()
 
 
+@pytest.mark.fault("The model server fails")
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 429, 500])
 async def test_the_key_is_never_shown_or_logged(
     code: int, server: OpenAIStandIn, configure: Configure, caplog: pytest.LogCaptureFixture
@@ -150,6 +151,7 @@ async def test_an_exceeded_quota_is_not_retryable(server: OpenAIStandIn) -> None
     assert not recorded.failure.retryable
 
 
+@pytest.mark.fault("An address that leads elsewhere")
 async def test_a_redirect_is_not_followed(server: OpenAIStandIn) -> None:
     with OpenAIStandIn() as elsewhere:
         to = ("Location", f"{elsewhere.url}/chat/completions")

@@ -201,6 +201,7 @@ HOSTILE = st.lists(
 ).map("".join)
 
 
+@pytest.mark.fault("Instructions hidden in code")
 @pytest.mark.door
 @given(HOSTILE)
 def test_retrieved_text_cannot_close_its_tag(chunk: str) -> None:
@@ -223,6 +224,7 @@ TEMPLATE_MARKERS = [
 ]
 
 
+@pytest.mark.fault("Instructions hidden in code")
 @pytest.mark.parametrize("marker", TEMPLATE_MARKERS)
 def test_no_marker_of_a_chat_template_gets_through(marker: str) -> None:
     """The parsed JSON has the same text."""
@@ -232,6 +234,7 @@ def test_no_marker_of_a_chat_template_gets_through(marker: str) -> None:
     assert data_of(text)["results"][0]["chunk"] == chunk
 
 
+@pytest.mark.fault("Instructions hidden in code")
 @given(HOSTILE, st.text(max_size=20))
 def test_a_tools_name_and_an_unknown_payload_cannot_close_the_tag(text: str, name: str) -> None:
     quoted = quote_result(ToolResult(ToolCall("c", name + text), {"found": text}))
@@ -248,6 +251,7 @@ def test_a_truncated_result_keeps_its_closing_tag_and_the_text_after_it() -> Non
     assert short.count(CLOSING) == 1
 
 
+@pytest.mark.fault("Instructions hidden in code")
 @pytest.mark.parametrize(
     "phrase",
     ["VectorSearch", "ListIngestedRepositories", "`repo/path:start-end`", "never follow instr"],

@@ -1,7 +1,9 @@
 """`make screenshots`: each page of the running product, light, dark and phone, to docs/screenshots.
 
 Everything in the pictures is real: this checkout's own source is ingested, searched and asked
-about, with no language model connected.
+about, with no language model connected. Pages that have more to show than they open with are in
+PAGES; all others are those that the sidebar leads to. .gitignore names the pictures that documents
+show; the others stay on the machine that made them.
 """
 
 import re
@@ -139,21 +141,53 @@ def shoot_chat(browser: Browser, product: Product) -> None:
         answered(shown)
         for page in pages.values():
             if page is not shown:
-                page.goto(shown.url)
+                # Without the citation that is open beside the first one.
+                page.goto(shown.url.partition("&")[0])
         shoot("chat", pages, opened_at_its_lines)
 
 
-def shoot_all(browser: Browser, product: Product) -> None:
-    shoot_ingest(browser, product)
+def shown(locator: str) -> Callable[[Page], None]:
+    return lambda page: expect(page.locator(locator).first).to_be_visible()
+
+
+def code_of(file: str, definition: str) -> str:
+    """Where the code browser shows `definition` of a file of this checkout, marked."""
+    lines = (HOME / file).read_text().splitlines()
+    first = next(n for n, line in enumerate(lines, 1) if line.startswith(definition))
+    last = next(n for n in range(first, len(lines)) if not lines[n] and not lines[n + 1])
+    return f"/code/codeinfo/{file}?lines={first}-{last}"
+
+
+# Name → where it is, and when it is ready.
+PAGES: dict[str, tuple[str, Callable[[Page], None]]] = {
+    "home": ("/", lambda page: expect(page.get_by_text("Search only")).to_be_visible()),
+    "search": (f"/search?q={QUESTION.replace(' ', '+')}", shown(".hit")),
+    "symbols": ("/search?mode=symbols&q=SearchQuery", shown(".hit")),
+    "code": (code_of("apps/retrieval/search.py", "def search("), shown(".is-cited")),
+    "logs": ("/logs", shown("[data-entry]")),
+}
+# Shot with what was done to them.
+SHOT = ("/chat", "/ingest")
+
+
+def sidebar(browser: Browser, product: Product) -> dict[str, tuple[str, Callable[[Page], None]]]:
+    """The pages that the sidebar leads to and that are not in PAGES, by their path."""
     with opened(browser, product, "/") as pages:
-        shoot("home", pages, lambda page: expect(page.get_by_text("Search only")).to_be_visible())
-    with opened(browser, product, f"/search?q={QUESTION.replace(' ', '+')}") as pages:
-        shoot("search", pages, lambda page: expect(page.locator(".hit").first).to_be_visible())
-    with opened(browser, product, "/code/codeinfo/apps/retrieval/search.py?lines=50-60") as pages:
-        shoot("code", pages, lambda page: expect(page.locator(".is-cited").first).to_be_visible())
+        links = pages["light"].locator("#sidebar .nav a").all()
+        paths = [link.get_attribute("href") or "" for link in links]
+    known = (*SHOT, *(path.partition("?")[0] for path, _ in PAGES.values()))
+    new = [path for path in paths if not any(f"{one}/".startswith(f"{path}/") for one in known)]
+    return {path.strip("/"): (path, shown("main")) for path in new}
+
+
+def shoot_all(browser: Browser, product: Product) -> None:
+    with opened(browser, product, "/chat") as pages:
+        shoot("chat-empty", pages, shown("#content"))
+    shoot_ingest(browser, product)
+    for name, (path, ready) in (PAGES | sidebar(browser, product)).items():
+        with opened(browser, product, path) as pages:
+            shoot(name, pages, ready)
     shoot_chat(browser, product)
-    with opened(browser, product, "/logs") as pages:
-        shoot("logs", pages, lambda page: expect(page.locator("[data-entry]")).not_to_have_count(0))
 
 
 def main() -> int:

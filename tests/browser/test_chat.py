@@ -169,6 +169,7 @@ def test_escape_stops(open_page: OpenPage, repository: str, model: OpenAIStandIn
     done(page, "Stopped")
 
 
+@pytest.mark.fault("The reader leaves or reloads")
 def test_a_reload_in_mid_answer_loses_and_doubles_nothing(
     open_page: OpenPage, repository: str, model: OpenAIStandIn
 ) -> None:
@@ -186,6 +187,7 @@ def test_a_reload_in_mid_answer_loses_and_doubles_nothing(
     assert page.locator("#turns").inner_html() == live
 
 
+@pytest.mark.fault("The reader leaves or reloads")
 def test_a_second_tab_sees_the_same_and_may_stop_it(
     open_page: OpenPage, repository: str, model: OpenAIStandIn
 ) -> None:
@@ -225,6 +227,7 @@ def test_a_socket_that_breaks_is_mended_without_a_trace(
     expect(page.locator("#turns > .turn")).to_have_count(1)
 
 
+@pytest.mark.fault("The model server fails")
 def test_a_cut_keeps_the_answer_says_why_and_offers_another_try(
     open_page: OpenPage, repository: str, model: OpenAIStandIn
 ) -> None:
@@ -289,6 +292,7 @@ ATTACK = (
 )
 
 
+@pytest.mark.fault("Markup in answers and names")
 def test_nothing_that_a_model_or_a_user_writes_runs(
     open_page: OpenPage, repository: str, model: OpenAIStandIn
 ) -> None:

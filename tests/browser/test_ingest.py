@@ -94,6 +94,7 @@ def test_an_ingested_folder_is_listed_without_a_reload(
     expect(page.get_by_label("Folder path")).to_have_value("")
 
 
+@pytest.mark.fault("A hostile repository")
 def test_a_repository_that_is_not_read_is_offered_as_a_plain_folder(
     open_page: OpenPage, make_repo: MakeRepo
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_repository_that_is_not_read_is_offered_as_a_plain_folder(
     expect(page.get_by_role("button", name="Ingest as a plain folder")).to_have_count(0)
 
 
+@pytest.mark.fault("Most files have disappeared")
 def test_most_files_gone_asks_before_they_are_taken_away(
     open_page: OpenPage, make_repo: MakeRepo
 ) -> None:
@@ -151,6 +153,7 @@ def test_progress_is_shown_and_a_cancel_leaves_nothing(
     expect(page.get_by_role("button", name="Start ingest")).to_be_enabled()
 
 
+@pytest.mark.fault("Huge, minified and binary files")
 def test_every_skipped_file_is_listed_with_its_reason(
     open_page: OpenPage, make_repo: MakeRepo
 ) -> None:

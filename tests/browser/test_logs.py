@@ -117,6 +117,7 @@ def test_without_live_it_changes_only_when_asked(open_page: OpenPage, send: Send
     expect(line(page, "Sample log").first).to_be_visible()
 
 
+@pytest.mark.fault("The log breaks off")
 def test_an_interrupted_stream_comes_back_without_a_gap(
     open_page: OpenPage, send: Send, complaints: Complaints
 ) -> None:
@@ -135,6 +136,7 @@ def test_an_interrupted_stream_comes_back_without_a_gap(
     expect(line(page, "and after")).to_have_count(1)
 
 
+@pytest.mark.fault("The log breaks off")
 def test_under_load_it_keeps_the_last_200_and_stays_usable(open_page: OpenPage, send: Send) -> None:
     page = open_page("/logs?text=load")
     expect(page.locator(LIVE)).to_have_text("Live")
@@ -147,6 +149,7 @@ def test_under_load_it_keeps_the_last_200_and_stays_usable(open_page: OpenPage, 
     expect(lines(page)).to_have_count(1)
 
 
+@pytest.mark.fault("The log breaks off")
 def test_a_burst_says_how_many_lines_were_skipped(open_page: OpenPage, send: Send) -> None:
     page = open_page("/logs?text=flood")
     expect(page.locator(LIVE)).to_have_text("Live")

@@ -46,6 +46,7 @@ def refused(user: Command, *arguments: str, **environ: str) -> str:
 # Disks
 
 
+@pytest.mark.fault("A verb of the command fails")
 @pytest.mark.parametrize("verb", [("search", "ship"), ("ingest",), ("repos",)])
 def test_a_full_disk_is_named(alone: Command, verb: tuple[str, ...]) -> None:
     with small_disk(alone.home / "disk", 1) as disk:
@@ -59,6 +60,7 @@ def test_a_full_disk_is_named(alone: Command, verb: tuple[str, ...]) -> None:
         assert "full" in message or "No space left" in message
 
 
+@pytest.mark.fault("A verb of the command fails")
 def test_a_read_only_data_folder_is_named(alone: Command) -> None:
     with small_disk(alone.home / "disk", 1) as disk:
         data = {"CODEINFO_DATA_DIR": str(disk / "data")}
@@ -80,6 +82,7 @@ def test_a_file_in_the_place_of_the_data_folder_is_named(alone: Command) -> None
 # The server's file
 
 
+@pytest.mark.fault("A verb of the command fails")
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"url": 5}'])
 def test_a_damaged_server_file_is_named_and_stop_mends_it(alone: Command, content: bytes) -> None:
     alone.run("repos", status=1)
@@ -159,6 +162,7 @@ def shell(user: Command, line: str, **environ: str) -> "subprocess.CompletedProc
     return done
 
 
+@pytest.mark.fault("A verb of the command fails")
 @pytest.mark.parametrize(
     "verb",
     [
@@ -187,6 +191,7 @@ def test_an_output_that_cannot_be_written_is_one_sentence(cli: Command, verb: st
         assert done.returncode == 0, (ending, done.stderr)
 
 
+@pytest.mark.fault("A verb of the command fails")
 def test_closed_streams_are_empty(cli: Command) -> None:
     assert shell(cli, "codeinfo search retry <&- | grep -c retry.py").stdout.strip() != "0"
     assert shell(cli, "codeinfo grep retry 2>&- >/dev/null").returncode == 0
@@ -198,6 +203,7 @@ def test_closed_streams_are_empty(cli: Command) -> None:
 # Names and encodings
 
 
+@pytest.mark.fault("A verb of the command fails")
 def test_a_folder_that_is_gone_or_not_utf8(cli: Command, tmp_path: Path) -> None:
     gone = shell(cli, f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir ../gone; codeinfo ls")
     assert gone.returncode == 2 and "does not exist any more" in gone.stderr
@@ -297,6 +303,7 @@ WRONG: dict[str, tuple[str, ...]] = {
 }
 
 
+@pytest.mark.fault("A verb of the command fails")
 @pytest.mark.parametrize("name", [verb.name for verb in VERBS if verb.name != "manage"])
 def test_an_error_of_each_verb_is_one_json_text(cli: Command, name: str) -> None:
     done = cli.run(*WRONG[name], "--json", status=2)
@@ -337,6 +344,7 @@ main()
 MOMENTS = ("click", "codeinfo_cli.main", "codeinfo_cli.grep_verb", "http.client", "end")
 
 
+@pytest.mark.fault("A verb of the command fails")
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_ctrl_c_never_shows_a_traceback(cli: Command, moment: str) -> None:
     done = subprocess.run(

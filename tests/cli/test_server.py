@@ -130,6 +130,7 @@ def ask(address: server.Address) -> None:
     httpx.post(f"{address.url}/chat", json=question, headers=headers).raise_for_status()
 
 
+@pytest.mark.fault("The process of an answer dies")
 def test_the_turn_of_a_zombie_does_not_keep_the_next_server_alive(data: Path) -> None:
     with subprocess.Popen([sys.executable, "manage.py", "serve"], cwd=HOME) as first:
         try:
@@ -147,6 +148,7 @@ def test_the_turn_of_a_zombie_does_not_keep_the_next_server_alive(data: Path) ->
         wait_until(lambda: server.running(data) is None, seconds=25)
 
 
+@pytest.mark.fault("The process of an answer dies")
 def test_a_turn_whose_process_died_elsewhere_does_not_keep_a_server_alive(data: Path) -> None:
     with server.attached(data, idle_seconds=1) as address:
         ask(address)

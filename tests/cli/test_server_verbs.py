@@ -73,6 +73,7 @@ def test_a_start_that_fails_says_why(alone: Command) -> None:
         assert "cannot be used" in taken and "PORT" in taken
 
 
+@pytest.mark.fault("Another server is on the port")
 def test_a_verb_of_a_checkout_takes_the_next_port_if_the_usual_one_is_taken(
     alone: Command,
 ) -> None:

@@ -144,12 +144,14 @@ def test_any_text_is_chunked_in_any_language(narrow: Chunker, name: str, text: s
     check(narrow.chunk(name, data), data, 60)
 
 
+@pytest.mark.fault("Huge, minified and binary files")
 @settings(max_examples=100, deadline=None)
 @given(data=st.binary(max_size=400))
 def test_any_bytes_are_chunked(narrow: Chunker, data: bytes) -> None:
     check(narrow.chunk("a.py", data), data, 60)
 
 
+@pytest.mark.fault("Huge, minified and binary files")
 @pytest.mark.parametrize(
     ("data", "lines"),
     [
@@ -173,6 +175,7 @@ def test_lines_are_numbered_by_line_feeds_alone(data: bytes, lines: list[str]) -
     assert lines_of(decode(data)) == lines
 
 
+@pytest.mark.fault("Huge, minified and binary files")
 @pytest.mark.parametrize(
     "data", [b"", b"\n\n", b" \t\r\n ", b"\xef\xbb\xbf", b"\xef\xbb\xbf \n", b"\x0c\n"]
 )
@@ -192,6 +195,7 @@ def test_a_line_too_long_for_one_chunk_is_split_and_keeps_its_number(chunker: Ch
     assert [part.names for part in parts] == [("x",), (), ()]
 
 
+@pytest.mark.fault("Huge, minified and binary files")
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -37,6 +37,7 @@ async def _no_list(self: OpenAIProvider) -> tuple[()]:
     return ()
 
 
+@pytest.mark.fault("The model server fails")
 async def test_over_http_the_answer_ends_with_the_limit_and_a_reload_shows_what_was_said(
     ask: Any, async_client: AsyncClient
 ) -> None:

@@ -57,6 +57,7 @@ async def unsaved_history(**changes: Any) -> RunLog:
     return log
 
 
+@pytest.mark.fault("The database is unavailable")
 async def test_a_turn_streams_and_a_follow_up_knows_the_first(
     scripted: Scripted, move: Move
 ) -> None:
@@ -80,6 +81,7 @@ async def test_a_turn_streams_and_a_follow_up_knows_the_first(
     assert stored == ["Three?", "Third."], "what was said meanwhile is not written back"
 
 
+@pytest.mark.fault("The database is unavailable")
 async def test_one_run_at_a_time_wherever_it_is_kept(scripted: Scripted, move: Move) -> None:
     gates = [Gate(), Gate()]
     scripted([gates[0], TextDelta("a")], [gates[1], TextDelta("b")])
@@ -127,6 +129,7 @@ async def test_a_tool_that_needs_the_database_says_so_and_the_answer_goes_on(
     assert tool["error"]["code"] == "DATABASE_UNAVAILABLE"
 
 
+@pytest.mark.fault("The database is unavailable")
 async def test_lists_answer_503(async_client: AsyncClient, scripted: Scripted, move: Move) -> None:
     scripted()
     await conversation()
@@ -150,6 +153,7 @@ async def test_the_chat_api_streams_without_the_database(
     assert '"type": "complete"' in body
 
 
+@pytest.mark.fault("The disk is full")
 @pytest.mark.door
 async def test_with_a_full_disk_a_conversation_goes_on_from_what_is_stored(
     async_client: AsyncClient, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
@@ -176,6 +180,7 @@ async def test_with_a_full_disk_a_conversation_goes_on_from_what_is_stored(
     assert await Turn.objects.acount() == 2
 
 
+@pytest.mark.fault("The disk is full")
 @pytest.mark.door
 async def test_an_answer_under_way_when_the_disk_fills_is_kept_and_written_later(
     async_client: AsyncClient, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
@@ -208,6 +213,7 @@ async def test_an_answer_under_way_when_the_disk_fills_is_kept_and_written_later
     assert (answer.status, answer.parts) == ("ok", [{"type": "text", "text": "First half."}])
 
 
+@pytest.mark.fault("The disk is full")
 @pytest.mark.door
 async def test_a_full_disk_that_has_room_again_holds_no_lock(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
@@ -254,6 +260,7 @@ async def test_the_least_recent_conversation_is_discarded(
 SHOWN = re.compile(r'id="history-away" role="status"( hx-swap-oob="true")?><svg')
 
 
+@pytest.mark.fault("The database is unavailable")
 @pytest.mark.door
 async def test_the_page_says_so_and_shows_what_this_process_remembers(
     async_client: AsyncClient, scripted: Scripted, move: Move

@@ -150,6 +150,7 @@ class TestRefusals:
         assert answer.json() == {"error": "invalid request", "message": body["message"]}
         assert not await Conversation.objects.aexists()
 
+    @pytest.mark.fault("Malformed requests")
     @pytest.mark.parametrize("raw", ["", "{", "[]", '"text"', "null", "[" * 20_000])
     async def test_a_body_that_is_no_object(self, async_client: AsyncClient, raw: str) -> None:
         answer = await async_client.post("/chat", raw, content_type="application/json")
@@ -195,6 +196,7 @@ class TestRefusals:
         assert answer.status_code == 503
         assert answer.json()["error"] == "lmstudio unavailable"
 
+    @pytest.mark.fault("A question is refused")
     async def test_an_archived_conversation(self, scripted: Scripted, ask: Ask) -> None:
         scripted()
         await conversation(archived_at=timezone.now())
@@ -208,6 +210,7 @@ class TestRefusals:
         answer = await ask(accept=SSE)
         assert (answer.status_code, answer.json()) == (410, {"error": "archived"})
 
+    @pytest.mark.fault("A question is refused")
     async def test_a_second_run(self, scripted: Scripted, ask: Ask) -> None:
         gate = Gate()
         scripted([gate, TextDelta("x")])
@@ -225,6 +228,7 @@ class TestRefusals:
         await finished()
         assert (await ask()).status_code == 202
 
+    @pytest.mark.fault("The database is locked")
     @pytest.mark.parametrize("accept", ["application/json", SSE])
     async def test_a_database_that_stays_locked(
         self, scripted: Scripted, ask: Ask, monkeypatch: pytest.MonkeyPatch, accept: str
@@ -327,6 +331,7 @@ class TestTheEventStream:
         assert messages[-1] == {"type": "error", "message": "generation stopped"}
         assert [m["type"] for m in messages] == ["token", "error"]
 
+    @pytest.mark.fault("The reader leaves or reloads")
     async def test_closing_it_ends_only_the_stream(self, scripted: Scripted, ask: Ask) -> None:
         gate = Gate()
         scripted([TextDelta("half"), gate, TextDelta(" whole")])
@@ -394,6 +399,7 @@ class TestCancel:
             await ended(log)
         assert [turn.status for turn in await answers()] == ["stopped"] * 3
 
+    @pytest.mark.fault("A question is refused")
     @pytest.mark.parametrize("id", ["c1", "nobody", "%00"])
     async def test_without_a_run_it_is_404(self, async_client: AsyncClient, id: str) -> None:
         await conversation()

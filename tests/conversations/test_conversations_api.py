@@ -119,6 +119,7 @@ class TestList:
         make("gone", NOON - timedelta(1), archived_at=NOON, agent_name="coder")
         assert ids(client.get(f"/conversations?{query}")) == found
 
+    @pytest.mark.fault("Malformed requests")
     @pytest.mark.parametrize(
         "query",
         [
@@ -204,6 +205,7 @@ class TestCreate:
         assert list(answer.json()["details"]) == list(change)
         assert not Conversation.objects.exists()
 
+    @pytest.mark.fault("Malformed requests")
     @pytest.mark.parametrize("raw", ["", "{", "[]", '"x"', "null", "[" * 100_000, '{"a":NaN}'])
     def test_refuses_what_is_no_object(self, client: Client, raw: str) -> None:
         answer = client.post("/conversations", raw, content_type="application/json")
@@ -225,6 +227,7 @@ class TestArchive:
             assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
             assert Conversation.objects.get().archived is archived
 
+    @pytest.mark.fault("A question is refused")
     @pytest.mark.parametrize("verb", ["archive", "restore", "turns"])
     @pytest.mark.parametrize("id", ["nobody", "%00", "%F0%9F%98%80", "x" * 300])
     def test_an_unknown_conversation_is_404(self, client: Client, verb: str, id: str) -> None:
@@ -391,6 +394,7 @@ class TestTurns:
         body = {**TURN, "role": "assistant", "usage": {"inputTokens": value}}
         assert post(client, "/conversations/c1/turns", body).status_code == 400
 
+    @pytest.mark.fault("A question is refused")
     def test_an_archived_conversation_takes_no_turn_but_shows_them(self, client: Client) -> None:
         make("c1", archived_at=NOON)
         say("c1", "hello", NOON)
@@ -426,6 +430,7 @@ class TestTurns:
             path = f"/conversations/c1/turns?limit={limit}"
             assert [i["turnId"] for page in pages(client, path) for i in page] == expected
 
+    @pytest.mark.fault("Malformed requests")
     @pytest.mark.parametrize(
         "query",
         ["limit=x", "limit=1&colour=red", "cursor=x", "cursor=2026-01-31T12:00:00Z~not-a-key"],

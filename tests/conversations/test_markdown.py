@@ -156,6 +156,7 @@ def test_tables_strikethrough_and_outward_links_are_rendered() -> None:
     )
 
 
+@pytest.mark.fault("Instructions hidden in code")
 @pytest.mark.parametrize(
     ("source", "host"),
     [
@@ -201,6 +202,7 @@ def test_what_is_no_page_of_this_server_is_not_linked_to(address: str) -> None:
     assert "<a " not in plain(f"[here]({address})")
 
 
+@pytest.mark.fault("Instructions hidden in code")
 def test_images_are_never_loaded() -> None:
     html = plain("![x](https://example.org/x.png) ![y][ref]\n\n[ref]: https://example.org/y.png")
     assert "<img" not in html
@@ -360,6 +362,7 @@ class Checker(HTMLParser):
             self.problems.append(tag)
 
 
+@pytest.mark.fault("Markup in answers and names")
 @pytest.mark.door
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_nothing_of_an_attack_is_left_to_run(attack: str) -> None:
@@ -370,6 +373,7 @@ def test_nothing_of_an_attack_is_left_to_run(attack: str) -> None:
         assert checker.problems == []
 
 
+@pytest.mark.fault("Markup in answers and names")
 @pytest.mark.parametrize("attack", [a for a in ATTACKS if a.startswith("<")])
 def test_sanitising_alone_would_stop_it_too(attack: str) -> None:
     checker = Checker()
@@ -377,6 +381,7 @@ def test_sanitising_alone_would_stop_it_too(attack: str) -> None:
     assert checker.problems == []
 
 
+@pytest.mark.fault("Markup in answers and names")
 def test_file_names_that_a_tool_reports_are_only_text() -> None:
     name = '"><img src=x onerror=alert(1)>.py'
     found = Passage("r", name, 1, 2, "x\ny", 0.1)

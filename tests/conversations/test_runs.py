@@ -102,6 +102,7 @@ async def test_of_fifty_racing_questions_one_runs(scripted: Scripted) -> None:
     assert await Turn.objects.filter(role="user").acount() == 1
 
 
+@pytest.mark.fault("A question is refused")
 async def test_a_second_run_waits_for_nobody_and_changes_nothing(scripted: Scripted) -> None:
     gate = Gate()
     scripted([gate, TextDelta("x")])
@@ -309,6 +310,7 @@ async def test_parts_are_in_the_row_while_the_answer_is_made(
     await ended(log)
 
 
+@pytest.mark.fault("The database is locked")
 async def test_a_database_that_is_locked_for_a_while_loses_nothing(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,7 @@ def run(async_client: AsyncClient) -> Callable[..., Any]:
     return send
 
 
+@pytest.mark.fault("A path that leads outside")
 async def test_over_http_every_folder_outside_has_the_same_answer(
     scripted: Scripted, run: Any, places: dict[str, str]
 ) -> None:
@@ -78,6 +79,7 @@ async def test_over_http_every_folder_outside_has_the_same_answer(
     assert await Conversation.objects.acount() == 0
 
 
+@pytest.mark.fault("A path that leads outside")
 async def test_on_the_page_every_folder_outside_has_the_same_answer(
     scripted: Scripted, async_client: AsyncClient, places: dict[str, str]
 ) -> None:
@@ -95,6 +97,7 @@ async def test_on_the_page_every_folder_outside_has_the_same_answer(
     assert await Conversation.objects.acount() == 0
 
 
+@pytest.mark.fault("A path that leads outside")
 async def test_over_mcp_every_folder_outside_has_the_same_answer(
     scripted: Scripted, places: dict[str, str]
 ) -> None:

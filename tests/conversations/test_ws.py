@@ -99,6 +99,7 @@ BAD_FRAMES = [
 
 
 class TestFrames:
+    @pytest.mark.fault("Malformed requests")
     @pytest.mark.parametrize(("raw", "reason"), BAD_FRAMES)
     async def test_a_wrong_one_closes_the_socket_with_its_reason(
         self, raw: str | bytes, reason: str
@@ -110,6 +111,7 @@ class TestFrames:
             closed = await socket.link.receive_output(timeout=PATIENCE)
             assert closed == {"type": "websocket.close", "code": 1008, "reason": reason}
 
+    @pytest.mark.fault("Malformed requests")
     async def test_a_huge_one_closes_the_socket(self) -> None:
         async with connected() as socket:
             await socket.link.send_to(text_data="x" * 65_537)
@@ -164,6 +166,7 @@ class TestConversation:
         assert final["seq"] == log.seq + 2
         assert "error" not in final
 
+    @pytest.mark.fault("The reader leaves or reloads")
     async def test_who_comes_in_the_middle_gets_the_rest_exactly(self, scripted: Scripted) -> None:
         gate = Gate()
         scripted([ReasoningDelta("hm"), TextDelta("one "), gate, TextDelta("two "), TextDelta("3")])
@@ -194,6 +197,7 @@ class TestConversation:
                 frames = await socket.hear_until("turn_final")
                 assert [f["seq"] for f in frames] == [1, 2, 4, 5]
 
+    @pytest.mark.fault("The reader leaves or reloads")
     async def test_a_slow_reader_gets_every_word_in_few_frames(self, scripted: Scripted) -> None:
         words = [f"{n} " for n in range(1000)]
         scripted([TextDelta(word) for word in words])

@@ -31,6 +31,7 @@ def browser() -> Client:
     return Client(enforce_csrf_checks=True)
 
 
+@pytest.mark.fault("A page of another site")
 @pytest.mark.parametrize("path", WITH_BODY)
 @pytest.mark.parametrize(
     "origin", ["http://evil.example", "null", "http://testserver.evil.example", "http://[::1"]
@@ -41,6 +42,7 @@ def test_a_post_from_another_origin_is_refused(browser: Client, path: str, origi
     assert "Access-Control-Allow-Origin" not in answer
 
 
+@pytest.mark.fault("A page of another site")
 @pytest.mark.parametrize("path", BODILESS)
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain"])
 def test_a_cross_site_form_on_a_bodiless_post_is_refused(
@@ -50,6 +52,7 @@ def test_a_cross_site_form_on_a_bodiless_post_is_refused(
     assert answer.status_code == 403
 
 
+@pytest.mark.fault("A page of another site", "Malformed requests")
 @pytest.mark.parametrize("path", WITH_BODY)
 @pytest.mark.parametrize(
     "kind", ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data"]
@@ -67,6 +70,7 @@ def test_a_bodiless_post_of_our_own_origin_reaches_its_verb(browser: Client, pat
     assert (answer.status_code, answer["content-type"]) == (404, "application/json")
 
 
+@pytest.mark.fault("A page of another site")
 @pytest.mark.parametrize("path", ["/", "/chat", "/ingest", "/search", *GETS])
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil", ""])
 def test_a_rebound_name_is_refused_everywhere(browser: Client, path: str, host: str) -> None:
@@ -80,6 +84,7 @@ def test_loopback_names_are_served(browser: Client, host: str) -> None:
     assert browser.get("/health", headers={"host": host}).status_code == 200
 
 
+@pytest.mark.fault("Malformed requests")
 def test_chat_has_a_smaller_cap_and_its_own_words(browser: Client) -> None:
     answer = browser.post("/chat", "x" * 40_000, content_type="application/json")
     assert (answer.status_code, answer.json()["code"]) == (400, "PAYLOAD_TOO_LARGE")
@@ -108,6 +113,7 @@ def test_a_configured_origin_may_call_and_gets_cors_headers(
     assert browser.get("/version", headers=known).status_code == 403
 
 
+@pytest.mark.fault("A page of another site")
 def test_a_form_of_a_page_needs_its_token(browser: Client) -> None:
     answer = browser.post("/ui/ingest/start", {"path": "/tmp"})
     assert answer.status_code == 403
@@ -144,6 +150,7 @@ FRAME = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetc
 LINK = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 
 
+@pytest.mark.fault("A page of another site")
 @pytest.mark.parametrize("path", [*GETS, "/lmstudio/status", "/ui/lmstudio/models", "/mcp"])
 @pytest.mark.parametrize("how", [IMAGE, FRAME], ids=["image", "frame"])
 def test_a_page_elsewhere_cannot_have_anything_fetched(
@@ -153,6 +160,7 @@ def test_a_page_elsewhere_cannot_have_anything_fetched(
     assert ask(path, headers=how).status_code == 403
 
 
+@pytest.mark.fault("A page of another site")
 @pytest.mark.door
 @pytest.mark.parametrize("path", ["/", "/chat", "/search?q=x", "/version"])
 def test_a_link_elsewhere_leads_here(browser: Client, path: str) -> None:
@@ -172,6 +180,7 @@ def test_an_address_longer_than_any_page_has_is_not_looked_up(browser: Client) -
     assert browser.get("/admin/" + "a/" * 8_000).status_code == 404
 
 
+@pytest.mark.fault("Markup in answers and names")
 def test_pages_carry_a_policy_without_unsafe_inline(browser: Client) -> None:
     policy = browser.get("/")["Content-Security-Policy"]
     assert "unsafe" not in policy

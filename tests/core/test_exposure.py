@@ -30,6 +30,7 @@ def test_loopback_needs_nothing(address: str) -> None:
     check_exposure(Config.read({"CODEINFO_BIND": address}))
 
 
+@pytest.mark.fault("Unsafe settings")
 def test_any_other_address_needs_a_login() -> None:
     """Tokens alone would leave the pages open."""
     known = GUARDS | {"CODEINFO_REQUIRE_LOGIN": "false"}
@@ -43,6 +44,7 @@ def test_a_login_or_an_explicit_word_is_enough() -> None:
     check_exposure(Config.read({"CODEINFO_BIND": "0.0.0.0", "CODEINFO_ALLOW_OPEN_ACCESS": "true"}))
 
 
+@pytest.mark.fault("Unsafe settings")
 @pytest.mark.parametrize(
     "reachable",
     [{"CODEINFO_BIND": "0.0.0.0", **GUARDS}, {"CODEINFO_ALLOWED_HOSTS": "code.example"}],
@@ -53,6 +55,7 @@ def test_debug_pages_are_not_for_others(reachable: dict[str, str]) -> None:
         check_exposure(Config.read({"CODEINFO_DEBUG": "true", **reachable}))
 
 
+@pytest.mark.fault("Unsafe settings")
 @pytest.mark.parametrize("how", [GUARDS, {"CODEINFO_ALLOW_OPEN_ACCESS": "true"}])
 def test_an_address_for_others_names_its_hosts(how: dict[str, str]) -> None:
     anyone = {"CODEINFO_BIND": "0.0.0.0", "CODEINFO_ALLOWED_HOSTS": "*", **how}
@@ -67,6 +70,7 @@ PROXIED: list[dict[str, str]] = [
 ]
 
 
+@pytest.mark.fault("A proxy, or a forged address")
 @pytest.mark.door
 @pytest.mark.django_db
 @pytest.mark.parametrize("environ", PROXIED)
@@ -104,10 +108,12 @@ SECRETS = {
 }
 
 
+@pytest.mark.fault("Unsafe settings")
 def test_no_secret_stands_in_the_settings_as_they_are_printed() -> None:
     assert "canary" not in repr(Config.read(SECRETS))
 
 
+@pytest.mark.fault("Unsafe settings")
 def test_no_secret_stands_on_a_debug_page(settings: Any, rf: Any) -> None:
     """Django hides settings by their names alone."""
     settings.CONFIG = Config.read(SECRETS)

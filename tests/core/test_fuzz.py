@@ -181,6 +181,7 @@ def check(path: str, status: int, kind: str, body: bytes) -> None:
         assert all(isinstance(word, str) and word for word in words), (path, status, answer)
 
 
+@pytest.mark.fault("Malformed requests")
 @pytest.mark.parametrize("path", POSTS)
 def test_no_field_however_odd_breaks_a_route(loop: asyncio.Runner, path: str) -> None:
     Conversation.objects.create(id="c1", provider="builtin", model="search")
@@ -195,6 +196,7 @@ def test_no_field_however_odd_breaks_a_route(loop: asyncio.Runner, path: str) ->
         assert loop.run(send("GET", at.decode(), query=query, accept="text/html"))[0] == 200
 
 
+@pytest.mark.fault("Malformed requests")
 @pytest.mark.parametrize("path", POSTS)
 def test_no_body_breaks_a_route(loop: asyncio.Runner, path: str) -> None:
     Conversation.objects.create(id="c1", provider="builtin", model="search")
@@ -220,6 +222,7 @@ tails = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.samp
 )
 
 
+@pytest.mark.fault("Malformed requests")
 @pytest.mark.parametrize("path", GETS)
 def test_no_query_or_tail_breaks_a_get(loop: asyncio.Runner, path: str) -> None:
     Conversation.objects.create(id="c1", provider="builtin", model="search")
@@ -236,6 +239,7 @@ def test_no_query_or_tail_breaks_a_get(loop: asyncio.Runner, path: str) -> None:
     hold()
 
 
+@pytest.mark.fault("Malformed requests")
 @pytest.mark.parametrize("path", PAGES)
 def test_no_query_breaks_a_page(loop: asyncio.Runner, path: str) -> None:
     @settings(settled, max_examples=12)
@@ -248,6 +252,7 @@ def test_no_query_breaks_a_page(loop: asyncio.Runner, path: str) -> None:
     hold()
 
 
+@pytest.mark.fault("Malformed requests")
 def test_no_path_is_a_bug(loop: asyncio.Runner) -> None:
     @settings(settled, max_examples=40)
     @given(path=tails, method=st.sampled_from(["GET", "POST", "PUT", "HEAD", "OPTIONS", "BREW"]))
@@ -285,6 +290,7 @@ async def say(frame: bytes, binary: bool) -> None:
     await socket.disconnect(timeout=PATIENCE)
 
 
+@pytest.mark.fault("Malformed requests")
 def test_no_frame_breaks_the_socket(loop: asyncio.Runner) -> None:
     @settings(settled, max_examples=60)
     @given(frame=frames, binary=st.booleans())

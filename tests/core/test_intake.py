@@ -87,6 +87,7 @@ TOO_LARGE = [
 ]
 
 
+@pytest.mark.fault("Malformed requests")
 @pytest.mark.parametrize(("path", "status", "word"), TOO_LARGE)
 def test_a_body_that_is_too_long_is_refused_by_its_length_alone(
     served: Product, path: str, status: int, word: tuple[str, str]
@@ -96,6 +97,7 @@ def test_a_body_that_is_too_long_is_refused_by_its_length_alone(
     assert stored(served) == []
 
 
+@pytest.mark.fault("Malformed requests")
 @pytest.mark.parametrize(("path", "further"), [("/mcp", 0), ("/mcp/chat", 0), ("/x", 1), ("/x", 2)])
 def test_an_mcp_endpoint_refuses_it_in_json_rpc(served: Product, path: str, further: int) -> None:
     head = head_of(path, f"Content-Length: {HUGE}")
@@ -108,6 +110,7 @@ def test_no_client_is_asked_to_continue_with_a_body_that_is_too_long(served: Pro
     assert answer_to_headers(served, head)[0] == 413
 
 
+@pytest.mark.fault("Malformed requests")
 def test_the_bytes_of_a_chunked_body_are_counted_as_they_come(served: Product) -> None:
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
     with closing(line_to(served)) as line:
@@ -122,6 +125,7 @@ def test_the_bytes_of_a_chunked_body_are_counted_as_they_come(served: Product) -
     assert stored(served) == []
 
 
+@pytest.mark.fault("Malformed requests")
 @pytest.mark.parametrize("length", ["Content-Length: 500000", "Transfer-Encoding: chunked"])
 @pytest.mark.parametrize(("path", "further"), [("/conversations", 0), ("/", 0), ("/mcp", 0)])
 def test_of_a_body_for_another_host_nothing_is_stored(
@@ -155,6 +159,7 @@ def test_the_largest_body_is_read(served: Product) -> None:
         assert answer.status_code == 400 and answer.json()["error"] == "validation_error"
 
 
+@pytest.mark.fault("Too many or too slow connections")
 @pytest.mark.parametrize(
     "headers",
     [["X-A: b"] * 600, ["X-A: " + "b" * 20_000], [f"X-{n}: {'b' * 2000}" for n in range(20)]],
@@ -170,6 +175,7 @@ def test_headers_are_bounded(served: Product, headers: list[str]) -> None:
     assert received == b"" or received.startswith(b"HTTP/1.1 400")
 
 
+@pytest.mark.fault("Too many or too slow connections")
 def test_connections_are_bounded_and_the_server_keeps_files_for_its_own_work(
     served: Product,
 ) -> None:
@@ -208,6 +214,7 @@ def peak_of(served: Product) -> int:
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 
 
+@pytest.mark.fault("A websocket that floods the server")
 @pytest.mark.parametrize("fragment", [None, 1 << 13], ids=["whole", "in fragments"])
 @pytest.mark.parametrize("over", OVER.values(), ids=OVER)
 @pytest.mark.parametrize("path", SOCKETS)
@@ -235,6 +242,7 @@ def test_bytes_are_counted_and_not_characters(served: Product) -> None:
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 1009
 
 
+@pytest.mark.fault("A websocket that floods the server")
 @pytest.mark.parametrize("path", SOCKETS)
 def test_a_client_that_reads_only_after_it_has_sent_learns_it_too(
     served: Product, path: str
@@ -283,6 +291,7 @@ ON_A_CLOSING_SOCKET = [
 LOOKS_MS = 2_500
 
 
+@pytest.mark.fault("A websocket that floods the server")
 def test_a_frame_that_is_refused_on_a_closing_socket_is_no_traceback(served: Product) -> None:
     with ExitStack() as stack:
         for frames in ON_A_CLOSING_SOCKET:
@@ -301,6 +310,7 @@ def clock_of(served: Product) -> int:
     return int(httpx.get(f"{served.url}/health", timeout=PATIENCE).json()["timestamp"])
 
 
+@pytest.mark.fault("A websocket that floods the server")
 def test_a_websocket_takes_no_compressed_frames(served: Product) -> None:
     with connect(socket_url(served), compression="deflate") as link:
         assert link.protocol.extensions == []

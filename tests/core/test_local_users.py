@@ -81,6 +81,7 @@ REQUESTS = {
 }
 
 
+@pytest.mark.fault("Other users of the machine")
 @needs_root
 @pytest.mark.parametrize("door", REQUESTS)
 def test_another_user_is_refused_and_told_the_setting(served: Product, door: str) -> None:
@@ -90,6 +91,7 @@ def test_another_user_is_refused_and_told_the_setting(served: Product, door: str
     assert b'"FORBIDDEN"' in answer and b"CODEINFO_LOOPBACK_USERS" in answer
 
 
+@pytest.mark.fault("Other users of the machine")
 @needs_root
 def test_a_request_whose_sender_has_left_already_changes_nothing(served: Product) -> None:
     """The kernel shows the socket of a program that has ended with the uid of root."""
@@ -129,6 +131,7 @@ def held_by(uid: int, port: int, count: int) -> Iterator[None]:
             process.kill()
 
 
+@pytest.mark.fault("Other users of the machine")
 @needs_root
 @pytest.mark.parametrize("rule", ["own", "any"])
 def test_connections_that_another_user_holds_leave_room_for_the_owner(
@@ -146,6 +149,7 @@ def test_connections_that_another_user_holds_leave_room_for_the_owner(
         assert expected in as_user(NOBODY, port, get("/version")).split(b"\r\n")[0]
 
 
+@pytest.mark.fault("Other users of the machine")
 def test_this_user_and_root_are_served(served: Product) -> None:
     assert httpx.get(f"{served.url}/ingest/roots").status_code == 200
     if os.geteuid() == 0:

@@ -93,6 +93,7 @@ async def test_the_author_is_written_and_a_token_writes_none(scripted: Scripted)
     assert owners == {"c1": (await User.objects.aget(username="ada")).pk, "c2": None}
 
 
+@pytest.mark.fault("A user without the right")
 async def test_lists_show_the_own_alone_and_staff_all(scripted: Scripted) -> None:  # noqa: F811
     scripted([TextDelta(SECRET)])
     ada, bob, staff = await user("ada"), await user("bob"), await user("boss", staff=True)
@@ -111,6 +112,7 @@ async def test_lists_show_the_own_alone_and_staff_all(scripted: Scripted) -> Non
     assert "c=b1" in sidebar and "c=c1" not in sidebar and "c=t1" not in sidebar
 
 
+@pytest.mark.fault("A user without the right")
 @pytest.mark.door
 async def test_another_user_hears_nothing_of_an_answer_in_the_making(scripted: Scripted) -> None:  # noqa: F811
     """Not even one who asked for the conversation before it existed."""
@@ -143,6 +145,7 @@ async def test_another_user_hears_nothing_of_an_answer_in_the_making(scripted: S
         assert SECRET not in "".join(shown)
 
 
+@pytest.mark.fault("A user without the right")
 async def test_another_user_hears_of_no_change_in_a_list(scripted: Scripted) -> None:  # noqa: F811
     ada, bob = await user("ada"), await user("bob")
     async with socket("/ws", bob) as his, socket("/ws", ada) as hers:
@@ -165,6 +168,7 @@ async def test_another_user_hears_of_no_change_in_a_list(scripted: Scripted) -> 
         assert await heard_before_echo(his) == []
 
 
+@pytest.mark.fault("A user without the right")
 async def test_a_conversation_of_somebody_else_is_not_gone_on_with(scripted: Scripted) -> None:  # noqa: F811
     provider = scripted([TextDelta(SECRET)])
     ada, bob = await user("ada"), await user("bob")

@@ -31,6 +31,7 @@ async def scope_behind(peer: str, **headers: str) -> tuple[str, dict[str, str]]:
     return found["client"][0], {name.decode(): text.decode() for name, text in found["headers"]}
 
 
+@pytest.mark.fault("A proxy, or a forged address")
 @pytest.mark.parametrize(
     ("forwarded", "client"),
     [
@@ -50,6 +51,7 @@ async def test_the_last_address_that_is_no_proxy_counts(forwarded: str, client: 
     assert (await scope_behind(PROXY, x_forwarded_for=forwarded))[0] == client
 
 
+@pytest.mark.fault("A proxy, or a forged address")
 async def test_nobody_else_is_believed() -> None:
     address, headers = await scope_behind(
         "203.0.113.9", x_forwarded_for="127.0.0.1", x_forwarded_proto="https", accept="*/*"

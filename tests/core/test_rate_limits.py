@@ -42,6 +42,7 @@ def test_the_request_above_the_limit_is_refused(client: Client) -> None:
     assert ask(client, "/health").status_code == 200
 
 
+@pytest.mark.fault("Guessed passwords and endless requests")
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
@@ -64,6 +65,7 @@ def test_each_family_says_it_in_its_own_envelope(
     assert expected.items() <= answer.json().items()
 
 
+@pytest.mark.fault("Guessed passwords and endless requests")
 def test_a_user_a_token_and_an_address_are_counted_apart(client: Client) -> None:
     ada, other = Client(), Client()
     ada.force_login(User.objects.create_user("ada"))
@@ -93,6 +95,7 @@ def test_the_page_shows_the_refusal_beside_the_message_and_keeps_the_text() -> N
     assert "The question is kept." in answers[-1].content.decode()
 
 
+@pytest.mark.fault("Guessed passwords and endless requests")
 def test_a_tool_over_mcp_fails_as_tools_do(client: Client) -> None:
     message = {
         "jsonrpc": "2.0",
@@ -112,6 +115,7 @@ def test_a_tool_over_mcp_fails_as_tools_do(client: Client) -> None:
 LOGINS = ["/login", "/admin/login/"]
 
 
+@pytest.mark.fault("Guessed passwords and endless requests")
 @pytest.mark.parametrize("path", LOGINS)
 def test_after_five_failures_no_password_is_tried(path: str) -> None:
     User.objects.create_superuser("ada", password="right")

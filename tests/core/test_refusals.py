@@ -82,6 +82,7 @@ def send(path: str, body: Any, base: Path) -> tuple[int, str]:
     return answer.status_code, wire["code"] if wire.get("status") == "error" else wire["error"]
 
 
+@pytest.mark.fault("An ingest is refused")
 @pytest.mark.parametrize(("path", "body", "status", "code"), REFUSALS)
 def test_a_refusal_changes_nothing(
     base: Path, path: str, body: Any, status: int, code: str
@@ -91,6 +92,7 @@ def test_a_refusal_changes_nothing(
     assert everything() == before
 
 
+@pytest.mark.fault("An ingest is refused")
 def test_a_folder_that_cannot_be_read_is_refused_before_it_is_queued(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

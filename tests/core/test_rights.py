@@ -217,6 +217,7 @@ def patterns(resolver: URLResolver, above: str = "") -> Iterator[str]:
             yield from patterns(each, route)
 
 
+@pytest.mark.fault("A user without the right")
 def test_no_route_is_forgotten() -> None:
     # Django's admin asks for a login of staff itself (tests/site/test_admin.py).
     assert {route.pattern for route in ROUTES} == set(patterns(get_resolver()))
@@ -263,6 +264,7 @@ def is_refused(answer: Any) -> bool:
     return answer.status_code in (401, 403, 404) or b"BATCH_CONFLICT" in answer.content
 
 
+@pytest.mark.fault("A user without the right")
 @pytest.mark.parametrize("route", ROUTES, ids=str)
 @pytest.mark.parametrize("name", ["anonymous", "bob", "ada", "staff"])
 def test_every_route_answers_those_alone_whom_it_is_for(

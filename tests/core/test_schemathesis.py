@@ -171,6 +171,7 @@ def check(loop: asyncio.Runner, case: schemathesis.Case) -> int:
     return answer.status_code
 
 
+@pytest.mark.fault("Malformed requests")
 @pytest.mark.parametrize("label", OPERATIONS)
 def test_an_operation_answers_as_it_is_described(
     loop: asyncio.Runner, parameters: dict[str, str], label: str

@@ -27,16 +27,19 @@ class TestEverySocket:
         assert await accepted(path)
         assert await accepted(path, origin="http://localhost")
 
+    @pytest.mark.fault("A page of another site")
     @pytest.mark.parametrize(
         "origin", ["http://evil.example", "null", "http://localhost:81", "file://"]
     )
     async def test_is_refused_to_another_origin(self, path: str, origin: str) -> None:
         assert not await accepted(path, origin=origin)
 
+    @pytest.mark.fault("A page of another site")
     @pytest.mark.parametrize("host", ["evil.example", "", "localhost.evil.example"])
     async def test_is_refused_under_another_host(self, path: str, host: str) -> None:
         assert not await accepted(path, host=host, origin=f"http://{host}")
 
+    @pytest.mark.fault("A page of another site")
     async def test_is_refused_without_a_login_where_one_is_required(
         self, path: str, configure: Callable[..., None]
     ) -> None:
@@ -47,6 +50,7 @@ class TestEverySocket:
 
 
 # Channels looks after the connections of the thread it borrows, so they must be allowed.
+@pytest.mark.fault("A page of another site")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", ["/", "/ws/", "/ws/ui/nothing", "/chat", "/wsx"])
 async def test_every_other_path_is_refused(path: str) -> None:

@@ -83,6 +83,7 @@ def test_models_do_not_share_vectors(server: EmbeddingsServer) -> None:
     assert new_bodies(server) == ["one", "one"]
 
 
+@pytest.mark.fault("Another embedding model")
 @pytest.mark.parametrize("numbers", [8, 5])
 def test_a_changed_model_of_the_same_name_clears_the_cache(
     server: EmbeddingsServer, numbers: int
@@ -122,6 +123,7 @@ def test_a_broken_file_is_replaced(server: EmbeddingsServer, tmp_path: Path) -> 
     assert new_bodies(server) == []
 
 
+@pytest.mark.fault("The disk is full")
 def test_a_failed_write_does_not_fail_the_call(
     server: EmbeddingsServer, tmp_path: Path, configure: Callable[..., None]
 ) -> None:

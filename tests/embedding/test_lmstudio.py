@@ -78,6 +78,7 @@ def test_an_unreachable_server_is_unavailable(configure: Callable[..., None]) ->
     assert caught.value.code == "EMBEDDER_UNAVAILABLE"
 
 
+@pytest.mark.fault("An address that leads elsewhere")
 def test_a_name_of_a_metadata_service_is_not_connected_to(
     configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -208,6 +208,7 @@ def test_a_wrong_path_is_distinguished_from_a_missing_model(
     assert caught.value.code == "EMBEDDER_UNAVAILABLE"
 
 
+@pytest.mark.fault("An address that leads elsewhere")
 def test_a_redirect_is_not_followed(server: EmbeddingsServer) -> None:
     with EmbeddingsServer() as elsewhere:
         server.script.append(Reply(307, {}, {"Location": f"{elsewhere.url}/embeddings"}))

@@ -26,6 +26,7 @@ def test_a_blank_value_means_unset(blank: str) -> None:
     assert (known.retrieval_cutoff, known.port) == (1.4, 5010)
 
 
+@pytest.mark.fault("An address that leads elsewhere")
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -12,6 +12,16 @@ from tests.house.sources import HOME, name_of, tracked
 pytestmark = pytest.mark.door
 
 ENV_NAMES = [field.metadata["env"] for field in fields(Config)]
+# Characters of a table's cell, or of an item between its middle dots: what is longer is a paragraph
+# beside the table.
+MAX_CELL = 300
+# Paths in backquotes: from the top of the repository, or the end of a module's path.
+PATH = re.compile(
+    r"`((?:apps|benchmarks|codeinfo|codeinfo_cli|docs|release|requirements|scripts|static|templates"
+    r"|tests|training)/[\w./-]*|[\w/]+\.py)(?:::\w+)?`"
+)
+# Paths in examples.
+EXAMPLES = {"typing.py", "parser/__init__.py"}
 MARKDOWN = [file for file in tracked() if file.suffix == ".md"]
 
 
@@ -46,6 +56,50 @@ def test_links_between_documents_lead_somewhere() -> None:
     for file in MARKDOWN:
         for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", file.read_text()):
             assert (file.parent / target).exists(), f"{name_of(file)} → {target}"
+
+
+def test_no_cell_of_a_table_is_a_paragraph() -> None:
+    cells = (
+        (f"{name_of(file)}:{number}", cell)
+        for file in MARKDOWN
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if line.startswith("|")
+        for cell in re.split(r"(?<!\\)\|| · ", line)
+    )
+    assert [place for place, cell in cells if len(cell) > MAX_CELL] == []
+
+
+def test_every_path_that_a_document_names_exists() -> None:
+    """The results of benchmarks name paths of their day."""
+    names = "".join(f"/{name_of(file)}\n" for file in tracked())
+    lost = {
+        f"{name_of(file)}: {path}"
+        for file in MARKDOWN
+        if file.parent.name != "results"
+        for path in set(PATH.findall(file.read_text())) - EXAMPLES
+        if not re.search(rf"/{re.escape(path.rstrip('/'))}(/|\.py$|$)", names, re.M)
+    }
+    assert lost == set()
+
+
+def test_every_benchmark_is_in_the_page_of_results() -> None:
+    page = (HOME / "docs/benchmarks.md").read_text()
+    scripts = [file for file in tracked() if file.parent == HOME / "benchmarks"]
+    commands = {file.stem for file in scripts if "__main__" in file.read_text(errors="replace")}
+    named = set(re.findall(r"-m\s+benchmarks\.(\w+)", page))
+    assert named == commands | {"retrieval"}
+    results = {file.name for file in tracked() if file.parent == HOME / "benchmarks/results"}
+    linked = set(re.findall(r"results/(\w+\.md)", page))
+    assert results - linked == set()
+
+
+def test_every_picture_that_is_tracked_is_in_a_document() -> None:
+    shown = {
+        (file.parent / name).resolve()
+        for file in MARKDOWN
+        for name in re.findall(r"[\w./-]*screenshots/[\w-]+\.png", file.read_text())
+    }
+    assert {file for file in tracked() if file.parent == HOME / "docs/screenshots"} == shown
 
 
 # The package registries' hosts, spelled so that this file does not name them.

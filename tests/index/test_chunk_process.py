@@ -47,6 +47,7 @@ def test_a_parse_that_never_returns_or_crashes_costs_only_its_own_tree(
     assert chunked[1].language == "python"
 
 
+@pytest.mark.fault("A parser is killed or takes too long")
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_file_whose_process_is_killed_is_parsed_again_in_another(
     tmp_path: Path, processes: int
@@ -80,6 +81,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.fault("A parser is killed or takes too long")
 @pytest.mark.parametrize("order", OTHERS)
 @pytest.mark.parametrize("processes", [1, 2])
 def test_after_many_failures_a_language_is_no_longer_parsed(
@@ -112,6 +114,7 @@ def test_of_other_languages_a_part_of_the_failures_is_enough(
     assert (problem_of["1.go"], problem_of["3.go"]) == ("", OTHERS["crash"])
 
 
+@pytest.mark.fault("A parser is killed or takes too long")
 def test_processes_that_died_while_they_were_idle_cost_no_tree() -> None:
     """Both are found dead only when they are asked: the file is parsed in a third."""
     with unruly(processes=2) as chunker:

@@ -134,6 +134,7 @@ def test_readers_continue_when_the_file_is_replaced(lexical: LexicalStore) -> No
     assert [hit.id for hit in lexical.search(ROOT, ["retry"], 9)] == ["r:f0.py:0"]
 
 
+@pytest.mark.fault("The disk is full")
 def test_a_write_that_fails_leaves_nothing(
     lexical: LexicalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_write_that_fails_leaves_nothing(
     assert lexical.count(ROOT) == 6
 
 
+@pytest.mark.fault("The disk is full")
 def test_a_folder_that_cannot_be_written_is_told(
     lexical: LexicalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,6 +78,7 @@ def start(chroma: Path) -> None:
         Embedded(chroma).close()
 
 
+@pytest.mark.fault("Vectors are damaged")
 @pytest.mark.door
 @pytest.mark.parametrize("moves", range(5))
 def test_a_set_aside_that_is_killed_is_finished_by_the_next_start_in_one_folder(
@@ -92,6 +93,7 @@ def test_a_set_aside_that_is_killed_is_finished_by_the_next_start_in_one_folder(
     assert not any(aside.is_index_folder(entry) for entry in chroma.iterdir())
 
 
+@pytest.mark.fault("Vectors are damaged")
 def test_what_is_set_aside_from_a_mount_of_its_own_stays_in_it(chroma: Path, fails: Fails) -> None:
     fails(str(chroma.parent / "chroma.broken-"), errno.EXDEV)
     target = aside.set_store_aside(chroma)
@@ -101,6 +103,7 @@ def test_what_is_set_aside_from_a_mount_of_its_own_stays_in_it(chroma: Path, fai
     assert aside.set_store_aside(chroma) is None
 
 
+@pytest.mark.fault("Vectors are damaged")
 def test_what_cannot_be_moved_is_an_error_and_all_stays_where_it_was(
     chroma: Path, fails: Fails
 ) -> None:

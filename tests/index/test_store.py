@@ -205,6 +205,7 @@ def test_roots_do_not_see_each_other(store: VectorStore, root: UUID) -> None:
     assert store.count(root) == 3
 
 
+@pytest.mark.fault("A run is cancelled")
 def test_many_rows_are_dropped_in_slices_and_the_rest_when_it_is_asked_for_again(
     store: VectorStore, root: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,6 +309,7 @@ def test_a_sweep_removes_only_dropped_collections(store: VectorStore, root: UUID
     unknown.rmdir()
 
 
+@pytest.mark.fault("The database is lost or replaced")
 def test_index_folders_of_a_database_that_was_taken_away_stay(folder: Path) -> None:
     """Chroma makes a new database then, which knows none of them."""
     index = folder / str(uuid4())
@@ -378,6 +380,7 @@ HOLD = (
 )
 
 
+@pytest.mark.fault("Two processes use one data folder")
 @pytest.mark.door
 def test_a_second_process_is_refused_until_the_first_is_killed(
     folder: Path, configure: Callable[..., None]
@@ -405,6 +408,7 @@ def test_a_second_process_is_refused_until_the_first_is_killed(
     reset_store()
 
 
+@pytest.mark.fault("Chroma is unavailable")
 def test_a_broken_store_is_told_and_may_be_mended(
     folder: Path, configure: Callable[..., None]
 ) -> None:
@@ -434,6 +438,7 @@ def refusal(root: UUID) -> Iterator[Callable[[str], None]]:
     change("DROP TRIGGER IF EXISTS full")
 
 
+@pytest.mark.fault("Chroma is unavailable")
 def test_what_could_not_be_written_can_be_taken_back(
     store: VectorStore, root: UUID, refusal: Callable[[str], None]
 ) -> None:
@@ -454,6 +459,7 @@ def test_what_could_not_be_written_can_be_taken_back(
     assert store.ids(root) == set(ids((0, 1, 2, 9)))
 
 
+@pytest.mark.fault("Chroma is unavailable")
 def test_a_vector_that_nobody_wrote_is_found_where_all_are_read(
     store: VectorStore, root: UUID
 ) -> None:

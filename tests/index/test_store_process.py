@@ -92,6 +92,7 @@ def test_a_child_that_has_read_much_closes_its_folder_or_is_ended_to_free_its_me
     assert embedded.call(Collections.count, "kept") == 2
 
 
+@pytest.mark.fault("Chroma is unavailable")
 def test_a_child_that_is_killed_in_a_call_is_told_and_started_again(embedded: Embedded) -> None:
     first = embedded.call(verbs.pid)
     with pytest.raises(Unavailable, match="try again") as caught:
@@ -101,6 +102,7 @@ def test_a_child_that_is_killed_in_a_call_is_told_and_started_again(embedded: Em
     assert embedded.call(Collections.count, "kept") == 2
 
 
+@pytest.mark.fault("Chroma is unavailable")
 def test_a_call_whose_child_is_killed_under_it_is_done_by_another(
     embedded: Embedded, tmp_path: Path
 ) -> None:
@@ -109,6 +111,7 @@ def test_a_call_whose_child_is_killed_under_it_is_done_by_another(
     assert embedded.call(verbs.pid) != first
 
 
+@pytest.mark.fault("Chroma is unavailable")
 @pytest.mark.parametrize("verb", [verbs.panic, verbs.segfault])
 def test_a_crash_of_chroma_is_told_from_a_kill_and_its_process_does_nothing_more(
     embedded: Embedded, verb: Callable[..., None]
@@ -128,6 +131,7 @@ def test_a_child_that_was_killed_meanwhile_is_not_missed(embedded: Embedded) -> 
     assert embedded.call(Collections.count, "kept") == 2
 
 
+@pytest.mark.fault("Chroma is unavailable")
 @pytest.mark.parametrize("name", ["kept", "k" * 10_000_000], ids=["silent", "deaf"])
 def test_a_child_that_does_not_answer_is_given_up(
     embedded: Embedded, monkeypatch: pytest.MonkeyPatch, name: str
@@ -160,6 +164,7 @@ def test_a_child_that_closed_its_folder_is_reused(folder: Path) -> None:
     second.close()
 
 
+@pytest.mark.fault("Two processes use one data folder")
 def test_the_child_dies_with_its_parent_which_has_no_chroma_in_it(
     parent: subprocess.Popen[str],
 ) -> None:
@@ -170,6 +175,7 @@ def test_the_child_dies_with_its_parent_which_has_no_chroma_in_it(
     assert parent.stderr.read() == ""
 
 
+@pytest.mark.fault("Two processes use one data folder")
 def test_the_next_process_waits_for_the_child_of_one_that_was_killed(
     folder: Path, parent: subprocess.Popen[str]
 ) -> None:
@@ -234,6 +240,7 @@ class StoredRoot:
         return self._work(*args)
 
 
+@pytest.mark.fault("Chroma is checked while it is used")
 def test_others_read_and_write_while_the_database_is_checked(
     embedded: Embedded, beside: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +269,7 @@ def test_others_read_and_write_while_the_database_is_checked(
         failing.result(60)
 
 
+@pytest.mark.fault("Chroma is checked while it is used")
 def test_others_are_answered_while_a_copy_of_the_database_is_checked(
     embedded: Embedded,
     beside: ThreadPoolExecutor,
@@ -287,6 +295,7 @@ def test_others_are_answered_while_a_copy_of_the_database_is_checked(
     copied.result(60)
 
 
+@pytest.mark.fault("Chroma is checked while it is used")
 def test_a_probe_lets_others_in_between_its_reads_and_is_not_made_again_for_nothing(
     embedded: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:

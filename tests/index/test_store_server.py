@@ -87,6 +87,7 @@ def test_no_connection_outlives_the_store(server: Server, configure: Turn) -> No
     assert connected() == 0
 
 
+@pytest.mark.fault("Chroma is unavailable")
 def test_a_server_that_goes_away_is_an_error_of_its_own(server: Server, configure: Turn) -> None:
     configure(chroma_url=server.url)
     store = get_store()

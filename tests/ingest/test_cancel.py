@@ -111,6 +111,7 @@ def test_a_cancel_after_publishing_changes_nothing(
     assert store.count(root.id) == root.chunks > 0
 
 
+@pytest.mark.fault("A run is cancelled")
 @pytest.mark.django_db
 def test_a_folder_is_not_looked_through_to_its_end(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
@@ -129,6 +130,7 @@ def test_a_folder_is_not_looked_through_to_its_end(
     assert len(classified) == 1
 
 
+@pytest.mark.fault("A run is cancelled")
 @pytest.mark.django_db
 def test_what_a_large_first_ingest_wrote_is_left_to_the_sweep(
     repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], monkeypatch: pytest.MonkeyPatch
@@ -146,6 +148,7 @@ def test_what_a_large_first_ingest_wrote_is_left_to_the_sweep(
     assert not sweep.due.is_set()
 
 
+@pytest.mark.fault("A run is cancelled")
 @pytest.mark.django_db
 def test_what_a_large_reembed_wrote_answers_nothing_and_is_left_to_the_sweep(
     repo: Path,
@@ -365,6 +368,7 @@ def test_a_removal_asks_no_store_and_the_sweep_deletes_the_vectors(
     assert not stores.roots()
 
 
+@pytest.mark.fault("A run is cancelled")
 @pytest.mark.django_db(transaction=True)
 def test_cancel_does_not_wait_for_what_is_left_to_the_sweep(
     client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch

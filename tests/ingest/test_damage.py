@@ -105,6 +105,7 @@ def test_a_vector_that_cannot_be_read_is_found_by_who_reads_it_and_comes_back(
     assert verify(source=True) == []
 
 
+@pytest.mark.fault("Vectors are lost")
 @pytest.mark.parametrize("how", HARMS)
 def test_what_is_lost_is_told_words_answer_and_a_run_brings_it_back(
     client: Client, data: Path, ships: Root, lighthouse: Root, worker: queue.Worker, how: Harm
@@ -138,6 +139,7 @@ def test_what_is_lost_is_told_words_answer_and_a_run_brings_it_back(
     assert client.get("/health").json()["parts"]["chroma"]["state"] == "ok"
 
 
+@pytest.mark.fault("Vectors are lost")
 @pytest.mark.parametrize("how", [damage.chroma_deleted, damage.database_deleted])
 def test_files_that_go_while_they_are_open_are_missed(
     data: Path, ships: Root, worker: queue.Worker, how: Harm
@@ -157,6 +159,7 @@ def test_files_that_go_while_they_are_open_are_missed(
         chroma.FolderLock(data / "chroma")
 
 
+@pytest.mark.fault("Vectors are lost")
 def test_half_of_a_collection_is_missed(
     client: Client, data: Path, ships: Root, worker: queue.Worker
 ) -> None:
@@ -172,6 +175,7 @@ def test_half_of_a_collection_is_missed(
     assert get_lexical().count(ships.id) == 450
 
 
+@pytest.mark.fault("Vectors are lost")
 def test_mode_vector_says_what_is_missing_instead_of_nothing(
     client: Client,
     data: Path,
@@ -192,6 +196,7 @@ def test_mode_vector_says_what_is_missing_instead_of_nothing(
     assert "450 of 450 vectors are missing" in answer.json()["message"]
 
 
+@pytest.mark.fault("Vectors are damaged")
 @pytest.mark.parametrize("how", damage.OF_A_ROOT[2:])
 def test_one_broken_root_costs_the_others_nothing(
     client: Client, data: Path, ships: Root, lighthouse: Root, how: Harm
@@ -206,6 +211,7 @@ def test_one_broken_root_costs_the_others_nothing(
     assert chroma.failed.is_set()
 
 
+@pytest.mark.fault("Vectors are lost")
 @pytest.mark.parametrize(
     "how", [damage.chroma_deleted, damage.database_overwritten, damage.vectors_flipped]
 )
@@ -225,6 +231,7 @@ def test_it_is_ingested_again_by_itself_once(
     ]
 
 
+@pytest.mark.fault("Vectors are damaged")
 def test_what_is_broken_is_kept_and_only_the_newest_two_of_it(
     data: Path, ships: Root, worker: queue.Worker, configure: Config
 ) -> None:
@@ -241,6 +248,7 @@ def test_what_is_broken_is_kept_and_only_the_newest_two_of_it(
     assert (index / "data_level0.bin").exists()
 
 
+@pytest.mark.fault("Vectors are lost")
 def test_a_repair_that_fails_is_not_tried_again_by_itself(
     data: Path, ships: Root, worker: queue.Worker, configure: Config
 ) -> None:
@@ -264,6 +272,7 @@ def test_a_repair_that_fails_is_not_tried_again_by_itself(
     assert (ships.damage, ships.last_state) == ("", "completed")
 
 
+@pytest.mark.fault("Vectors are damaged")
 def test_an_ingest_of_a_broken_root_mends_it_though_nobody_had_noticed(
     data: Path, ships: Root
 ) -> None:
@@ -276,6 +285,7 @@ def test_an_ingest_of_a_broken_root_mends_it_though_nobody_had_noticed(
         assert get_store().examine(ships.id) == ""
 
 
+@pytest.mark.fault("Vectors are damaged")
 @pytest.mark.parametrize(
     "how", [damage.database_overwritten, damage.vectors_flipped, damage.header_flipped]
 )
@@ -314,6 +324,7 @@ def examined(*errors: Unavailable) -> str:
     return guarded.Guarded(client).examine("name")
 
 
+@pytest.mark.fault("Chroma is unavailable")
 def test_only_what_fails_twice_by_itself_counts_as_broken() -> None:
     lost = Unavailable("Chroma's process was lost (killed): try again")
     crashed, odd = chroma.crashed("SIGSEGV"), chroma.unavailable("Chroma failed: no index")
@@ -325,6 +336,7 @@ def test_only_what_fails_twice_by_itself_counts_as_broken() -> None:
         examined(lost, lost, lost)
 
 
+@pytest.mark.fault("Chroma is unavailable")
 def test_files_that_cannot_be_read_are_no_damage(data: Path, ships: Root) -> None:
     reset_store()
     header = damage.index_folder(data / "chroma", ships.id) / "header.bin"
@@ -336,6 +348,7 @@ def test_files_that_cannot_be_read_are_no_damage(data: Path, ships: Root) -> Non
     assert ships.damage == "" and set_asides(data) == []
 
 
+@pytest.mark.fault("Chroma is unavailable")
 def test_nothing_is_set_aside_while_the_disk_is_full(
     data: Path, ships: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,6 +360,7 @@ def test_nothing_is_set_aside_while_the_disk_is_full(
     assert set_asides(data) == []
 
 
+@pytest.mark.fault("Chroma is unavailable")
 @pytest.mark.parametrize("code", [5, 8, 10, 13, 14])
 def test_a_lock_a_full_disk_and_a_lack_of_rights_are_no_damage(code: int) -> None:
     error = Unavailable(f"Chroma failed: error returned from database: (code: {code}) no")
@@ -354,6 +368,7 @@ def test_a_lock_a_full_disk_and_a_lack_of_rights_are_no_damage(code: int) -> Non
     assert not process.may_be_malformed(error)
 
 
+@pytest.mark.fault("Chroma is unavailable")
 def test_what_is_broken_on_a_server_is_told_and_left_as_it_is(
     data: Path,
     folder: Path,
@@ -382,6 +397,7 @@ def test_what_is_broken_on_a_server_is_told_and_left_as_it_is(
     assert damages() == {"lighthouse": False}
 
 
+@pytest.mark.fault("Chroma is unavailable")
 def test_what_comes_back_is_no_damage_any_more(
     data: Path, ships: Root, worker: queue.Worker
 ) -> None:
@@ -479,6 +495,7 @@ def test_a_store_without_roots_that_was_taken_away_is_replaced(
     assert get_store().collections() == set()
 
 
+@pytest.mark.fault("Vectors are damaged")
 @pytest.mark.parametrize("how", [damage.table_overwritten, damage.database_overwritten])
 def test_a_run_whose_vectors_break_starts_over(
     data: Path, folder: Path, ships: Root, monkeypatch: pytest.MonkeyPatch, how: Harm
@@ -536,6 +553,7 @@ def test_a_run_whose_store_fails_for_another_reason_ends_in_error(
     assert set_asides(data) == []
 
 
+@pytest.mark.fault("Vectors are lost")
 def test_vectors_that_go_in_mid_run_are_missed_after_it(
     data: Path, folder: Path, ships: Root, worker: queue.Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,12 +68,14 @@ def in_a_process_with_few_descriptors(root: Path) -> list[int]:
     return [int(number) for number in done.stdout.split()]
 
 
+@pytest.mark.fault("Slow patterns and deep folders")
 def test_a_walk_holds_few_descriptors(deep: Path) -> None:
     files, skipped, most = in_a_process_with_few_descriptors(deep)
     assert (files, skipped) == (MAX_DEPTH + 1, 1)
     assert most <= 32
 
 
+@pytest.mark.fault("Slow patterns and deep folders")
 def test_so_does_a_look_at_what_git_tracks(deep: Path) -> None:
     git(init(deep), "add", ".")
     files, skipped, most = in_a_process_with_few_descriptors(deep)
@@ -81,6 +83,7 @@ def test_so_does_a_look_at_what_git_tracks(deep: Path) -> None:
     assert most <= 32
 
 
+@pytest.mark.fault("Slow patterns and deep folders")
 def test_what_is_too_deep_is_listed_with_the_reason(deep: Path) -> None:
     found = discover(deep)
     assert names(found)[-1] == DEEPEST_KEPT

@@ -69,6 +69,7 @@ def assert_whole(root: Root, store: Any) -> None:
     assert (root.files, root.chunks) == (len(live), len(ids))
 
 
+@pytest.mark.fault("What a completed run promises", "The folder is renamed or unmounted")
 @pytest.mark.parametrize("comes_instead", [False, True], ids=["gone", "another folder"])
 @pytest.mark.parametrize("first", [True, False], ids=["first ingest", "later ingest"])
 def test_a_folder_that_goes_in_mid_run_is_not_published(
@@ -103,6 +104,7 @@ def test_a_folder_that_goes_in_mid_run_is_not_published(
     assert [(root.last_state, root.files) for root in roots] == ([] if first else [("error", 40)])
 
 
+@pytest.mark.fault("The folder is renamed or unmounted")
 def test_a_folder_that_cannot_be_listed_any_more_is_not_published(
     client: Client, folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +126,7 @@ def test_a_folder_that_cannot_be_listed_any_more_is_not_published(
     assert not Root.objects.exists()
 
 
+@pytest.mark.fault("Files cannot be read")
 def test_a_run_that_loses_many_of_its_files_keeps_the_old_index(
     client: Client,
     folder: Path,
@@ -150,6 +153,7 @@ def test_a_run_that_loses_many_of_its_files_keeps_the_old_index(
     assert contents(root) == before
 
 
+@pytest.mark.fault("Files cannot be read")
 def test_a_few_files_may_go_in_mid_run(
     folder: Path, store: Any, small_pieces: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +170,7 @@ def test_a_few_files_may_go_in_mid_run(
     assert_whole(root, store)
 
 
+@pytest.mark.fault("What a completed run promises", "Files cannot be read")
 @pytest.mark.parametrize(
     ("number", "reason"),
     [
@@ -219,6 +224,7 @@ def test_what_cannot_be_read_is_kept_and_listed_until_it_can(
     assert "with a problem" not in client.get("/ingest").content.decode()
 
 
+@pytest.mark.fault("Files cannot be read")
 def test_a_changed_file_that_fails_when_its_turn_comes_is_kept(
     folder: Path, store: Any, contents: Contents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,6 +258,7 @@ def test_a_changed_file_that_fails_when_its_turn_comes_is_kept(
     assert not queries.live_files(root).listed().exists()
 
 
+@pytest.mark.fault("Files cannot be read")
 def test_where_nothing_else_changed_a_file_that_is_kept_is_no_change(
     folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +278,7 @@ def test_where_nothing_else_changed_a_file_that_is_kept_is_no_change(
     assert queries.live_files(root).with_problem().count() == 1
 
 
+@pytest.mark.fault("Files cannot be read")
 def test_what_was_kept_by_other_rules_is_made_anew_when_it_can_be_read(
     folder: Path,
     store: Any,
@@ -290,6 +298,7 @@ def test_what_was_kept_by_other_rules_is_made_anew_when_it_can_be_read(
     assert_whole(root, store)
 
 
+@pytest.mark.fault("Files cannot be read")
 def test_a_folder_none_of_whose_files_can_be_read_keeps_its_index(
     client: Client,
     folder: Path,
@@ -314,6 +323,7 @@ def remove(repo: Path, count: int) -> None:
         path.unlink()
 
 
+@pytest.mark.fault("Most files have disappeared")
 def test_most_files_gone_needs_confirmation_and_blocks_nothing(
     client: Client, folder: Path, store: Any, contents: Contents
 ) -> None:
@@ -354,6 +364,7 @@ def test_most_files_gone_needs_confirmation_and_blocks_nothing(
     assert "Start again" not in client.get(f"/ui/ingest/root/{root.id}").content.decode()
 
 
+@pytest.mark.fault("Most files have disappeared")
 @pytest.mark.door
 def test_a_start_takes_force_over_http_and_from_the_page(
     client: Client, folder: Path, store: Any
@@ -377,6 +388,7 @@ def test_a_start_takes_force_over_http_and_from_the_page(
     assert (root.name, root.description, root.files) == ("renamed", "Ships", 1)
 
 
+@pytest.mark.fault("Most files have disappeared")
 def test_only_the_last_run_of_a_folder_is_confirmed_and_only_where_it_asks(
     client: Client, folder: Path, store: Any
 ) -> None:
@@ -421,6 +433,7 @@ def test_fewer_files_may_go_without_a_word(
     assert root.files == files - missing
 
 
+@pytest.mark.fault("Most files have disappeared")
 @pytest.mark.door
 def test_files_that_were_moved_or_are_left_out_now_have_not_disappeared(
     folder: Path, store: Any
@@ -437,6 +450,7 @@ def test_files_that_were_moved_or_are_left_out_now_have_not_disappeared(
     assert root.files == 11
 
 
+@pytest.mark.fault("Most files have disappeared")
 @pytest.mark.door
 def test_a_git_checkout_whose_files_are_deleted_needs_confirmation(
     folder: Path, store: Any
@@ -460,6 +474,7 @@ def test_a_dry_run_only_reports_disappeared_files(folder: Path, store: Any) -> N
     assert (run.state, run.message) == ("completed", "30 of 40 files have disappeared")
 
 
+@pytest.mark.fault("Most files have disappeared")
 def test_an_emptied_folder_is_published_only_with_force(folder: Path, store: Any) -> None:
     repo = write_files(folder / "repo", many(3))
     root = ingest(repo)
@@ -476,6 +491,7 @@ def test_an_emptied_folder_is_published_only_with_force(folder: Path, store: Any
     assert run_ingest(empty, force=True).state == "error"
 
 
+@pytest.mark.fault("Files cannot be read")
 def test_descriptors_that_run_out_in_a_walk_take_nothing_away(
     folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

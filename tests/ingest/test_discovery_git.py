@@ -66,6 +66,7 @@ def test_a_submodule_is_skipped_as_one(
     assert reasons(found) == {"libs/other": "Submodule"}
 
 
+@pytest.mark.fault("Links and special files")
 def test_tracked_links_and_deleted_files_are_skipped(folder: Path, git: Git) -> None:
     write(folder, {"a.py": "x", "gone.py": "x", "sub/b.py": "x"})
     (folder / "link.py").symlink_to("/etc/passwd")
@@ -74,6 +75,7 @@ def test_tracked_links_and_deleted_files_are_skipped(folder: Path, git: Git) -> 
     assert reasons(discover(folder)) == {"gone.py": "Missing", "link.py": "Symbolic link"}
 
 
+@pytest.mark.fault("Links and special files")
 def test_a_folder_that_became_a_link_is_not_followed(
     folder: Path, git: Git, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

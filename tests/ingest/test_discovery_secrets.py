@@ -30,6 +30,7 @@ USER_ACCOUNT = json.dumps(
 )
 
 
+@pytest.mark.fault("Forged log lines, and secrets")
 @pytest.mark.door
 @pytest.mark.parametrize(
     ("name", "content"),
@@ -100,6 +101,7 @@ Turn = Callable[..., None]
 FILES = {"a.py": "x", "state/b.py": "x", "state/deep/c.py": "x", "logs-of/d.py": "x"}
 
 
+@pytest.mark.fault("Forged log lines, and secrets")
 @pytest.mark.door
 def test_our_own_data_folder_is_left_out_whatever_its_name(folder: Path, configure: Turn) -> None:
     """By its real path: the setting may name it through a link."""
@@ -125,6 +127,7 @@ def test_so_are_the_home_of_codex_and_the_log(folder: Path, configure: Turn) -> 
     }
 
 
+@pytest.mark.fault("An ingest is refused", "Forged log lines, and secrets")
 @pytest.mark.door
 @pytest.mark.parametrize("inside", ["state", "state/deep"])
 def test_a_folder_in_our_own_data_is_refused(

@@ -52,6 +52,7 @@ def test_a_candidate_carries_the_size_and_time_of_its_file(folder: Path) -> None
     assert (candidate.stat.size, candidate.stat.mtime_ns) == (6, 1_700_000_000_123_456_789)
 
 
+@pytest.mark.fault("Huge, minified and binary files")
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
@@ -102,6 +103,7 @@ def test_what_is_no_text_for_people_is_skipped_with_its_reason(
     assert found.files == ()
 
 
+@pytest.mark.fault("Huge, minified and binary files")
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -161,6 +163,7 @@ def test_ingest_exclude_adds_names_folders_and_suffixes(
     }
 
 
+@pytest.mark.fault("Forged log lines, and secrets")
 def test_ingest_include_replaces_the_table_but_lets_no_secret_in(
     folder: Path, configure: Callable[..., None]
 ) -> None:
@@ -171,6 +174,7 @@ def test_ingest_include_replaces_the_table_but_lets_no_secret_in(
     assert reasons(found) == {"c.py": "Not a known type", ".env": "Secret"}
 
 
+@pytest.mark.fault("Huge, minified and binary files")
 def test_the_size_cap_is_a_knob(folder: Path, configure: Callable[..., None]) -> None:
     configure(ingest_max_file_bytes=1_500)
     write(folder, {"a.py": "#" * 1_500, "b.py": "#" * 1_501})
@@ -218,6 +222,7 @@ def test_gitignore_files_of_every_level_are_honoured(folder: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.fault("Links and special files")
 def test_links_and_special_files_are_never_followed_or_opened(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -117,6 +117,7 @@ def filling(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[], 
     assert answered.is_set(), "the ingest never came so far"
 
 
+@pytest.mark.fault("The disk is full")
 @pytest.mark.door
 def test_a_disk_that_fills_up_in_mid_run_ends_the_run_and_everything_says_why(
     folder: Path, filling: Callable[[Callable[[], None]], str]
@@ -164,6 +165,7 @@ def test_a_disk_that_fills_up_in_mid_run_ends_the_run_and_everything_says_why(
             assert "disk" not in httpx.get(f"{product.url}/health").json()["degraded"]
 
 
+@pytest.mark.fault("The disk is full")
 def test_a_run_ends_before_the_reserve_is_used_up_and_the_old_answers_stay(
     client: Client, folder: Path, configure: Callable[..., None], db: None, store: Any
 ) -> None:
@@ -185,6 +187,7 @@ def test_a_run_ends_before_the_reserve_is_used_up_and_the_old_answers_stay(
     assert "<strong>The disk of" not in client.get("/ingest").content.decode()
 
 
+@pytest.mark.fault("The disk is full")
 def test_room_is_looked_at_while_a_run_goes_on(
     repo: Path, store: Any, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +199,7 @@ def test_room_is_looked_at_while_a_run_goes_on(
     assert store.collections() == set()
 
 
+@pytest.mark.fault("The disk is full")
 @pytest.mark.parametrize(
     "error",
     [
@@ -233,6 +237,7 @@ def unwritable(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     endings.unsaved.clear()
 
 
+@pytest.mark.fault("The disk is full")
 def test_an_end_that_cannot_be_written_is_known_and_written_when_possible(
     repo: Path, store: Any, db: None, unwritable: Callable[[], None]
 ) -> None:

@@ -48,6 +48,7 @@ def all_at_once(count: int, call: Callable[[int], Any]) -> list[Any]:
         return list(threads.map(run, range(count)))
 
 
+@pytest.mark.fault("Several runs start at once")
 @pytest.mark.django_db(transaction=True)
 def test_of_fifty_racing_starts_one_runs(repo: Path) -> None:
     def start(index: int) -> int:
@@ -58,6 +59,7 @@ def test_of_fifty_racing_starts_one_runs(repo: Path) -> None:
     assert IngestRun.objects.count() == 1
 
 
+@pytest.mark.fault("Several runs start at once")
 @pytest.mark.django_db(transaction=True)
 def test_of_starts_reembeds_and_removals_that_race_one_gets_in(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
@@ -85,6 +87,7 @@ def test_of_starts_reembeds_and_removals_that_race_one_gets_in(
     assert Counter(all_at_once(12, attempt)) == {"in": 1, "BUSY": 11}
 
 
+@pytest.mark.fault("Several runs start at once")
 @pytest.mark.django_db(transaction=True)
 def test_racing_claims_never_get_the_same_run(repo: Path) -> None:
     services.start_run(path=str(repo), name="lighthouse", model=MODEL)
@@ -122,6 +125,7 @@ def locked_database() -> Iterator[None]:
     connection.close()
 
 
+@pytest.mark.fault("The database is locked")
 @pytest.mark.django_db(transaction=True)
 def test_a_locked_database_is_503_with_retry_after(
     client: Client, repo: Path, locked_database: None
@@ -133,6 +137,7 @@ def test_a_locked_database_is_503_with_retry_after(
     assert client.get("/ingest/roots").status_code == 200
 
 
+@pytest.mark.fault("The database is locked")
 @pytest.mark.django_db
 def test_a_run_waits_out_a_database_that_is_locked_for_a_while(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
@@ -158,6 +163,7 @@ def test_a_run_waits_out_a_database_that_is_locked_for_a_while(
     assert store.count(root.id) == root.chunks
 
 
+@pytest.mark.fault("Chroma is unavailable", "The disk is full")
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("stage", "error", "reason"),
@@ -204,6 +210,7 @@ def test_a_run_that_fails_says_why_and_the_old_answers_stay(
     assert ingest(repo, "renamed").generation == 2
 
 
+@pytest.mark.fault("Chroma is unavailable")
 @pytest.mark.django_db
 def test_a_store_that_stays_away_is_swept_when_it_is_back(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
@@ -261,6 +268,7 @@ def test_old_vectors_that_cannot_be_deleted_do_not_undo_a_success(
     assert store.count(root.id) == len(before)
 
 
+@pytest.mark.fault("Another embedding model")
 @pytest.mark.django_db
 def test_another_dimension_is_refused_with_the_lock(
     client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch

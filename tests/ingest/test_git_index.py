@@ -143,6 +143,7 @@ def test_the_nearest_repository_counts(folder: Path, repo: Path) -> None:
     assert ours(inner) == ["own.py"]
 
 
+@pytest.mark.fault("A git repository that is not read")
 @pytest.mark.parametrize("stray", [{}, {"notes.txt": "x"}])
 def test_a_git_folder_that_holds_no_repository_ends_the_search(
     repo: Path, stray: dict[str, str]
@@ -155,6 +156,7 @@ def test_a_git_folder_that_holds_no_repository_ends_the_search(
     assert names(discover(repo)) == sorted(FILES)
 
 
+@pytest.mark.fault("A git repository that is not read")
 def test_a_worktree_whose_repository_has_gone_is_refused(folder: Path, repo: Path) -> None:
     git(repo, "worktree", "add", "-q", "--detach", str(folder / "tree"))
     copied = shutil.copytree(repo / ".git/worktrees/tree", folder / "kept")
@@ -206,6 +208,7 @@ def test_a_pointer_that_leads_nowhere_is_refused(folder: Path, content: bytes) -
     assert "is broken" in refusal(folder)
 
 
+@pytest.mark.fault("Links and special files")
 def test_an_index_that_is_no_file_is_refused_and_not_waited_for(repo: Path) -> None:
     index = repo / ".git/index"
     index.rename(repo / "kept")
@@ -242,6 +245,7 @@ def give(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
     return giving
 
 
+@pytest.mark.fault("A hostile repository")
 @pytest.mark.parametrize("foreign", [".", ".git"])
 def test_a_repository_of_another_user_is_refused_unless_its_folder_is_trusted(
     repo: Path, foreign: str, give: Callable[[Path], None], configure: Callable[..., None]
@@ -327,6 +331,7 @@ OUTSIDE = [
 ]  # fmt: skip
 
 
+@pytest.mark.fault("A path that leads outside")
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_path_that_leads_outside_refuses_the_repository(repo: Path, name: bytes) -> None:
     write_files(repo.parent, {"secret.py": "x"})
@@ -353,6 +358,7 @@ def test_a_malformed_index_is_refused(repo: Path, data: bytes) -> None:
     refusal(repo)
 
 
+@pytest.mark.fault("A hostile repository")
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_no_bytes_are_a_bug_or_a_list_that_is_short(repo: Path, number: int) -> None:
     """Truncated or changed anywhere, with and without a checksum that fits."""

@@ -138,6 +138,7 @@ print(len(found.files) + len(found.skipped))
 """
 
 
+@pytest.mark.fault("Slow patterns and deep folders")
 @pytest.mark.parametrize("name", FREEZING)
 def test_no_pattern_freezes_an_ingest(folder: Path, name: str) -> None:
     """In a process of its own, since nothing but kill -9 would end it."""
@@ -157,6 +158,7 @@ def test_no_pattern_freezes_an_ingest(folder: Path, name: str) -> None:
     assert int(done.stdout) == 4
 
 
+@pytest.mark.fault("Slow patterns and deep folders")
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -185,6 +187,7 @@ def test_the_wildcards_of_all_files_that_speak_for_a_folder_count_together(folde
     assert reasons(found)["b/.gitignore"] == gitignore.TOO_MANY_WILDCARDS
 
 
+@pytest.mark.fault("Files cannot be read")
 def test_a_folder_whose_gitignore_cannot_be_read_is_not_gone_into(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def skipped(client: Client) -> dict[str, str]:
     return {path: reason for path, reason, _ in rows}
 
 
+@pytest.mark.fault("A hostile repository")
 def test_an_unpacked_archive_runs_nothing(client: Client, folder: Path, store: Any) -> None:
     mark = folder / "MARK"
     root = hostile(folder / "archive", mark)
@@ -63,6 +64,7 @@ def test_an_unpacked_archive_runs_nothing(client: Client, folder: Path, store: A
     assert skipped(client) == {"b/": "Not checked out"}
 
 
+@pytest.mark.fault("A hostile repository", "A git repository that is not read")
 def test_a_bare_repository_runs_nothing(client: Client, folder: Path, store: Any) -> None:
     mark = folder / "MARK"
     root = as_bare(hostile(folder / "archive", mark), folder / "bare")
@@ -72,6 +74,7 @@ def test_a_bare_repository_runs_nothing(client: Client, folder: Path, store: Any
     assert not Root.objects.exists()
 
 
+@pytest.mark.fault("A hostile repository")
 def test_one_within_an_ordinary_clone_runs_nothing(
     client: Client, folder: Path, store: Any
 ) -> None:
@@ -99,6 +102,7 @@ def test_a_refused_repository_can_be_ingested_as_a_plain_folder(
     assert "a/a.py" in SourceFile.objects.values_list("path", flat=True)
 
 
+@pytest.mark.fault("A hostile repository")
 def test_the_choice_is_kept_for_later_runs_until_another_is_made(
     client: Client, folder: Path, store: Any
 ) -> None:
@@ -156,6 +160,7 @@ BREAKS = {
 }
 
 
+@pytest.mark.fault("A git repository that is not read")
 @pytest.mark.parametrize(("reason", "harm"), BREAKS.items())
 def test_a_broken_repository_is_told_and_not_walked_unless_that_is_asked_for(
     client: Client, folder: Path, store: Any, reason: str, harm: Callable[[Path], object]
@@ -174,6 +179,7 @@ NOTHING = {
 }
 
 
+@pytest.mark.fault("A git repository that is not read")
 @pytest.mark.parametrize(("reason", "make"), NOTHING.items())
 def test_a_repository_that_lists_nothing_says_why_and_may_be_a_plain_folder(
     client: Client, folder: Path, store: Any, reason: str, make: Callable[[Path], object]
@@ -188,6 +194,7 @@ def test_a_repository_that_lists_nothing_says_why_and_may_be_a_plain_folder(
     assert ingested(client, folder / "begun", plainFolder=True)["state"] == "completed"
 
 
+@pytest.mark.fault("A git repository that is not read")
 def test_a_folder_of_which_nothing_is_tracked_says_so(
     client: Client, folder: Path, store: Any
 ) -> None:

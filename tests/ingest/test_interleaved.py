@@ -65,6 +65,7 @@ def has_published(run: IngestRun) -> bool:
     return root.generation == 2
 
 
+@pytest.mark.fault("A run is cancelled")
 def test_a_run_is_cancelled_or_published_and_never_both(
     run: IngestRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_run_is_cancelled_or_published_and_never_both(
     assert ends.keys() == {"completed", "cancelled"} and min(ends.values()) > SOME
 
 
+@pytest.mark.fault("A run is cancelled")
 def test_a_run_whose_process_is_taken_for_dead_is_interrupted_or_published_and_never_both(
     run: IngestRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +107,7 @@ def test_a_run_whose_process_is_taken_for_dead_is_interrupted_or_published_and_n
     assert min(ends[""], ends["Interrupted"]) > SOME
 
 
+@pytest.mark.fault("A run is cancelled")
 def test_no_run_that_starts_loses_the_model_lock(
     run: IngestRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,7 @@ def killed(server: Server, repo: Path, *others: Path) -> None:
     assert deaths >= KILLS * 0.9
 
 
+@pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.django_db(transaction=True)
 def test_a_hundred_kills_lose_nothing_of_a_root_that_shares_the_store(
     folder: Path, server: Server, own_stores: None
@@ -73,6 +74,7 @@ def test_a_hundred_kills_lose_nothing_of_a_root_that_shares_the_store(
     assert {root.store for root in Root.objects.all()} == {queries.find_root(str(sibling)).store}
 
 
+@pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.django_db(transaction=True)
 def test_after_each_of_a_hundred_kills_vectors_words_and_rows_agree(
     folder: Path,

@@ -54,6 +54,7 @@ def test_an_ingest_writes_whose_it_is(repo: Path, store: Any) -> None:
     assert installation_id() == str(Installation.objects.get().uid)
 
 
+@pytest.mark.fault("The database is lost or replaced")
 @pytest.mark.parametrize("origin", [None, ELSEWHERE], ids=["no id", "another's id"])
 def test_vectors_and_words_that_no_record_tells_of_stay(
     store: Any, origin: Origin | None, caplog: pytest.LogCaptureFixture
@@ -102,6 +103,7 @@ def test_the_rest_of_a_removal_is_deleted_and_logged(
     assert logged == [{**named, "words": rows}, {**named, "vectors": rows}]
 
 
+@pytest.mark.fault("The database is lost or replaced")
 def test_what_another_installation_wrote_for_a_removed_root_stays(repo: Path, store: Any) -> None:
     """As beside a copy of the database that has become an installation of its own."""
     root = ingest(repo)
@@ -112,6 +114,7 @@ def test_what_another_installation_wrote_for_a_removed_root_stays(repo: Path, st
     assert not get_lexical().count(root.id)
 
 
+@pytest.mark.fault("The database is lost or replaced")
 def test_an_index_without_an_id_is_adopted_where_the_root_is_known(repo: Path, store: Any) -> None:
     root = Root.objects.create(path=str(repo), name="ships", model=MODEL_ID, generation=1)
     fill(root.id, None)
@@ -123,6 +126,7 @@ def test_an_index_without_an_id_is_adopted_where_the_root_is_known(repo: Path, s
     assert store.nearest(root.id, np.ones(256, np.float32), 1)
 
 
+@pytest.mark.fault("The database is lost or replaced")
 def test_the_command_drops_what_it_names_and_nothing_that_is_in_use(repo: Path, store: Any) -> None:
     root, orphan, other = ingest(repo), uuid4(), uuid4()
     fill(orphan, None)
@@ -157,6 +161,7 @@ def be_foreign(root_id: UUID, origin: Origin | None) -> None:
     get_store()._client.call(Collections.add, name, {"a": "b"}, ["1"], vectors)
 
 
+@pytest.mark.fault("The database is lost or replaced")
 @pytest.mark.parametrize("origin", [None, ELSEWHERE], ids=["no id", "another's id"])
 @pytest.mark.parametrize("make", [truncate, be_foreign])
 def test_an_orphan_that_cannot_be_read_hides_no_other_and_can_be_dropped(

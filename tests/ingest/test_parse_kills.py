@@ -48,6 +48,7 @@ def unruly(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+@pytest.mark.fault("What a completed run promises", "A parser is killed or takes too long")
 def test_a_file_whose_parse_fails_says_so_and_is_tried_again_by_the_next_run(
     client: Client, folder: Path, store: Any, contents: Contents, unruly: pytest.MonkeyPatch
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_file_whose_parse_fails_says_so_and_is_tried_again_by_the_next_run(
     assert contents(root) == contents(clean)
 
 
+@pytest.mark.fault("A parser is killed or takes too long")
 def test_a_parse_that_took_too_long_is_told_and_not_tried_again(
     folder: Path, store: Any, unruly: pytest.MonkeyPatch, configure: Callable[..., None]
 ) -> None:
@@ -90,6 +92,7 @@ def test_a_parse_that_took_too_long_is_told_and_not_tried_again(
 OTHERS_TOO_LONG = "Not parsed, as other files of its language took too long: cut by lines"
 
 
+@pytest.mark.fault("A parser is killed or takes too long")
 def test_files_that_parse_slowly_do_not_hold_the_worker(
     client: Client, folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +118,7 @@ def test_files_that_parse_slowly_do_not_hold_the_worker(
     assert problems(root).keys() == marked.keys() - {changed}
 
 
+@pytest.mark.fault("A parser is killed or takes too long")
 @pytest.mark.parametrize("every", [3, 7])
 def test_after_kills_of_its_parsers_the_index_is_that_of_a_clean_ingest(
     folder: Path, store: Any, contents: Contents, monkeypatch: pytest.MonkeyPatch, every: int

@@ -76,6 +76,7 @@ def only_what_is_live(root: Root) -> bool:
     return get_store().count(root.id) == root.chunks and files.count() == files.live().count()
 
 
+@pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.door
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
@@ -97,6 +98,7 @@ def test_a_first_ingest_that_was_killed_leaves_nothing(
     assert len(contents(ingest(repo))) >= 4
 
 
+@pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("stage", "call"),
@@ -120,6 +122,7 @@ def test_a_reembed_that_was_killed_keeps_the_old_index(
     assert_equals_clean(folder, repo, contents)
 
 
+@pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("stage", "call"), [("publishing", 2), ("deleting the old", 1), ("deleting the old", 2)]
@@ -194,6 +197,7 @@ def test_queued_runs_stay_queued(repo: Path, store: Any) -> None:
     assert run.state == "completed"
 
 
+@pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.django_db
 def test_a_removal_that_was_cut_off_is_finished(repo: Path, store: Any) -> None:
     root = ingest(repo)
@@ -210,6 +214,7 @@ def test_a_removal_that_was_cut_off_is_finished(repo: Path, store: Any) -> None:
     assert not IndexLock.objects.exists()
 
 
+@pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.django_db
 def test_a_sweep_leaves_what_is_live(repo: Path, store: Any, contents: Contents) -> None:
     root = ingest(repo)
@@ -311,6 +316,7 @@ def test_a_removal_that_the_database_stops_does_not_block_the_queue(
     assert services.remove(root.path) is True
 
 
+@pytest.mark.fault("Several runs start at once")
 @pytest.mark.django_db
 def test_of_two_claims_at_once_one_gets_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rival claims the first row after this one saw that nothing is under way."""

@@ -51,6 +51,7 @@ def forget_a_file(root: Root) -> None:
     get_lexical().delete_files(root.id, [queries.live_files(root).ingested()[0].id])
 
 
+@pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.django_db
 @pytest.mark.parametrize("harm", [lose, break_it, forget_a_file])
 def test_an_index_that_was_harmed_is_built_again_as_it_was(
@@ -137,6 +138,7 @@ def test_a_root_under_way_or_removed_meanwhile_is_not_built(repo: Path, store: A
     assert get_lexical().roots() == set()
 
 
+@pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.django_db(transaction=True)
 def test_the_worker_mends_at_its_start(repo: Path, store: Any) -> None:
     root = ingest(repo)
@@ -185,6 +187,7 @@ def test_a_broken_word_index_does_not_stop_a_run(repo: Path, store: Any) -> None
     assert get_lexical().ids(root.id) == get_store().ids(root.id)
 
 
+@pytest.mark.fault("The disk is full")
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("owner", "verb"),
@@ -261,6 +264,7 @@ def test_until_it_publishes_a_run_leaves_the_words_of_the_last_one(
     assert not live & {hit.id for hit in answers(root)}
 
 
+@pytest.mark.fault("Chroma is unavailable")
 @pytest.mark.django_db
 def test_a_sweep_that_the_vector_store_refuses_costs_no_rebuild(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch

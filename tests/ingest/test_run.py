@@ -72,6 +72,7 @@ def test_every_chunk_has_its_facts_and_its_text(repo: Path, store: Any) -> None:
         assert (file.path, file.sha256) == (facts.path, facts.sha256)
 
 
+@pytest.mark.fault("What a completed run promises")
 def test_completed_means_that_every_eligible_file_is_there(repo: Path, store: Any) -> None:
     root = ingest(repo)
     live = SourceFile.objects.filter(root=root).live()
@@ -84,6 +85,7 @@ def test_completed_means_that_every_eligible_file_is_there(repo: Path, store: An
     assert (root.files, root.skipped) == (4, 1)
 
 
+@pytest.mark.fault("An ingest is refused")
 def test_a_folder_without_eligible_files_ends_in_error(
     client: Client, folder: Path, store: Any
 ) -> None:
@@ -174,6 +176,7 @@ def test_a_root_that_became_blank_answers_nothing_any_more(repo: Path, store: An
     assert queries.index_lock() is None
 
 
+@pytest.mark.fault("The disk is full")
 def test_a_failed_reembed_keeps_the_old_answers(
     client: Client, repo: Path, store: Any, contents: Callable[[Root], dict[str, str]]
 ) -> None:

@@ -95,6 +95,7 @@ def test_a_missing_field_is_named(client: Client, repo: Path, missing: str) -> N
     assert missing in answer["message"]
 
 
+@pytest.mark.fault("Malformed requests")
 @pytest.mark.parametrize("raw", ["", "{", "[]", '"text"', "null", "12"])
 def test_a_body_that_is_no_object_is_400(client: Client, raw: str) -> None:
     answer = client.post("/ingest/start", raw, content_type="application/json")
@@ -110,6 +111,7 @@ def test_unknown_keys_are_ignored(client: Client, repo: Path) -> None:
     assert post(client, "/ingest/start", body(repo, shade="blue"))[0] == 202
 
 
+@pytest.mark.fault("A path that leads outside", "An ingest is refused")
 @pytest.mark.parametrize(
     ("where", "status", "code"),
     [
@@ -126,10 +128,12 @@ def test_a_wrong_folder_is_told_at_once(
     assert not IngestRun.objects.exists()
 
 
+@pytest.mark.fault("A path that leads outside")
 def test_a_relative_path_is_outside_the_base(client: Client, repo: Path) -> None:
     assert post(client, "/ingest/start", body(repo, path="lighthouse"))[1]["code"] == "OUTSIDE_BASE"
 
 
+@pytest.mark.fault("Another embedding model")
 def test_another_model_than_the_locked_one_is_409(client: Client, repo: Path) -> None:
     lock("openai:nomic")
     status, answer = post(client, "/ingest/start", body(repo))
@@ -145,6 +149,7 @@ def test_the_locked_model_may_be_given_bare(client: Client, repo: Path, model_id
     assert IngestRun.objects.get(id=answer["runId"]).model == "openai:nomic"
 
 
+@pytest.mark.fault("An ingest is refused")
 def test_a_name_belongs_to_one_folder(client: Client, repo: Path) -> None:
     published("/elsewhere", name="lighthouse")
     status, answer = post(client, "/ingest/start", body(repo))
@@ -156,6 +161,7 @@ def test_a_known_folder_keeps_its_name_for_itself(client: Client, repo: Path) ->
     assert post(client, "/ingest/start", body(repo))[0] == 202
 
 
+@pytest.mark.fault("An ingest is refused")
 def test_a_second_start_is_busy(client: Client, repo: Path) -> None:
     assert post(client, "/ingest/start", body(repo))[0] == 202
     status, answer = post(client, "/ingest/start", body(repo))
@@ -225,6 +231,7 @@ def test_a_root_is_found_by_its_encoded_path(
     assert post(client, f"/ingest/reembed/{spell(str(path))}")[0] == 202
 
 
+@pytest.mark.fault("An ingest is refused")
 @pytest.mark.parametrize("verb", ["reembed", "remove"])
 def test_an_unknown_root_is_404_and_the_disk_is_not_asked(
     client: Client, repo: Path, verb: str
@@ -244,6 +251,7 @@ def test_an_unknown_root_is_404_and_the_disk_is_not_asked(
         assert (status, answer["status"], answer["code"]) == (404, "error", "NOT_FOUND"), path
 
 
+@pytest.mark.fault("An ingest is refused")
 @pytest.mark.parametrize(
     "run_id", ["nothing", "00000000-0000-4000-8000-000000000000", "%00", "1" * 400]
 )

@@ -41,12 +41,14 @@ NONSENSE = [
 ]
 
 
+@pytest.mark.fault("An address that leads elsewhere")
 @pytest.mark.parametrize("text", METADATA)
 def test_link_local_and_metadata_addresses_are_refused_however_they_are_written(text: str) -> None:
     with pytest.raises(ValueError, match="must not lead to a link-local"):
         Address.parse(text)
 
 
+@pytest.mark.fault("An address that leads elsewhere")
 @pytest.mark.parametrize("text", NONSENSE)
 def test_an_address_that_is_not_a_servers_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be an address such as"):
@@ -86,6 +88,7 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> Address:
     return Address.parse("http://models.example:1234")
 
 
+@pytest.mark.fault("An address that leads elsewhere")
 @pytest.mark.parametrize(
     "addresses",
     [

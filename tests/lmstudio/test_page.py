@@ -103,6 +103,7 @@ def test_an_address_that_does_not_answer_is_saved_and_reported(client: Client) -
     assert "aria-invalid" not in shown
 
 
+@pytest.mark.fault("An address that leads elsewhere")
 def test_an_anonymous_remote_client_changes_nothing(
     client: Client, server: LMStudioStandIn
 ) -> None:

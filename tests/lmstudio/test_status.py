@@ -89,6 +89,7 @@ def test_an_invalid_address_is_400(client: Client, text: str) -> None:
     assert body == {"status": "error", "baseUrl": text, "error": "Invalid baseUrl"}
 
 
+@pytest.mark.fault("An address that leads elsewhere")
 @pytest.mark.parametrize(
     "headers", [{"REMOTE_ADDR": "192.168.1.9"}, {"HTTP_X_FORWARDED_FOR": "192.168.1.9"}]
 )
@@ -111,6 +112,7 @@ def asking(url: str) -> dict[str, Any]:
     return {"path": "/lmstudio/status", "data": body, "content_type": "application/json"}
 
 
+@pytest.mark.fault("An address that leads elsewhere")
 @pytest.mark.parametrize(
     "headers", [{}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "image"}]
 )
@@ -125,6 +127,7 @@ def test_a_foreign_page_cannot_obtain_the_token(
         assert (attacker.requests, attacker.opened) == ([], [])
 
 
+@pytest.mark.fault("An address that leads elsewhere")
 def test_the_token_is_sent_only_to_the_current_address(
     client: Client, server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
@@ -194,6 +197,7 @@ def test_another_service(client: Client, server: LMStudioStandIn) -> None:
     assert "Something else than LM Studio answers" in refusal(client, 502)
 
 
+@pytest.mark.fault("An address that leads elsewhere")
 def test_a_redirect_is_not_followed(client: Client, server: LMStudioStandIn) -> None:
     with LMStudioStandIn() as other:
         server.redirects_to = f"{other.url}/lmstudio-greeting"

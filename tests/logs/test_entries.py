@@ -30,6 +30,7 @@ def test_an_entry_has_the_shape_of_the_contract() -> None:
     assert entry["timestamp"].endswith("Z") and entry["context"] == {"runId": "r"}
 
 
+@pytest.mark.fault("Forged log lines, and secrets")
 @pytest.mark.parametrize(
     ("evil", "shown"),
     [
@@ -74,6 +75,7 @@ SECRETS = [
 ]
 
 
+@pytest.mark.fault("Forged log lines, and secrets")
 @pytest.mark.parametrize("value", SECRETS, ids=range(len(SECRETS)))
 def test_secrets_are_redacted_at_any_depth(value: object) -> None:
     for written in (line("x", it=value), line("%s", value), line("x", a=[{"b": (str(value),)}])):
@@ -81,6 +83,7 @@ def test_secrets_are_redacted_at_any_depth(value: object) -> None:
         assert "[redacted]" in written
 
 
+@pytest.mark.fault("Forged log lines, and secrets")
 def test_secrets_of_this_installation_are_redacted_everywhere(
     configure: Callable[..., None],
 ) -> None:

@@ -39,6 +39,7 @@ def test_the_oldest_entries_leave_the_buffer(make_store: MakeStore) -> None:
     assert store.counts["info"] == 3
 
 
+@pytest.mark.fault("The log breaks off")
 def test_the_buffer_is_also_limited_in_bytes(make_store: MakeStore) -> None:
     store = make_store(max_bytes=10_000)
     for number in range(50):
@@ -47,6 +48,7 @@ def test_the_buffer_is_also_limited_in_bytes(make_store: MakeStore) -> None:
     assert messages(store)[-1] == "49"
 
 
+@pytest.mark.fault("The log breaks off")
 def test_numbers_and_entries_continue_after_a_restart(
     make_store: MakeStore,
 ) -> None:
@@ -72,6 +74,7 @@ def test_numbers_and_entries_continue_after_a_rotation(
     assert messages(store) == ["yesterday", "today"]
 
 
+@pytest.mark.fault("The log breaks off")
 def test_truncated_and_foreign_lines_are_skipped(make_store: MakeStore, tmp_path: Path) -> None:
     make_store().add(entry("whole"))
     with (tmp_path / "logs" / "server.log").open("a") as file:
@@ -93,6 +96,7 @@ def test_the_file_marks_the_entries_of_clients(make_store: MakeStore, tmp_path: 
     assert [json.loads(each).get("marker") for each in lines] == [None, "CLIENT_LOG"]
 
 
+@pytest.mark.fault("The log breaks off")
 def test_a_file_that_cannot_be_written_fails_no_request(
     make_store: MakeStore, tmp_path: Path
 ) -> None:

@@ -127,6 +127,7 @@ async def test_a_reconnecting_reader_gets_the_entries_it_missed(store: LogStore)
         assert await reader.numbers(3) == [8, 9, 10]
 
 
+@pytest.mark.fault("The log breaks off")
 async def test_a_reader_of_an_earlier_log_starts_from_the_beginning(store: LogStore) -> None:
     fill(store, 2)
     async with reading(store, after=5_000) as frames:
@@ -142,6 +143,7 @@ def skipping(frame: str) -> tuple[int, int]:
     return json.loads(data.removeprefix("data: "))["skipped"], int(number.removeprefix("id: "))
 
 
+@pytest.mark.fault("The log breaks off")
 async def test_a_replay_that_skips_says_how_many(store: LogStore) -> None:
     fill(store, 230)
     async with reading(store, after=7) as frames:

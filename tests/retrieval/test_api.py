@@ -66,6 +66,7 @@ def test_a_repository_must_be_a_name(shelf: Shelf, client: Client, repository: o
     )
 
 
+@pytest.mark.fault("Malformed requests")
 @pytest.mark.parametrize("limit", ["5", "many", True, 2.5, [5], {"a": 1}, {}, []])
 def test_a_limit_must_be_a_whole_number(shelf: Shelf, client: Client, limit: object) -> None:
     assert post(client, {"query": "x", "limit": limit}) == (
@@ -106,6 +107,7 @@ def test_unknown_keys_are_ignored(shelf: Shelf, ask: Ask) -> None:
     assert len(ask(colour="red", offset=3)["results"]) == 1
 
 
+@pytest.mark.fault("Malformed requests")
 @pytest.mark.parametrize(
     "body",
     ["{", "", "[]", '"text"', "null", "7", '{"query": NaN}', b"\xff\xfe", "[" * 200_000],
@@ -174,6 +176,7 @@ def test_without_an_index_an_ingest_is_required(client: Client) -> None:
     )
 
 
+@pytest.mark.fault("A question is refused")
 def test_an_unknown_repository_takes_precedence_over_a_missing_model(
     shelf: Shelf, client: Client
 ) -> None:
@@ -224,6 +227,7 @@ def test_a_missing_model_is_named(
     )
 
 
+@pytest.mark.fault("Chroma is unavailable")
 @pytest.mark.parametrize("code", ["CHROMA_UNAVAILABLE", "EMBEDDER_UNAVAILABLE"])
 def test_any_other_failure_is_chroma_unavailable(shelf: Shelf, client: Client, code: str) -> None:
     shelf.put(0.1)

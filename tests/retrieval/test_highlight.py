@@ -73,6 +73,7 @@ HOSTILE = [("Markdown", "\n" * 90_000), ("Makefile", "${" * 40_000)]
 HOSTILE += [("reStructuredText", "\n" * 90_000)]
 
 
+@pytest.mark.fault("A text that takes too long to highlight")
 @pytest.mark.door
 def test_a_text_that_takes_its_lexer_too_long_is_shown_plain() -> None:
     lexers = Lexers()
@@ -85,6 +86,7 @@ def test_a_text_that_takes_its_lexer_too_long_is_shown_plain() -> None:
     assert lexers.tokens("def f(): pass", "Python") == (("", "def f(): pass"),)
 
 
+@pytest.mark.fault("A text that takes too long to highlight")
 @pytest.mark.door
 def test_a_lexer_that_is_killed_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     lexers = Lexers()

@@ -85,6 +85,7 @@ def by_words(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(type(get_store()), "nearest_each", away)
 
 
+@pytest.mark.fault("A folder inside another")
 @pytest.mark.parametrize("mode", [by_vectors, by_both, from_memory, by_words])
 def test_a_repeated_passage_is_returned_once_everywhere(
     nested: Path,
@@ -117,6 +118,7 @@ def test_a_search_in_one_of_two_nested_roots_returns_all_its_files(nested: Path,
     assert len(places(ask(query=QUESTION, limit=20, repository="quay"))) == 6
 
 
+@pytest.mark.fault("A folder inside another")
 def test_of_two_versions_of_a_file_the_last_ingested_is_returned(nested: Path, ask: Ask) -> None:
     write_files(nested, {"quay/berth0.py": "def berth_of_ship_0():\n    return 'later'\n"})
     ingest(nested)
@@ -132,6 +134,7 @@ def zip_places(answer: JSON) -> list[tuple[tuple[str, str], JSON]]:
     return list(zip(places(answer), answer["results"], strict=True))
 
 
+@pytest.mark.fault("A folder inside another")
 def test_a_damaged_root_answers_only_for_files_that_no_other_has(nested: Path, ask: Ask) -> None:
     Root.objects.filter(name="quay").update(damage="vectors are lost")
     found = ask(query=QUESTION, limit=20)
@@ -139,6 +142,7 @@ def test_a_damaged_root_answers_only_for_files_that_no_other_has(nested: Path, a
     assert len(places(found)) == len(EACH_ONCE)
 
 
+@pytest.mark.fault("A folder inside another")
 @pytest.mark.door
 def test_a_repeated_definition_is_returned_once(nested: Path, client: Client) -> None:
     def post(tool: str) -> list[tuple[str, str]]:

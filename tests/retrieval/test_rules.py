@@ -48,6 +48,7 @@ def test_the_limit_is_applied_before_the_cutoff(shelf: Shelf, ask: Ask) -> None:
     assert texts(ask(limit=1)) != ["near"]
 
 
+@pytest.mark.fault("The server is killed during an ingest")
 def test_rows_of_files_that_are_not_live_are_dropped(shelf: Shelf, ask: Ask) -> None:
     shelf.put(0.1, "new.py", file=shelf.file("new.py", since=2), text="unpublished")
     shelf.put(0.2, "old.py", file=shelf.file("old.py", since=0, until=1), text="replaced")

@@ -65,6 +65,7 @@ def search(product: Product, text: str) -> list[str]:
     return [each["relPath"] for each in answer.json()["results"]]
 
 
+@pytest.mark.fault("A backup is made or stopped")
 def test_a_backup_taken_during_an_ingest_is_restored_verified_and_searched(
     tmp_path: Path,
 ) -> None:
@@ -178,6 +179,7 @@ def packed_with(target: Path, content: dict[str, bytes], **values: Any) -> Path:
 DATABASE = {manifest.DATABASE: b"no database"}
 
 
+@pytest.mark.fault("A restore is refused or killed")
 def test_of_two_restores_to_a_folder_one_is_refused_and_harms_nothing(tmp_path: Path) -> None:
     packed, data = packed_with(tmp_path / "x.tar.gz", DATABASE), tmp_path / "data"
     there: list[bool] = []
@@ -198,6 +200,7 @@ ROOT = {"path": "/x", "name": "x", **dict.fromkeys(("generation", "files", "chun
 ROOT |= dict.fromkeys(("embedded", "vectors", "words"), 1)
 
 
+@pytest.mark.fault("A restore is refused or killed")
 @pytest.mark.parametrize(
     "values",
     [
@@ -216,6 +219,7 @@ def test_a_manifest_of_other_kinds_of_values_is_refused(
         pass
 
 
+@pytest.mark.fault("A restore is refused or killed")
 def test_a_manifest_writes_nothing_but_text_to_the_terminal(tmp_path: Path) -> None:
     migrations = [["x\x1b[2J", "y\n" * 5_000]]
     packed = packed_with(tmp_path / "x.tar.gz", DATABASE, migrations=migrations)
@@ -224,6 +228,7 @@ def test_a_manifest_writes_nothing_but_text_to_the_terminal(tmp_path: Path) -> N
     assert len(done.stderr.splitlines()) == 1 and len(done.stderr) < 10_000
 
 
+@pytest.mark.fault("A restore is refused or killed")
 @pytest.mark.parametrize("header", [b"29 GNU.sparse.map=not numbers\n", b"13 size=-512\n"])
 def test_a_header_of_nonsense_is_refused(tmp_path: Path, header: bytes) -> None:
     entry = tarfile.TarInfo("pax")
@@ -235,6 +240,7 @@ def test_a_header_of_nonsense_is_refused(tmp_path: Path, header: bytes) -> None:
         pass
 
 
+@pytest.mark.fault("A restore is refused or killed")
 @pytest.mark.parametrize(
     "name", ["codeinfo.sqlite3", "codeinfo.sqlite3-wal", "secret.key", "chroma/x.tar.gz"]
 )
@@ -292,6 +298,7 @@ def test_stores_that_are_not_in_the_folder_are_left_to_their_own_means(
     refused(manage(tmp_path / "data", "restore", str(backup_file), **{variable: value}), word)
 
 
+@pytest.mark.fault("A restore is refused or killed")
 def test_a_folder_that_holds_data_is_refused(backup_file: Path, tmp_path: Path) -> None:
     data = backup_file.parent.parent / "data"
     refused(manage(data, "restore", str(backup_file)), "holds data already", "codeinfo.sqlite3")
@@ -300,6 +307,7 @@ def test_a_folder_that_holds_data_is_refused(backup_file: Path, tmp_path: Path) 
     assert (strange / "letter.txt").read_text() == "mine"
 
 
+@pytest.mark.fault("A restore is refused or killed")
 def test_a_folder_whose_server_runs_is_refused(backup_file: Path, tmp_path: Path) -> None:
     with running(tmp_path) as product:
         refused(manage(product.data, "restore", str(backup_file)), "A codeinfo runs on")
@@ -350,6 +358,7 @@ def no_manifest(members: dict[str, bytes]) -> None:
     del members["manifest.json"]
 
 
+@pytest.mark.fault("A restore is refused or killed")
 @pytest.mark.parametrize(
     ("change", "word"),
     [
@@ -405,6 +414,7 @@ def test_a_link_in_an_archive_is_refused(backup_file: Path, tmp_path: Path) -> N
         opened.extract(tmp_path, lambda: None)
 
 
+@pytest.mark.fault("A restore is refused or killed")
 def test_a_header_of_gigabytes_is_not_read_into_memory(tmp_path: Path) -> None:
     entry = tarfile.TarInfo("manifest.json")
     entry.type, entry.size = tarfile.XHDTYPE, 1 << 34
@@ -414,6 +424,7 @@ def test_a_header_of_gigabytes_is_not_read_into_memory(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.fault("A restore is refused or killed")
 def test_a_restore_that_was_killed_begins_again_and_no_server_starts_on_it(
     backup_file: Path, tmp_path: Path
 ) -> None:
@@ -425,6 +436,7 @@ def test_a_restore_that_was_killed_begins_again_and_no_server_starts_on_it(
     assert manage(data, "verify_index").returncode == 0
 
 
+@pytest.mark.fault("The database is copied without its log")
 def test_a_copy_without_its_log_is_named(tmp_path: Path) -> None:
     with running(tmp_path / "first") as product:
         repo = write_files(product.repos / "lighthouse", SAMPLE)
@@ -456,6 +468,7 @@ def _without_log(folder: str, names: list[str]) -> list[str]:
     ]
 
 
+@pytest.mark.fault("A backup is made or stopped")
 def test_a_disk_without_the_space_is_named_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -466,6 +479,7 @@ def test_a_disk_without_the_space_is_named_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.fault("A backup is made or stopped")
 @pytest.mark.django_db(transaction=True)
 def test_a_backup_that_is_stopped_leaves_nothing_and_those_that_were_killed_are_cleared(
     tmp_path: Path,

@@ -96,6 +96,7 @@ def test_a_working_installation_passes_all_checks(doctor: Doctor) -> None:
         assert found[id]["level"] == "ok", found[id]
 
 
+@pytest.mark.fault("A part of the installation is broken")
 def test_a_port_that_is_taken(doctor: Doctor, settings: Any) -> None:
     settings.VARIABLES_SET = frozenset({"MCP_PORT"})
     with socket.create_server(("127.0.0.1", 0)) as other:
@@ -121,6 +122,7 @@ def test_two_ports_that_are_one(doctor: Doctor) -> None:
     assert "The same as MCP_PORT" in found["port:PORT"]["detail"]
 
 
+@pytest.mark.fault("A part of the installation is broken")
 def test_a_base_folder_that_cannot_be_read(doctor: Doctor, folder: Path) -> None:
     (folder / "file").write_text("x")
     bases = (folder / "none", folder / "file", folder)
@@ -130,6 +132,7 @@ def test_a_base_folder_that_cannot_be_read(doctor: Doctor, folder: Path) -> None
     assert "CODEINFO_INGEST_BASE" in found["base:1"]["fix"]
 
 
+@pytest.mark.fault("A part of the installation is broken")
 def test_a_second_process_on_the_embedded_store(doctor: Doctor, folder: Path) -> None:
     with locked(folder / "data"):
         well, found = doctor()
@@ -139,6 +142,7 @@ def test_a_second_process_on_the_embedded_store(doctor: Doctor, folder: Path) ->
     assert "CHROMA_URL" in found["chroma"]["detail"]
 
 
+@pytest.mark.fault("A part of the installation is broken")
 def test_a_wrong_key(doctor: Doctor) -> None:
     with OpenAIStandIn(key="the-right-one") as server:
         wrong = {"openai_base_url": server.url, "openai_api_key": "canary-wrong"}
@@ -150,6 +154,7 @@ def test_a_wrong_key(doctor: Doctor) -> None:
         assert doctor(openai_base_url=server.url, openai_api_key="the-right-one")[0]
 
 
+@pytest.mark.fault("A part of the installation is broken")
 def test_a_provider_that_is_down(doctor: Doctor) -> None:
     url = f"http://127.0.0.1:{free_ports()}/v1"
     well, found = doctor(openai_base_url=url)
@@ -211,6 +216,7 @@ def test_a_login_that_keeps_agents_out(doctor: Doctor) -> None:
     assert doctor(require_login=True, mcp_token="m")[1]["access"]["level"] == "ok"
 
 
+@pytest.mark.fault("Other users of the machine")
 def test_which_local_users_are_served(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peer_users, "is_known", lambda: True)
     assert "this user and of root" in doctor()[1]["users"]["detail"]
@@ -269,6 +275,7 @@ def test_the_server_of_a_data_folder_is_known_on_whatever_port_it_serves(
     assert well and product.url in found["port:PORT"]["detail"]
 
 
+@pytest.mark.fault("Another server is on the port")
 def test_what_serves_another_data_folder_on_our_port_is_not_our_server(
     doctor: Doctor, product: Product, settings: Any
 ) -> None:
@@ -282,6 +289,7 @@ def test_what_serves_another_data_folder_on_our_port_is_not_our_server(
     assert found["chroma"]["detail"] == "Chroma embedded, 0 indexes"
 
 
+@pytest.mark.fault("A part of the installation is broken")
 def test_the_exit_code_says_that_something_is_broken(product: Product) -> None:
     done = command(product, free_ports(3), CODEINFO_INGEST_BASE=str(product.repos / "gone"))
     assert done.returncode == 1

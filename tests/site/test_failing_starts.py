@@ -101,6 +101,7 @@ def cut_off(database: Path) -> None:
     os.truncate(database, database.stat().st_size // 2)
 
 
+@pytest.mark.fault("A start that cannot succeed")
 @pytest.mark.parametrize("harm", [random_bytes, cut_off])
 def test_a_damaged_database(data: Path, harm: Callable[[Path], None]) -> None:
     harm(data / "codeinfo.sqlite3")
@@ -111,6 +112,7 @@ def test_a_damaged_database(data: Path, harm: Callable[[Path], None]) -> None:
     assert "damaged" in broken(env)["database"]
 
 
+@pytest.mark.fault("A start that cannot succeed")
 def test_a_folder_in_the_place_of_the_database(data: Path) -> None:
     (data / "codeinfo.sqlite3").unlink()
     (data / "codeinfo.sqlite3").mkdir()
@@ -119,6 +121,7 @@ def test_a_folder_in_the_place_of_the_database(data: Path) -> None:
     assert "is a folder" in broken(env)["database"]
 
 
+@pytest.mark.fault("A start that cannot succeed")
 def test_a_database_of_a_newer_version(data: Path) -> None:
     with closing(sqlite3.connect(data / "codeinfo.sqlite3")) as database:
         database.execute(
@@ -161,6 +164,7 @@ INSERT INTO conversations_turn (
 """
 
 
+@pytest.mark.fault("A start that cannot succeed")
 @pytest.mark.parametrize("place", ["data/codeinfo.sqlite3", "elsewhere.sqlite3"])
 def test_data_from_before_the_first_release_is_set_aside_with_its_conversations(
     tmp_path: Path, place: str
@@ -195,6 +199,7 @@ def test_data_from_before_the_first_release_is_set_aside_with_its_conversations(
     assert list(data.glob("set-aside-*")) == [aside]
 
 
+@pytest.mark.fault("A start that cannot succeed")
 def test_a_database_that_another_process_holds(data: Path) -> None:
     with closing(sqlite3.connect(data / "codeinfo.sqlite3", isolation_level=None)) as other:
         other.execute("DELETE FROM django_migrations WHERE app = 'sessions'")
@@ -207,12 +212,14 @@ def test_a_database_that_another_process_holds(data: Path) -> None:
     assert "Another process" in done.stderr and str(data / "codeinfo.sqlite3") in done.stderr
 
 
+@pytest.mark.fault("A start that cannot succeed")
 def test_a_file_in_the_place_of_the_data_folder(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("x")
     message = refused(env_of(tmp_path / "data"))
     assert f"{tmp_path / 'data'} is a file" in message and "CODEINFO_DATA_DIR" in message
 
 
+@pytest.mark.fault("A start that cannot succeed")
 @pytest.mark.parametrize("content", ["", "short", "\n \n"])
 def test_a_secret_key_that_is_empty_or_cut_off(data: Path, content: str) -> None:
     (data / "secret.key").write_text(content)
@@ -220,6 +227,7 @@ def test_a_secret_key_that_is_empty_or_cut_off(data: Path, content: str) -> None
     assert str(data / "secret.key") in message and "backup" in message and "delete" in message
 
 
+@pytest.mark.fault("A start that cannot succeed")
 @pytest.mark.parametrize(
     ("url", "words"),
     [
@@ -237,6 +245,7 @@ def test_another_database_that_does_not_answer_or_cannot_be(
     assert "canary" not in message
 
 
+@pytest.mark.fault("A start that cannot succeed")
 def test_a_disk_that_is_read_only(made: Path, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 20) as disk:
         for file in made.glob("*.*"):
@@ -250,6 +259,7 @@ def test_a_disk_that_is_read_only(made: Path, tmp_path: Path) -> None:
         assert "cannot be written" in refused(env_of(disk / "new"))
 
 
+@pytest.mark.fault("A start that cannot succeed")
 def test_files_of_another_user(data: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give files to another user")
@@ -272,6 +282,7 @@ def test_files_of_another_user(data: Path) -> None:
     assert "cannot be written" in refused(env_of(data / "sub" / "data"), user=True)
 
 
+@pytest.mark.fault("A start that cannot succeed")
 def test_a_fault_that_nobody_foresaw_is_a_sentence_here_and_a_traceback_in_the_log(
     data: Path, tmp_path: Path
 ) -> None:

@@ -31,6 +31,7 @@ def ingest(product: Product) -> None:
     until_ingested(f"{product.url}/ingest/status/{started.json()['runId']}")
 
 
+@pytest.mark.fault("A data folder with an odd name")
 @pytest.mark.door
 def test_whatever_a_data_folder_is_called_all_of_it_is_in_there(tmp_path: Path) -> None:
     """Two that differ behind a `#` share nothing."""
@@ -49,6 +50,7 @@ def test_whatever_a_data_folder_is_called_all_of_it_is_in_there(tmp_path: Path) 
     assert {each.name for each in tmp_path.iterdir()} == {first.name, other.name}
 
 
+@pytest.mark.fault("A data folder with an odd name")
 @pytest.mark.parametrize("name", ["a#b", "a?b", "a%41b", "a+b", "a\tb", "a b", "a%b", "ä", "a;b&c"])
 def test_the_database_is_in_the_data_folder(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(settings, "DATA_DIR", Path("/data") / name)
@@ -70,6 +72,7 @@ def test_a_database_url_names_its_file_by_the_rules_of_urls(url: str, name: str)
     assert settings.database(url)["NAME"] == name
 
 
+@pytest.mark.fault("A data folder with an odd name")
 @pytest.mark.parametrize("url", ["sqlite:////data/a#b", "sqlite:////data/a?b=1", "sqlite:////a\tb"])
 def test_a_database_url_that_means_two_things_is_refused(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="%23"):

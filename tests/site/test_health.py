@@ -45,6 +45,7 @@ def test_health_reports_every_part(client: Client) -> None:
     assert reported["worker"]["word"] == "Not here"
 
 
+@pytest.mark.fault("The database is unavailable")
 @pytest.mark.django_db
 def test_health_stays_200_when_the_database_is_away(client: Client) -> None:
     with patch.object(BaseDatabaseWrapper, "cursor", side_effect=OperationalError("gone")):
@@ -87,6 +88,7 @@ def stuck() -> Iterator[threading.Event]:
     event.set()
 
 
+@pytest.mark.fault("A part or the event loop hangs")
 async def test_a_part_that_hangs_holds_nobody_up_and_is_asked_once(
     async_client: AsyncClient,
     parts_are: Callable[..., None],

@@ -157,6 +157,7 @@ def trap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Trap]
     shutil.rmtree(home, ignore_errors=True)
 
 
+@pytest.mark.fault("A hostile repository")
 def test_it_ends_lists_what_it_skipped_and_why_and_runs_nothing(trap: tuple[Door, Trap]) -> None:
     door, hostile_one = trap
     run_status, healthy = door.ingested(hostile_one.folder)

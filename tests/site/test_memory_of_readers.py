@@ -59,6 +59,7 @@ def look_until(served: Product, fits: Callable[[int], bool]) -> int:
     return resident(served)
 
 
+@pytest.mark.fault("Too many or too slow connections")
 @pytest.mark.door
 @pytest.mark.skipif(heap._malloc_trim() is None, reason="the C library keeps what is freed")
 def test_memory_of_slow_readers_is_given_back_when_they_have_left(served: Product) -> None:

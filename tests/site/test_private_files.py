@@ -66,6 +66,7 @@ def open_up(folder: Path) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
+@pytest.mark.fault("Other users of the machine")
 def test_the_data_folder_is_private_from_the_start_and_a_copy_becomes_so(
     shared: Path,
 ) -> None:
@@ -83,6 +84,7 @@ def test_the_data_folder_is_private_from_the_start_and_a_copy_becomes_so(
         assert exposed_files(product.data) == []
 
 
+@pytest.mark.fault("Other users of the machine")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_user_can_copy_nothing(shared: Path) -> None:
     with running(shared, command=(*FOR_ALL, *SERVE)) as product:
@@ -92,6 +94,7 @@ def test_another_user_can_copy_nothing(shared: Path) -> None:
     assert read == ""
 
 
+@pytest.mark.fault("Other users of the machine")
 def test_files_elsewhere_are_private_too(shared: Path) -> None:
     database, log = shared / "db" / "code.sqlite3", shared / "log" / "code.log"
     for file in (database, log):
@@ -166,6 +169,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
 
+@pytest.mark.fault("Other users of the machine")
 def test_a_repair_follows_no_link_and_leaves_what_is_not_ours(folder: Path) -> None:
     outside = make(folder, "outside/file", 0o644)
     outside.parent.chmod(0o755)
@@ -183,6 +187,7 @@ def test_a_repair_follows_no_link_and_leaves_what_is_not_ours(folder: Path) -> N
     assert mode_of(mine) == 0o644
 
 
+@pytest.mark.fault("Other users of the machine")
 def test_what_belongs_to_another_user_is_told_and_left(folder: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a file away")

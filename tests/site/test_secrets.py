@@ -158,6 +158,7 @@ def written(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
+@pytest.mark.fault("Forged log lines, and secrets")
 @pytest.mark.parametrize("canary", [KEY, TOKEN, COOKIE, QUERY, DOTENV, PEM, BODY])
 def test_no_secret_is_in_a_log_the_database_or_the_vectors(product: Product, canary: str) -> None:
     files = written(product.data)
@@ -168,6 +169,7 @@ def test_no_secret_is_in_a_log_the_database_or_the_vectors(product: Product, can
     assert canary not in product.log()
 
 
+@pytest.mark.fault("Forged log lines, and secrets")
 @pytest.mark.parametrize("canary", [NAME, QUESTION])
 def test_names_and_questions_are_kept_but_never_logged(product: Product, canary: str) -> None:
     files = written(product.data)
@@ -178,6 +180,7 @@ def test_names_and_questions_are_kept_but_never_logged(product: Product, canary:
     assert canary not in product.log()
 
 
+@pytest.mark.fault("Forged log lines, and secrets")
 @pytest.mark.parametrize("canary", [*DOORS, KEY, TOKEN, COOKIE, QUERY, DOTENV, PEM, BODY])
 def test_no_door_leads_into_the_log(product: Product, canary: str) -> None:
     """Neither into its file nor into what the API and the page show of it."""

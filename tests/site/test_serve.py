@@ -117,6 +117,7 @@ def test_a_taken_port_is_named_with_its_variable(tmp_path: Path) -> None:
     assert f"Port {port + 1}" in done.stderr and "MCP_PORT" in done.stderr
 
 
+@pytest.mark.fault("Two processes use one data folder")
 def test_a_second_process_on_one_embedded_store_is_refused(tmp_path: Path) -> None:
     first, second = free_ports(3), free_ports(3)
     with serving(command_env(tmp_path, first)) as process:

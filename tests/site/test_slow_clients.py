@@ -55,6 +55,7 @@ def connected(factory: Any, address: str = "192.168.1.1") -> Any:
     return channel
 
 
+@pytest.mark.fault("Too many or too slow connections")
 @pytest.mark.parametrize(
     "beginning", [b"", b"GET / HTTP/1.1\r\n", b"POST / HTTP/1.1\r\nContent-Length: 99999\r\n\r\n"]
 )
@@ -71,6 +72,7 @@ def test_a_request_that_comes_byte_by_byte_is_given_up(
     assert channel.transport.disconnecting
 
 
+@pytest.mark.fault("Too many or too slow connections")
 def test_a_connection_over_the_limit_is_refused_until_another_ends(factory: Any) -> None:
     first, _ = connected(factory), connected(factory)
     assert factory.buildProtocol(None) is None
@@ -90,6 +92,7 @@ HOLDERS = [
 ]
 
 
+@pytest.mark.fault("Too many or too slow connections")
 @pytest.mark.parametrize(("address", "uid", "limited"), HOLDERS)
 def test_one_address_or_user_leaves_connections_to_others(
     address: str,
@@ -119,6 +122,7 @@ def test_addresses_of_one_network_are_one_holder() -> None:
     assert holder_of("2001:db8::1", None) != holder_of("2001:db8:1::1", None)
 
 
+@pytest.mark.fault("Too many or too slow connections")
 def test_connections_that_are_refused_are_few_and_cost_nobody_one(
     factory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +139,7 @@ def test_connections_that_are_refused_are_few_and_cost_nobody_one(
     assert strangers[0].transport.value().startswith(b"HTTP/1.1 403 ")
 
 
+@pytest.mark.fault("Too many or too slow connections")
 async def test_an_application_that_sends_waits_for_a_reader_that_is_slow(factory: Any) -> None:
     channel = connected(factory)
     request = channel.requestFactory(channel, 0)
@@ -170,6 +175,7 @@ def socket(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Any:
     return socket
 
 
+@pytest.mark.fault("A websocket that floods the server")
 def test_no_more_is_read_from_a_websocket_whose_messages_wait(socket: Any, clock: Clock) -> None:
     for _ in range(MAX_WAITING + 1):
         assert socket.transport.producerState == "producing"
@@ -182,6 +188,7 @@ def test_no_more_is_read_from_a_websocket_whose_messages_wait(socket: Any, clock
     assert socket.transport.producerState == "producing"
 
 
+@pytest.mark.fault("Too many or too slow connections")
 async def test_nor_from_one_that_does_not_read_what_is_sent(socket: Any) -> None:
     socket.pauseProducing()
     assert socket.transport.producerState == "paused"
@@ -217,6 +224,7 @@ def refused(receiving: Any) -> Any:
     return socket
 
 
+@pytest.mark.fault("A websocket that floods the server")
 def test_a_client_that_still_sends_a_refused_message_keeps_its_connection(
     refused: Any, clock: Clock
 ) -> None:
@@ -231,6 +239,7 @@ def test_a_client_that_still_sends_a_refused_message_keeps_its_connection(
     assert refused.transport.value() == CLOSED_1009
 
 
+@pytest.mark.fault("A websocket that floods the server")
 def test_a_client_that_pauses_in_a_refused_message_loses_it(refused: Any, clock: Clock) -> None:
     clock.advance(1)
     refused.onCloseHandshakeTimeout()
@@ -262,6 +271,7 @@ def test_a_long_message_may_be_sent(socket: Any) -> None:
     assert len(socket.transport.value()) > 3 << 20
 
 
+@pytest.mark.fault("A websocket that floods the server")
 @pytest.mark.parametrize("state", ["STATE_CLOSING", "STATE_CLOSED"])
 @pytest.mark.parametrize(
     "message",

@@ -55,6 +55,7 @@ def doctor(product: Product, *command: str) -> "subprocess.CompletedProcess[str]
     )
 
 
+@pytest.mark.fault("The database is lost or replaced")
 def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(tmp_path: Path) -> None:
     with running(tmp_path) as product:
         repo = write_files(product.repos / "lighthouse", SAMPLE)
@@ -113,6 +114,7 @@ def unknown(transactional_db: None, folder: Path) -> Any:
     sweep.sweep()
 
 
+@pytest.mark.fault("The database is lost or replaced")
 def test_the_page_offers_to_ingest_it_again(unknown: Path, client: Client) -> None:
     assert "not in this database" in client.get("/").content.decode()
     page = client.get("/ingest").content.decode()

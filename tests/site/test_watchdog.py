@@ -51,6 +51,7 @@ def logged() -> Any:
         logger.removeHandler(handler)
 
 
+@pytest.mark.fault("A part or the event loop hangs")
 async def test_a_stall_is_logged_once_with_its_place_and_its_length(logged: Any) -> None:
     stalled, over = logged("event loop stalled"), logged("event loop runs again")
     calls: list[int] = []
@@ -109,6 +110,7 @@ def ask(url: str) -> tuple[int, dict[str, Any], Any]:
             return error.code, json.load(error), error.headers
 
 
+@pytest.mark.fault("A part or the event loop hangs")
 @pytest.mark.door
 def test_health_is_answered_while_the_loop_stands_still(tmp_path: Path) -> None:
     stall = tmp_path / "stall"

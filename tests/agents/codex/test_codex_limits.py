@@ -65,6 +65,7 @@ async def test_calls_past_their_limit_end_the_answer(
     assert sum(event.kind == "tool_started" for event in recorded.events) == 6
 
 
+@pytest.mark.fault("The model server fails")
 @pytest.mark.door
 async def test_a_line_past_its_limit_ends_the_answer_but_not_the_next_one(
     codex: CodexBackend, configure: Configure

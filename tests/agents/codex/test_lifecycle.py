@@ -131,6 +131,7 @@ async def test_changed_flags_apply_from_the_next_turn(codex: CodexBackend) -> No
     assert not has_web_search(codex)
 
 
+@pytest.mark.fault("Instructions hidden in code")
 async def test_a_thread_starts_without_web_search_and_without_network(codex: CodexBackend) -> None:
     await thread_of("plain")
     assert not has_web_search(codex)

@@ -48,6 +48,28 @@ def test_every_tool_and_error_code_is_documented(name: str) -> None:
     assert f"`{name}`" in DOC
 
 
+def test_the_tables_of_tools_have_each_tool_and_its_arguments() -> None:
+    """`codebase_question` has a section of its own."""
+    rows = re.findall(r"^\| `(\w+)` \| (?:`\{(.*?)\}` )?\|", DOC, re.M)
+    listed = {name: set(re.findall(r"(?:^|,)([a-z]\w+)", arguments)) for name, arguments in rows}
+    tools = {tool.name: set(tool.input_schema["properties"]) for tool in TOOLS}
+    del tools["codebase_question"]
+    assert {name: listed.get(name) for name in tools} == tools
+
+
+def test_the_endpoints_table_has_each_tool() -> None:
+    table = re.findall(r"^\| `/mcp.*$", DOC, re.M)[:3]
+    for endpoint in (CHAT, SEARCH, AGENTS):
+        for tool in endpoint.registry():
+            assert any(f"`{tool.name}`" in row for row in table), tool.name
+
+
+def test_the_section_of_tasks_names_each_tool_that_takes_long() -> None:
+    section = DOC.partition("### Tasks\n")[2].partition("\n## ")[0]
+    for tool in TOOLS:
+        assert (f"`{tool.name}`" in section) is tool.takes_long, tool.name
+
+
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda t: t.name)
 def test_every_argument_and_result_is_documented(tool) -> None:
     assert tool.output_schema is not None
