@@ -58,7 +58,7 @@ def main() -> None:
 
 def context(repositories: Sequence[Repository]) -> list[float]:
     """The shares of Context, one for each budget. Raises SystemExit if an answer is too long."""
-    from apps.retrieval.context_tools import CONTEXT_TOOL
+    from apps.tools.context_tools import CONTEXT_TOOL
 
     shares = []
     for budget in BUDGETS:
@@ -78,7 +78,7 @@ def context(repositories: Sequence[Repository]) -> list[float]:
 
 
 def vector_search(repositories: Sequence[Repository]) -> list[float]:
-    from apps.retrieval.tools import VECTOR_SEARCH
+    from apps.tools.tools import VECTOR_SEARCH
 
     def ask(repository: Repository, question: Question) -> Pieces:
         arguments = {"query": question.text, "repository": repository.name, "limit": 20}

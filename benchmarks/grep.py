@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from benchmarks import product
 
 if TYPE_CHECKING:
-    from apps.retrieval.texts.patterns import Pattern
+    from apps.lookup.texts.patterns import Pattern
 
 SEED = 20_261_125
 RG = ("--no-config", "--no-unicode", "--no-ignore", "--hidden", "--crlf", "-a", "-n", "-0")
@@ -93,7 +93,7 @@ class Drawing:
 
 def patterns(texts: Sequence[str], chance: random.Random) -> Iterator["Pattern"]:
     """Patterns without end: drawn from the lines of files, and generated."""
-    from apps.retrieval.texts.patterns import Pattern
+    from apps.lookup.texts.patterns import Pattern
 
     draw = Drawing(texts, chance)
     name, letters = draw.name, draw.letters
@@ -122,7 +122,7 @@ SPACES = (r"\s+", r"\s*", " +", r"[ \t]+", r"\s{1,9}", r"[[:space:]]+", r"[\s_]"
 
 def spaced(texts: Sequence[str], chance: random.Random) -> Iterator["Pattern"]:
     """Patterns without end of whitespace and the ends of lines."""
-    from apps.retrieval.texts.patterns import Pattern
+    from apps.lookup.texts.patterns import Pattern
 
     draw = Drawing(texts, chance)
 
@@ -197,8 +197,8 @@ def rg_lines(rg: str, pattern: "Pattern", tree: Path) -> Lines:
 
 
 def own_lines(pattern: "Pattern", repository: str) -> Lines:
-    from apps.retrieval.texts import finding
-    from apps.retrieval.texts.grep_query import GrepQuery
+    from apps.lookup.texts import finding
+    from apps.lookup.texts.grep_query import GrepQuery
 
     search = finding.started(GrepQuery(pattern, repositories=(repository,)))
     lines: Lines = set()
@@ -215,7 +215,7 @@ def own_lines(pattern: "Pattern", repository: str) -> Lines:
 
 
 def own_cost(pattern: "Pattern", repository: str) -> Cost:
-    from apps.retrieval.text_tools import GREP
+    from apps.tools.text_tools import GREP
 
     options = {name: True for name in FLAGS if getattr(pattern, name)}
     wall, cpu = time.perf_counter(), time.thread_time()
@@ -294,8 +294,8 @@ def _add(texts: dict[str, str], writer: object) -> float:
 
 def comparable(tree: Path, repository: str) -> tuple[list[str], set[str]]:
     """Texts of files to draw from, and the paths of all files that both programs read alike."""
+    from apps.lookup.texts.table import file_table
     from apps.retrieval.repositories import find_root
-    from apps.retrieval.texts.table import file_table
 
     paths, texts = set(), []
     for file in file_table(find_root(repository)).files:
@@ -370,7 +370,7 @@ def main(arguments: Sequence[str]) -> int:
         data = options.data or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         product.set_up(data, [tree.parent])
         from apps.index.models import Root
-        from apps.retrieval.texts import finding
+        from apps.lookup.texts import finding
 
         finding.SECONDS = 600.0
         if not Root.objects.exists():

@@ -92,6 +92,8 @@ INSTALLED_APPS = [
     "apps.index",
     "apps.ingest",
     "apps.retrieval",
+    "apps.tools",
+    "apps.browse",
     "apps.agents",
     "apps.conversations",
     "apps.agent_runs",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from apps.agent_runs.definitions import Agent
 from apps.agents.providers.base import Rights
-from apps.retrieval.tools import TOOLS
+from apps.tools.tools import TOOLS
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.limits import past
 from apps.core.telemetry import step
-from apps.retrieval.tools import Tool
+from apps.tools.tools import Tool
 
 log = logging.getLogger("codeinfo.agents")
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from apps.agents.messages import ToolResult
 from apps.core.types import JSON
-from apps.retrieval.compact_texts import compact_grep, compact_list, compact_read
-from apps.retrieval.context_form import compact_context
+from apps.tools.compact_texts import compact_grep, compact_list, compact_read
+from apps.tools.context_form import compact_context
 
 CLOSING = "</tool_result>"
 

@@ -34,7 +34,7 @@ from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.hub import hub
 from apps.logs.context import bind_log_context
-from apps.retrieval.tools import Tool
+from apps.tools.tools import Tool
 
 logger = logging.getLogger("codeinfo.conversations")
 

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from apps.core.config import BASE_DIR, config
 from apps.index.models import Root
 from apps.ingest import folders
-from apps.retrieval.questions import questions_about
+from apps.lookup.questions import questions_about
 from apps.retrieval.repositories import repo_id
 
 # Questions about this project's source, which the first start ingests.

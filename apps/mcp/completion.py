@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from django.db.models import Case, IntegerField, Value, When
 
+from apps.browse.facets import languages
 from apps.core.errors import NotFound
 from apps.index.models import Root, SourceFile
 from apps.index.queries import published_roots
 from apps.mcp.database import in_database
 from apps.mcp.types import Completion
-from apps.retrieval.facets import languages
 from apps.retrieval.query import MAX_PATH
 from apps.retrieval.repositories import find_root, repo_id
 

@@ -37,7 +37,7 @@ from apps.mcp.starting import begin
 from apps.mcp.types import MAX_TEXT, Annotations, Call, McpTool
 from apps.retrieval.query import parse_repositories, write_area
 from apps.retrieval.repositories import roots_named, with_ids
-from apps.retrieval.tool import REPOSITORY
+from apps.tools.tool import REPOSITORY
 
 NO_MODEL = "It offers no model."
 CODEX, LMSTUDIO = "codex", "lmstudio"

@@ -2,7 +2,7 @@
 
 The list has one resource for each repository, as an index can have more files than a list is good
 for. A repository or folder is a list of URIs, and the template names any file. Files are read by
-the rules of the source viewer (apps/retrieval/source.py): live ones only, as they are on the disk,
+the rules of the source viewer (apps/browse/source.py): live ones only, as they are on the disk,
 or as they were ingested if the disk has them no more.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from django.core.signing import BadSignature, Signer
 
+from apps.browse.source import SourceRequest, SourceText, read_source
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.times import wire_time
@@ -21,7 +22,6 @@ from apps.mcp.database import in_database
 from apps.mcp.resource_uris import SCHEME, Address, read_uri, uri_of
 from apps.mcp.types import McpResources, ResourcePage, ResourceTemplate
 from apps.retrieval.repositories import find_root, repo_id
-from apps.retrieval.source import SourceRequest, SourceText, read_source
 
 PAGE_SIZE = 100
 MAX_ENTRIES = 1_000

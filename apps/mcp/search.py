@@ -14,8 +14,8 @@ from apps.mcp.reingest import REINGEST_REPOSITORY
 from apps.mcp.resource_uris import links
 from apps.mcp.resources import RESOURCES
 from apps.mcp.types import Call, McpEndpoint, McpTool
-from apps.retrieval import tools as retrieval
-from apps.retrieval.tool import SNIPPET_LINES
+from apps.tools import tools as retrieval
+from apps.tools.tool import SNIPPET_LINES
 
 # What to use each tool for. Tests compare the names with the tools that there are.
 ROUTES = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.conversations.parts import Part
-from apps.retrieval.tools import TOOLS
+from apps.tools.tools import TOOLS
 
 LONGEST_QUERY = 80
 TOOLS_BY_NAME = {tool.name: tool for tool in TOOLS}

@@ -15,8 +15,8 @@ from django.http import HttpRequest
 from django.http.request import split_domain_port
 from django.utils.safestring import SafeString
 
+from apps.browse.highlight import highlight_lines
 from apps.core.config import config
-from apps.retrieval.highlight import highlight_lines
 from codeinfo_cli.clients.launch import Launch
 from codeinfo_cli.clients.table import client_named
 

@@ -13,20 +13,20 @@ from typing import Any
 
 from django.db import Error
 
+from apps.browse.lines import repository_url, source_url
+from apps.browse.names import files_named, symbols_named
 from apps.conversations import queries, searching
 from apps.conversations.searching import Snippet
 from apps.conversations.transcript import address
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.index.queries import published_roots
-from apps.retrieval.lines import repository_url, source_url
-from apps.retrieval.names import files_named, symbols_named
+from apps.lookup.texts.finding import started
+from apps.lookup.texts.grep_page import line_page
+from apps.lookup.texts.grep_query import GrepQuery
+from apps.lookup.texts.patterns import Pattern
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.search import search
-from apps.retrieval.texts.finding import started
-from apps.retrieval.texts.grep_page import line_page
-from apps.retrieval.texts.grep_query import GrepQuery
-from apps.retrieval.texts.patterns import Pattern
 
 log = logging.getLogger("codeinfo.site")
 

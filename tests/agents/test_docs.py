@@ -7,7 +7,7 @@ import pytest
 from apps.agent_runs.definitions import commands, config, folders
 from apps.agents.providers.base import Rights
 from apps.core.config import BASE_DIR, PROVIDERS
-from apps.retrieval.tools import TOOLS
+from apps.tools.tools import TOOLS
 
 DOC = (BASE_DIR / "docs" / "agents.md").read_text()
 ROWS = re.findall(r"^\| `(\w+)` \|", DOC, re.M)

@@ -9,7 +9,7 @@ from apps.agents import tools as agent_tools
 from apps.agents.messages import ToolCall
 from apps.agents.tools import execute, toolset
 from apps.core.types import JSON
-from apps.retrieval.tools import Tool
+from apps.tools.tools import Tool
 from tests.agents.fakes import found, tool
 
 ALLOWED = ("acme", "papers")
@@ -27,7 +27,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[JSON]:
         return replace(real, function=double.run)
 
     monkeypatch.setattr(agent_tools, "TOOLS", tuple(map(record_calls, agent_tools.TOOLS)))
-    # The ids of the areas come from the database, which tests/retrieval/test_areas.py asks.
+    # The ids of the areas come from the database, which tests/tools/test_areas.py asks.
     monkeypatch.setattr(agent_tools, "with_ids", tuple)
     return reached
 

@@ -17,7 +17,7 @@ from apps.core.types import JSON
 from apps.index.models import Root
 from apps.index.types import Area
 from apps.retrieval.query import areas_of, is_inside
-from apps.retrieval.tools import TOOLS as REAL_TOOLS
+from apps.tools.tools import TOOLS as REAL_TOOLS
 from tests.agents.fakes import TOOLS, found, match, tool
 
 CALL = ToolCall("c1", "VectorSearch", {"query": "x"})

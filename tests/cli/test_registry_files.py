@@ -15,7 +15,7 @@ import pytest
 
 from apps.core import __version__
 from apps.mcp.search import SEARCH
-from apps.retrieval.tools import TOOLS
+from apps.tools.tools import TOOLS
 from release import bundle, metadata
 from tests.house.sources import HOME
 from tests.mcp.test_conformance import PROGRAMS

@@ -7,12 +7,12 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
+from apps.browse import urls as retrieval
 from apps.conversations import urls as conversations
 from apps.conversations.consumers.json import HANDLERS
 from apps.ingest import urls as ingest
 from apps.mcp.narrowing import narrowed
 from apps.mcp.search import SEARCH
-from apps.retrieval import urls as retrieval
 from apps.retrieval.query import MAX_AREAS, MAX_ID, MAX_PATH
 
 DOCS = Path(__file__).parent.parent.parent / "docs"

@@ -6,9 +6,9 @@ import pytest
 from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
-from apps.retrieval.call_tools import compact_callers, compact_imports
-from apps.retrieval.compact import expand
-from apps.retrieval.context_form import compact_context
+from apps.tools.call_tools import compact_callers, compact_imports
+from apps.tools.compact import expand
+from apps.tools.context_form import compact_context
 from tests.conversations.test_citation_list import match
 from tests.conversations.test_page import answered, page, visible
 from tests.conversations.test_symbol_steps import step

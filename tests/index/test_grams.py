@@ -26,7 +26,7 @@ from apps.index.grams.expressions import MANY
 from apps.index.grams.required import TRIGRAM
 from apps.index.grams.store import pairs_of, pieces_of
 from apps.index.texts import TextStore
-from apps.retrieval.texts.table import Candidates
+from apps.lookup.texts.table import Candidates
 
 TEXTS = [
     "def moor(ship):\n    return SHIP",

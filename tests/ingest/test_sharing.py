@@ -20,14 +20,14 @@ from apps.index.vectors.store import VectorStore, get_store
 from apps.ingest import services
 from apps.ingest.runs import integrity, queue, reindex, sweep
 from apps.ingest.verification import verify
+from apps.lookup.symbols.definitions import find_definitions
+from apps.lookup.symbols.references import find_references
+from apps.lookup.symbols.types import SymbolQuery
 from apps.retrieval.gather import nearest_readable
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.results import Match
 from apps.retrieval.root_cache import RootCache
 from apps.retrieval.search import search
-from apps.retrieval.symbols.definitions import find_definitions
-from apps.retrieval.symbols.references import find_references
-from apps.retrieval.symbols.types import SymbolQuery
 from tests.ingest.test_model_change import OTHER, server
 from tests.stand_ins.embeddings_server import EmbeddingsServer
 from tests.support.ingested import ingest, ingest_alone, outdate, run_ingest, write_files

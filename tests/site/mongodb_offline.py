@@ -23,13 +23,13 @@ from django.db.migrations.state import ProjectState  # noqa: E402
 from django.db.models import QuerySet  # noqa: E402
 from django_mongodb_backend.query import MongoQuery  # noqa: E402
 
+from apps.browse import names  # noqa: E402
 from apps.conversations import scope, searching, sidebar  # noqa: E402
 from apps.conversations.models import Conversation, Turn  # noqa: E402
 from apps.conversations.queries import visible  # noqa: E402
 from apps.conversations.sidebar import SidebarQuery  # noqa: E402
 from apps.index.models import IngestRun, Root, SourceFile  # noqa: E402
 from apps.index.types import Area  # noqa: E402
-from apps.retrieval import names  # noqa: E402
 
 
 def migrated(loader: MigrationLoader) -> dict[str, Any]:

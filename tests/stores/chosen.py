@@ -15,9 +15,9 @@ CHOSEN = (
     # The palette: paths by expression and rank, symbols, lines
     "tests/site/test_palette.py",
     # The search page and all lists, for any text; what a scope leaves out, and what it offers
-    "tests/retrieval/texts/test_search_box.py",
-    "tests/retrieval/texts/test_hostile_box.py",
-    "tests/retrieval/test_nested_areas.py",
+    "tests/browse/test_search_box.py",
+    "tests/browse/test_hostile_box.py",
+    "tests/tools/test_nested_areas.py",
     "tests/conversations/test_scope.py",
     # The chat's door, and the run behind it: one live run in a conversation, its heart, its end
     "tests/conversations/test_chat_api.py",
@@ -32,7 +32,7 @@ CHOSEN = (
     "tests/core/test_writes.py",
     "tests/ingest/test_interleaved.py",
     # Search by vectors and words, on live rows only
-    "tests/retrieval/test_api.py",
+    "tests/tools/test_api.py",
     # A refusal changes nothing; a NUL or half a character is no bug
     "tests/core/test_refusals.py",
     "tests/core/test_fuzz.py::test_no_field_however_odd_breaks_a_route",

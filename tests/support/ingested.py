@@ -14,7 +14,7 @@ from apps.index.parsing.finder import reset_finder
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import queue
-from apps.retrieval.symbols import project
+from apps.lookup.symbols import project
 
 SAMPLE: dict[str, str] = {
     "README.md": (

@@ -14,7 +14,7 @@ from apps.agents.providers.codex.wire import OWN_SERVER
 from apps.core.config import PROVIDERS
 from apps.core.errors import InvalidInput
 from apps.core.types import JSON
-from apps.retrieval.tools import TOOLS
+from apps.tools.tools import TOOLS
 
 OURS = "codeinfo"
 # check(name, value): the value of a key. Raises InvalidInput.

@@ -14,7 +14,7 @@ from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.quoting import place
 from apps.core.config import config
 from apps.core.types import JSON
-from apps.retrieval.snippets import best_lines
+from apps.tools.snippets import best_lines
 
 SEARCH = Model("search", "Search only (no language model)", "search")
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from apps.browse.lines import fragment_url, source_url
 from apps.conversations.answers.passages import Passage, line_range
-from apps.retrieval.lines import fragment_url, source_url
 
 # Limit per answer; further references stay text.
 MAX_REFERENCES = 2_000

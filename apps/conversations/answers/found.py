@@ -6,11 +6,11 @@ from textwrap import dedent
 
 from django.utils.safestring import SafeString
 
+from apps.browse.finds import Find
+from apps.browse.highlight import highlight_lines
+from apps.browse.lines import fragment_url, source_url
 from apps.conversations.answers.citations import Citations
 from apps.conversations.answers.passages import Passage
-from apps.retrieval.finds import Find
-from apps.retrieval.highlight import highlight_lines
-from apps.retrieval.lines import fragment_url, source_url
 
 MAX_PREVIEW_LINES, MAX_PREVIEW_CHARS = 4, 300
 # How a search result is counted; the rows of other tools have words of their own.

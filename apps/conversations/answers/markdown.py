@@ -19,12 +19,12 @@ from django.template.loader import render_to_string
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from apps.browse.highlight import highlight_lines
 from apps.conversations.answers import diagrams
 from apps.conversations.answers.citations import ANY_REFERENCE, SPACE, Citation, Citations
 from apps.conversations.answers.numbering import Numbering
 from apps.conversations.answers.sanitise import is_safe_link, sanitise
 from apps.core.surrogates import escaped
-from apps.retrieval.highlight import highlight_lines
 
 # What is longer is shown as plain text, from there to the end of the answer: a long block is parsed
 # again at each update while it grows, and what is dense with marks takes 40 µs a character.

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from apps.retrieval.compact_texts import described
-from apps.retrieval.lines import fragment_url, source_url
+from apps.browse.lines import fragment_url, source_url
+from apps.tools.compact_texts import described
 
 # Kinds of rows that are lines inside a definition, and not the definition itself.
 WITHIN = frozenset(

@@ -6,7 +6,7 @@ from functools import cache
 import nh3
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from apps.retrieval.lines import CODE_URL
+from apps.browse.lines import CODE_URL
 
 TAGS = {
     *(

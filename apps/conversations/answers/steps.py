@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from django.utils.safestring import SafeString, mark_safe
 
+from apps.browse.finds import Find
 from apps.conversations.answers import markdown
 from apps.conversations.answers.citations import Citations
 from apps.conversations.answers.found import FoundFile, counted, found_files
 from apps.conversations.answers.passages import Passage, passages_of
 from apps.conversations.parts import Part
-from apps.retrieval.finds import Find
-from apps.retrieval.tools import TOOLS
+from apps.tools.tools import TOOLS
 
 State = Literal["running", "ok", "failed"]
 SUBJECTS = ("query", "question", "pattern", "name", "path")

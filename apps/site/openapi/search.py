@@ -2,9 +2,9 @@
 
 from apps.core.errors import Conflict, InvalidInput, NotFound, Unavailable
 from apps.core.json_schema import BOOLEAN, NOT_BLANK, TEXT, list_schema, object_schema, one_of
-from apps.retrieval import call_tools, output_schemas, text_schemas
-from apps.retrieval.symbols.call_types import DIRECTIONS
+from apps.lookup.symbols.call_types import DIRECTIONS
 from apps.site.openapi.operation import Operation
+from apps.tools import call_tools, output_schemas, text_schemas
 
 
 def limit(most: int, default: int) -> dict[str, object]:

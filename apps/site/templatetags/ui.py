@@ -7,11 +7,11 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from apps.browse import lines
 from apps.core import principal
 from apps.index import paths
 from apps.index.models import Root
 from apps.ingest import freshness
-from apps.retrieval import lines
 from apps.retrieval.repositories import repo_id
 
 register = template.Library()

@@ -45,7 +45,7 @@ LONGEST = {
     (path, tool.name, name): length
     for path, tool in TOOLS
     for name, length in longest(tool.input_schema)
-    if name != "cursor"  # refused as no cursor, whatever its length: tests/retrieval/test_paging.py
+    if name != "cursor"  # refused as no cursor, whatever its length: tests/tools/test_paging.py
 }
 
 

@@ -11,8 +11,8 @@ from django.test import Client
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from apps.retrieval.compact import expand
-from apps.retrieval.symbols import callers, imports
+from apps.lookup.symbols import callers, imports
+from apps.tools.compact import expand
 from tests.support.ingested import ingested_once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

@@ -5,11 +5,11 @@ import pickle
 import numpy as np
 import pytest
 
-from apps.retrieval.conditions import Conditions
+from apps.browse.conditions import Conditions
+from apps.browse.search_syntax import Box
 from apps.retrieval.ranking.rank import RankingQuery
 from apps.retrieval.ranking.reasons import reasons_for
 from apps.retrieval.ranking.types import Passage, Passages
-from apps.retrieval.search_syntax import Box
 
 
 def test_ranks_are_among_all_passages_and_none_beyond_the_best() -> None:

@@ -25,8 +25,8 @@ from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.heap import settled
 from apps.core.limits import past
-from apps.retrieval.compact import expand, is_compact
-from apps.retrieval.tools import TOOLS
+from apps.tools.compact import expand, is_compact
+from apps.tools.tools import TOOLS
 
 if TYPE_CHECKING:
     from apps.agents.providers.codex.account import Account, Accounts

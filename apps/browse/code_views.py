@@ -1,0 +1,198 @@
+"""The code browser: repositories, folders, files, and names in them."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.views.decorators.http import require_safe
+
+from apps.browse import code_page, name_panel
+from apps.browse.lines import repository_url
+from apps.browse.source import SourceRequest, SourceView, open_block, open_source
+from apps.core.error_map import status_of
+from apps.core.errors import CodeinfoError, InvalidInput
+from apps.index import queries
+from apps.lookup.texts.folders import languages_of, matching_files
+from apps.retrieval.repositories import find_root, repo_id
+
+LOOK_UPS = {"callers": name_panel.callers, "uses": name_panel.uses}
+
+PAGE_KEYS = (
+    (("/",), "Find a file"),
+    (("d",), "Look up a name in the current line"),
+    (("↑", "↓"), "Previous, next line (with Shift: select)"),
+    (("[",), "Previous match"),
+    (("]",), "Next match"),
+    (("y",), "Copy the permalink"),
+    (("o",), "Open in the editor"),
+)
+MAX_LANGUAGES = 3
+
+
+@require_safe
+def code(request: HttpRequest, where: str = "") -> HttpResponse:
+    """`GET /code`, `/code/<repository>`, `/code/<repository>/<path>?lines=12-40`: the repositories,
+    a folder, or a file."""
+    data = request.GET.dict()
+    try:
+        if where:
+            place = code_page.place_of(where)
+        elif data.get("repo"):
+            place = code_page.file_or_folder(find_root(data["repo"]), data.get("path", ""))
+        else:
+            return _page(request, "browse/repositories.html", {"rows": _repositories()})
+        page = _file if place.is_file else _folder
+        return page(request, place, data)
+    except CodeinfoError as error:
+        context = {"error": error, "page_keys": PAGE_KEYS}
+        return _page(request, "browse/code.html", context, status_of(error))
+
+
+def _file(request: HttpRequest, place: code_page.Place, data: dict[str, str]) -> HttpResponse:
+    repo = repo_id(place.root)
+    source = open_source(SourceRequest.parse({**data, "repo": repo, "path": place.path}))
+    context = {
+        **source_context(source),
+        "is_page": True,
+        "crumbs": code_page.crumbs_of(repo, place.path),
+        "here": place.path,
+        "tree": code_page.tree_of(place.root, place.path, is_file=True),
+        "page_keys": PAGE_KEYS,
+    }
+    return _page(request, "browse/code.html", context)
+
+
+def _folder(request: HttpRequest, place: code_page.Place, data: dict[str, str]) -> HttpResponse:
+    repo = repo_id(place.root)
+    context = {
+        "root": place.root,
+        "repo": repo,
+        "path": place.path,
+        "branch": code_page.branch_of(place.root, place.path, _after(data)),
+        "crumbs": code_page.crumbs_of(repo, place.path),
+        "here": place.path,
+        "tree": code_page.tree_of(place.root, place.path, is_file=False),
+        "page_keys": PAGE_KEYS,
+    }
+    return _page(request, "browse/folder.html", context)
+
+
+def source_context(source: SourceView) -> dict[str, Any]:
+    """What `_source.html` shows of a file."""
+    return {
+        "source": source,
+        "outline": code_page.outline_of(source),
+        "editor": None if source.problem else code_page.editor_link(source.place),
+    }
+
+
+def _repositories() -> list[dict[str, Any]]:
+    rows = [
+        {
+            "root": root,
+            "id": repo_id(root),
+            "url": repository_url(repo_id(root)),
+            "languages": languages_of(root, MAX_LANGUAGES),
+        }
+        for root in queries.published_roots()
+    ]
+    return sorted(rows, key=lambda row: str(row["id"]).lower())
+
+
+@require_safe
+def source(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/retrieval/source?repo=&path=&start=&end=`: the viewer's body for the pane beside an
+    answer. A browser is sent to the file's own page."""
+    is_part = bool(request.htmx)  # type: ignore[attr-defined]
+    template = "browse/_source.html" if is_part else "browse/code.html"
+    try:
+        wanted = SourceRequest.parse(request.GET.dict())
+        if is_part:
+            response = _page(request, template, source_context(open_source(wanted)))
+        else:
+            response = redirect(wanted.url)
+    except CodeinfoError as error:
+        response = _page(request, template, {"error": error}, status_of(error))
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_safe
+def lines(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/code/lines?repo=&path=&start=&end=`: the highlighted lines of a block."""
+    return _part(
+        request,
+        "browse/_lines.html",
+        lambda: {"lines": open_block(SourceRequest.parse(request.GET.dict()))},
+    )
+
+
+@require_safe
+def tree(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/code/tree?repo=&path=&after=`: entries of a folder; with `rows`, as table rows.
+
+    With `q`, the files whose paths contain it; if it is empty, the tree with `path` in it.
+    """
+    data = request.GET.dict()
+    if "q" in data:
+        return _part(request, "browse/_files.html", lambda: _found(data))
+    name = "browse/_folder_rows.html" if "rows" in data else "browse/_tree.html"
+    return _part(request, name, lambda: {"branch": _branch(data)})
+
+
+def _branch(data: dict[str, str]) -> code_page.Branch:
+    root = find_root(data.get("repo", ""))
+    return code_page.branch_of(root, data.get("path", "").strip("/"), _after(data))
+
+
+def _found(data: dict[str, str]) -> dict[str, Any]:
+    root = find_root(data.get("repo", ""))
+    if not data["q"].strip():
+        place = code_page.file_or_folder(root, data.get("path", ""))
+        return {"tree": code_page.tree_of(root, place.path, is_file=place.is_file)}
+    entries, more = matching_files(root, data["q"], code_page.MAX_FOUND_FILES)
+    repo = repo_id(root)
+    return {"found": [code_page.Twig(repo, each) for each in entries], "found_more": more}
+
+
+@require_safe
+def name(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/code/name?name=&repo=&path=&line=&part=`: the definitions of a name, its callers or
+    its uses."""
+    part = request.GET.get("part", name_panel.PARTS[0])
+    template = f"browse/_name_{part if part in name_panel.PARTS else name_panel.PARTS[0]}.html"
+
+    def context() -> dict[str, Any]:
+        query = name_panel.NameQuery.parse(request.GET.dict())
+        look_up = LOOK_UPS.get(part, name_panel.definitions)
+        return {"query": query, "found": look_up(query)}
+
+    return _part(request, template, context)
+
+
+def _after(data: dict[str, str]) -> int:
+    text = data.get("after", "")
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) < 8):
+        raise InvalidInput(
+            "after must be a number", details={"details": ["after must be a number"]}
+        )
+    return int(text)
+
+
+def _part(request: HttpRequest, template: str, context: Any) -> HttpResponse:
+    """A fragment, or the error in its place."""
+    try:
+        return _page(request, template, context())
+    except CodeinfoError as error:
+        return _page(request, "browse/_part_error.html", {"error": error}, status_of(error))
+
+
+def _page(
+    request: HttpRequest, template: str, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    response = render(request, template, context, status=status)
+    patch_cache_control(response, no_cache=True, private=True)
+    return response

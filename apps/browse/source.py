@@ -1,0 +1,393 @@
+"""The source viewer: a file on disk, around the cited lines."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.utils.safestring import SafeString, mark_safe
+
+from apps.browse.finds import Find
+from apps.browse.highlight import highlight_range
+from apps.browse.lines import Lines, code_url, fragment_url, source_url, span_of
+from apps.browse.marks import name_marked
+from apps.code.chunking import decode, lines_of
+from apps.core.errors import CodeinfoError, InvalidInput
+from apps.index.models import Root, SourceFile
+from apps.index.paths import MappedPath, map_path
+from apps.index.root_directory import read_file
+from apps.lookup.ingested import definition_lines, live_file, stored_lines
+from apps.retrieval.repositories import find_root, repo_id
+
+# Longer files are shown in windows: MARGIN lines before and after the cited ones.
+MAX_LINES = 4_000
+MARGIN = 1_000
+# Lines of a block. Blocks away from the cited lines are plain until the reader comes near them.
+BLOCK = 200
+SHORT = 600  # lines of a window that is highlighted at once
+NEAR = 100  # lines around the first cited one whose blocks are highlighted at once
+# Characters that are shown of a line: 5,000, fewer if a file has many long lines.
+MAX_LINE_CHARS, MIN_LINE_CHARS = 5_000, 500
+MAX_LONG_CHARS = 2_000_000  # of all long lines together
+LINES_URL = "/ui/code/lines"  # the highlighted lines of a block
+# Places at which a passage that moved is looked for: its first line may be in every other one.
+MAX_STARTS = 1000
+
+
+@dataclass(frozen=True)
+class SourceRequest:
+    """A file and its cited lines."""
+
+    repo: str  # repository id
+    path: str  # within the repository
+    start: int | None = None  # first cited line, 1-based; None: no lines
+    end: int | None = None  # last cited line, included
+    around: int | None = None  # line of the window in a long file, instead of the cited lines
+    find: Find = field(default_factory=Find)  # what led the reader here
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> "SourceRequest":
+        """Check `repo, path, start?, end?, around?, find?, how?`; `lines` (`12-40`) stands for
+        start and end. Raises InvalidInput with all problems."""
+        problems = [f"{name} is required" for name in ("repo", "path") if not data.get(name)]
+        if "\0" in data.get("path", ""):
+            problems.append("path must not hold a NUL")
+        numbers: dict[str, int | None] = {}
+        first, _, last = str(data.get("lines") or "").partition("-")
+        given = {**data, **({"start": first, "end": last} if first else {})}
+        for name in ("start", "end", "around"):
+            try:
+                numbers[name] = _line(given.get(name))
+            except ValueError:
+                problems.append(f"{name} must be a line number")
+        if problems:
+            raise InvalidInput(", ".join(problems), details={"details": problems})
+        start, end = numbers["start"], numbers["end"]
+        if start and end and end < start:
+            raise InvalidInput("end must not be before start")
+        find = Find.read(data)
+        return cls(data["repo"], data["path"], start, end or start, numbers["around"], find)
+
+    @property
+    def url(self) -> str:
+        """The permalink of these lines."""
+        more: dict[str, int | str] = {"around": self.around or 0, **self.find.params}
+        return source_url(self.repo, self.path, self.start, self.end, **more)
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    number: int
+    html: SafeString
+    cited: bool
+
+    def markup(self, *, near: int = 0) -> str:
+        """The element of the line. near: the line where a passage that is gone has been.
+
+        Not a template: rendering one for each of thousands of lines takes ten times as long.
+        """
+        state = " is-cited" if self.cited else " is-near" if self.number == near else ""
+        number = self.number
+        return (
+            f'<span class="line{state}"><a class="ln" name="L{number}" href="#L{number}"'
+            f' tabindex="-1">{number}</a>{self.html}\n</span>'
+        )
+
+
+class Gap(NamedTuple):
+    """A link to another window of the file: as a page, and as a fragment for the pane."""
+
+    url: str
+    fragment: str
+
+
+@dataclass(frozen=True)
+class SourceBlock:
+    """Consecutive lines of a window."""
+
+    html: SafeString
+    plain_url: str = ""  # where its highlighted lines are; "" if these are highlighted
+
+
+@dataclass(frozen=True)
+class SourceView(Lines):
+    """A window of a file. `start` and `end` are the cited lines as they were ingested."""
+
+    root_id: UUID
+    place: MappedPath
+    blocks: tuple[SourceBlock, ...]  # of the window
+    total: int  # lines of the file
+    before: int  # lines before the window
+    after: int  # lines after the window
+    unchanged: bool  # the file on disk is the ingested one
+    shift: int = 0  # lines by which the cited passage has moved down since
+    problem: str = ""  # why `lines` are the ingested ones and not those on disk
+    passage: tuple[SourceLine, ...] = ()  # as ingested, if the file has it no more
+    find: Find = field(default_factory=Find)
+    matches: tuple[int, ...] = ()  # lines that `find` matches, the first of them
+    more_matches: bool = False
+
+    @property
+    def finding(self) -> dict[str, str]:
+        return self.find.params
+
+    @property
+    def find_query(self) -> str:
+        """`finding` as a query string."""
+        return urlencode(self.finding)
+
+    @property
+    def permalink(self) -> str:
+        """The permalink of the file, without lines."""
+        return code_url(self.repo, self.path)
+
+    @property
+    def host_path(self) -> str:
+        return self.place.host_path
+
+    @property
+    def span(self) -> str:
+        """The cited lines as they are shown: `371–377`, `12`, or "" if none are."""
+        return span_of(*(line and line + self.shift for line in (self.start, self.end)))
+
+    @property
+    def cited(self) -> str:
+        """`Lines 371–377`, `Line 12`, or "" if no lines are cited."""
+        return self.span and f"{'Line' if self.start == self.end else 'Lines'} {self.span}"
+
+    @property
+    def moved(self) -> str:
+        """`moved 3 lines`, or "" if the passage is where it was ingested."""
+        count = abs(self.shift)
+        return f"moved {count:,} line{'' if count == 1 else 's'}" if count else ""
+
+    @property
+    def earlier(self) -> Gap:
+        """The window before this one."""
+        return self._window(max(1, self.before - MARGIN + 1))
+
+    @property
+    def later(self) -> Gap:
+        """The window after this one."""
+        return self._window(min(self.total, self.total - self.after + MARGIN))
+
+    def links_to(self, line: int) -> Gap:
+        """Links to a line: an anchor inside the window, otherwise the window around the line."""
+        anchor = f"#L{line}"
+        if self.before < line <= self.total - self.after:
+            return Gap(anchor, anchor)
+        window = self._window(line)
+        return Gap(window.url + anchor, window.fragment + anchor)
+
+    def _window(self, around: int) -> Gap:
+        repo, path, start, end = self.repo, self.path, self.start, self.end
+        more: dict[str, int | str] = {"around": around, **self.finding}
+        page = source_url(repo, path, start, end, **more)
+        return Gap(page, fragment_url(repo, path, start, end, **more))
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """The lines of a file as they are now, and where the cited ones are among them."""
+
+    root: Root
+    row: SourceFile
+    lines: list[str]  # on disk, or as ingested if `problem` is set
+    unchanged: bool = False  # the file on disk is the ingested one
+    problem: str = ""  # why `lines` are the ingested ones and not those on disk
+    shift: int = 0  # lines by which the cited passage has moved down since
+    stored: list[str] | None = None  # all lines as ingested, if the file has the passage no more
+
+    def starts(self) -> list[int]:
+        """The first lines of the definitions; none if the file has changed since."""
+        is_ingested = self.unchanged or self.problem
+        return definition_lines(self.root, self.row) if is_ingested else []
+
+
+def read_source(request: SourceRequest) -> SourceText:
+    """Read a live file from the disk, or as it was ingested if the disk does not have it any more.
+
+    Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND. Raises the errors of `read_file` if the file
+    cannot be read and the stores do not have its text.
+    """
+    root = find_root(request.repo)
+    row = live_file(root, request.path)
+    try:
+        data = read_file(Path(root.path), row.path)
+    except CodeinfoError as error:
+        stored = stored_lines(row)
+        if not stored:
+            raise
+        return SourceText(root, row, stored, problem=error.message)
+    lines = lines_of(decode(data))
+    if hashlib.sha256(data).hexdigest() == row.sha256:
+        return SourceText(root, row, lines, unchanged=True)
+    return _changed_text(request, root, row, lines)
+
+
+def _changed_text(
+    request: SourceRequest, root: Root, row: SourceFile, lines: list[str]
+) -> SourceText:
+    """The file on disk, and the cited passage where it is now, or as ingested if it is gone."""
+    stored = stored_lines(row) if request.start else None
+    if not stored or not request.start or not request.end:
+        return SourceText(root, row, lines)
+    at = find_passage(stored[request.start - 1 : request.end], lines, request.start)
+    if at is None:
+        return SourceText(root, row, lines, stored=stored)
+    return SourceText(root, row, lines, shift=at - request.start)
+
+
+def open_source(request: SourceRequest) -> SourceView:
+    """The window of a file around the cited passage. Raises as `read_source`."""
+    text = read_source(request)
+    passage: tuple[SourceLine, ...] = ()
+    if text.stored is not None and request.start and request.end:
+        last = min(request.end, len(text.stored), request.start + MAX_LINES)
+        stored = replace(text, lines=text.stored, problem="as ingested")
+        html = _shown(stored, request.start, last, request.find)
+        passage = tuple(SourceLine(n, each, True) for n, each in enumerate(html, request.start))
+    return _view(request, text, passage)
+
+
+def find_passage(passage: Sequence[str], lines: Sequence[str], near: int) -> int | None:
+    """The line (1-based) at which the lines of a passage are, the nearest to `near`; None if they
+    are not. Blank lines around the passage and space at the ends of lines do not count."""
+    expected = [line.rstrip() for line in passage]
+    leading = next((n for n, line in enumerate(expected) if line), None)
+    if leading is None:
+        return None
+    while not expected[-1]:
+        expected.pop()
+    expected = expected[leading:]
+    text = [line.rstrip() for line in lines]
+    starts = [n for n, line in enumerate(text) if line == expected[0]]
+    starts.sort(key=lambda n: abs(n + 1 - leading - near))
+    found = (n for n in starts[:MAX_STARTS] if text[n : n + len(expected)] == expected)
+    at = next(found, None)
+    return None if at is None else max(1, at + 1 - leading)
+
+
+def _view(request: SourceRequest, text: SourceText, passage: tuple[SourceLine, ...]) -> SourceView:
+    root, row, lines = text.root, text.row, text.lines
+    start, end = (line and line + text.shift for line in (request.start, request.end))
+    first, last = _window(len(lines), replace(request, start=start, end=end))
+    cited = () if text.stored is not None else range(start or 0, (end or -1) + 1)
+    numbers, more = request.find.lines(lines)
+    return SourceView(
+        repo=repo_id(root),
+        path=row.path,
+        root_id=root.id,
+        place=map_path(root, row.path),
+        blocks=tuple(_blocks(request, text, first, last, cited)),
+        total=len(lines),
+        start=request.start,
+        end=request.end,
+        before=first - 1,
+        after=len(lines) - last,
+        unchanged=text.unchanged,
+        shift=text.shift,
+        problem=text.problem,
+        passage=passage,
+        find=request.find,
+        matches=tuple(numbers),
+        more_matches=more,
+    )
+
+
+def open_block(request: SourceRequest) -> SafeString:
+    """The highlighted lines of the block that begins at `start`; none is cited. Raises as
+    `read_source`."""
+    text = read_source(replace(request, start=None, end=None))
+    first = request.start or 1
+    last = min(len(text.lines), request.end or first, first + BLOCK - 1)
+    html = _shown(text, first, last, request.find, whole=True)
+    lines = (SourceLine(number, each, False) for number, each in enumerate(html, first))
+    return mark_safe("".join(line.markup() for line in lines))
+
+
+def _line(value: Any) -> int | None:
+    number = int(value) if value else None
+    if number is not None and number < 1:
+        raise ValueError
+    return number
+
+
+def _window(total: int, request: SourceRequest) -> tuple[int, int]:
+    """First and last line to show; last < first for an empty file."""
+    if total <= MAX_LINES:
+        return 1, total
+    start = min(request.around or request.start or 1, total)
+    end = start if request.around else min(request.end or start, total)
+    # The cited lines may be many more than MAX_LINES.
+    return max(1, start - MARGIN), min(total, end + MARGIN, start - MARGIN + MAX_LINES)
+
+
+def _blocks(
+    request: SourceRequest, text: SourceText, first: int, last: int, cited: Sequence[int]
+) -> Iterator[SourceBlock]:
+    """The lines of a window. Those near the cited ones are highlighted, in one range, so that the
+    lexer begins once."""
+    if last < first:
+        return
+    around = min(last, max(first, (cited[0] if cited else request.around or request.start) or 1))
+    is_short = last - first < SHORT
+    low = first if is_short else max(first, _block_of(around - NEAR))
+    high = last if is_short else min(last, _block_of(around + NEAR) + BLOCK - 1)
+    near = request.start or 0 if text.stored is not None else 0
+    coloured = _shown(text, low, high, request.find)
+    plain = [mark_safe(escape(line)) for line in _cut(text.lines)[first - 1 : last]]
+    for start in range(_block_of(first), last + 1, BLOCK):
+        begin, end = max(start, first), min(start + BLOCK - 1, last)
+        is_plain = not low <= begin <= high
+        html, offset = (plain, first) if is_plain else (coloured, low)
+        lines = [
+            SourceLine(number, html[number - offset], number in cited).markup(near=near)
+            for number in range(begin, end + 1)
+        ]
+        url = _lines_url(text, begin, end, request.find) if is_plain else ""
+        yield SourceBlock(mark_safe("".join(lines)), url)
+
+
+def _lines_url(text: SourceText, start: int, end: int, find: Find) -> str:
+    where = {"repo": repo_id(text.root), "path": text.row.path, "start": start, "end": end}
+    return f"{LINES_URL}?{urlencode(where | find.params)}"
+
+
+def _block_of(line: int) -> int:
+    """The first line of the block of a line."""
+    return (max(1, line) - 1) // BLOCK * BLOCK + 1
+
+
+def _cut(lines: Sequence[str]) -> list[str]:
+    """The lines of a file as they are shown: long ones are cut, the shorter the more there are."""
+    count = sum(len(line) > MIN_LINE_CHARS for line in lines)
+    room = max(MIN_LINE_CHARS, min(MAX_LINE_CHARS, MAX_LONG_CHARS // max(1, count)))
+    return [
+        line if len(line) <= room else f"{line[:room]} … {len(line) - room:,} more characters"
+        for line in lines
+    ]
+
+
+def _shown(
+    text: SourceText, first: int, last: int, find: Find, *, whole: bool = False
+) -> list[SafeString]:
+    """The lines `first` to `last` as HTML, with what `find` looks for marked."""
+    lines, row = text.lines, text.row
+    if max(map(len, lines), default=0) > MAX_LINE_CHARS:
+        lines = _cut(lines)
+    html = highlight_range(
+        lines,
+        first,
+        last,
+        path=row.path,
+        language=row.language,
+        marks=find.words,
+        whole=whole,
+        starts=text.starts,
+    )
+    return [name_marked(each, find.name) for each in html] if find.name else html

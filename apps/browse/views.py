@@ -1,0 +1,183 @@
+"""The search page, as HTML."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.views.decorators.http import require_safe
+
+from apps.browse.conditions import Conditions
+from apps.browse.facets import ResultFile, facets, languages
+from apps.browse.hits import definition_hit, exact_hit, hit_of, reference_files
+from apps.browse.page_query import MAX_PAGE, PAGE_LIMITS, PageQuery
+from apps.browse.page_search import (
+    absent_names,
+    exclusions,
+    find_lines,
+    find_passages,
+    interpreted,
+    symbol_query,
+)
+from apps.core.errors import CodeinfoError
+from apps.index import queries
+from apps.lookup.symbols import find_definitions, find_references
+from apps.retrieval import scope
+from apps.retrieval.query import SearchQuery, language_named
+from apps.retrieval.repositories import repo_id
+from apps.retrieval.results import Limits, SearchResult
+
+# Limits of the page.
+MAX_REFERENCES = 100
+MAX_DEFINITIONS = 100
+
+
+@require_safe
+def search_page(request: HttpRequest) -> HttpResponse:
+    """`GET /search`: the page, or for htmx only the results."""
+    typed = PageQuery.read(request.GET)
+    typed = replace(typed, language=language_named(typed.language) or typed.language)
+    is_live = "X-Live" in request.headers
+    query, problem = _interpreted(typed)
+    roots = queries.published_roots()
+    chosen = [root for root in roots if repo_id(root) in query.repositories] or roots
+    context = {
+        "query": query,
+        "limits": PAGE_LIMITS,
+        "repositories": sorted({*map(repo_id, roots), *query.repositories}),
+        "languages": languages(chosen, query.language),
+        "ingested": bool(roots),
+        # Filters that were typed are then shown beside the box only.
+        "is_moved": not is_live and query.q != typed.q,
+        **problem,
+        **(_results(query) if query.q and not problem else {}),
+    }
+    response = _page_or_part(request, "browse/page.html", "browse/_results.html", context)
+    if is_live:
+        # A search for each keystroke must not add history entries.
+        response["HX-Replace-Url"] = typed.url()
+    elif context["is_moved"]:
+        response["HX-Push-Url"] = query.url()
+    return response
+
+
+def _interpreted(query: PageQuery) -> tuple[PageQuery, dict[str, Any]]:
+    """The query with its box parsed, and the context of the error if that fails."""
+    try:
+        return interpreted(query), {}
+    except CodeinfoError as error:
+        return query, {"error": error}
+
+
+def _results(query: PageQuery) -> dict[str, Any]:
+    """The context of the results, or of the error."""
+    started = time.perf_counter()
+    try:
+        if query.symbols:
+            context = _symbols(query)
+        else:
+            context = _exact(query) if query.is_exact else _passages(query)
+        if not context["found"] or context.get("only_weak"):
+            context["exclusions"] = exclusions(query)
+    except CodeinfoError as error:
+        return {"error": error}
+    files = context.pop("files")
+    return {**context, "facets": facets(query, files), "seconds": time.perf_counter() - started}
+
+
+def _passages(query: PageQuery) -> dict[str, Any]:
+    result = find_passages(query)
+    cutoff = Limits.from_config().cutoff
+    first = (query.page - 1) * query.limit
+    conditions = Conditions.of(query.box.conditions)
+    hits = [
+        hit_of(match, cutoff, query.box.text, conditions)
+        for match in result.matches[first : first + query.limit]
+    ]
+    files = [ResultFile(match.repo, match.rel_path, match.language) for match in result.matches]
+    context = {
+        "result": result,
+        "hits": hits,
+        "found": len(result.matches),
+        "files": files,
+        "hint": "" if files else _hint(query),
+        "notes": [f"No line contains “{name}”." for name in absent_names(query)],
+        **_paging(query, len(hits), more=len(files) > first + len(hits)),
+    }
+    return context | _cutoff(result, cutoff)
+
+
+def _exact(query: PageQuery) -> dict[str, Any]:
+    page = find_lines(query)
+    conditions = Conditions.of(query.box.conditions)
+    places = [hit.place for hit in page.hits]
+    return {
+        "hits": [exact_hit(hit, conditions) for hit in page.hits],
+        "found": len(page.hits),
+        "notes": page.notes.values(),
+        "files": [ResultFile(place.repo, place.path, place.language) for place in places],
+        "hint": "" if places else _hint(query),
+        **_paging(query, len(places), more=page.more),
+    }
+
+
+def _hint(query: PageQuery) -> str:
+    """The filter that leaves no file; "" if files pass."""
+    search_query = SearchQuery.parse(query.as_wire("query"))
+    return scope.hint(search_query.repositories, search_query.filters)
+
+
+def _paging(query: PageQuery, shown: int, *, more: bool) -> dict[str, Any]:
+    """The first and the last number of the results that are shown, and the pages beside this."""
+    first = (query.page - 1) * query.limit
+    return {
+        "offset": first,
+        "last": first + shown,
+        "previous_url": query.url(page=query.page - 1) if query.page > 1 else "",
+        "next_url": query.url(page=query.page + 1) if more and query.page < MAX_PAGE else "",
+    }
+
+
+def _symbols(query: PageQuery) -> dict[str, Any]:
+    wanted = replace(symbol_query(query), limit=MAX_DEFINITIONS)
+    definitions = find_definitions(wanted)
+    first = (query.page - 1) * query.limit
+    shown = definitions.results[first : first + query.limit]
+    references = find_references(replace(wanted, limit=MAX_REFERENCES))
+    places = [each.place for each in definitions.results]
+    places += [each.place for each in references.results]
+    hint = "" if places else scope.hint(wanted.repositories, wanted.filters)
+    return {
+        "hint": hint,
+        "result": definitions,
+        "definitions": definitions,
+        "references": references,
+        "definition_hits": [definition_hit(each) for each in shown],
+        "reference_files": reference_files(references.results, references.name),
+        "found": len(places),
+        **_paging(query, len(shown), more=len(definitions.results) > first + len(shown)),
+        "files": [ResultFile(place.repo, place.path, place.language) for place in places],
+    }
+
+
+def _cutoff(result: SearchResult, cutoff: float | None) -> dict[str, Any]:
+    """The context of the cutoff. `only_weak`: no match passes it, so the fallback is shown."""
+    return {
+        "cutoff": cutoff,
+        "weaker": result.weaker,
+        "only_weak": bool(result.matches) and all(match.is_weak for match in result.matches),
+    }
+
+
+def _page_or_part(
+    request: HttpRequest, page: str, part: str, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    htmx = request.htmx  # type: ignore[attr-defined]
+    name = part if htmx and not htmx.history_restore_request else page
+    response = render(request, name, context, status=status)
+    # One URL has two bodies, which a cache must keep apart.
+    patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
+    patch_cache_control(response, no_cache=True, private=True)
+    return response

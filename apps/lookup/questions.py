@@ -1,0 +1,274 @@
+"""Example questions about a repository, made from its own definitions and the calls between them.
+
+"How does `Flask.wsgi_app` reach `dispatch_request`?" is asked only if the call graph proves a path
+between the two: the first calls a function that calls the second. The largest source files are
+read, for a limited time; what they do not show is not asked about.
+"""
+
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from apps.code.callgraph.callers import targets
+from apps.code.callgraph.facts import MODULE, PRIVATE, PROTOTYPE, Definition, Facts
+from apps.code.callgraph.languages import BY_LANGUAGE
+from apps.code.callgraph.resolve import Resolver
+from apps.code.languages import known_type
+from apps.code.paths import TEST_WORDS, kinds
+from apps.core.errors import CodeinfoError
+from apps.index.lexical import get_lexical
+from apps.index.models import Root
+from apps.index.queries import generation_files
+from apps.index.query_cache import per_generation
+from apps.lookup.symbols import SymbolQuery, find_definitions
+from apps.lookup.symbols.project import FILES_AT_ONCE, RootProject
+from apps.retrieval.query import SearchQuery
+from apps.retrieval.repositories import repo_id
+from apps.retrieval.results import Match
+from apps.retrieval.search import search
+
+QUESTIONS = 4
+# Limits of what is read to make them.
+SECONDS = 1.5
+MAX_ROWS = 400
+MAX_FILES = 24
+MAX_CALLS = 6_000
+MAX_SEARCHES = 40
+# Shorter names say too little, and are found everywhere.
+MIN_NAME = 4
+# Kinds of files that are not the product's own code.
+ASIDE = frozenset({"test", "example", "legacy", "prose", "data"})
+TYPES = frozenset({"class", "interface", "struct", "trait", "type"})
+OUTLINED = TYPES | {"function", "method"}
+GENERAL = (
+    "What are the main parts of {name}, and how do they work together?",
+    "Where does {name} start, and what happens first?",
+    "How are errors handled in {name}?",
+    "How is {name} configured?",
+)
+
+_NAMED = re.compile(r"`([^`]+)`")
+
+Key = tuple[str, int]  # path, and index of a definition in its facts
+
+
+@per_generation
+def questions_about(root: Root) -> tuple[str, ...]:
+    """Return QUESTIONS questions, those about calls first. They have Markdown code spans."""
+    try:
+        shows = _Answers(root)
+        found = list(dict.fromkeys(islice(_from_code(root, shows), QUESTIONS)))
+        if len(found) < QUESTIONS:
+            found += _from_outlines(root, QUESTIONS - len(found), found, shows)
+    except CodeinfoError:
+        # The stores are away: the questions need none of them.
+        found = []
+    general = (text.format(name=repo_id(root)) for text in GENERAL)
+    return (*found, *general)[:QUESTIONS]
+
+
+class _Answers:
+    """Whether the first passage that is found for a question holds a definition that it names: what
+    opens first would be a wrong answer otherwise. After MAX_SEARCHES none counts."""
+
+    def __init__(self, root: Root) -> None:
+        self._repository = repo_id(root)
+        self._left = MAX_SEARCHES
+
+    def __call__(self, question: str) -> bool:
+        """Raises as `search`."""
+        if not self._left:
+            return False
+        self._left -= 1
+        text = question.replace("`", "")
+        found = search(SearchQuery(text, (self._repository,), 1)).matches
+        return any(self._holds(match, name) for match in found for name in _NAMED.findall(question))
+
+    def _holds(self, match: Match, name: str) -> bool:
+        query = SymbolQuery.parse({"name": name, "repository": self._repository})
+        first, last = match.start_line or 0, match.end_line or 0
+        return any(
+            each.place.path == match.rel_path and first <= each.start_line <= last
+            for each in find_definitions(query).results
+        )
+
+
+@dataclass
+class _Graph:
+    """Definitions of some files, and the proven calls between them."""
+
+    project: RootProject
+    calls: dict[Key, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
+    callers: dict[Key, set[Key]] = field(default_factory=lambda: defaultdict(set))
+
+    def definition(self, key: Key) -> Definition:
+        return self.facts(key[0]).definitions[key[1]]
+
+    def facts(self, path: str) -> Facts:
+        return self.project.facts(path) or Facts()
+
+    def add(self, caller: Key, callee: Key) -> None:
+        if caller != callee:
+            self.calls[caller][callee] = None
+            self.callers[callee].add(caller)
+
+    def is_public(self, key: Key) -> bool:
+        """Whether a question may name the definition: of this repository's own code, and with a
+        name that stands for itself."""
+        each = self.definition(key)
+        definitions = self.facts(key[0]).definitions
+        if len(each.name) < MIN_NAME or each.name.startswith("_") or kinds(key[0]) & ASIDE:
+            return False
+        if PROTOTYPE in each.flags or PRIVATE in each.flags:
+            return False
+        if key[0].endswith(".go") and not each.name[:1].isupper():
+            return False
+        while each.scope != MODULE:
+            if each.name in TEST_WORDS:
+                return False
+            each = definitions[each.scope]
+            if each.kind == "function":
+                return False
+        return each.name not in TEST_WORDS
+
+
+def _from_code(root: Root, shows: _Answers) -> Iterator[str]:
+    """Questions from the call graph, the best of each kind first."""
+    deadline = time.monotonic() + SECONDS
+    project = RootProject(root, deadline)
+    paths = [path for path, language in _files(root) if language in BY_LANGUAGE][:MAX_FILES]
+    if not paths:
+        return
+    project.read(paths[:FILES_AT_ONCE], always=True)
+    project.read(paths)
+    graph = _graph(project, paths, deadline)
+    named: set[str] = set()
+    kinds_of_question = (_reaching, _called, _steps, _classes, _reaching, _steps, _called, _classes)
+    for make in kinds_of_question:
+        for question, names in make(graph, paths):
+            if not named & names and shows(question):
+                named |= names
+                yield question
+                break
+
+
+def _files(root: Root) -> list[tuple[str, str]]:
+    """Path and language of the source files with the most chunks."""
+    rows = generation_files(root).ingested().exclude(language="").order_by("-chunks", "path")
+    found = rows.values_list("path", "language")[:MAX_ROWS]
+    return [(path, language) for path, language in found if not kinds(path) & ASIDE]
+
+
+def _graph(project: RootProject, paths: Sequence[str], deadline: float) -> _Graph:
+    graph = _Graph(project)
+    resolver = Resolver(project)
+    left = MAX_CALLS
+    for path in paths:
+        facts = graph.facts(path)
+        for call in facts.calls:
+            if not left or time.monotonic() >= deadline:
+                return graph
+            left -= 1
+            scope = call.scope
+            while scope != MODULE and not facts.definitions[scope].name:
+                scope = facts.definitions[scope].scope
+            if scope == MODULE:
+                continue
+            for target in targets(resolver, path, call):
+                if target.proven:
+                    graph.add((path, scope), (target.path, target.number))
+    return graph
+
+
+def _reaching(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
+    """A way of two calls, from a definition that leads to many others."""
+    starts = [key for key in list(graph.calls) if graph.is_public(key)]
+    for start in sorted(starts, key=lambda key: (-_reach(graph, key), key)):
+        first = graph.calls[start]
+        ends = {
+            end: middle
+            for middle in first
+            for end in graph.calls.get(middle, ())
+            if end != start and end not in first and graph.is_public(end)
+        }
+        ordered = sorted(ends, key=lambda key: (-len(graph.calls.get(key, ())), key))
+        for end in ordered:
+            one, middle, other = map(graph.definition, (start, ends[end], end))
+            if len({one.name, middle.name, other.name}) == 3:
+                names = {one.path, other.path}
+                yield f"How does `{one.path}` reach `{_short(one, other)}`?", names
+
+
+def _reach(graph: _Graph, start: Key) -> int:
+    """The number of definitions within three calls."""
+    seen = {start}
+    front = [start]
+    for _ in range(3):
+        front = [end for key in front for end in graph.calls.get(key, ()) if end not in seen]
+        seen.update(front)
+    return len(seen)
+
+
+def _short(beside: Definition, each: Definition) -> str:
+    """The name without the scope that both share."""
+    scope = beside.path.removesuffix(beside.name)
+    return each.name if scope and each.path == scope + each.name else each.path
+
+
+def _called(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
+    """A function that several others call."""
+    several = [key for key, by in graph.callers.items() if len(by) > 1 and graph.is_public(key)]
+    for key in sorted(several, key=lambda key: (-len(graph.callers[key]), key)):
+        each = graph.definition(key)
+        if each.kind == "function":
+            yield f"What calls `{each.path}`, and what for?", {each.path}
+
+
+def _steps(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
+    """A function that calls several others."""
+    several = [key for key, ends in graph.calls.items() if len(ends) > 1 and graph.is_public(key)]
+    for key in sorted(several, key=lambda key: (-len(graph.calls[key]), key)):
+        each = graph.definition(key)
+        if each.kind == "function":
+            yield f"What does `{each.path}` do, step by step?", {each.path}
+
+
+def _classes(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
+    """A class with many members."""
+    members: Counter[Key] = Counter()
+    for path in paths:
+        for each in graph.facts(path).definitions:
+            if each.scope != MODULE and each.kind == "function":
+                members[path, each.scope] += 1
+    for key, count in members.most_common():
+        each = graph.definition(key)
+        if count > 1 and each.kind == "class" and graph.is_public(key):
+            yield f"What is `{each.path}` responsible for?", {each.path}
+
+
+def _from_outlines(root: Root, count: int, known: Sequence[str], shows: _Answers) -> list[str]:
+    """Questions about definitions of languages without a call graph, one for each file."""
+    found: list[str] = []
+    files = [path for path, _ in _files(root) if (kind := known_type(path)) and kind.grammar]
+    rows = generation_files(root).ingested().filter(path__in=files[:MAX_FILES])
+    documents = dict(rows.values_list("path", "document"))
+    for path in files[:MAX_FILES]:
+        symbols = get_lexical().outline(root.store, str(documents[path]))
+        public = [
+            each
+            for each in symbols
+            if each.kind in OUTLINED and len(each.name) >= MIN_NAME and each.name[0] != "_"
+        ]
+        longest = sorted(
+            public, key=lambda each: (each.kind not in TYPES, each.start_line - each.end_line)
+        )
+        for each in longest[:1]:
+            text = f"What does `{each.path}` do, and where is it used?"
+            if f"`{each.path}`" not in " ".join((*known, *found)) and shows(text):
+                found.append(text)
+        if len(found) >= count:
+            break
+    return found[:count]

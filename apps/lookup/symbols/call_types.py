@@ -1,0 +1,210 @@
+"""Queries for callers and imports, and their results."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from apps.core.errors import InvalidInput
+from apps.core.surrogates import encodable
+from apps.lookup.symbols.types import Place, SymbolQuery, degraded_wire, page_wire
+from apps.retrieval.paging import Page
+from apps.retrieval.query import MAX_PATH, parse_limit
+
+MAX_DEPTH = 3
+# `src/app.py:12`: the definition on this line
+AT_LINE = re.compile(r"(.+):(\d{1,7})")
+Certainty = Literal["proven", "possible"]
+Direction = Literal["both", "importers", "imports"]
+DIRECTIONS: tuple[str, ...] = get_args(Direction)
+
+
+@dataclass(frozen=True)
+class CallersQuery:
+    """Whose callers to find."""
+
+    symbol: SymbolQuery  # the name, with the filters of callers
+    depth: int = 1  # 1 to MAX_DEPTH
+    path: str = ""  # of the definition, if it is given by its line
+    line: int = 0  # 1-based
+    seconds: float | None = None  # for files that no query has met before; None: PARSE_SECONDS
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> "CallersQuery":
+        """Check `{name, repository?, path?, language?, depth?, limit?, cursor?}`. A name may be
+        `path:line`. Raises InvalidInput with all problems."""
+        problems: list[str] = []
+        depth = parse_limit(data.get("depth"), 1, MAX_DEPTH, problems, name="depth")
+        name = data.get("name")
+        match = AT_LINE.fullmatch(name.strip()) if isinstance(name, str) else None
+        at_line = match is not None and len(match[1]) <= MAX_PATH and "\n" not in match[1]
+        known = {**data, "name": "line"} if at_line else data
+        try:
+            symbol = SymbolQuery.parse(known)
+        except InvalidInput as error:
+            problems = [*error.details["details"], *problems]
+        if problems:
+            raise InvalidInput(", ".join(problems), details={"details": problems})
+        if not at_line or match is None:
+            return cls(symbol, depth)
+        return cls(symbol, depth, encodable(match[1]).removeprefix("./"), int(match[2]))
+
+    @property
+    def cursor(self) -> Any:
+        return self.symbol.cursor
+
+    @property
+    def shown(self) -> str:
+        """The name as it was asked for."""
+        return f"{self.path}:{self.line}" if self.path else self.symbol.name
+
+    def as_log(self) -> dict[str, Any]:
+        return self.symbol.as_log() | {"depth": self.depth}
+
+
+@dataclass(frozen=True)
+class ImportsQuery:
+    """What imports what."""
+
+    symbol: SymbolQuery  # the file or module, with the filters of importers
+    direction: Direction = "both"
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> "ImportsQuery":
+        """Check `{name, direction?, repository?, path?, language?, limit?, cursor?}`. Raises
+        InvalidInput with all problems."""
+        problems: list[str] = []
+        direction: Any = data.get("direction") or "both"
+        if direction not in DIRECTIONS:
+            problems.append(f"direction must be {', '.join(DIRECTIONS)}")
+        try:
+            symbol = SymbolQuery.parse(data)
+        except InvalidInput as error:
+            problems = [*error.details["details"], *problems]
+        if problems:
+            raise InvalidInput(", ".join(problems), details={"details": problems})
+        return cls(symbol, direction)
+
+    @property
+    def cursor(self) -> Any:
+        return self.symbol.cursor
+
+    def as_log(self) -> dict[str, Any]:
+        return self.symbol.as_log() | {"direction": self.direction}
+
+
+@dataclass(frozen=True)
+class CalledDefinition:
+    """A definition whose callers are found."""
+
+    place: Place
+    symbol: str
+    line: int  # 1-based
+
+    def as_wire(self) -> dict[str, Any]:
+        return {
+            "repo": self.place.repo,
+            "relPath": self.place.path,
+            "symbol": self.symbol,
+            "startLine": self.line,
+        }
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A line that calls a definition."""
+
+    place: Place
+    line: int  # 1-based
+    column: int  # 1-based, of the name that is called
+    text: str  # of the line
+    symbol: str  # path of the definition that contains the line; "" at the top level
+    callee: str  # path of the definition that is called
+    kind: Certainty
+    depth: int  # 1: calls what was asked for; 2: calls a caller; …
+
+    def as_wire(self) -> dict[str, Any]:
+        wire = {
+            **self.place.as_wire(),
+            "startLine": self.line,
+            "endLine": self.line,
+            "column": self.column,
+            "kind": self.kind,
+            "callee": self.callee,
+            "depth": self.depth,
+            "chunk": self.text,
+        }
+        return wire | ({"symbol": self.symbol} if self.symbol else {})
+
+
+@dataclass(frozen=True)
+class Callers:
+    """The callers of a name."""
+
+    name: str
+    definitions: tuple[CalledDefinition, ...]
+    results: tuple[Caller, ...]  # by depth, proven first, then by path and line, tests last
+    truncated: bool
+    notes: str = ""  # what was not looked at
+    degraded: str = ""  # as in SearchResult
+    page: Page | None = None
+
+    def as_wire(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "definitions": [each.as_wire() for each in self.definitions],
+            "results": [each.as_wire() for each in self.results],
+            "truncated": self.truncated,
+            **({"notes": self.notes} if self.notes else {}),
+            **degraded_wire(self.degraded),
+            **page_wire(self.page),
+        }
+
+
+@dataclass(frozen=True)
+class ImportEdge:
+    """A line that imports a module."""
+
+    place: Place
+    line: int  # 1-based
+    text: str  # of the line
+    kind: Literal["imports", "imported by"]
+    module: str  # as it is written
+    names: tuple[str, ...]  # that it takes from the module; empty: the module itself
+    target: str  # path in the repository; "": external
+
+    def as_wire(self) -> dict[str, Any]:
+        return {
+            **self.place.as_wire(),
+            "startLine": self.line,
+            "endLine": self.line,
+            "kind": self.kind,
+            "module": self.module,
+            "names": list(self.names),
+            "target": self.target or None,
+            "chunk": self.text,
+        }
+
+
+@dataclass(frozen=True)
+class Imports:
+    """What a file imports, and who imports it."""
+
+    name: str
+    results: tuple[ImportEdge, ...]  # who imports it, then what it imports
+    truncated: bool
+    notes: str = ""
+    degraded: str = ""
+    page: Page | None = None
+    libraries: tuple[str, ...] = ()  # modules that it imports and that are no files searched
+
+    def as_wire(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "results": [each.as_wire() for each in self.results],
+            **({"libraries": list(self.libraries)} if self.libraries else {}),
+            "truncated": self.truncated,
+            **({"notes": self.notes} if self.notes else {}),
+            **degraded_wire(self.degraded),
+            **page_wire(self.page),
+        }

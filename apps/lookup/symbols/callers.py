@@ -1,0 +1,330 @@
+"""Find the calls of a definition: candidates by name, then the resolver of the call graph."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from apps.code.callgraph.callers import ancestors, targets, unresolved
+from apps.code.callgraph.facts import MODULE, Call, Facts
+from apps.code.callgraph.languages import rules_for
+from apps.code.callgraph.resolve import Resolver
+from apps.code.paths import kinds
+from apps.index.lexical import get_lexical
+from apps.index.models import Root
+from apps.index.types import Filters
+from apps.lookup.symbols.call_types import CalledDefinition, Caller, Callers, CallersQuery
+from apps.lookup.symbols.collect import collect_symbols
+from apps.lookup.symbols.definitions import LAST_FILES, matching
+from apps.lookup.symbols.project import FILES_AT_ONCE, PARSE_SECONDS, RootProject
+from apps.lookup.symbols.references import MAX_LINE
+from apps.lookup.symbols.types import MAX_LIMIT, WORD, Place, SymbolQuery
+from apps.retrieval.overlaps import once, repeated_files
+from apps.retrieval.paging import Pager
+from apps.retrieval.query import fits, is_inside
+from apps.retrieval.repositories import roots_named
+from apps.retrieval.scope import narrowed
+
+# Limits of one query: definitions that are asked for, files with the name.
+MAX_DEFINITIONS = 100
+MAX_FILES = 600
+# Other names of a definition in files that import it by them.
+MAX_ALIASES = 8
+# Callers whose callers are found at the next depth.
+MAX_NEXT = 20
+# Files that are imported by the name of their folder.
+FOLDER_FILES = frozenset({"__init__", "index", "mod", "lib", "main"})
+CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
+
+Key = tuple[str, int]  # path, and index of a definition in its facts
+
+
+class _Site(NamedTuple):
+    """A call that means one of the targets."""
+
+    path: str
+    call: Call
+    callee: Key
+    proven: bool
+
+
+@dataclass
+class _Search:
+    """The search in one root."""
+
+    project: RootProject
+    query: SymbolQuery
+    resolver: Resolver = field(init=False)
+    cut: int = 0  # files with the name beyond MAX_FILES
+    unresolved: int = 0  # calls of the name on objects of unknown type
+
+    def __post_init__(self) -> None:
+        self.resolver = Resolver(self.project)
+
+    def facts(self, path: str) -> Facts:
+        return self.project.facts(path) or Facts()
+
+    def sites(self, wanted: Sequence[Key]) -> list[_Site]:
+        """The calls of some definitions."""
+        keys = {*wanted, *self._classes(wanted)}
+        names = {self.facts(path).definitions[index].name for path, index in keys}
+        overridden = {each for key in wanted for each in ancestors(self.resolver, *key)} - keys
+        found: dict[tuple[str, int, int], _Site] = {}
+        paths = self._candidates(names, keys)
+        if aliases := self._exported_aliases(paths, names):
+            names |= aliases
+            paths = list(dict.fromkeys([*paths, *self._candidates(aliases, keys)]))
+        for path in paths:
+            called = names | self._aliases(path, names)
+            for call in self.facts(path).calls:
+                if call.chain[-1] not in called:
+                    continue
+                if (site := self._site(path, call, keys, overridden)) is not None:
+                    found.setdefault((path, call.row, call.column), site)
+        return list(found.values())
+
+    def _site(self, path: str, call: Call, keys: set[Key], overridden: set[Key]) -> _Site | None:
+        meant = targets(self.resolver, path, call)
+        for each in meant:
+            if (each.path, each.number) in keys:
+                return _Site(path, call, (each.path, each.number), each.proven)
+        for each in meant:
+            if (each.path, each.number) in overridden:
+                # The object may be of a subclass that overrides the method.
+                return _Site(path, call, (each.path, each.number), False)
+        if not meant and unresolved(self.resolver, path, call):
+            self.unresolved += 1
+        return None
+
+    def _classes(self, wanted: Sequence[Key]) -> Iterator[Key]:
+        """The classes of constructors: a call of the class calls them."""
+        for path, index in wanted:
+            each = self.facts(path).definitions[index]
+            if each.name in CONSTRUCTORS and each.scope != MODULE:
+                yield path, each.scope
+
+    def _candidates(self, names: set[str], keys: set[Key]) -> list[str]:
+        """The files that have one of the names, near ones and the product's own first."""
+        words = {max(WORD.findall(name), key=len) for name in names if WORD.search(name)}
+        for path, index in keys:
+            facts = self.facts(path)
+            name = facts.definitions[index].name
+            words |= {each.name for each in facts.imports if each.exported and each.member == name}
+            if "default" in facts.exports or "=" in facts.exports:
+                words.add(stem(path))
+        files = dict.fromkeys(path for path, _ in keys)
+        for word in sorted(words - {"default", "=", "*"}):
+            files |= dict.fromkeys(with_word(self.project, word))
+        folders = {path.rpartition("/")[0] for path, _ in keys}
+        # Languages do not call each other.
+        languages = {each for path, _ in keys for each in rules_for(path).family}
+        ordered = sorted(
+            (path for path in files if self._passes(path, languages)),
+            key=lambda path: (
+                bool(kinds(path) & LAST_FILES),
+                path.rpartition("/")[0] not in folders,
+            ),
+        )
+        self.cut += max(0, len(ordered) - MAX_FILES)
+        self.project.read(ordered[:MAX_FILES])
+        return ordered[:MAX_FILES]
+
+    def _passes(self, path: str, languages: set[str]) -> bool:
+        file = self.project.file(path)
+        return (
+            file is not None
+            and file.language in languages
+            and fits(self.query.filters, self.project.root, path, file.language)
+        )
+
+    def _exported_aliases(self, paths: Sequence[str], names: set[str]) -> set[str]:
+        """Other names under which files offer what may be one of the names to their importers."""
+        found: dict[str, None] = {}
+        for path in paths:
+            for each in self.facts(path).imports:
+                is_outer = each.scope == MODULE and WORD.fullmatch(each.name)
+                if is_outer and each.member in names and each.name not in names:
+                    found[each.name] = None
+        return set(list(found)[:MAX_ALIASES]) - {"default"}
+
+    def _aliases(self, path: str, names: set[str]) -> set[str]:
+        """Other names that a file gives to what may be one of the names."""
+        facts = self.facts(path)
+        members = names | {"default", "=", ""}
+        found = {each.name for each in facts.imports if each.member in members}
+        bound = {each.name for each in facts.bindings if each.value[-1] in names}
+        return found | bound
+
+
+def with_word(project: RootProject, word: str) -> Iterator[str]:
+    """The live files with an identifier, by path."""
+    for source_file, path in get_lexical().files_with_identifier(project.root.store, word).items():
+        file = project.file(path)
+        if file is not None and file.document == source_file:
+            yield path
+
+
+def stem(path: str) -> str:
+    """The name by which other files import a file: its own, or that of its folder."""
+    folder, _, name = path.rpartition("/")
+    plain = name.partition(".")[0]
+    return folder.rpartition("/")[2] if plain in FOLDER_FILES else plain
+
+
+def find_callers(query: CallersQuery) -> Callers:
+    """The callers of a definition, or of every definition of a name.
+
+    Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
+    REPO_NOT_FOUND.
+    """
+    symbol = query.symbol
+    roots, filters = narrowed(roots_named(symbol.repositories), symbol.filters)
+    pager = Pager.of("FindCallers", query, roots)
+    symbol = replace(symbol, filters=filters)
+    seconds = PARSE_SECONDS if query.seconds is None else query.seconds
+    deadline = time.monotonic() + seconds
+    searches: list[_Search] = []
+    definitions: list[CalledDefinition] = []
+
+    def in_root(root: Root) -> list[Caller]:
+        project = RootProject(root, deadline)
+        search = _Search(project, symbol)
+        searches.append(search)
+        wanted = _wanted(project, query)
+        definitions.extend(
+            _described(project, [key for key in wanted if is_inside(filters.areas, root, key[0])])
+        )
+        return list(_by_depth(search, wanted, query.depth))
+
+    callers, degraded = collect_symbols(roots, in_root)
+    callers = once(callers, repeated_files(roots, filters))
+    definitions = once(definitions, repeated_files(roots, Filters(areas=filters.areas)))
+    callers.sort(key=_order)
+    notes = _notes(searches, symbol.last)
+    page_of, page = pager.page(callers, symbol.limit, _order)
+    truncated = page.more or any(each.cut or each.project.missed for each in searches)
+    shown = tuple(_with_text(searches, page_of))
+    named = tuple(definitions[:MAX_LIMIT])
+    return Callers(query.shown, named, shown, truncated, notes, degraded, page)
+
+
+def _order(each: Caller) -> tuple[int, bool, bool, str, str, int, int, str]:
+    is_last = bool(kinds(each.place.path) & LAST_FILES)
+    place = (each.place.repo, each.place.path, each.line, each.column, each.callee)
+    return each.depth, each.kind != "proven", is_last, *place
+
+
+def _wanted(project: RootProject, query: CallersQuery) -> list[Key]:
+    """The definitions that a query means in one root."""
+    if query.path:
+        return _at_line(project, query.path, query.line)
+    plain = replace(
+        query.symbol,
+        repositories=(project.root.name,),
+        filters=type(query.symbol.filters)(),
+    )
+    hits, _, _ = matching(plain)
+    found = [hit.symbol for hit in hits if hit.root.id == project.root.id][:MAX_DEFINITIONS]
+    paths = [each.file_path for each in found]
+    project.read(paths[:FILES_AT_ONCE], always=True)
+    project.read(paths)
+    keys: dict[Key, None] = {}
+    for each in found:
+        facts = project.facts(each.file_path) or Facts()
+        for index, one in enumerate(facts.definitions):
+            is_inside = each.start_line - 1 <= one.row <= each.end_line - 1
+            if one.name == each.name and is_inside:
+                keys[each.file_path, index] = None
+                break
+    return list(keys)
+
+
+def _at_line(project: RootProject, path: str, line: int) -> list[Key]:
+    """The innermost definition with a name that contains a line."""
+    project.read([path], always=True)
+    facts = project.facts(path) or Facts()
+    around = [
+        (one.last - one.first, index)
+        for index, one in enumerate(facts.definitions)
+        if one.name and one.first <= line - 1 <= one.last
+    ]
+    return [(path, min(around)[1])] if around else []
+
+
+def _described(project: RootProject, keys: Sequence[Key]) -> Iterator[CalledDefinition]:
+    for path, index in keys:
+        each = (project.facts(path) or Facts()).definitions[index]
+        yield CalledDefinition(_place(project, path), each.path, each.row + 1)
+
+
+def _place(project: RootProject, path: str) -> Place:
+    file = project.file(path)
+    return Place(project.root, path, file.language if file else "")
+
+
+def _by_depth(search: _Search, wanted: Sequence[Key], depth: int) -> Iterator[Caller]:
+    known = set(wanted)
+    for level in range(1, depth + 1):
+        sites = search.sites(wanted) if wanted else []
+        following: dict[Key, None] = {}
+        for site in sites:
+            facts = search.facts(site.path)
+            yield _caller(search, site, level)
+            scope = _named(facts, site.call.scope)
+            if site.proven and scope != MODULE and (site.path, scope) not in known:
+                following[site.path, scope] = None
+        wanted = list(following)[:MAX_NEXT]
+        known |= following.keys()
+        search.cut += max(0, len(following) - MAX_NEXT) if level < depth else 0
+
+
+def _named(facts: Facts, scope: int) -> int:
+    """The innermost scope with a name."""
+    while scope != MODULE and not facts.definitions[scope].name:
+        scope = facts.definitions[scope].scope
+    return scope
+
+
+def _caller(search: _Search, site: _Site, depth: int) -> Caller:
+    path, index = site.callee
+    return Caller(
+        place=_place(search.project, site.path),
+        line=site.call.row + 1,
+        column=site.call.column + 1,
+        text="",
+        symbol=search.facts(site.path).enclosing(site.call.scope),
+        callee=search.facts(path).definitions[index].path,
+        kind="proven" if site.proven else "possible",
+        depth=depth,
+    )
+
+
+def _with_text(searches: Sequence[_Search], callers: Sequence[Caller]) -> Iterator[Caller]:
+    """The callers with the text of their lines."""
+    lines = {
+        search.project.root.id: search.project.lines_of(
+            {each.place.path for each in callers if each.place.root.id == search.project.root.id}
+        )
+        for search in searches
+    }
+    for each in callers:
+        text = lines[each.place.root.id].get(each.place.path, ())
+        row = each.line - 1
+        yield replace(each, text=text[row][:MAX_LINE] if row < len(text) else "")
+
+
+def _notes(searches: Sequence[_Search], name: str) -> str:
+    """What was not looked at."""
+    missed = sum(search.cut + len(search.project.missed) for search in searches)
+    unknown = sum(search.unresolved for search in searches)
+    notes = []
+    if missed:
+        notes.append(
+            f"Files that may call it, but were not looked at: {missed}. Ask again, or narrow by"
+            " `repository`, `path` or `language`."
+        )
+    if unknown:
+        notes.append(
+            f"Calls of {name} on objects of unknown type, which FindReferences lists: {unknown}."
+        )
+    return " ".join(notes)

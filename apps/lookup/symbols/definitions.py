@@ -1,0 +1,134 @@
+"""Find the definitions of a name."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from apps.code.paths import kinds
+from apps.index import sharing
+from apps.index.lexical import StoredSymbol, get_lexical
+from apps.index.models import Root
+from apps.index.queries import live_file_ids
+from apps.lookup.ingested import ingested_lines
+from apps.lookup.symbols.collect import collect_symbols
+from apps.lookup.symbols.types import (
+    SEPARATORS,
+    Definition,
+    Definitions,
+    MatchedName,
+    Place,
+    SymbolQuery,
+    symbol_fields,
+)
+from apps.retrieval.overlaps import repeated_files
+from apps.retrieval.paging import Pager
+from apps.retrieval.query import fits
+from apps.retrieval.repositories import repo_id, roots_named
+from apps.retrieval.scope import narrowed
+
+# Headings of prose and keys of data are in outlines only, since code does not refer to them.
+OUTLINE_ONLY = frozenset({"heading", "key"})
+# Kinds of symbols that come after definitions: declarations, and parts of other symbols.
+MINOR = frozenset({"prototype", "variable", "field", "member", "element", "selector", "target"})
+# Kinds of files that come last.
+LAST_FILES = frozenset({"test", "example", "legacy"})
+# Characters of a definition's text.
+MAX_TEXT = 2_000
+
+
+class Hit(NamedTuple):
+    """A definition that matches a name."""
+
+    root: Root
+    symbol: StoredSymbol
+
+
+def find_definitions(query: SymbolQuery) -> Definitions:
+    """The definitions of a name, best first: those in the same case, otherwise those in any case.
+
+    For `Client.get`, the symbol path or the file path must contain `Client`. If no definition
+    matches, all definitions of `get` are returned and `match` is `last-part`.
+
+    Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
+    REPO_NOT_FOUND.
+    """
+    hits, match, degraded = matching(query)
+    pager = Pager.of("FindDefinitions", query, roots_named(query.repositories))
+    shown, page = pager.page(hits, query.limit, _place)
+    return Definitions(query.name, tuple(_definitions(shown)), page.more, match, degraded, page)
+
+
+def _place(hit: Hit) -> tuple[str, str, int, str]:
+    return hit.root.id.hex, hit.symbol.file_path, hit.symbol.start_line, hit.symbol.path
+
+
+def matching(query: SymbolQuery) -> tuple[list[Hit], MatchedName, str]:
+    """All definitions of `find_definitions` without their texts, how they match, and the text of
+    `degraded`. Raises as `find_definitions` without a cursor."""
+    roots, filters = narrowed(roots_named(query.repositories), query.filters)
+    query = replace(query, filters=filters)
+    repeated = repeated_files(roots, filters)
+    hits, degraded = collect_symbols(roots, lambda root: list(_of_root(root, query)))
+    hits = [each for each in hits if each.symbol.file_path not in repeated.get(each.root.id, ())]
+    hits, match = _best_named(hits, query)
+    order = {root.id: index for index, root in enumerate(roots)}
+    # The sort is stable: ties stay in the order of path and line.
+    hits.sort(key=lambda each: (*rank_of(each.symbol), order[each.root.id]))
+    return hits, match, degraded
+
+
+def _of_root(root: Root, query: SymbolQuery) -> Iterator[Hit]:
+    live = live_file_ids(root)
+    for symbol in get_lexical().definitions(root.store, query.last, sharing.reader(root)):
+        if symbol.kind in OUTLINE_ONLY or symbol.source_file not in live:
+            continue
+        if fits(query.filters, root, symbol.file_path, symbol.language):
+            yield Hit(root, symbol)
+
+
+def _best_named(hits: Sequence[Hit], query: SymbolQuery) -> tuple[list[Hit], MatchedName]:
+    """The hits that match the name best, and how they match."""
+    qualifiers = query.parts[:-1]
+    qualified = [each for each in hits if _has_qualifiers(each, qualifiers)]
+    exact = [each for each in qualified or hits if each.symbol.name == query.last]
+    if hits and not qualified:
+        return exact or list(hits), "last-part"
+    return (exact, "exact") if exact or not hits else (qualified, "case-insensitive")
+
+
+def _has_qualifiers(hit: Hit, qualifiers: Sequence[str]) -> bool:
+    """Return True if the qualifiers name the scopes of a symbol: the last ones directly before it
+    in the symbol path, the others in the file path, in order."""
+    *scopes, _ = _parts(hit.symbol.path) or [""]
+    rest = [part.lower() for part in qualifiers]
+    while rest and scopes and rest[-1] == scopes[-1]:
+        rest.pop()
+        scopes.pop()
+    folders = iter([repo_id(hit.root).lower(), *_parts(hit.symbol.file_path)])
+    return all(part in folders for part in rest)
+
+
+def _parts(path: str) -> list[str]:
+    return [part.lower() for part in SEPARATORS.split(path) if part]
+
+
+def rank_of(symbol: StoredSymbol) -> tuple[bool, bool, bool, int]:
+    """Sort key: tests and examples last, definitions before declarations, public before private,
+    top-level before nested."""
+    return (
+        bool(kinds(symbol.file_path) & LAST_FILES),
+        symbol.kind in MINOR,
+        symbol.name.startswith("_") or "private" in symbol.signature.split(),
+        len(_parts(symbol.path)),
+    )
+
+
+def _definitions(hits: Sequence[Hit]) -> Iterator[Definition]:
+    lines = ingested_lines((each.root, each.symbol.source_file) for each in hits)
+    for root, symbol in hits:
+        text = lines.get(symbol.source_file, [])[symbol.start_line - 1 : symbol.end_line]
+        yield Definition(
+            *symbol_fields(symbol),
+            place=Place(root, symbol.file_path, symbol.language),
+            chunk="\n".join(text)[:MAX_TEXT] or symbol.signature,
+        )

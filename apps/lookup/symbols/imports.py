@@ -1,0 +1,218 @@
+"""Find which files import a file, and what it imports."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from apps.code.callgraph.facts import Facts, Import
+from apps.code.callgraph.languages import BY_LANGUAGE, rules_for
+from apps.code.callgraph.project import folder_of
+from apps.code.paths import kinds
+from apps.index.models import Root
+from apps.index.types import Area, Filters
+from apps.lookup.symbols.call_types import Direction, ImportEdge, Imports, ImportsQuery
+from apps.lookup.symbols.callers import FOLDER_FILES, MAX_FILES, stem, with_word
+from apps.lookup.symbols.collect import collect_symbols
+from apps.lookup.symbols.definitions import LAST_FILES
+from apps.lookup.symbols.project import FILES_AT_ONCE, PARSE_SECONDS, RootProject
+from apps.lookup.symbols.references import MAX_LINE
+from apps.lookup.symbols.types import WORD, Place, SymbolQuery
+from apps.retrieval.overlaps import once, repeated_files
+from apps.retrieval.paging import Pager
+from apps.retrieval.query import fits, is_inside
+from apps.retrieval.repositories import roots_named
+from apps.retrieval.scope import narrowed
+
+SEPARATORS = ("/", ".", "::")
+
+
+@dataclass
+class _Found:
+    """The edges of one root."""
+
+    imports: list[ImportEdge]
+    importers: list[ImportEdge]
+    missed: int
+
+
+def find_imports(imports_query: ImportsQuery) -> Imports:
+    """The files that import a file or module, then what it imports. The name is a path, the end of
+    a path, or a module as imports write it. The filters are for the files that import it. Imports
+    of what is no file of the root are only named, as there are many and they lead nowhere.
+
+    Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
+    REPO_NOT_FOUND.
+    """
+    query = imports_query.symbol
+    roots, filters = narrowed(roots_named(query.repositories), query.filters)
+    pager = Pager.of("FindImports", imports_query, roots)
+    query = replace(query, filters=filters)
+    deadline = time.monotonic() + PARSE_SECONDS
+    every: list[_Found] = []
+
+    def in_root(root: Root) -> list[ImportEdge]:
+        found = _in_root(RootProject(root, deadline), query, imports_query.direction)
+        every.append(found)
+        return found.importers
+
+    _, degraded = collect_symbols(roots, in_root)
+    own = [edge for each in every for edge in each.imports]
+    # A path may name a file in its outer root only, where an earlier version is.
+    own = once(own, repeated_files(roots, Filters(areas=filters.areas))) or own
+    importers = [edge for each in every for edge in each.importers]
+    edges = sorted(once(importers, repeated_files(roots, filters)), key=_order)
+    edges += [each for each in own if each.target]
+    libraries = tuple(dict.fromkeys(each.module for each in own if not each.target))
+    missed = sum(each.missed for each in every)
+    notes = f"Files that may import it, but were not looked at: {missed}." if missed else ""
+    shown, page = pager.page(edges, query.limit, _order)
+    truncated = page.more or bool(missed)
+    return Imports(query.name, tuple(shown), truncated, notes, degraded, page, libraries)
+
+
+def _order(each: ImportEdge) -> tuple[str, bool, str, str, int, str, str]:
+    is_last = bool(kinds(each.place.path) & LAST_FILES)
+    place = (each.place.repo, each.place.path, each.line, each.module, each.target)
+    return each.kind, is_last, *place
+
+
+def _in_root(project: RootProject, query: SymbolQuery, direction: Direction) -> _Found:
+    files = _files(project, query.name)
+    project.read(files[:FILES_AT_ONCE], always=True)
+    project.read(files)
+    areas = query.filters.areas
+    inside = [path for path in files if is_inside(areas, project.root, path)]
+    imports = [edge for path in inside for edge in _imports(project, path)]
+    imports = [] if direction == "importers" else imports
+    found = () if direction == "imports" else _candidates(project, files, query)
+    candidates = [path for path in found if path not in files]
+    project.read(candidates[:MAX_FILES])
+    importers = [
+        edge
+        for path in candidates[:MAX_FILES]
+        for edge in _importers(project, path, files, query.name)
+    ]
+    missed = max(0, len(candidates) - MAX_FILES) + len(project.missed)
+    return _Found(
+        _with_text(project, [_within(areas, each) for each in imports]),
+        _with_text(project, [_within(areas, each) for each in importers]),
+        missed,
+    )
+
+
+def _within(areas: Sequence[Area], edge: ImportEdge) -> ImportEdge:
+    """The edge without a target that is in none of the areas."""
+    return edge if is_inside(areas, edge.place.root, edge.target) else replace(edge, target="")
+
+
+def _files(project: RootProject, name: str) -> list[str]:
+    """The files that a path or a module name means; a folder means its files of Go."""
+    plain = name.strip("/").removeprefix("./")
+    if project.file(plain):
+        return [plain]
+    folder = project.tree.folders.get(plain, ())
+    if sources := [path for path in folder if path.endswith(".go")]:
+        return sources
+    found: list[str] = []
+    for path in dict.fromkeys((plain, plain.replace("::", "/"), plain.replace(".", "/"))):
+        endings = [path] if "." in path.rpartition("/")[2] else []
+        endings += [f"{path}{suffix}" for suffix in SUFFIXES]
+        for ending in endings:
+            found += project.tree.ending(ending)
+    return list(dict.fromkeys(found))[:1]
+
+
+SUFFIXES = (
+    *(".py", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".java", ".rs", ".go", ".h", ".hpp"),
+    *("/__init__.py", "/index.ts", "/index.tsx", "/index.js", "/mod.rs"),
+)
+
+
+def _candidates(project: RootProject, files: Sequence[str], query: SymbolQuery) -> list[str]:
+    """The files that may import some files, or a module of this name."""
+    words = {stem(path) for path in files}
+    words |= {
+        folder_of(path).rpartition("/")[2] for path in files if path.endswith((".go", ".java"))
+    }
+    words |= set(WORD.findall(query.name)[-1:]) if not files else set()
+    found: dict[str, None] = {}
+    for word in sorted(words):
+        if parts := WORD.findall(word):
+            found |= dict.fromkeys(with_word(project, max(parts, key=len)))
+    # `from . import x` and `import '.'` do not name the file.
+    for path in files:
+        if path.rpartition("/")[2].partition(".")[0] in FOLDER_FILES:
+            found |= dict.fromkeys(project.tree.folders.get(folder_of(path), ()))
+    return sorted(path for path in found if _passes(project, path, query))
+
+
+def _passes(project: RootProject, path: str, query: SymbolQuery) -> bool:
+    file = project.file(path)
+    return (
+        file is not None
+        and file.language in BY_LANGUAGE
+        and fits(query.filters, project.root, path, file.language)
+    )
+
+
+def _written(project: RootProject, path: str) -> Iterator[tuple[Import, Sequence[Import]]]:
+    """The imports of a file as they are written, each with the facts it has in the file: Python's
+    `import a.b` imports `a.b`, and also `a`, the name that it binds.
+    """
+    bound: Import | None = None
+    imports = [each for each in (project.facts(path) or Facts()).imports if each.module]
+    for each, after in zip_longest(imports, imports[1:]):
+        if after and not after.name and _binds_head(each, after):
+            bound = each
+        else:
+            yield each, (bound, each) if bound else (each,)
+            bound = None
+
+
+def _binds_head(each: Import, after: Import) -> bool:
+    is_module = each.name == each.module and not each.member
+    return is_module and each.row == after.row and after.module.startswith(f"{each.module}.")
+
+
+def _imports(project: RootProject, path: str) -> Iterator[ImportEdge]:
+    rules = rules_for(path)
+    for each, _ in _written(project, path):
+        targets = rules.import_paths(project, path, each)
+        yield _edge(project, path, each, "imports", targets[0] if targets else "")
+
+
+def _importers(
+    project: RootProject, path: str, files: Sequence[str], name: str
+) -> Iterator[ImportEdge]:
+    rules, wanted = rules_for(path), set(files)
+    for each, parts in _written(project, path):
+        if not files:
+            if each.module == name or each.module.startswith(tuple(name + s for s in SEPARATORS)):
+                yield _edge(project, path, each, "imported by", "")
+            continue
+        found = {file for part in parts for file in rules.import_paths(project, path, part)}
+        if found := found & wanted:
+            yield _edge(project, path, each, "imported by", min(found))
+
+
+def _edge(project: RootProject, path: str, each: Import, kind: str, target: str) -> ImportEdge:
+    file = project.file(path)
+    place = Place(project.root, path, file.language if file else "")
+    member = each.member.removeprefix("mod ")
+    names = () if member in ("", each.module) else (member,)
+    return ImportEdge(place, each.row + 1, "", kind, each.module, names, target)  # type: ignore[arg-type]
+
+
+def _with_text(project: RootProject, edges: Sequence[ImportEdge]) -> list[ImportEdge]:
+    """The edges with the text of their lines, one for each line and target."""
+    lines = project.lines_of({each.place.path for each in edges})
+    merged: dict[tuple[str, int, str, str], ImportEdge] = {}
+    for each in edges:
+        text, row = lines.get(each.place.path, ()), each.line - 1
+        line = text[row][:MAX_LINE] if row < len(text) else ""
+        key = (each.place.path, each.line, each.module, each.target)
+        known = merged.get(key)
+        names = tuple(dict.fromkeys([*(known.names if known else ()), *each.names]))
+        merged[key] = replace(each, text=line, names=names)
+    return list(merged.values())

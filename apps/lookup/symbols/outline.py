@@ -1,0 +1,63 @@
+"""The nested definitions of a file."""
+
+from collections.abc import Iterable, Iterator
+
+from apps.code.values import Symbol
+from apps.index.lexical import get_lexical
+from apps.lookup.ingested import live_file
+from apps.lookup.symbols.collect import collect_symbols
+from apps.lookup.symbols.types import Outline, OutlineItem, OutlineQuery, Place, symbol_fields
+from apps.retrieval.repositories import find_root, required_model
+
+# Separators in symbol paths: of code, and of documents.
+SEPARATORS = (".", " > ")
+
+
+def file_outline(query: OutlineQuery) -> Outline:
+    """The outline of a live file; empty if the file defines nothing.
+
+    Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, NotFound FILE_NOT_FOUND.
+    """
+    required_model()
+    root = find_root(query.repository)
+    file = live_file(root, query.path, query.areas)
+    symbols, degraded = collect_symbols(
+        [root], lambda root: get_lexical().outline(root.store, file.document)
+    )
+    place = Place(root, file.path, file.language)
+    return Outline(place, nested(without_repeats(symbols)), degraded)
+
+
+def without_repeats(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
+    """The symbols by line. A macro that is defined again, as in each branch of an `#if`, is left
+    out after the first time."""
+    macros: set[str] = set()
+    for symbol in sorted(symbols, key=_by_line):
+        if symbol.kind == "macro":
+            if symbol.path in macros:
+                continue
+            macros.add(symbol.path)
+        yield symbol
+
+
+def _by_line(symbol: Symbol) -> tuple[int, int]:
+    return symbol.start_line, -symbol.end_line
+
+
+def nested(symbols: Iterable[Symbol]) -> list[OutlineItem]:
+    """Nest symbols by lines and paths, in the order of their lines."""
+    top: list[OutlineItem] = []
+    scopes: list[OutlineItem] = []  # a stack
+    for symbol in sorted(symbols, key=_by_line):
+        item = OutlineItem(*symbol_fields(symbol))
+        while scopes and not _contains(scopes[-1], item):
+            scopes.pop()
+        (scopes[-1].children if scopes else top).append(item)
+        scopes.append(item)
+    return top
+
+
+def _contains(outer: OutlineItem, inner: OutlineItem) -> bool:
+    """Compare lines and paths, since several symbols may share a line."""
+    prefixes = tuple(f"{outer.path}{separator}" for separator in SEPARATORS)
+    return outer.end_line >= inner.end_line and inner.path.startswith(prefixes)

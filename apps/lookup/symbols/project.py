@@ -1,0 +1,203 @@
+"""A root as the resolver of the call graph sees it: facts of files are read when it asks."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from apps.code.callgraph.facts import Facts
+from apps.code.callgraph.languages import BY_LANGUAGE
+from apps.code.callgraph.project import Tree
+from apps.code.languages import known_type
+from apps.core.errors import Unavailable
+from apps.index.lexical import get_lexical
+from apps.index.models import Root
+from apps.index.parsing.finder import SourceText, get_finder
+from apps.index.queries import generation_files
+from apps.index.query_cache import per_generation
+from apps.lookup.ingested import ingested_lines
+
+# Seconds in which one query may parse files that it has not met before.
+PARSE_SECONDS = 3.0
+# Those that some files have in any case.
+LEAST_SECONDS = 1.0
+# Files that are parsed in one call.
+FILES_AT_ONCE = 8
+# Lines of a file. Longer ones are generated.
+MAX_LINES = 30_000
+# Facts in memory, by the content of a file: definitions, bindings, imports and calls together.
+MAX_CACHED_FACTS = 3_000_000
+
+
+class LiveFile(NamedTuple):
+    """A file of a root."""
+
+    document: str  # SourceFile.document
+    sha256: str
+    language: str
+
+
+@dataclass
+class RootFiles:
+    """The live files of a root."""
+
+    files: dict[str, LiveFile]  # by path
+
+    @cached_property
+    def tree(self) -> Tree:
+        return Tree(list(self.files))
+
+
+@per_generation
+def root_files(root: Root) -> RootFiles:
+    """The live files of a root, by path."""
+    rows = generation_files(root).ingested().values_list("path", "document", "sha256", "language")
+    files = {path: LiveFile(str(each), sha, name) for path, each, sha, name in rows.iterator()}
+    return RootFiles(files)
+
+
+class _FactsCache:
+    """The facts of the files used last. Thread-safe."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._left = size
+        self._lock = threading.Lock()
+        self._facts: OrderedDict[tuple[str, str], Facts] = OrderedDict()
+
+    def get(self, key: tuple[str, str]) -> Facts | None:
+        with self._lock:
+            facts = self._facts.get(key)
+            if facts is not None:
+                self._facts.move_to_end(key)
+            return facts
+
+    def put(self, key: tuple[str, str], facts: Facts) -> None:
+        with self._lock:
+            if key in self._facts:
+                return
+            self._facts[key] = facts
+            self._left -= _size(facts)
+            while self._left < 0 and self._facts:
+                self._left += _size(self._facts.popitem(last=False)[1])
+
+    def clear(self) -> None:
+        with self._lock:
+            self._facts.clear()
+            self._left = self._size
+
+
+def _size(facts: Facts) -> int:
+    return len(facts.definitions) + len(facts.bindings) + len(facts.imports) + len(facts.calls) + 10
+
+
+_cache = _FactsCache(MAX_CACHED_FACTS)
+reset_facts = _cache.clear
+
+
+class RootProject:
+    """One root during one query (`apps.code.callgraph.project.Project`).
+
+    Facts come from memory, or from parse processes as long as `deadline` has not passed. `missed`
+    has the files that were not read because it had.
+    """
+
+    def __init__(self, root: Root, deadline: float) -> None:
+        """deadline: as by time.monotonic"""
+        self.root = root
+        self.missed: set[str] = set()
+        self._deadline = deadline
+        self._files = root_files(root)
+        self._read: dict[str, Facts | None] = {}
+        self._defining: dict[str, Sequence[str]] = {}
+        self._texts: dict[str, str | None] = {}
+
+    @property
+    def tree(self) -> Tree:
+        return self._files.tree
+
+    def file(self, path: str) -> LiveFile | None:
+        return self._files.files.get(path)
+
+    def facts(self, path: str) -> Facts | None:
+        if path not in self._read:
+            self.read([path])
+        return self._read.get(path)
+
+    def read(self, paths: Iterable[str], *, always: bool = False) -> None:
+        """Read the facts of several files at once. `always`: also after the deadline."""
+        wanted: list[str] = []
+        for path in dict.fromkeys(paths):
+            file = self.file(path)
+            if path in self._read or file is None or file.language not in BY_LANGUAGE:
+                continue
+            facts = _cache.get((file.sha256, file.language))
+            if facts is None:
+                wanted.append(path)
+            else:
+                self._read[path] = facts
+        for start in range(0, len(wanted), FILES_AT_ONCE):
+            batch = wanted[start : start + FILES_AT_ONCE]
+            if time.monotonic() >= self._deadline and not always:
+                self.missed.update(batch)
+                continue
+            self._parse(batch)
+
+    def _parse(self, paths: Sequence[str]) -> None:
+        files = {path: self._files.files[path] for path in paths}
+        lines = ingested_lines((self.root, file.document) for file in files.values())
+        texts = [
+            SourceText(path, _grammar(path), lines[file.document])
+            for path, file in files.items()
+            if len(lines.get(file.document, ())) <= MAX_LINES and file.document in lines
+        ]
+        self._read |= dict.fromkeys(paths)
+        seconds = max(self._deadline - time.monotonic(), LEAST_SECONDS)
+        for text, facts in zip(texts, get_finder().facts(texts, seconds), strict=True):
+            self._read[text.path] = facts
+            if facts is not None:
+                file = files[text.path]
+                _cache.put((file.sha256, file.language), facts)
+
+    def defining(self, name: str) -> Sequence[str]:
+        if name not in self._defining:
+            symbols = get_lexical().definitions(self.root.store, name)
+            paths = dict.fromkeys(
+                each.file_path
+                for each in symbols
+                if each.name == name and self._is_live(each.file_path, each.source_file)
+            )
+            self._defining[name] = list(paths)
+        return self._defining[name]
+
+    def _is_live(self, path: str, source_file: str) -> bool:
+        file = self.file(path)
+        return file is not None and file.document == source_file
+
+    def text(self, path: str) -> str | None:
+        if path not in self._texts:
+            lines = self.lines(path)
+            self._texts[path] = None if lines is None else "\n".join(lines)
+        return self._texts[path]
+
+    def lines(self, path: str) -> Sequence[str] | None:
+        """The lines of a file as they were ingested; None if they are not available."""
+        file = self.file(path)
+        try:
+            return ingested_lines([(self.root, file.document)]).get(file.document) if file else None
+        except Unavailable:
+            return None
+
+    def lines_of(self, paths: Iterable[str]) -> dict[str, Sequence[str]]:
+        """The lines of several files, by path."""
+        files = {path: file.document for path in paths if (file := self.file(path))}
+        lines = ingested_lines((self.root, each) for each in files.values())
+        return {path: lines[each] for path, each in files.items() if each in lines}
+
+
+def _grammar(path: str) -> str:
+    kind = known_type(path)
+    return kind.grammar if kind else ""

@@ -1,0 +1,159 @@
+"""Find the lines that use a name as an identifier."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby, islice
+from typing import NamedTuple
+
+from apps.code.languages import FILE_TYPES
+from apps.code.paths import kinds
+from apps.core.errors import Unavailable
+from apps.index import sharing
+from apps.index.lexical import StoredSymbol, get_lexical
+from apps.index.models import Root
+from apps.index.parsing.finder import NameMatches, SourceText, get_finder
+from apps.lookup.ingested import ingested_lines
+from apps.lookup.symbols.collect import collect_symbols
+from apps.lookup.symbols.definitions import LAST_FILES
+from apps.lookup.symbols.project import root_files
+from apps.lookup.symbols.types import WORD, Place, Reference, References, SymbolQuery
+from apps.retrieval.overlaps import repeated_files
+from apps.retrieval.paging import Page, Pager, Position, digest
+from apps.retrieval.query import fits
+from apps.retrieval.repositories import roots_named
+from apps.retrieval.scope import narrowed
+
+KINDS = {kind.name: kind for kind in FILE_TYPES}
+# Files that are not parsed after these seconds are searched for the word.
+PARSE_SECONDS = 10.0
+# Files that are parsed in one call, and for one page.
+FILES_AT_ONCE = 16
+MAX_FILES = 13 * FILES_AT_ONCE
+# Characters of a line.
+MAX_LINE = 300
+
+
+class _File(NamedTuple):
+    place: Place
+    source_file: str  # SourceFile.document
+
+
+def find_references(query: SymbolQuery) -> References:
+    """At most `query.limit` lines that contain the last part of a name: its definitions, then the
+    others by path, tests last.
+
+    Definitions are marked. Comments and strings are left out if the language has a grammar. A
+    position is a number of files, and of lines of the files behind them that are parsed at once.
+    Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
+    REPO_NOT_FOUND.
+    """
+    roots, filters = narrowed(roots_named(query.repositories), query.filters)
+    pager = Pager.of("FindReferences", query, roots)
+    query = replace(query, filters=filters)
+    repeated = repeated_files(roots, filters)
+    files, degraded = collect_symbols(roots, lambda root: list(_files(root, query)))
+    files = [file for file in files if file.place.path not in repeated.get(file.place.root.id, ())]
+    defining = _defining(query.last, roots)
+    files.sort(key=lambda file: (_is_last(file.place), file.source_file not in defining))
+    first, skipped = (*pager.start, 0, 0)[:2]
+    last = first + MAX_FILES
+    placed = _references(query.last, files[:last], first)
+    earlier = list(islice(placed, skipped))
+    # If the word index is written again, the files may be others.
+    listed = digest([(file.place.root.id.hex, file.place.path) for file in files])
+    pager.check((listed, _place(earlier[-1][1]) if earlier else None))
+    rows = list(islice(placed, query.limit + 1))
+    shown = rows[: query.limit]
+
+    def after(count: int) -> str:
+        if count == len(shown) == len(rows):
+            return pager.cursor((last, 0), (listed, None))
+        position, line = shown[count - 1]
+        return pager.cursor(position, (listed, _place(line)))
+
+    more = len(rows) > query.limit or len(files) > last
+    lines = tuple(line for _, line in shown)
+    return References(query.last, lines, more, degraded, Page(len(shown), after, more))
+
+
+def _place(line: Reference) -> tuple[str, str, int]:
+    return line.place.root.id.hex, line.place.path, line.line
+
+
+def _is_last(place: Place) -> bool:
+    return bool(kinds(place.path) & LAST_FILES)
+
+
+def _defining(name: str, roots: Sequence[Root]) -> set[str]:
+    """The documents with a definition of exactly this name. Only the order of the lines
+    depends on them."""
+    symbols = [each for root in roots for each in _stored(root, name)]
+    return {each.source_file for each in symbols if each.name == name}
+
+
+def _stored(root: Root, name: str) -> Sequence[StoredSymbol]:
+    try:
+        return get_lexical().definitions(root.store, name, sharing.reader(root))
+    except Unavailable:
+        return ()  # `collect_symbols` has told
+
+
+def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
+    """The live files that contain the name, by path. Looks up its longest word: for `valid?` the
+    index has `valid`."""
+    word = max(WORD.findall(query.last), key=len)
+    live = root_files(root).files
+    for document, path in get_lexical().files_with_identifier(root.store, word).items():
+        file = live.get(path)
+        if file is None or file.document != document:
+            continue
+        prose = (kind := KINDS.get(file.language)) and kind.prose
+        if not prose and fits(query.filters, root, path, file.language):
+            yield _File(Place(root, path, file.language), document)
+
+
+def _references(
+    name: str, files: Sequence[_File], first: int
+) -> Iterator[tuple[Position, Reference]]:
+    """The lines of the files from the first on, each with the position behind it. Of the files that
+    are parsed at once, definitions come first: so the order is that of any other page."""
+    until = time.monotonic() + PARSE_SECONDS
+    for start in range(first, len(files), FILES_AT_ONCE):
+        batch = files[start : start + FILES_AT_ONCE]
+        texts = _source_texts(batch)
+        matches = get_finder().find(name, texts, until - time.monotonic())
+        lines = [
+            line
+            for file, text, names in zip(batch, texts, matches, strict=True)
+            for line in _lines(file.place, text.lines, names)
+        ]
+        lines.sort(key=lambda line: (_is_last(line.place), not line.defines))
+        yield from (((start, count), line) for count, line in enumerate(lines, 1))
+
+
+def _source_texts(files: Sequence[_File]) -> list[SourceText]:
+    lines = ingested_lines((file.place.root, file.source_file) for file in files)
+    return [
+        SourceText(file.place.path, _grammar(file.place.language), lines.get(file.source_file, []))
+        for file in files
+    ]
+
+
+def _grammar(language: str) -> str:
+    kind = KINDS.get(language)
+    return kind.grammar if kind else ""
+
+
+def _lines(place: Place, lines: Sequence[str], matches: NameMatches) -> Iterator[Reference]:
+    for row, group in groupby(matches.occurrences, key=lambda each: each.row):
+        occurrences = list(group)
+        yield Reference(
+            place=place,
+            line=row + 1,
+            columns=tuple(each.column + 1 for each in occurrences),
+            text=lines[row][:MAX_LINE],
+            symbol=occurrences[0].symbol,
+            defines=any(each.defines for each in occurrences),
+            parsed=matches.parsed,
+        )

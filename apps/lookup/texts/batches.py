@@ -1,0 +1,123 @@
+"""Reads the files that may match in batches, and looks through a batch at once.
+
+The first batch is read when it is needed, as it often fills the page. Then threads read ahead, one
+batch and later two, which a process reads and matches.
+"""
+
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import groupby, islice
+from typing import NamedTuple
+
+from apps.core.computed import Work
+from apps.index.models import Root
+from apps.index.texts import get_texts
+from apps.lookup.texts.matching import Answer, Look, in_store, in_texts
+from apps.lookup.texts.table import Candidates, FileFacts, FileTable
+
+# The first files are few, as they may fill the page.
+FIRST_FILES, MOST_FILES = 16, 256
+BATCH_BYTES = 4 << 20
+THREADS = 2
+_readers = ThreadPoolExecutor(THREADS, thread_name_prefix="grep")
+
+
+class Candidate(NamedTuple):
+    """A file that may match."""
+
+    root: Root
+    table: FileTable
+    candidates: Candidates
+    number: int  # in the table
+
+    @property
+    def file(self) -> FileFacts:
+        return self.table.files[self.number]
+
+
+class Matched(NamedTuple):
+    """A file in which something was found."""
+
+    candidate: Candidate
+    text: bytes | None  # None: it was not needed, or the text store lacks it
+    found: Answer | None  # None: the text store lacks the text
+
+
+class Batch(NamedTuple):
+    """Some files."""
+
+    size: int  # files
+    matched: list[Matched]  # of these, in order
+
+
+def read(candidates: Iterable[Candidate], work: Work, look: Look) -> Generator[Batch, None, None]:
+    """Yield all files in batches, in order. Raises Unavailable, and as `Work.call`."""
+    batches = _batches(candidates)
+    for first in islice(batches, 1):
+        yield _matched(first, work, look)
+    running: deque[Future[Batch]] = deque()
+    ahead = 1
+    try:
+        while True:
+            more = islice(batches, ahead - len(running))
+            running.extend(_readers.submit(_matched, each, work, look) for each in more)
+            if not running:
+                return
+            yield running.popleft().result()
+            ahead = THREADS
+    finally:
+        for each in running:
+            each.cancel()
+
+
+def _matched(batch: Sequence[Candidate], work: Work, look: Look) -> Batch:
+    """The files of a batch in which something is found."""
+    stored = [
+        each
+        for table, candidates, numbers in _by_table(batch)
+        for each in table.stored(numbers, candidates)
+    ]
+    found = work.call(in_store, get_texts().folder, look, stored)
+    # A text is read here if it is not where it was, or if its lines are shown.
+    wanted = [
+        each
+        for each, answer in zip(batch, found, strict=True)
+        if answer is None or (answer and look.mode == "lines")
+    ]
+    texts = _texts(wanted) if wanted else {}
+    matched = []
+    for each, answer in zip(batch, found, strict=True):
+        text = texts.get(each.file.sha256)
+        if answer is None and text is not None:
+            (answer,) = work.call(in_texts, look, [(each.file.path, text)])
+        if answer is None or answer:
+            matched.append(Matched(each, text, answer))
+    return Batch(len(batch), matched)
+
+
+def _batches(candidates: Iterable[Candidate]) -> Iterator[list[Candidate]]:
+    """Yield the files in batches that are read at once, of at most BATCH_BYTES unless a file is
+    larger."""
+    most, size, batch = FIRST_FILES, 0, list[Candidate]()
+    for each in candidates:
+        batch.append(each)
+        size += each.file.size
+        if len(batch) == most or size >= BATCH_BYTES:
+            yield batch
+            most, size, batch = min(2 * most, MOST_FILES), 0, []
+    if batch:
+        yield batch
+
+
+def _texts(batch: Sequence[Candidate]) -> dict[str, bytes]:
+    """SHA-256 → text of some files, without those that the text store lacks."""
+    found = (table.texts(numbers) for table, _, numbers in _by_table(batch))
+    return {key: data for each in found for key, data in each.items()}
+
+
+def _by_table(batch: Iterable[Candidate]) -> Iterator[tuple[FileTable, Candidates, list[int]]]:
+    """Yield the numbers of files that follow each other in a table."""
+    for _, group in groupby(batch, key=lambda each: id(each.table)):
+        first, *others = group
+        yield first.table, first.candidates, [first.number, *(each.number for each in others)]

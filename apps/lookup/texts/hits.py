@@ -1,0 +1,120 @@
+"""The lines that Grep shows: cut around their matches, with lines around them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from apps.index.models import Root
+from apps.lookup.symbols.types import Place
+from apps.lookup.texts.matching import Answer, LineMatch
+from apps.lookup.texts.table import FileFacts
+
+# Characters of a line that are shown, around the match.
+MAX_LINE = 300
+MAX_SPAN = 20  # lines of a match that spans lines
+
+
+class FileMatches(NamedTuple):
+    """A file in which lines match, and what was found. `data`: its text in UTF-8, if lines are
+    shown."""
+
+    root: Root
+    file: FileFacts
+    data: bytes
+    found: Answer
+
+    @property
+    def number(self) -> int:
+        """How many lines match; 1 for any if it was not asked."""
+        return self.found if isinstance(self.found, int) else len(self.found) // 4
+
+    @property
+    def matches(self) -> Iterator[LineMatch]:
+        numbers = iter(() if isinstance(self.found, int) else self.found)
+        return map(LineMatch._make, zip(*[numbers] * 4, strict=True))
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A line that matches; several if the match spans lines."""
+
+    place: Place
+    source_file: str  # SourceFile.document
+    line: int  # 1-based
+    end_line: int
+    text: str
+    before: tuple[str, ...] = ()  # context
+    after: tuple[str, ...] = ()
+    symbol: str = ""  # path of the definition that contains the line
+    defines: bool = False
+
+    @property
+    def key(self) -> tuple[UUID, str, int]:
+        """The root, the file and the line. Roots may share a document."""
+        return self.place.root.id, self.source_file, self.line
+
+    def as_wire(self) -> dict[str, Any]:
+        wire = {
+            **self.place.as_wire(),
+            "startLine": self.line,
+            "endLine": self.end_line,
+            "kind": "definition" if self.defines else "match",
+            "chunk": self.text,
+        }
+        more = {"symbol": self.symbol, "before": list(self.before), "after": list(self.after)}
+        return wire | {key: value for key, value in more.items() if value}
+
+
+def hits_of(each: FileMatches, context: int) -> Iterator[Hit]:
+    """The lines of one file that match, with `context` lines around each, none twice."""
+    place = Place(each.root, each.file.path, each.file.language)
+    lines = each.data.split(b"\n") if context else []
+    line, counted, shown = 1, 0, 0  # `shown`: the last line that an earlier hit has
+    matches = list(each.matches) if context else each.matches
+    upcoming = iter(_line_numbers(each.data, matches[1:])) if isinstance(matches, list) else None
+    for match in matches:
+        line += each.data.count(b"\n", counted, match.start)
+        counted = match.start
+        end_line = line + each.data.count(b"\n", match.start, match.end)
+        before: tuple[str, ...] = ()
+        after: tuple[str, ...] = ()
+        if upcoming is not None:
+            following = next(upcoming, len(lines) + 1)
+            before = _shown(lines[max(shown, line - 1 - context) : line - 1])
+            last = min(end_line + context, following - 1)
+            after = _shown(lines[end_line:last])
+            shown = max(end_line, last)
+        text = _text(each.data, match)
+        yield Hit(place, each.file.document, line, end_line, text, before, after)
+
+
+def _line_numbers(data: bytes, matches: Sequence[LineMatch]) -> Iterator[int]:
+    line, counted = 1, 0
+    for match in matches:
+        line += data.count(b"\n", counted, match.start)
+        counted = match.start
+        yield line
+
+
+def _shown(lines: Sequence[bytes]) -> tuple[str, ...]:
+    return tuple(_cut(line.decode("utf-8", "replace"), 0) for line in lines)
+
+
+def _text(data: bytes, match: LineMatch) -> str:
+    """The lines of a match, long ones cut around it."""
+    first, *rest = data[match.start : match.end].decode("utf-8", "replace").split("\n")
+    at = len(data[match.start : match.at].decode("utf-8", "replace"))
+    lines = [_cut(first, at), *(_cut(line, 0) for line in rest[: MAX_SPAN - 1])]
+    if len(rest) >= MAX_SPAN:
+        lines.append("…")
+    return "\n".join(lines)
+
+
+def _cut(line: str, at: int) -> str:
+    """MAX_LINE characters of a line, from a little before the character `at`."""
+    if len(line) <= MAX_LINE:
+        return line
+    start = max(0, min(at - MAX_LINE // 4, len(line) - MAX_LINE))
+    end = start + MAX_LINE
+    return f"{'…' * bool(start)}{line[start:end]}{'…' * (end < len(line))}"

@@ -1,0 +1,160 @@
+"""One answer of the passages that answer a question, and what a reader of them needs.
+
+    passages      search()      the best matches, cut to the lines with the words of the question
+    definitions   related.py    of the names that the passages use
+    callers       related.py    of the definitions that contain the passages
+    tests         related.py    that use them
+    mentions      search()      one line of each further file, as long as there is room
+
+Each part has a share of the tokens, and what it leaves over belongs to the next.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from apps.core.errors import CodeinfoError
+from apps.index.models import Root
+from apps.index.types import Area
+from apps.lookup.symbols.types import Place
+from apps.retrieval.query import SearchQuery, is_inside
+from apps.retrieval.repositories import repo_id, roots_named
+from apps.retrieval.results import Limits, Match, fallback_of, passes
+from apps.retrieval.search import search
+from apps.tools.context import related
+from apps.tools.context.packing import Packer, in_order, telling_line
+from apps.tools.context.types import Context, ContextQuery, Piece
+
+# Matches that are considered.
+CANDIDATES = 100
+# Tokens of the answer beside its pieces.
+OVERHEAD = 60
+# Shares of the room: passages, then definitions, then callers and tests.
+PASSAGES, DEFINITIONS, USES = 0.55, 0.12, 0.1
+# The share of the remaining room of passages that one of them may take, and the least tokens.
+PASSAGE_SHARE, LEAST_PASSAGE = 0.5, 90
+DEFINITION_SHARE = 0.34
+# Passages whose names are looked up, and names whose callers and tests are.
+MAX_SUBJECTS = 2
+# Passages without room that are named.
+MAX_LEFT_OUT = 10
+
+
+def build_context(query: ContextQuery) -> Context:
+    """Pack the answer to a question into `query.max_tokens`. Raises as `search`."""
+    limits = Limits.from_config()
+    found = search(
+        SearchQuery(query.text, query.repositories, CANDIDATES, query.filters),
+        replace(limits, cutoff=None, total_chars=CANDIDATES * limits.chunk_chars),
+    )
+    near = [match for match in found.matches if passes(match, limits.cutoff)]
+    roots = {repo_id(root): root for root in roots_named(query.repositories)}
+    packer = Packer(query.text, max(1, query.max_tokens - OVERHEAD))
+    if near:
+        left_out = _pack(packer, near, found.matches, roots, query.filters.areas)
+    else:
+        left_out = _pack_weak(packer, fallback_of(found.matches, limits), roots)
+    tokens = query.max_tokens - packer.room
+    pieces = in_order(packer.pieces)
+    return Context(pieces, tokens, left_out, found.degraded, found.missing_words)
+
+
+def _pack_weak(
+    packer: Packer, matches: Sequence[Match], roots: Mapping[str, Root]
+) -> tuple[str, ...]:
+    """Pack the best of matches that are all beyond the cutoff."""
+    for piece in _passages(matches, roots):
+        packer.add(replace(piece, is_weak=True), packer.room // 2)
+    return ()
+
+
+def _pack(
+    packer: Packer,
+    near: Sequence[Match],
+    all_: Sequence[Match],
+    roots: Mapping[str, Root],
+    areas: Sequence[Area],
+) -> tuple[str, ...]:
+    """Pack all parts. Returns what found no room."""
+    whole = packer.room
+    waiting = _pack_passages(packer, list(_passages(near, roots)), until=whole * (1 - PASSAGES))
+    passages = list(packer.pieces)
+    if passages:
+        root = passages[0].place.root
+        own = [piece for piece in passages if piece.place.root == root]
+        until = packer.room - whole * DEFINITIONS
+        for piece in related.definitions(root, own, packer.question):
+            if packer.room <= until:
+                break
+            if not is_inside(areas, root, piece.place.path):
+                continue
+            packer.add(piece, round(whole * DEFINITIONS * DEFINITION_SHARE))
+        _pack_uses(packer, root, own, areas, until=packer.room - whole * USES)
+    _pack_mentions(packer, list(_passages(all_, roots)))
+    waiting = _pack_passages(packer, waiting, until=0)
+    return tuple(_names(packer, waiting))
+
+
+def _pack_passages(packer: Packer, pieces: Sequence[Piece], *, until: float) -> list[Piece]:
+    """Pack passages, best first, until only `until` tokens remain. Returns those without room."""
+    waiting: list[Piece] = []
+    for piece in pieces:
+        room = packer.room - until
+        most = round(max(room * PASSAGE_SHARE, LEAST_PASSAGE))
+        has_room = room >= LEAST_PASSAGE or not packer.pieces  # the first always has
+        if not has_room or not packer.add(piece, most):
+            waiting.append(piece)
+    return waiting
+
+
+def _pack_uses(
+    packer: Packer, root: Root, passages: Sequence[Piece], areas: Sequence[Area], *, until: float
+) -> None:
+    """Pack callers and tests of the definitions that contain the passages, in turn."""
+    for subject in related.subjects(root, passages, packer.question)[:MAX_SUBJECTS]:
+        try:
+            uses = related.uses(root, subject, tuple(areas))
+        except CodeinfoError:  # the passages answer without them
+            continue
+        for piece in _in_turn(uses):
+            if packer.room <= until:
+                return
+            packer.add_line(piece)
+
+
+def _in_turn(uses: Sequence[Piece]) -> Iterator[Piece]:
+    """A caller, a test, a caller, … of different files first."""
+    seen: dict[tuple[str, str], int] = {}
+    order: list[tuple[int, int, Piece]] = []
+    for index, piece in enumerate(uses):
+        file = (piece.role, piece.place.path)
+        seen[file] = seen.get(file, 0) + 1
+        order.append((seen[file], index, piece))
+    yield from (piece for _, _, piece in sorted(order, key=lambda each: each[:2]))
+
+
+def _pack_mentions(packer: Packer, pieces: Sequence[Piece]) -> None:
+    """Pack one line of each file that has none yet: the one with most words of the question."""
+    for piece in pieces:
+        if not packer.has(piece.place.repo, piece.place.path):
+            lines = piece.text.split("\n")
+            at = telling_line(lines, packer.question, piece.symbol)
+            text, start = lines[at], piece.start_line + at
+            packer.add_line(replace(piece, role="mention", text=text, start_line=start))
+
+
+def _passages(matches: Sequence[Match], roots: Mapping[str, Root]) -> Iterator[Piece]:
+    for match in matches:
+        root = roots.get(match.repo)
+        if root is not None and match.start_line is not None:
+            place = Place(root, match.rel_path, match.language)
+            text, symbol, score = match.chunk, match.symbol, match.score
+            yield Piece(place, match.start_line, text, "passage", symbol=symbol, score=score)
+
+
+def _names(packer: Packer, pieces: Sequence[Piece]) -> Iterator[str]:
+    """Places of the first of these pieces, as long as there is room to name them."""
+    for piece in pieces[:MAX_LEFT_OUT]:
+        name = f"{piece.place.repo}/{piece.place.path}:{piece.start_line}-{piece.end_line}"
+        if not packer.spend(name):
+            return
+        yield name

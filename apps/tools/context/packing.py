@@ -1,0 +1,147 @@
+"""Pack pieces into a number of tokens. No line is packed twice."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from apps.core.types import JSON
+from apps.embedding.words import stems
+from apps.lookup.symbols.types import SEPARATORS
+from apps.retrieval.ranking.rank import query_stems
+from apps.tools.context.tokens import estimate
+from apps.tools.context.types import Piece
+from apps.tools.context_form import compact_line, compact_row
+from apps.tools.snippets import best_lines
+
+# Characters of a line that stands for a file. A longer one is cut.
+MAX_LINE = 120
+# Tokens of a line beside its text: quotes and a comma.
+LINE_TOKENS = 2
+# Lines that tell nothing of a file begin with one of these.
+DULL = (
+    *("from ", "import ", "using ", "use ", "package ", "require", "include", "export * "),
+    *("#", "//", "/*", "*", '"""', "--", ";;", "{", "}", "(", ")", "<?php"),
+)
+# Numbers of lines that a passage may be cut to.
+CUTS = (80, 60, 40, 30, 22, 16, 12, 8, 5, 3)
+
+
+class Packer:
+    """Collects pieces as long as there is room.
+
+    question: long pieces are cut to the lines that have its words
+    room: tokens
+    """
+
+    def __init__(self, question: str, room: int) -> None:
+        self.question = question
+        self.room = room
+        self.pieces: list[Piece] = []
+        self._lines: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+
+    def add(self, piece: Piece, most: int) -> bool:
+        """Pack a piece, cut to at most `most` tokens. Return False if no part of it fits, or its
+        lines are packed already."""
+        piece = self._unpacked(piece)
+        lines = piece.text.split("\n")
+        if not piece.text.strip():
+            return False
+        room = min(most, self.room) - _row_cost(piece)
+        costs = [estimate(line) + LINE_TOKENS for line in lines]
+        for count in (len(lines), *(cut for cut in CUTS if cut < len(lines))):
+            first = best_lines(lines, self.question, count)
+            if sum(costs[first : first + count]) <= room:
+                text = "\n".join(lines[first : first + count])
+                self._pack(replace(piece, start_line=piece.start_line + first, text=text))
+                return True
+        return False
+
+    def add_line(self, piece: Piece) -> bool:
+        """Pack a piece of one line, which is cut to MAX_LINE characters. Return False if it does
+        not fit, or is packed already."""
+        piece = replace(piece, text=piece.text.strip()[:MAX_LINE])
+        is_packed = piece.start_line in self._lines[piece.place.repo, piece.place.path]
+        if is_packed or not piece.text or cost(piece) > self.room:
+            return False
+        self._pack(piece)
+        return True
+
+    def spend(self, text: str) -> bool:
+        """Take the tokens of a text that is not a piece. Return False if there is no room."""
+        tokens = estimate(text) + LINE_TOKENS
+        if tokens > self.room:
+            return False
+        self.room -= tokens
+        return True
+
+    def has(self, repo: str, path: str) -> bool:
+        """Return True if lines of a file are packed."""
+        return bool(self._lines.get((repo, path)))
+
+    def _unpacked(self, piece: Piece) -> Piece:
+        """The longest run of lines of a piece that are not packed yet."""
+        packed = self._lines[piece.place.repo, piece.place.path]
+        runs: list[list[str]] = [[]]
+        starts = [piece.start_line]
+        for number, text in enumerate(piece.text.split("\n"), piece.start_line):
+            if number in packed:
+                runs.append([])
+                starts.append(number + 1)
+            else:
+                runs[-1].append(text)
+        longest = max(range(len(runs)), key=lambda index: len(runs[index]))
+        return replace(piece, start_line=starts[longest], text="\n".join(runs[longest]))
+
+    def _pack(self, piece: Piece) -> None:
+        self.room -= cost(piece)
+        numbers = range(piece.start_line, piece.end_line + 1)
+        self._lines[piece.place.repo, piece.place.path].update(numbers)
+        self.pieces.append(piece)
+
+
+def cost(piece: Piece) -> int:
+    """Tokens of a piece in the compact answer."""
+    if piece.is_line:
+        return estimate(compact_line(_facts(piece))) + LINE_TOKENS
+    text = sum(estimate(each) + LINE_TOKENS for each in piece.text.split("\n"))
+    return _row_cost(piece) + text
+
+
+def _row_cost(piece: Piece) -> int:
+    return estimate(json.dumps(compact_row(_facts(replace(piece, text="")))))
+
+
+def _facts(piece: Piece) -> JSON:
+    return {
+        "repo": piece.place.repo,
+        "relPath": piece.place.path,
+        "startLine": piece.start_line,
+        "endLine": piece.end_line,
+        "symbol": piece.symbol,
+        "of": piece.of,
+        "weak": piece.is_weak,
+        "chunk": piece.text,
+    }
+
+
+def telling_line(lines: Sequence[str], question: str, symbol: str) -> int:
+    """The index of the line that tells most about a passage: with words of the question, with the
+    name of its definition, or else the first that is more than an import or a comment."""
+    at = best_lines(lines, question, 1)
+    wanted = set(query_stems(question))
+    if wanted.intersection(stems(lines[at])):
+        return at
+    name = SEPARATORS.split(symbol)[-1].strip()
+    texts = [line.strip() for line in lines]
+    named = (index for index, text in enumerate(texts) if name and name in text)
+    others = (index for index, text in enumerate(texts) if text and not text.startswith(DULL))
+    return next(named, next(others, at))
+
+
+def in_order(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """Passages and definitions in the order they were packed, then callers, tests, mentions."""
+    roles = ("caller", "test", "mention")
+    return tuple(
+        sorted(pieces, key=lambda piece: roles.index(piece.role) if piece.role in roles else -1)
+    )

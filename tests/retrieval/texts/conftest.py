@@ -1,5 +1,0 @@
-"""The repositories of the symbols' tests, read as text."""
-
-from tests.retrieval.symbols.conftest import Post, harbour, post
-
-__all__ = ["Post", "harbour", "post"]

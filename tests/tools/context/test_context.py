@@ -1,0 +1,153 @@
+"""The Context tool: what answers a question, packed into a number of tokens."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from apps.tools.compact import expand
+from apps.tools.context import ContextQuery, build_context
+from apps.tools.context.tokens import estimate
+from apps.tools.context_tools import CONTEXT_TOOL
+from tests.support.ingested import ingest, write_files
+from tests.tools.context.conftest import FILES, Post
+
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
+
+QUESTION = "How is a failed upload retried?"
+
+
+def test_an_answer_has_passages_definitions_callers_and_tests(depot: Path, post: Post) -> None:
+    status, answer = post("context", question=QUESTION, path="{depot,tests}/*", max_tokens=500)
+    assert status == 200
+    rows = answer["results"]
+    assert rows[0]["relPath"] == "depot/upload.py"
+    assert "def send_with_retry" in rows[0]["chunk"]
+    kinds = {row["kind"]: row for row in reversed(rows)}
+    callers = [row for row in rows if row["kind"] == "caller"]
+    assert ("depot/jobs.py", "nightly", 6) in [
+        (row["relPath"], row["symbol"], row["startLine"]) for row in callers
+    ]
+    assert kinds["test"]["relPath"] == "tests/test_upload.py"
+    assert kinds["test"]["of"] == "send_with_retry"
+    _, answer = post("context", question=QUESTION)
+    defined = [
+        (row["of"], row["relPath"]) for row in answer["results"] if row["kind"] == "definition"
+    ]
+    assert defined == [("Store", "depot/store.py")]
+
+
+def test_callers_of_another_definition_with_the_same_name_are_left_out(
+    folder: Path, post: Post
+) -> None:
+    mail = {
+        "mail/post.py": (
+            "class Letterbox:\n"
+            "    def push_twice(self, letter):\n"
+            '        """Deliver a letter again after a failed delivery."""\n'
+            "        return self.box.put(letter)\n"
+        ),
+        "mail/bell.py": "class Bell:\n    def push_twice(self, seconds):\n        return seconds\n",
+        "mail/round.py": (
+            "from mail.post import Letterbox\n\n\n"
+            "def walk(letters):\n"
+            "    box = Letterbox()\n"
+            "    for letter in letters:\n"
+            "        box.push_twice(letter)\n"
+        ),
+        "mail/door.py": (
+            "from mail.bell import Bell\n\n\n"
+            "def ring():\n"
+            "    bell = Bell()\n"
+            "    bell.push_twice(3)\n"
+        ),
+    }
+    root = ingest(write_files(folder / "mail-round", mail))
+    only = {"repository": root.name, "path": "mail/post.py"}
+    _, answer = post("context", question="How is a letter delivered again?", **only)
+    kinds = [(row["kind"], row["relPath"]) for row in answer["results"]]
+    assert kinds == [("passage", "mail/post.py"), ("caller", "mail/round.py")]
+
+
+@pytest.mark.parametrize("tokens", [200, 300, 500, 1_000, 4_000])
+def test_an_answer_keeps_to_its_tokens(depot: Path, tokens: int) -> None:
+    form = CONTEXT_TOOL.run({"question": QUESTION, "max_tokens": tokens}, is_compact=True)
+    text = json.dumps(form, ensure_ascii=False, separators=(",", ":"))
+    assert estimate(text) <= tokens
+    assert form["results"][0]["relPath"] == "depot/upload.py"
+
+
+@pytest.mark.parametrize("tokens", [300, 1_000, 20_000])
+def test_no_line_is_told_twice_and_every_line_is_the_file_s(depot: Path, tokens: int) -> None:
+    answer = build_context(ContextQuery(QUESTION, max_tokens=tokens))
+    told: Counter[tuple[str, int]] = Counter()
+    for piece in answer.pieces:
+        lines = str(FILES[piece.place.path]).split("\n")
+        for number, text in enumerate(piece.text.split("\n"), piece.start_line):
+            told[piece.place.path, number] += 1
+            assert text.strip() == lines[number - 1].strip()
+    assert told
+    assert set(told.values()) == {1}
+
+
+def test_more_tokens_tell_more_files_and_fewer_are_left_out(depot: Path) -> None:
+    few, many = (
+        build_context(ContextQuery(QUESTION, max_tokens=tokens)) for tokens in (300, 4_000)
+    )
+    files = [{piece.place.path for piece in answer.pieces} for answer in (few, many)]
+    assert len(files[0]) < len(files[1])
+    assert len(many.left_out) <= len(few.left_out)
+
+
+def test_what_has_no_room_is_named(depot: Path, post: Post) -> None:
+    _, answer = post("context", question=QUESTION, max_tokens=400)
+    assert answer["leftOut"]
+    for name in answer["leftOut"]:
+        path, _, lines = name.removeprefix("depot/").rpartition(":")
+        assert path in FILES
+        assert lines.split("-")[0].isdigit()
+
+
+def test_nothing_near_is_weak(depot: Path, post: Post) -> None:
+    _, answer = post("context", question="quantum chromodynamics lattice gauge")
+    assert answer["missingWords"]
+    assert all(row.get("weak") for row in answer["results"])
+    assert {row["kind"] for row in answer["results"]} <= {"passage"}
+
+
+def test_filters_and_repositories_narrow(depot: Path, post: Post) -> None:
+    _, answer = post("context", question=QUESTION, path="tests/")
+    assert {row["relPath"] for row in answer["results"] if row["kind"] == "passage"} == {
+        "tests/test_upload.py"
+    }
+    status, error = post("context", question=QUESTION, repository="nowhere")
+    assert (status, error["error"]) == (404, "REPO_NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ({}, "question is required"),
+        ({"question": " "}, "question is required"),
+        ({"question": "x" * 10_001}, "question must have at most 10,000 characters"),
+        ({"question": "x", "max_tokens": "many"}, "max_tokens must be an integer"),
+        ({"question": "x", "path": "../x"}, "path must not hold .."),
+    ],
+)
+def test_a_wrong_argument_is_named(depot: Path, post: Post, body: dict, problem: str) -> None:  # type: ignore[type-arg]
+    status, error = post("context", **body)
+    assert (status, error["details"]) == (400, [problem])
+
+
+def test_the_compact_form_expands_to_the_same_places(depot: Path) -> None:
+    arguments = {"question": QUESTION, "max_tokens": 500}
+    full = CONTEXT_TOOL.run(arguments)
+    compact = CONTEXT_TOOL.run(arguments, is_compact=True)
+    assert set(compact) >= {"results", "callers", "tests"}
+
+    def places(rows: list[dict[str, object]]) -> set[tuple[object, ...]]:
+        names = ("repo", "relPath", "startLine", "endLine", "symbol", "chunk", "hostPath")
+        return {tuple(row.get(name) or "" for name in names) for row in rows}
+
+    assert places(expand(compact)["results"]) == places(full["results"])

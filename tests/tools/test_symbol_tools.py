@@ -1,0 +1,60 @@
+"""The symbol tools of a model."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from apps.core.errors import InvalidInput, NotFound
+from apps.tools.symbol_tools import FILE_OUTLINE, FIND_DEFINITIONS, FIND_REFERENCES
+from tests.lookup.symbols.conftest import Post
+
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
+
+NAMED = {"name", "repository", "path", "language", "limit", "cursor"}
+
+
+def test_tool_schemas_match_the_endpoints() -> None:
+    for tool in (FIND_DEFINITIONS, FIND_REFERENCES):
+        assert set(tool.parameters["properties"]) == NAMED
+        assert tool.parameters["required"] == ["name"]
+    assert FILE_OUTLINE.parameters["required"] == ["repository", "path"]
+
+
+@pytest.mark.door
+def test_a_tool_returns_what_the_endpoint_returns(harbour: Path, post: Post) -> None:
+    arguments = {"name": "Ship", "repository": ["harbour"], "language": "python", "limit": 3}
+    assert FIND_DEFINITIONS.run(arguments) == post("symbol-definitions", **arguments)[1]
+    assert FIND_REFERENCES.run(arguments) == post("symbol-references", **arguments)[1]
+    file = {"repository": "quay", "path": "main.go"}
+    assert FILE_OUTLINE.run(file) == post("file-outline", **file)[1]
+
+
+def test_errors_are_typed_and_list_valid_ids(harbour: Path) -> None:
+    with pytest.raises(NotFound, match="Known ids: 'harbour', 'quay'.$"):
+        FIND_REFERENCES.run({"name": "x", "repository": "unknown"})
+    with pytest.raises(InvalidInput, match="^name is required$"):
+        FIND_DEFINITIONS.run({"query": "Ship"})
+    with pytest.raises(NotFound, match="is not among the ingested files of quay"):
+        FILE_OUTLINE.run({"repository": "quay", "path": "nowhere.go"})
+
+
+def test_a_call_logs_its_size_and_never_its_name(
+    harbour: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "codeinfo.retrieval"):
+        FIND_DEFINITIONS.run({"name": "Ship", "path": "web/"})
+        FIND_REFERENCES.run({"name": "Ship", "repository": "quay"})
+        FILE_OUTLINE.run({"repository": "quay", "path": "main.go"})
+    calls = [r.context for r in caplog.records if r.getMessage() == "chat tool usage"]
+    assert calls == [
+        {
+            "tool": "FindDefinitions",
+            "repository": "all",
+            "limit": 20,
+            "filtered": True,
+            "results": 1,
+        },
+        {"tool": "FindReferences", "repository": "quay", "limit": 20, "results": 3},
+        {"tool": "FileOutline", "repository": "quay", "results": 3},
+    ]
