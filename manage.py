@@ -14,7 +14,7 @@ def main(arguments: Sequence[str]) -> None:
         execute_from_command_line(list(arguments))
     except Exception as error:
         # Errors of the environment get a message without a traceback.
-        from apps.core.start_errors import sentence  # noqa: PLC0415
+        from apps.core.system.start_errors import sentence  # noqa: PLC0415
 
         if not (message := sentence(error)):
             raise

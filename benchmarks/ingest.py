@@ -66,7 +66,7 @@ def ingest(folder: Path) -> tuple["IngestRun", "Job", float]:
 
 def store_alone(root: "Root", model: str) -> float:
     """Seconds that the store takes for the same rows in the same portions, with no work beside."""
-    from apps.core.ingest_throttle import SHORT_SECONDS
+    from apps.core.concurrency.ingest_throttle import SHORT_SECONDS
     from apps.index.vectors.store import get_store
     from apps.ingest.runs.batches import ROWS_PER_WRITE
 

@@ -61,7 +61,7 @@ def set_up(data: Path, folders: Sequence[Path]) -> None:
     imported after this."""
     os.environ |= environment(data, folders)
     django.setup()
-    from apps.core.heap import limit_arenas
+    from apps.core.system.heap import limit_arenas
     from apps.site.server import SWITCH_SECONDS
 
     limit_arenas()

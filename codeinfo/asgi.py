@@ -40,13 +40,13 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import re_path
 
 from apps.conversations.urls import websocket_urlpatterns as conversation_sockets
-from apps.core.access import WebsocketGate
 from apps.core.config import config
-from apps.core.ports import PortRouter, only_path
+from apps.core.http.ports import PortRouter, only_path
+from apps.core.http.proxies import TrustedProxies
+from apps.core.http.static_files import WithStaticFiles
+from apps.core.http.threads import ReusedThreads
 from apps.core.principal import ANONYMOUS, acting_as
-from apps.core.proxies import TrustedProxies
-from apps.core.static_files import WithStaticFiles
-from apps.core.threads import ReusedThreads
+from apps.core.security.access import WebsocketGate
 from apps.ingest.urls import websocket_urlpatterns as ingest_sockets
 from apps.logs.middleware import SocketLog
 from apps.site.consumers import RefuseConsumer

@@ -4,7 +4,7 @@ import os
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeinfo.settings")  # Celery sets Django up
 
-from apps.core.celery import app
+from apps.core.concurrency.celery import app
 
 POLL_SECONDS = 30.0
 

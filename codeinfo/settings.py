@@ -17,10 +17,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.core import command_lines, private_files, start_errors
-from apps.core.authentication import LOOPBACK, allowed_hosts
 from apps.core.config import BASE_DIR, Config, replaced_values, variables_in
-from apps.core.server_token import TOKEN_FILE
+from apps.core.security import private_files
+from apps.core.security.authentication import LOOPBACK, allowed_hosts
+from apps.core.security.server_token import TOKEN_FILE
+from apps.core.system import command_lines, start_errors
 
 private_files.use_private_umask()  # before anything is written
 environ.Env.read_env(BASE_DIR / ".env")
@@ -103,20 +104,20 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "apps.logs.middleware.RequestLogMiddleware",
-    "apps.core.tracing.TraceMiddleware",
-    "apps.core.pages.Security",
-    "apps.core.pages.Session",
-    "apps.core.pages.Authentication",
-    "apps.core.access.AccessMiddleware",
-    "apps.core.pages.ContentPolicy",
-    "apps.core.pages.Common",
-    "apps.core.pages.Csrf",
-    "apps.core.pages.Messages",
-    "apps.core.pages.XFrameOptions",
-    "apps.core.pages.Htmx",
+    "apps.core.monitoring.tracing.TraceMiddleware",
+    "apps.core.http.pages.Security",
+    "apps.core.http.pages.Session",
+    "apps.core.http.pages.Authentication",
+    "apps.core.security.access.AccessMiddleware",
+    "apps.core.http.pages.ContentPolicy",
+    "apps.core.http.pages.Common",
+    "apps.core.http.pages.Csrf",
+    "apps.core.http.pages.Messages",
+    "apps.core.http.pages.XFrameOptions",
+    "apps.core.http.pages.Htmx",
 ]
 
-# Checks of middleware, which apps.core.pages wraps.
+# Checks of middleware, which apps.core.http.pages wraps.
 SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410"]
 # The same for `check --deploy`. HSTS for subdomains and preloading are the domain owner's choice.
 SILENCED_SYSTEM_CHECKS += ["security.W001", "security.W002", "security.W003"]
@@ -166,7 +167,7 @@ def database(url: str) -> dict[str, object]:
         config["CONN_MAX_AGE"] = 5
         config["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
     if str(config["ENGINE"]).endswith("postgresql"):
-        config["ENGINE"] = "apps.core.postgres"
+        config["ENGINE"] = "apps.core.data.postgres"
     return config
 
 
@@ -185,7 +186,7 @@ def mongodb(url: str) -> dict[str, object]:
     known = parts.query.lower()
     waits = {"serverSelectionTimeoutMS": 2_000, "socketTimeoutMS": 30_000}
     return {
-        "ENGINE": "apps.core.mongodb",
+        "ENGINE": "apps.core.data.mongodb",
         "HOST": url,
         "NAME": parts.path.strip("/") or "codeinfo",
         "OPTIONS": {name: ms for name, ms in waits.items() if f"{name.lower()}=" not in known},
@@ -218,19 +219,19 @@ if CONFIG.database_url.startswith("mongodb"):
     # Keys are ObjectIds there, those of Django's own apps too.
     DEFAULT_AUTO_FIELD = "django_mongodb_backend.fields.ObjectIdAutoField"
     MONGODB = {
-        "django.contrib.admin": "apps.core.mongodb.apps.MongoAdminConfig",
-        "django.contrib.auth": "apps.core.mongodb.apps.MongoAuthConfig",
-        "django.contrib.contenttypes": "apps.core.mongodb.apps.MongoContentTypesConfig",
+        "django.contrib.admin": "apps.core.data.mongodb.apps.MongoAdminConfig",
+        "django.contrib.auth": "apps.core.data.mongodb.apps.MongoAuthConfig",
+        "django.contrib.contenttypes": "apps.core.data.mongodb.apps.MongoContentTypesConfig",
     }
     MIGRATION_MODULES = {
-        app.rpartition(".")[2]: f"apps.core.mongodb.migrations.{app.rpartition('.')[2]}"
+        app.rpartition(".")[2]: f"apps.core.data.mongodb.migrations.{app.rpartition('.')[2]}"
         for app in MONGODB
     }
     INSTALLED_APPS = [MONGODB.get(app, app) for app in INSTALLED_APPS]
 
 CACHES = {
     "default": {
-        # Per process, for apps/core/rate_limits.py.
+        # Per process, for apps/core/security/rate_limits.py.
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     }
@@ -287,9 +288,9 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["apps.core.parsers.StrictJSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.parsers.JSONOnly",
-    # apps.core.access checks requests before they reach a view.
+    "DEFAULT_PARSER_CLASSES": ["apps.core.http.parsers.StrictJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.http.parsers.JSONOnly",
+    # apps.core.security.access checks requests before they reach a view.
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "UNAUTHENTICATED_USER": None,

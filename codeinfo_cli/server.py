@@ -24,7 +24,8 @@ from urllib.parse import urlsplit
 from codeinfo_cli import project
 
 project.make_importable()
-from apps.core import __version__, posix  # noqa: E402 - it imports only the standard library
+from apps.core import __version__  # noqa: E402 - it imports only the standard library
+from apps.core.system import posix  # noqa: E402 - it imports only the standard library
 
 # Of this installation
 VERSION = __version__

@@ -120,7 +120,7 @@ def _django(name: str, *arguments: str, **flags: object) -> None:
         status = FAILED if error.returncode == 1 else error.returncode
         raise CliError(str(error), "FAILED", status=status) from error
     except Exception as error:
-        from apps.core.start_errors import sentence  # noqa: PLC0415
+        from apps.core.system.start_errors import sentence  # noqa: PLC0415
 
         if not (message := sentence(error)):
             raise

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from apps.core import posix
+from apps.core.system import posix
 from tests.house.sources import HOME
 from tests.ports import free_ports
 

@@ -4,7 +4,7 @@ from django.urls import path
 from django.urls.resolvers import URLPattern
 
 from apps.agent_runs import api, views
-from apps.core.rights import for_users
+from apps.core.security.rights import for_users
 
 api_urlpatterns: list[URLPattern] = [
     path("agents", views.agents_view),

@@ -27,12 +27,12 @@ from apps.conversations.picker import Picker, picker
 from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.stream import RunLog
 from apps.conversations.views import PAGE_KEYS
-from apps.core.access import wants_html
 from apps.core.config import config
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError, InvalidInput, Unavailable
-from apps.core.rate_limits import address_of, check_rate
-from apps.core.surrogates import storable
+from apps.core.security.access import wants_html
+from apps.core.security.rate_limits import address_of, check_rate
+from apps.core.values.surrogates import storable
 
 ELSEWHERE = (
     "This conversation already has a run in progress in another tab/window. "

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from apps.agents.events import ReasoningDelta, TextDelta, ToolFinished, ToolStarted, Warned
 from apps.agents.messages import ToolCall, ToolResult, Usage
 from apps.core.config import config
-from apps.core.limits import MAX_NAME, Budget, cut, json_size, named, past
+from apps.core.http.limits import MAX_NAME, Budget, cut, json_size, named, past
 
 # Characters that remain of arguments that are too long.
 TRUNCATED_ARGUMENTS_CHARS = 500

@@ -51,8 +51,8 @@ from apps.agents.stream_scheduler import ScheduledStream, stream_scheduler
 from apps.agents.tools import execute
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
-from apps.core.limits import past
-from apps.core.telemetry import step
+from apps.core.http.limits import past
+from apps.core.monitoring.telemetry import step
 from apps.tools.tools import Tool
 
 log = logging.getLogger("codeinfo.agents")

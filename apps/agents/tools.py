@@ -8,10 +8,10 @@ from typing import Any
 from django.db import OperationalError
 
 from apps.agents.messages import ToolCall, ToolResult
-from apps.core.computed import in_thread
+from apps.core.concurrency.computed import in_thread
 from apps.core.errors import CodeinfoError, InvalidInput
-from apps.core.metrics import TOOL_CALLS
-from apps.core.telemetry import span
+from apps.core.monitoring.metrics import TOOL_CALLS
+from apps.core.monitoring.telemetry import span
 from apps.core.types import JSON
 from apps.index.types import Area
 from apps.logs.context import added_log_context

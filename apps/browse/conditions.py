@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from apps.browse.marks import NAMES
 from apps.browse.search_syntax import Term
-from apps.core.computed import Ended, computed
+from apps.core.concurrency.computed import Ended, computed
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.embedding.words import stems
 from apps.lookup.texts.matching import Matcher, spans_in

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from apps.browse.lexing import lexed
-from apps.core.computed import Ended, computed
+from apps.core.concurrency.computed import Ended, computed
 from apps.core.errors import CodeinfoError
 
 # Time limit of one text. Files that people write take a tenth of it, even large ones.

@@ -4,7 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from apps.browse import code_views, views
-from apps.core.rights import for_users
+from apps.core.security.rights import for_users
 from apps.tools import api
 
 

@@ -12,7 +12,7 @@ from apps.conversations.models import ID_PATTERN
 from apps.conversations.types import StartTurn
 from apps.core.config import PROVIDERS, config
 from apps.core.errors import InvalidInput
-from apps.core.surrogates import storable
+from apps.core.values.surrogates import storable
 from apps.index.types import Area
 from apps.retrieval.query import read_areas, write_area
 

@@ -15,7 +15,7 @@ from apps.conversations.renderers import sse
 from apps.conversations.renderers.json import inflight
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.work import database
-from apps.core.times import wire_time
+from apps.core.values.times import wire_time
 
 logger = logging.getLogger("codeinfo.conversations")
 

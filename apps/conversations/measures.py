@@ -4,8 +4,8 @@ from collections.abc import Awaitable
 
 from apps.conversations.stream import RunLog
 from apps.conversations.types import Outcome
-from apps.core.metrics import TOKENS, TURNS
-from apps.core.telemetry import span
+from apps.core.monitoring.metrics import TOKENS, TURNS
+from apps.core.monitoring.telemetry import span
 
 
 async def measured(log: RunLog, run: Awaitable[None]) -> None:

@@ -21,9 +21,9 @@ from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.parts import Part
 from apps.conversations.stream import live_runs
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
-from apps.core import disk
-from apps.core.database import ping
+from apps.core.data.database import ping
 from apps.core.principal import current
+from apps.core.system import disk
 
 MAX_CONVERSATIONS = 200
 

@@ -10,7 +10,7 @@ from apps.conversations.paging import Cursor
 from apps.conversations.queries import STATES
 from apps.conversations.serializers import refused
 from apps.core.errors import InvalidInput
-from apps.core.surrogates import is_storable
+from apps.core.values.surrogates import is_storable
 
 # JavaScript clients may send 5.0 for a whole number.
 WHOLE = re.compile(r"-?\d{1,9}(\.0*)?")

@@ -17,8 +17,8 @@ from apps.conversations import leases, searching, services
 from apps.conversations.models import CommandRun, Turn
 from apps.conversations.parts import Transcript
 from apps.conversations.types import Outcome
-from apps.core import posix
-from apps.core.hub import hub
+from apps.core.concurrency.hub import hub
+from apps.core.system import posix
 
 logger = logging.getLogger("codeinfo.conversations")
 

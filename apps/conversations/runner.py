@@ -29,10 +29,10 @@ from apps.conversations.measures import measured
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import AgentSettings, Outcome, StartedTurn, StartTurn, Store
 from apps.conversations.work import database, spawn
-from apps.core import disk
+from apps.core.concurrency.hub import hub
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
-from apps.core.hub import hub
+from apps.core.system import disk
 from apps.logs.context import bind_log_context
 from apps.tools.tools import Tool
 

@@ -16,7 +16,7 @@ from apps.conversations.models import DEFAULT_TITLE, Source, Turn
 from apps.conversations.parts import Part
 from apps.core.config import PROVIDERS
 from apps.core.errors import InvalidInput
-from apps.core.surrogates import is_storable
+from apps.core.values.surrogates import is_storable
 
 # JSON integers may be larger, but cannot become floats.
 LARGEST = sys.float_info.max

@@ -13,11 +13,11 @@ from typing import Any
 from apps.conversations import queries, searching
 from apps.conversations.flags import merged
 from apps.conversations.models import DEFAULT_TITLE, Conversation, Source, Turn, now_ms
-from apps.core.authentication import requires_credentials
+from apps.core.concurrency.hub import hub
 from apps.core.config import config
 from apps.core.errors import Conflict, InvalidInput
-from apps.core.hub import hub
 from apps.core.principal import current
+from apps.core.security.authentication import requires_credentials
 
 MILLISECOND = timedelta(milliseconds=1)
 TITLE_LENGTH = 80

@@ -14,7 +14,7 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.queries import STATES, topic_of, visible
 from apps.conversations.searching import Snippet
 from apps.conversations.templatetags.chat import day_label
-from apps.core.hub import hub
+from apps.core.concurrency.hub import hub
 from apps.core.principal import current
 from apps.index.queries import published_roots
 from apps.retrieval.repositories import repo_id

@@ -11,7 +11,7 @@ from django.urls.resolvers import URLPattern
 from apps.conversations import api, chat_api, codex_page, scope, views
 from apps.conversations.consumers.html import ChatPageConsumer
 from apps.conversations.consumers.json import JsonConsumer
-from apps.core.rights import for_users
+from apps.core.security.rights import for_users
 
 View = Callable[[HttpRequest], Coroutine[Any, Any, HttpResponseBase]]
 

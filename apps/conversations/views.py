@@ -31,10 +31,10 @@ from apps.conversations.picker import picker, refuse_without_tools
 from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
-from apps.core import disk
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
-from apps.core.rate_limits import address_of, check_rate
+from apps.core.security.rate_limits import address_of, check_rate
+from apps.core.system import disk
 from apps.index import queries as ingest
 from apps.retrieval.query import write_area
 from apps.retrieval.repositories import repo_id

@@ -7,8 +7,8 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.parts import Part, content, tool_calls
 from apps.conversations.renderers.json import inflight, inflight_of
 from apps.conversations.stream import RunLog
-from apps.core.times import wire_time
 from apps.core.types import JSON
+from apps.core.values.times import wire_time
 
 # The `content` of a turn without text and without an error message.
 WITHOUT_WORDS = {Turn.Status.STOPPED: "Stopped", Turn.Status.FAILED: "Request failed"}

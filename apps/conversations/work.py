@@ -7,8 +7,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from channels.db import database_sync_to_async
 
+from apps.core.concurrency.tasks import create_task
 from apps.core.principal import carry_into
-from apps.core.tasks import create_task
 from apps.logs.context import background_context
 
 P = ParamSpec("P")

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.core.addresses import Address
-from apps.core.lenient_values import NumberOr, TrueOrNot
+from apps.core.values.addresses import Address
+from apps.core.values.lenient_values import NumberOr, TrueOrNot
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 # A wheel has the project tree in `codeinfo_cli/project` (codeinfo_cli/project.py).

@@ -13,8 +13,8 @@ from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions as drf
 
-from apps.core import disk
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
+from apps.core.system import disk
 
 T = TypeVar("T")
 # An error code, or a class of errors.

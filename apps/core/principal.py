@@ -1,6 +1,6 @@
 """The principal: who makes a request.
 
-apps/core/access.py sets it for the duration of a request or a websocket; threads and tasks started
+apps/core/security/access.py sets it for the duration of a request or a websocket; threads and tasks started
 meanwhile inherit it. Code outside of a request, such as a management command or the ingest worker,
 acts as SYSTEM.
 """

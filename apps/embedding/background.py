@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from functools import cache
 
-from apps.core.background import Background, ProcessLost
+from apps.core.concurrency.background import Background, ProcessLost
 from apps.embedding.static import StaticCodeEmbedder
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.core.sqlite_files import is_broken, open_file, remove_file
+from apps.core.data.sqlite_files import is_broken, open_file, remove_file
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
 
 logger = logging.getLogger("codeinfo.ingest")

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from apps.core.errors import Unavailable
-from apps.core.limits import MAX_MODELS, is_name
-from apps.core.replies import MAX_LIST
+from apps.core.http.limits import MAX_MODELS, is_name
+from apps.core.http.replies import MAX_LIST
 from apps.embedding.types import Vectors
 
 # Numbers of a vector. Today's models have at most 8,192.

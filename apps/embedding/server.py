@@ -14,7 +14,7 @@ import numpy as np
 
 from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
-from apps.core.replies import MAX_BYTES
+from apps.core.http.replies import MAX_BYTES
 from apps.embedding.replies import failure, most_bytes, read_vectors, unavailable
 from apps.embedding.retry import RetryPolicy
 from apps.embedding.servers import UNREACHABLE, Server, ask_models, unreachable

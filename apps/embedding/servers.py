@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import httpx
 
-from apps.core.addresses import Address, bracketed
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.core.replies import MAX_BYTES, MAX_LIST, ReplyRefused
+from apps.core.http.replies import MAX_BYTES, MAX_LIST, ReplyRefused
+from apps.core.values.addresses import Address, bracketed
 from apps.embedding.replies import (
     LMSTUDIO,
     OPENAI,

@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.ingest_throttle import ingest_throttle
+from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Numbers, Terms, expand
 from apps.embedding.types import EmbeddingText, Vectors
 from apps.embedding.words import LONGEST_WORD, runs, stems, stems_of

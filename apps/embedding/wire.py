@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
 
-from apps.core import replies
+from apps.core.http import replies
 
 Result = TypeVar("Result")
 

@@ -3,7 +3,7 @@
 import threading
 from uuid import UUID
 
-from apps.core.hub import hub
+from apps.core.concurrency.hub import hub
 
 RUNS = "ingest"
 ROOTS = "roots"

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from apps.core import posix
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
+from apps.core.system import posix
 
 LIST_FLAGS = os.O_RDONLY | posix.O_DIRECTORY
 FILE_FLAGS = os.O_RDONLY | posix.O_NONBLOCK

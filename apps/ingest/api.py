@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.core.authentication import is_of_server_file
 from apps.core.errors import InvalidInput
+from apps.core.security.authentication import is_of_server_file
 from apps.embedding.catalogue import available_models
 from apps.index import queries
 from apps.ingest import bases, folders, services

@@ -13,10 +13,10 @@ import os
 import threading
 from pathlib import Path
 
-from apps.core import posix
 from apps.core.config import config, default_bases
 from apps.core.errors import Conflict, InvalidInput, NotFound, Unavailable
-from apps.core.surrogates import has_surrogates
+from apps.core.system import posix
+from apps.core.values.surrogates import has_surrogates
 from apps.ingest.discovery.own_data import refuse_own_data
 
 NAME = "ingest-bases.json"

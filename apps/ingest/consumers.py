@@ -11,7 +11,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 
-from apps.core.hub import Subscription, hub
+from apps.core.concurrency.hub import Subscription, hub
 from apps.index import changes
 from apps.ingest import panels
 

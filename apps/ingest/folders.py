@@ -9,7 +9,7 @@ from django.utils.text import get_text_list
 
 from apps.core.config import Config, config
 from apps.core.errors import InvalidInput, NotFound
-from apps.core.surrogates import has_surrogates
+from apps.core.values.surrogates import has_surrogates
 from apps.index.paths import CONTAINER_BASE
 from apps.ingest.bases import bases, is_fixed
 from apps.ingest.discovery.own_data import refuse_own_data

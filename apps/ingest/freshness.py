@@ -14,8 +14,8 @@ from uuid import UUID
 
 from django.db import DatabaseError, connections
 
+from apps.core.concurrency.hub import hub
 from apps.core.errors import CodeinfoError
-from apps.core.hub import hub
 from apps.index import changes, queries
 from apps.index.models import Root, SourceFile
 from apps.index.root_directory import RootDirectory, read_file

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from apps.code.languages import FileType, known_type
 from apps.code.paths import kinds
 from apps.core.errors import CodeinfoError, Unavailable
-from apps.core.surrogates import has_surrogates
+from apps.core.values.surrogates import has_surrogates
 from apps.index.types import Check
 from apps.ingest.bases import bases
 from apps.ingest.discovery.eligibility import EXCLUDED

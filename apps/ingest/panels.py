@@ -11,8 +11,8 @@ from django.db.models.functions import Coalesce
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from apps.core import disk
 from apps.core.config import config
+from apps.core.system import disk
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import endings, queries
 from apps.index.models import IngestRun, Root, SourceFile

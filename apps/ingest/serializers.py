@@ -5,9 +5,9 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.core.errors import InvalidInput
-from apps.core.surrogates import has_surrogates
-from apps.core.times import wire_time
 from apps.core.types import JSON
+from apps.core.values.surrogates import has_surrogates
+from apps.core.values.times import wire_time
 from apps.embedding.types import EmbeddingModel
 from apps.index.models import IngestRun, Root
 from apps.ingest import bases

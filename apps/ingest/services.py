@@ -7,8 +7,8 @@ from uuid import UUID
 from django.db import DatabaseError
 from django.utils import timezone
 
-from apps.core import disk
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput
+from apps.core.system import disk
 from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder, resolve
 from apps.index import changes, endings, freeze, queries
 from apps.index.endings import Ending

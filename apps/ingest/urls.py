@@ -7,7 +7,7 @@ from django.urls import path, re_path, register_converter
 from django.urls.converters import StringConverter
 from django.urls.resolvers import URLPattern
 
-from apps.core.rights import for_users
+from apps.core.security.rights import for_users
 from apps.ingest import api, views
 from apps.ingest.consumers import IngestPageConsumer
 

@@ -7,8 +7,8 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_http_methods
 
-from apps.core.addresses import Address
 from apps.core.errors import InvalidInput, Unavailable
+from apps.core.values.addresses import Address
 from apps.lmstudio import services
 from apps.lmstudio.server import list_for_status
 from apps.lmstudio.services import LMStudio

@@ -2,9 +2,9 @@
 
 import lmstudio
 
-from apps.core.addresses import Address
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.core.values.addresses import Address
 from apps.lmstudio.errors import unavailable
 
 MAX_QUOTED = 300

@@ -24,9 +24,9 @@ from lmstudio import _ws_impl
 from lmstudio.async_api import AsyncPredictionStream
 from lmstudio.json_api import PredictionFragmentEvent, PredictionRxEvent, PredictionToolCallEvent
 
-from apps.core.addresses import Address
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
+from apps.core.values.addresses import Address
 from apps.lmstudio.errors import unavailable
 from apps.lmstudio.failures import to_unavailable
 from apps.lmstudio.types import (

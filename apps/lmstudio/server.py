@@ -13,10 +13,10 @@ from types import ModuleType
 
 import httpx
 
-from apps.core import replies
-from apps.core.addresses import Address, bracketed
-from apps.core.heap import settled
-from apps.core.replies import ReplyRefused
+from apps.core.http import replies
+from apps.core.http.replies import ReplyRefused
+from apps.core.system.heap import settled
+from apps.core.values.addresses import Address, bracketed
 from apps.lmstudio.errors import unavailable
 from apps.lmstudio.services import LMStudio
 from apps.lmstudio.types import DownloadedModel, PredictionEvent, PredictionRequest, read_models

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
-from apps.core.addresses import Address
 from apps.core.config import config, is_set, lmstudio_token
-from apps.core.encryption import decrypt, encrypt
 from apps.core.errors import InvalidInput
+from apps.core.security.encryption import decrypt, encrypt
+from apps.core.values.addresses import Address
 from apps.logs.redaction import redact_from_now_on
 
 if TYPE_CHECKING:

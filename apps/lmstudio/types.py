@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from apps.core.limits import MAX_MODELS, is_name, label
+from apps.core.http.limits import MAX_MODELS, is_name, label
 from apps.core.types import JSON
 
 # Larger numbers are invalid; a database column would overflow.

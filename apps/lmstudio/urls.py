@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.core.rights import for_users
+from apps.core.security.rights import for_users
 from apps.lmstudio import api, views
 
 urlpatterns = [

@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_POST
 
-from apps.core.addresses import Address
 from apps.core.errors import InvalidInput, Unavailable
+from apps.core.values.addresses import Address
 from apps.lmstudio import services
 from apps.lmstudio.server import list_for_status
 from apps.lmstudio.services import LMStudio

@@ -16,8 +16,8 @@ from wsproto.connection import Connection, ConnectionType
 from wsproto.events import Event, Message
 
 from apps.core.config import config
-from apps.core.limits import named, size
-from apps.core.replies import MAX_LIST
+from apps.core.http.limits import named, size
+from apps.core.http.replies import MAX_LIST
 
 
 @dataclass

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from typing import Any, ParamSpec, TypeVar
 
-from apps.core.telemetry import parent
+from apps.core.monitoring.telemetry import parent
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,7 +5,7 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from apps.core.times import wire_time
+from apps.core.values.times import wire_time
 from apps.logs.context import request_id, run_facts
 from apps.logs.redaction import clean, clean_text
 

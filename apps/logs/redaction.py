@@ -16,7 +16,7 @@ import re2
 from django.conf import settings
 
 from apps.core.config import Config, config
-from apps.core.surrogates import escaped
+from apps.core.values.surrogates import escaped
 
 REDACTED = "[redacted]"
 # A plural is a count ("inputTokens"); a singular is a secret.

@@ -11,7 +11,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.core.errors import InvalidInput
-from apps.core.times import wire_time
+from apps.core.values.times import wire_time
 from apps.logs.context import request_id
 from apps.logs.redaction import clean, clean_text
 from apps.logs.types import LEVELS, SOURCES

@@ -11,8 +11,8 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any
 
+from apps.core.concurrency.hub import hub
 from apps.core.config import Config
-from apps.core.hub import hub
 from apps.logs.files import CLIENT_MARKER, LogFile
 from apps.logs.formatting import entry_of, to_json_line
 from apps.logs.types import LogEntry, LogQuery, Selection

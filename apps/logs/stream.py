@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from django.http import HttpRequest, StreamingHttpResponse
 
-from apps.core.hub import Subscription, hub
+from apps.core.concurrency.hub import Subscription, hub
 from apps.logs.store import TOPIC, LogStore
 from apps.logs.types import MAX_ENTRIES, LogEntry, LogQuery, Selection
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.core.rights import for_users
+from apps.core.security.rights import for_users
 from apps.logs import api, views
 
 # Every user's pages and programs may report errors; only staff may read them.

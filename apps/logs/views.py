@@ -9,8 +9,8 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_POST
 
-from apps.core.access import is_page
-from apps.core.times import wire_time
+from apps.core.security.access import is_page
+from apps.core.values.times import wire_time
 from apps.logs import panels, stream
 from apps.logs.api import EntriesView
 from apps.logs.context import request_id
@@ -25,7 +25,7 @@ _entries = EntriesView.as_view()
 def logs(request: HttpRequest) -> HttpResponseBase:
     """Serve the page to clients that accept text/html, else the API.
 
-    The page is read-only; `apps.core.access` protects the API.
+    The page is read-only; `apps.core.security.access` protects the API.
     """
     if is_page(request):
         response: HttpResponseBase = render(request, "logs/page.html", panels.context(request))

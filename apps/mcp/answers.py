@@ -9,8 +9,8 @@ from apps.conversations.models import ID_PATTERN
 from apps.conversations.parts import answer
 from apps.conversations.stream import RunLog
 from apps.core.errors import InvalidInput, Unavailable
-from apps.core.surrogates import storable
 from apps.core.types import JSON
+from apps.core.values.surrogates import storable
 from apps.mcp.steps import describe_step
 from apps.mcp.types import Call
 

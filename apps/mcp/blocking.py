@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, TypeVar
 
-from apps.core.tasks import create_task
+from apps.core.concurrency.tasks import create_task
 
 T = TypeVar("T")
 

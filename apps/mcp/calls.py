@@ -9,8 +9,8 @@ from typing import Any
 from mcp_types import INVALID_PARAMS
 
 from apps.core.errors import Unavailable
-from apps.core.surrogates import encodable
 from apps.core.types import JSON
+from apps.core.values.surrogates import encodable
 from apps.logs.context import request_id
 from apps.mcp.arguments import read_arguments
 from apps.mcp.protocol_version import ProtocolVersion

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from apps.core import posix
 from apps.core.config import config
+from apps.core.system import posix
 
 FILE, LOCK = "client_calls.json", "client_calls.lock"
 MAX_CLIENTS, MAX_NAME = 50, 48

@@ -7,10 +7,10 @@ from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.http import HttpRequest
 from mcp_types import INVALID_REQUEST
 
-from apps.core.access import MAX_BODY, check_site, measured_length
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.principal import current
-from apps.core.rate_limits import address_of, check_rate
+from apps.core.security.access import MAX_BODY, check_site, measured_length
+from apps.core.security.rate_limits import address_of, check_rate
 from apps.mcp.wire import RpcError
 
 

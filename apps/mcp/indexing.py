@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from apps.core.surrogates import storable
 from apps.core.types import JSON
+from apps.core.values.surrogates import storable
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import queries
 from apps.index.models import IngestRun, Root

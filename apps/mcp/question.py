@@ -21,8 +21,8 @@ from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
 from apps.core.config import PROVIDERS, config
 from apps.core.errors import InvalidInput, Unavailable
-from apps.core.surrogates import storable
 from apps.core.types import JSON
+from apps.core.values.surrogates import storable
 from apps.index.types import Area
 from apps.mcp.answers import (
     ANSWER,

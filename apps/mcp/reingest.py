@@ -11,8 +11,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from channels.db import database_sync_to_async
 
+from apps.core.concurrency.hub import Subscription, hub
 from apps.core.errors import Conflict
-from apps.core.hub import Subscription, hub
 from apps.core.principal import require_staff
 from apps.core.types import JSON
 from apps.index import changes, queries

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from apps.core.errors import NotFound
-from apps.core.surrogates import is_storable
 from apps.core.types import JSON
+from apps.core.values.surrogates import is_storable
 
 SCHEME = "codeinfo://"
 MAX_URI = 10_000

@@ -13,8 +13,8 @@ from django.core.signing import BadSignature, Signer
 from apps.browse.source import SourceRequest, SourceText, read_source
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
-from apps.core.times import wire_time
 from apps.core.types import JSON
+from apps.core.values.times import wire_time
 from apps.index import changes, queries
 from apps.index.models import Root
 from apps.mcp.completion import PATH, REPOSITORY, complete_path, complete_repository

@@ -34,7 +34,7 @@ from pydantic import ValidationError
 
 from apps.core.error_map import typed
 from apps.core.errors import CodeinfoError
-from apps.core.rate_limits import address_of, check_rate
+from apps.core.security.rate_limits import address_of, check_rate
 from apps.core.types import JSON
 from apps.logs.context import request_id
 from apps.mcp import (

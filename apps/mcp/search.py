@@ -3,11 +3,11 @@
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from apps.core.computed import in_thread
+from apps.core.concurrency.computed import in_thread
 from apps.core.config import config
 from apps.core.errors import InvalidInput
-from apps.core.json_schema import either, one_of
 from apps.core.types import JSON
+from apps.core.values.json_schema import either, one_of
 from apps.mcp.indexing import INDEX_REPOSITORY
 from apps.mcp.prompts import PROMPTS
 from apps.mcp.reingest import REINGEST_REPOSITORY

@@ -19,9 +19,9 @@ from contextlib import asynccontextmanager
 
 from django.core.signing import BadSignature, TimestampSigner
 
-from apps.core.hub import hub
+from apps.core.concurrency.hub import hub
+from apps.core.concurrency.tasks import create_task
 from apps.core.principal import current
-from apps.core.tasks import create_task
 from apps.mcp.wire import Id, Message
 
 HEADER = "Mcp-Session-Id"

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.core.concurrency.hub import Subscription, hub
 from apps.core.errors import Unavailable
-from apps.core.hub import Subscription, hub
 from apps.core.types import JSON
 from apps.mcp import sse, tasks
 from apps.mcp.protocol_version import ProtocolVersion

@@ -3,7 +3,7 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from apps.core.rights import for_users
+from apps.core.security.rights import for_users
 from apps.mcp.agents import AGENTS
 from apps.mcp.chat import CHAT
 from apps.mcp.narrowing import narrowed

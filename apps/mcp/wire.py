@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from mcp_types import jsonrpc
 
-from apps.core.parsers import MAX_DEPTH, depth_of
+from apps.core.http.parsers import MAX_DEPTH, depth_of
 from apps.core.types import JSON
 
 Id = int | str

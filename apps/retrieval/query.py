@@ -9,7 +9,7 @@ from uuid import UUID
 
 from apps.code.languages import FILE_TYPES, known_type
 from apps.core.errors import InvalidInput
-from apps.core.surrogates import encodable
+from apps.core.values.surrogates import encodable
 from apps.embedding.types import Vectors
 from apps.index import globs
 from apps.index.lexical import words

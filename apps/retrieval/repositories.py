@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from apps.core.errors import Conflict, NotFound, Unavailable
-from apps.core.times import wire_time
+from apps.core.values.times import wire_time
 from apps.index import queries, sharing
 from apps.index.lexical import get_lexical
 from apps.index.models import Root

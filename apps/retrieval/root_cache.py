@@ -22,9 +22,9 @@ from uuid import UUID
 from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
+from apps.core.concurrency.hub import hub
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.core.hub import hub
 from apps.index import changes, queries
 from apps.index.lexical import get_lexical
 from apps.index.mapped.copies import fits, get_copies, memory_of

@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
-from apps.core.ingest_throttle import ingest_throttle
-from apps.core.telemetry import span, tell
+from apps.core.monitoring.telemetry import span, tell
 from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.types import Vectors
 from apps.index import queries

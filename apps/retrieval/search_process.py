@@ -21,8 +21,8 @@ import django
 from django.conf import settings
 
 from apps.core.errors import CodeinfoError
-from apps.core.heap import settled
-from apps.core.pipe import Pipe
+from apps.core.system.heap import settled
+from apps.core.system.pipe import Pipe
 
 # Imported before the first search, with all that they need.
 MODULES = ("apps.retrieval.search", "apps.index.lexical", "apps.index.texts")

@@ -27,9 +27,9 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.db import connection
 
-from apps.core import programs
 from apps.core.config import config
-from apps.core.pipe import Pipe
+from apps.core.system import programs
+from apps.core.system.pipe import Pipe
 from apps.retrieval.search_process import Reply
 
 Result = TypeVar("Result")

@@ -5,7 +5,7 @@ from django.apps import AppConfig, apps
 from django.conf import settings
 from django.db.models.signals import pre_migrate
 
-from apps.core import private_files
+from apps.core.security import private_files
 
 logger = logging.getLogger("codeinfo.site")
 

@@ -15,10 +15,10 @@ from django.http.request import split_domain_port
 from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_http_methods
 
-from apps.core import local_users
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.principal import current
+from apps.core.security import local_users
 from apps.mcp.client_calls import LastCall, last_calls
 from codeinfo_cli.clients import installing
 from codeinfo_cli.clients.exposed import is_exposed

@@ -7,10 +7,12 @@ from collections.abc import Hashable
 from math import inf
 from typing import Final
 
-from apps.core import local_users, posix, proxies
-from apps.core.addresses import read_ip
-from apps.core.heap import trim
-from apps.core.rate_limits import network_of
+from apps.core.http import proxies
+from apps.core.security import local_users
+from apps.core.security.rate_limits import network_of
+from apps.core.system import posix
+from apps.core.system.heap import trim
+from apps.core.values.addresses import read_ip
 
 MAX_CONNECTIONS = 1000
 # One user, or one address, may have a quarter of them.

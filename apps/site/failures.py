@@ -3,11 +3,11 @@
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from apps.core.access import is_page
 from apps.core.error_map import respond
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
-from apps.core.pages import page_headers
+from apps.core.http.pages import page_headers
 from apps.core.principal import staff_only
+from apps.core.security.access import is_page
 
 
 def _answer(request: HttpRequest, error: CodeinfoError, status: int, title: str) -> HttpResponse:

@@ -17,7 +17,7 @@ from twisted.internet.task import LoopingCall
 
 from apps.conversations import recovery
 from apps.conversations.models import Turn
-from apps.core import posix
+from apps.core.system import posix
 from apps.index import queries
 
 USERS = "server.users"

@@ -7,8 +7,8 @@ from typing import Any
 from celery.signals import worker_init
 from channels.layers import get_channel_layer
 
+from apps.core.concurrency.hub import hub
 from apps.core.config import config
-from apps.core.hub import hub
 from apps.site.relay import Relay
 
 

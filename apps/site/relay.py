@@ -1,4 +1,4 @@
-"""Relays change notices (`apps.core.hub`) between processes that share the stores, by Redis.
+"""Relays change notices (`apps.core.concurrency.hub`) between processes that share the stores, by Redis.
 
 With `REDIS_URL`, pages show changes by other processes at once; without it, or while Redis is
 unavailable, when they are reloaded. Notices that cannot be sent wait for Redis. A notice has no
@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from redis.exceptions import RedisError
 
-from apps.core.hub import Hub
+from apps.core.concurrency.hub import Hub
 
 logger = logging.getLogger("codeinfo.site")
 

@@ -17,8 +17,8 @@ from daphne.http_protocol import HTTPFactory, WebRequest
 from django.http import HttpResponse
 from twisted.web.http import HTTPChannel
 
-from apps.core import local_users
 from apps.core.errors import InvalidInput
+from apps.core.security import local_users
 from apps.site import refusals
 from apps.site.connections import REFUSED, OpenConnections, Outlet, holder_of
 from apps.site.refusals import RequestHead

@@ -3,7 +3,7 @@
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from apps.core import start_errors
+from apps.core.system import start_errors
 
 
 def check() -> None:

@@ -19,12 +19,16 @@ from twisted.internet.defer import Deferred
 from twisted.internet.tcp import Port
 
 from apps.agent_runs import commands
-from apps.core import __version__, computed, database, local_users, telemetry
+from apps.core import __version__
+from apps.core.concurrency import computed
+from apps.core.concurrency.hub import hub
 from apps.core.config import Config, config
+from apps.core.data import database
 from apps.core.errors import CodeinfoError
-from apps.core.heap import limit_arenas, settled, trim
-from apps.core.hub import hub
-from apps.core.watchdog import Watchdog
+from apps.core.monitoring import telemetry
+from apps.core.monitoring.watchdog import Watchdog
+from apps.core.security import local_users
+from apps.core.system.heap import limit_arenas, settled, trim
 from apps.index.parsing.finder import reset_finder
 from apps.index.vectors.store import reset_store
 from apps.ingest import freshness

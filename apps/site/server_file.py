@@ -14,9 +14,10 @@ import time
 from contextlib import suppress
 from typing import BinaryIO
 
-from apps.core import __version__, posix
+from apps.core import __version__
 from apps.core.config import Config
-from apps.core.server_token import server_token
+from apps.core.security.server_token import server_token
+from apps.core.system import posix
 
 NAME, LOCK = "server.json", "server.lock"
 EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "localhost": "127.0.0.1"}

@@ -8,7 +8,7 @@ import json
 import socket
 from collections.abc import Mapping
 
-from apps.core.watchdog import Watchdog
+from apps.core.monitoring.watchdog import Watchdog
 
 REQUEST_SECONDS = 0.5
 REQUEST_BYTES = 4096

@@ -3,7 +3,7 @@
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from apps.core.rights import for_users
+from apps.core.security.rights import for_users
 from apps.site import api, client_views, views
 
 user_urlpatterns = [

@@ -12,7 +12,7 @@ from apps.agent_runs.definitions import all_agents
 from apps.agents.providers import registry
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.core.surrogates import encodable
+from apps.core.values.surrogates import encodable
 from apps.index import queries
 from apps.index.models import Root
 from apps.ingest.runs import orphans

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.core.errors import InvalidInput
-from apps.core.parsers import rendered
+from apps.core.http.parsers import rendered
 from apps.lookup.symbols import (
     OutlineQuery,
     SymbolQuery,

@@ -3,8 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from apps.core.json_schema import COUNT, TEXT, list_schema, object_schema, one_of, or_null, typed
 from apps.core.types import JSON
+from apps.core.values.json_schema import (
+    COUNT,
+    TEXT,
+    list_schema,
+    object_schema,
+    one_of,
+    or_null,
+    typed,
+)
 from apps.lookup.symbols import CallersQuery, ImportsQuery, find_callers, find_imports
 from apps.lookup.symbols.call_types import DIRECTIONS, MAX_DEPTH, Callers, Imports
 from apps.lookup.symbols.types import MAX_LIMIT, MAX_NAME

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from apps.code.languages import known_type
-from apps.core.json_schema import COUNT, TEXT, list_schema, object_schema, typed
 from apps.core.types import JSON
+from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, typed
 from apps.index import queries
 from apps.index.models import Root
 from apps.index.paths import map_path

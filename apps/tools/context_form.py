@@ -8,8 +8,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from apps.core.json_schema import TEXT, list_schema, object_schema, typed
 from apps.core.types import JSON
+from apps.core.values.json_schema import TEXT, list_schema, object_schema, typed
 
 # The key of the lines with each role.
 LINES = {"caller": "callers", "test": "tests", "mention": "mentions"}

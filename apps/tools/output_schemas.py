@@ -1,7 +1,7 @@
 """JSON Schemas of the tools' results."""
 
-from apps.core.json_schema import COUNT, TEXT, list_schema, object_schema, or_null, typed
 from apps.core.types import JSON
+from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, or_null, typed
 
 
 def _results(result: JSON, required: JSON, optional: JSON | None = None) -> JSON:

@@ -1,7 +1,7 @@
 """JSON Schemas of the outputs of Grep, ReadFile and ListFiles, full and compact."""
 
-from apps.core.json_schema import COUNT, TEXT, list_schema, object_schema, typed
 from apps.core.types import JSON
+from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, typed
 from apps.tools.compact import FILE
 from apps.tools.output_schemas import LINE, MORE_PLACE, NEXT_CURSOR, PLACE, TRUNCATED
 

@@ -16,9 +16,9 @@ from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.lmstudio import LMStudioProvider
 from apps.agents.providers.lmstudio_messages import own_names
 from apps.agents.tools import toolset
-from apps.core.addresses import Address
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
+from apps.core.values.addresses import Address
 from apps.lmstudio import services
 from apps.lmstudio.types import EMBEDDING_TYPES
 from tests.agents.fakes import QUESTION, TOOLS, chat_request, found, match, record

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from apps.core import config, posix
+from apps.core import config
+from apps.core.system import posix
 from codeinfo_cli import project, server
 from codeinfo_cli.clients import commands
 from codeinfo_cli.errors import CliError

@@ -248,7 +248,7 @@ def test_a_bare_environment_does_the_main_job(installed: Installed) -> None:
 
 def test_commands_that_messages_name_are_there(installed: Installed) -> None:
     script = "from codeinfo_cli import project; project.use()\n"
-    script += "from apps.core.command_lines import manage, install_extra\n"
+    script += "from apps.core.system.command_lines import manage, install_extra\n"
     script += "print(manage('verify_index'), '|', manage('doctor'), '|', install_extra('codex'))"
     done = installed.run("python", "-P", "-c", script)
     assert done.stdout.strip() == (

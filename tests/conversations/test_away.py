@@ -19,8 +19,8 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import StartTurn
 from apps.conversations.work import database
-from apps.core import disk
 from apps.core.errors import Conflict
+from apps.core.system import disk
 from tests.conversations.test_page_socket import Tab
 from tests.support.chat import conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider

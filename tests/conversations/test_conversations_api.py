@@ -11,7 +11,7 @@ from django.test import Client
 
 from apps.conversations import queries
 from apps.conversations.models import Conversation, Turn
-from apps.core.times import wire_time
+from apps.core.values.times import wire_time
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from apps.agents.events import ModelEvent, TextDelta
 from apps.agents.providers.base import ModelRequest
 from apps.conversations import rows, runner
 from apps.conversations.consumers import html
-from apps.core.hub import hub
+from apps.core.concurrency.hub import hub
 from codeinfo.asgi import application
 from tests.support.chat import PATIENCE, answers, ended, question, reached
 from tests.support.scripted import ScriptedProvider

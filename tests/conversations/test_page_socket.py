@@ -18,7 +18,7 @@ from apps.conversations import rows, runner, services
 from apps.conversations.consumers import html
 from apps.conversations.models import Turn
 from apps.conversations.stream import RunLog
-from apps.core.hub import hub
+from apps.core.concurrency.hub import hub
 from codeinfo.asgi import application
 from tests.conversations.test_page import answered, page
 from tests.support.chat import PATIENCE, ended, question, reached

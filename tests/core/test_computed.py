@@ -9,8 +9,15 @@ from typing import Any
 
 import pytest
 
-from apps.core import computed
-from apps.core.computed import SHARE, WAITING_PLACES, WAITING_SHARE, Ended, TimedOut, computing
+from apps.core.concurrency import computed
+from apps.core.concurrency.computed import (
+    SHARE,
+    WAITING_PLACES,
+    WAITING_SHARE,
+    Ended,
+    TimedOut,
+    computing,
+)
 from apps.core.errors import CodeinfoError, Conflict, Unavailable
 from apps.core.principal import Principal, acting_as
 from tests.support.waiting import wait_until

@@ -13,9 +13,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from django.views.debug import technical_500_response
 
-from apps.core.access import check_exposure
-from apps.core.authentication import allowed_hosts
 from apps.core.config import Config
+from apps.core.security.access import check_exposure
+from apps.core.security.authentication import allowed_hosts
 from tests.house.sources import HOME
 
 GUARDS = {

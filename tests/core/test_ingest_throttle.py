@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from apps.core.ingest_throttle import (
+from apps.core.concurrency.ingest_throttle import (
     MAX_WAIT_SECONDS,
     PAUSE_SECONDS,
     SHORT_SECONDS,

@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
-from apps.core import access, authentication
+from apps.core.security import access, authentication
 from apps.index.models import IngestRun
 from tests.core.test_owners import socket
 from tests.support.chat import PATIENCE

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from apps.core import local_users, peer_users
 from apps.core.errors import InvalidInput
+from apps.core.security import local_users, peer_users
 from tests.browser.product import Product, running
 
 pytestmark = pytest.mark.door

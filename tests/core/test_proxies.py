@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from asgiref.testing import ApplicationCommunicator
 
-from apps.core.proxies import TrustedProxies
+from apps.core.http.proxies import TrustedProxies
 
 PROXY = "127.0.0.1"
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import AsyncClient, Client
 
-from apps.core import rate_limits
+from apps.core.security import rate_limits
 
 pytestmark = pytest.mark.django_db
 

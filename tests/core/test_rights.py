@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.conversations.models import Conversation, Turn
-from apps.core.server_token import server_token
+from apps.core.security.server_token import server_token
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 

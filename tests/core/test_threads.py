@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
-from apps.core import threads
-from apps.core.threads import ReusedThreads
+from apps.core.http import threads
+from apps.core.http.threads import ReusedThreads
 
 SECONDS = 30
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.core import sqlite_files
+from apps.core.data import sqlite_files
 from apps.embedding.cache import PROBE, VectorCache
 from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import EmbeddingText

@@ -6,8 +6,8 @@ import pytest
 
 # Imported here, where nobody waits: it takes a second.
 import apps.lmstudio.sdk  # noqa: F401
-from apps.core.addresses import Address
 from apps.core.errors import InvalidInput, Unavailable
+from apps.core.values.addresses import Address
 from apps.embedding.catalogue import available_models, get_embedder, resolve
 from apps.embedding.static import MODEL_ID
 from apps.embedding.types import EmbeddingText

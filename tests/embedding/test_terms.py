@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from apps.core.ingest_throttle import ingest_throttle
+from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Counts, Terms, expand
 
 TEXTS = ["b a b", "", "c_a b c_a c_a", "a"]

@@ -1,4 +1,4 @@
-"""What only POSIX systems have is in apps/core/posix.py: the rest imports on any system."""
+"""What only POSIX systems have is in apps/core/system/posix.py: the rest imports on any system."""
 
 import ast
 import os
@@ -28,7 +28,7 @@ ALSO_MISSING = {
     "socket": ("AF_NETLINK",),
     "signal": ("SIGPROF", "SIGPIPE", "setitimer", "ITIMER_PROF", "pthread_sigmask"),
 }
-HOME_OF_THEM = "apps/core/posix.py"
+HOME_OF_THEM = "apps/core/system/posix.py"
 # A parse process. It imports nothing of codeinfo, and is started where it was not imported.
 APART = {"apps/code/syntax/__main__.py": {"os.nice"}}
 
@@ -89,7 +89,7 @@ for table in ({FUNCTIONS!r}, {ALSO_MISSING!r}):
 """
 REFUSED = """
 from pathlib import Path
-from apps.core import posix
+from apps.core.system import posix
 refused = []
 for act in (
     lambda: posix.lock(0), lambda: posix.open_folder(Path("/")), lambda: posix.unix_socket(),

@@ -1,4 +1,4 @@
-"""Every program that codeinfo starts is started by apps/core/programs.py."""
+"""Every program that codeinfo starts is started by apps/core/system/programs.py."""
 
 import ast
 
@@ -45,7 +45,7 @@ def test_a_python_that_codeinfo_starts_imports_nothing_of_the_current_folder() -
 
 def test_only_one_module_starts_programs() -> None:
     found = {name_of(file) for file in product() if calls(file.read_text()) & STARTERS}
-    assert found == {"apps/core/programs.py"}
+    assert found == {"apps/core/system/programs.py"}
 
 
 def test_none_is_started_through_another_name() -> None:

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from apps.core import sqlite_files
+from apps.core.data import sqlite_files
 from apps.core.errors import Unavailable
 from apps.index.lexical import LexicalStore, schema, segments
 from apps.index.types import ChunkRecord

@@ -13,8 +13,8 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 
-from apps.core import disk
 from apps.core.errors import Unavailable
+from apps.core.system import disk
 from apps.embedding.types import Vectors
 from apps.index.lexical import LexicalStore, words
 from apps.index.mapped import building, files

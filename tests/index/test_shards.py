@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from apps.core import ingest_throttle
+from apps.core.concurrency import ingest_throttle
 from apps.embedding.static import MODEL_ID
 from apps.embedding.types import Vectors
 from apps.index.models import Root

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from apps.core.data.sqlite_files import open_file
 from apps.core.errors import Unavailable
-from apps.core.sqlite_files import open_file
 from apps.index.types import never_cancelled
 from apps.index.vectors import aside, process
 from apps.index.vectors.collections import Collections

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from apps.core import posix
 from apps.core.errors import Unavailable
+from apps.core.system import posix
 from apps.index.texts import TextStore
 from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
 from tests.house.sources import HOME

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from apps.core.background import NICE, Background, ProcessLost
+from apps.core.concurrency.background import NICE, Background, ProcessLost
 from apps.core.errors import Unavailable
 from apps.embedding.background import BackgroundEmbedder
 from apps.embedding.static import StaticCodeEmbedder
@@ -158,7 +158,7 @@ def words_of(root: Root) -> list[str]:
 
 def processes() -> list[int]:
     found = subprocess.run(
-        ["pgrep", "-P", str(os.getpid()), "-f", "apps.core.background"],
+        ["pgrep", "-P", str(os.getpid()), "-f", "apps.core.concurrency.background"],
         capture_output=True,
         text=True,
         check=False,

@@ -12,7 +12,7 @@ from django.test import Client
 
 from apps.core import config as configuration
 from apps.core.config import config
-from apps.core.server_token import server_token
+from apps.core.security.server_token import server_token
 from apps.ingest import bases
 from tests.support.ingested import write_files
 

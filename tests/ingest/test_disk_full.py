@@ -18,8 +18,8 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
-from apps.core import disk
 from apps.core.errors import Unavailable
+from apps.core.system import disk
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import endings, queries
 from apps.index.lexical import SegmentWriter

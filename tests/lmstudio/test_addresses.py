@@ -1,11 +1,11 @@
-"""The parser of addresses that a user types (apps/core/addresses.py)."""
+"""The parser of addresses that a user types (apps/core/values/addresses.py)."""
 
 import socket
 from typing import Any
 
 import pytest
 
-from apps.core.addresses import Address
+from apps.core.values.addresses import Address
 
 METADATA = [
     "http://169.254.169.254",

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
 
-from apps.core.addresses import Address
+from apps.core.values.addresses import Address
 from apps.lmstudio import services
 from apps.lmstudio.models import SavedAddress
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, llm

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.core.addresses import Address
+from apps.core.values.addresses import Address
 from apps.lmstudio import services
 from tests.ports import free_ports
 from tests.stand_ins.lmstudio_server import EMBEDDER, LMStudioStandIn, embedder, llm

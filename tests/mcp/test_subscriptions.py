@@ -12,7 +12,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.test import override_settings
 from django.urls import path
 
-from apps.core.hub import hub
+from apps.core.concurrency.hub import hub
 from apps.core.types import JSON
 from apps.mcp import subscriptions
 from apps.mcp.rpc import serve

@@ -14,8 +14,8 @@ import pytest
 from django.db import connections
 from django.test import Client
 
+from apps.core.concurrency.hub import hub
 from apps.core.errors import NotFound, Unavailable
-from apps.core.hub import hub
 from apps.index import changes, stores
 from apps.index.lexical import get_lexical
 from apps.index.mapped.copies import get_copies, memory_of

@@ -24,7 +24,7 @@ def stand_still_when_told() -> None:
 
 def main() -> None:
     import apps.site.server  # noqa: PLC0415 - installs the reactor
-    from apps.core import watchdog  # noqa: PLC0415
+    from apps.core.monitoring import watchdog  # noqa: PLC0415
 
     # A test does not wait for ten seconds.
     watchdog.Watchdog.__init__.__kwdefaults__.update(limit=0.5, beat=0.1)

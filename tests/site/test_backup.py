@@ -19,8 +19,8 @@ from typing import Any
 import httpx
 import pytest
 
-from apps.core import posix
 from apps.core.errors import Conflict, InvalidInput, Unavailable
+from apps.core.system import posix
 from apps.index import freeze
 from apps.index.types import never_cancelled
 from apps.ingest import bases

@@ -14,8 +14,8 @@ import httpx
 import pytest
 import yaml
 
-from apps.core.access import check_exposure
 from apps.core.config import Config, variable_names
+from apps.core.security.access import check_exposure
 from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import running
 from tests.house.sources import HOME

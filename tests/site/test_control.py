@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from apps.core import posix
 from apps.core.errors import InvalidInput, Unavailable
+from apps.core.system import posix
 from apps.site.control import address, server
 from apps.site.control.address import Listener, NotListening, connect
 from apps.site.control.client import Refused, ask

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from apps.core import peer_users
+from apps.core.security import peer_users
 from apps.index.vectors.store import reset_store
 from tests.browser.product import Product, running
 from tests.house.sources import HOME

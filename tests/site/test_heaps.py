@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.core.heap import ARENAS
+from apps.core.system.heap import ARENAS
 from tests.house.sources import HOME
 
 pytestmark = pytest.mark.door
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.door
 # Sixteen threads that have memory at the same time; glibc tells how many heaps there are.
 THREADS = """
 import ctypes, sys, threading
-from apps.core.heap import limit_arenas
+from apps.core.system.heap import limit_arenas
 if sys.argv[2] == "limited":
     limit_arenas()
 libc = ctypes.CDLL(None)

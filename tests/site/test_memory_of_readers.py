@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from apps.core import heap
-from apps.core.heap import Trim
+from apps.core.system import heap
+from apps.core.system.heap import Trim
 from apps.site import connections
 from apps.site.connections import Outlet
 from tests.browser.product import Product, running

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from apps.core import private_files
+from apps.core.security import private_files
 from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import HOME, SERVE, Product, running
 
@@ -137,7 +137,7 @@ def test_every_way_to_start_keeps_new_files_private(shared: Path, command: tuple
 UMASKS = """
 import django
 django.setup()
-from apps.core import programs
+from apps.core.system import programs
 sh = ("/bin/sh", "-c", "umask")
 print(programs.run(sh, env={}, data=b"", seconds=60, most_bytes=100).stdout.decode())
 """

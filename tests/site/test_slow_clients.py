@@ -12,8 +12,8 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
-from apps.core import local_users
 from apps.core.errors import InvalidInput
+from apps.core.security import local_users
 from apps.site import sockets
 from apps.site.connections import MAX_REFUSED, holder_of
 from apps.site.requests import RECEIVE_SECONDS, BoundedRequests

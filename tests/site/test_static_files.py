@@ -3,8 +3,8 @@
 import pytest
 from channels.testing import HttpCommunicator
 
-from apps.core.ports import nothing_here
-from apps.core.static_files import WithStaticFiles
+from apps.core.http.ports import nothing_here
+from apps.core.http.static_files import WithStaticFiles
 
 application = WithStaticFiles(nothing_here)
 

@@ -14,7 +14,7 @@ from urllib.error import HTTPError
 
 import pytest
 
-from apps.core.watchdog import Watchdog
+from apps.core.monitoring.watchdog import Watchdog
 from tests.browser.product import running
 
 PATIENCE = 60

@@ -9,8 +9,8 @@ import pytest
 from channels_redis.pubsub import RedisPubSubChannelLayer
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from apps.core.concurrency.hub import Hub
 from apps.core.config import config
-from apps.core.hub import Hub
 from apps.site import relay
 from apps.site.relay import Relay
 

@@ -72,7 +72,7 @@ def orders(count: int, patch: pytest.MonkeyPatch, *actors: Callable[[], object])
     """Yield after each time that the actors have run, each in a thread of its own. Raises what one
     of them raises."""
     if connection.vendor == "mongodb":
-        from apps.core.mongodb import base  # noqa: PLC0415
+        from apps.core.data.mongodb import base  # noqa: PLC0415
 
         outages = base.outages
 

@@ -10,7 +10,7 @@ from apps.agent_runs.definitions.homes import with_home
 from apps.agent_runs.definitions.types import Agent, Command
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
-from apps.core.surrogates import encodable
+from apps.core.values.surrogates import encodable
 from apps.index.root_directory import read_file, reason_of
 
 CONFIG, DESCRIPTION, PROMPT = "config.toml", "description.md", "system_prompt.txt"

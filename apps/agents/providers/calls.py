@@ -5,7 +5,7 @@ from typing import Any
 
 from apps.agents.messages import ToolCall
 from apps.agents.providers.characters import clean_json
-from apps.core.limits import MAX_DEPTH, is_deep
+from apps.core.http.limits import MAX_DEPTH, is_deep
 
 
 def with_arguments(call: ToolCall, arguments: Any) -> ToolCall:

@@ -23,12 +23,12 @@ from apps.agents.providers.openai_server import (
     ssl_context,
     unavailable,
 )
-from apps.core import replies
-from apps.core.addresses import AddressRefused
 from apps.core.errors import Unavailable
-from apps.core.heap import settled
-from apps.core.limits import MAX_MODELS, MAX_NAME, is_name
-from apps.core.replies import ReplyRefused
+from apps.core.http import replies
+from apps.core.http.limits import MAX_MODELS, MAX_NAME, is_name
+from apps.core.http.replies import ReplyRefused
+from apps.core.system.heap import settled
+from apps.core.values.addresses import AddressRefused
 
 LIST_SECONDS = 2.5
 

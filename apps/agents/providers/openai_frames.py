@@ -21,7 +21,7 @@ from apps.agents.providers.calls import with_arguments
 from apps.agents.providers.characters import Characters, clean
 from apps.agents.reasoning import MarkerParser
 from apps.core.config import config
-from apps.core.limits import MAX_NAME, size
+from apps.core.http.limits import MAX_NAME, size
 from apps.core.types import JSON
 
 # Finish reason → why the answer is incomplete.

@@ -15,10 +15,10 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from apps.agents.models import SavedServer
-from apps.core.addresses import connect_to_checked, split_address
 from apps.core.config import config
-from apps.core.encryption import decrypt, encrypt
 from apps.core.errors import InvalidInput, Unavailable
+from apps.core.security.encryption import decrypt, encrypt
+from apps.core.values.addresses import connect_to_checked, split_address
 from apps.logs.redaction import redact_from_now_on
 
 ADDRESS_VARIABLE = "CODEINFO_OPENAI_BASE_URL"

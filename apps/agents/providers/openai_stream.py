@@ -12,8 +12,8 @@ from apps.agents.providers.openai_frames import CompletionDecoder
 from apps.agents.providers.openai_messages import body_of
 from apps.agents.providers.openai_server import OpenAIServer, ssl_context
 from apps.core.errors import Unavailable
-from apps.core.limits import label
-from apps.core.replies import UNPACKED, CountedStream, EventCounter, ReplyRefused, counted
+from apps.core.http.limits import label
+from apps.core.http.replies import UNPACKED, CountedStream, EventCounter, ReplyRefused, counted
 from apps.core.types import JSON
 
 Frames = openai.AsyncStream[object]

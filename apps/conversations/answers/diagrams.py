@@ -1,7 +1,7 @@
 """Draw mermaid diagrams as SVG in separate processes, and sanitise them.
 
 Drawing runs mermaid's JavaScript on text that a model wrote, so it runs in processes with a time
-and a memory limit, one for each theme at the same time. `apps.core.computed` says how many diagrams
+and a memory limit, one for each theme at the same time. `apps.core.concurrency.computed` says how many diagrams
 are drawn at once, and for whom. The page shows the result as an image, where browsers run no script
 and load nothing; elements that could do either are removed as well.
 """
@@ -18,8 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from apps.core import programs
-from apps.core.computed import TimedOut, Work, computing
+from apps.core.concurrency.computed import TimedOut, Work, computing
+from apps.core.system import programs
 
 MAX_SOURCE_CHARS = 20_000
 # Wall-clock time; the process limits itself to 15 s of CPU.

@@ -26,8 +26,8 @@ from apps.conversations.queries import topic_of
 from apps.conversations.renderers import html
 from apps.conversations.stream import RunLog, Snapshot, live_runs
 from apps.conversations.types import Outcome
+from apps.core.concurrency.hub import Subscription, hub
 from apps.core.errors import CodeinfoError
-from apps.core.hub import Subscription, hub
 from apps.core.principal import current
 
 logger = logging.getLogger("codeinfo.conversations")

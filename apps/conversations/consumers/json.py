@@ -24,8 +24,8 @@ from apps.conversations.renderers.json import (
     not_inflight,
 )
 from apps.conversations.stream import RunLog, live_runs
+from apps.core.concurrency.hub import hub
 from apps.core.errors import CodeinfoError, NotFound
-from apps.core.hub import hub
 from apps.core.principal import current
 from apps.index import queries as ingest
 from apps.index.models import IngestRun

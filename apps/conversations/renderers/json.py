@@ -26,7 +26,7 @@ from apps.agents.messages import ToolCall, ToolResult
 from apps.conversations.parts import Part, content, reasoning, tool_event
 from apps.conversations.stream import Envelope, RunLog, Snapshot
 from apps.conversations.types import Outcome
-from apps.core.times import wire_time
+from apps.core.values.times import wire_time
 
 Frame = dict[str, Any]
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core import posix
+from apps.core.system import posix
 from apps.index.grams.required import TRIGRAM, Required
 
 Piece = tuple[int, int]  # where it starts and ends in its text, bytes

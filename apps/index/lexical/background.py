@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from uuid import UUID
 
-from apps.core.background import Background, ProcessLost
+from apps.core.concurrency.background import Background, ProcessLost
 from apps.index.lexical.store import LexicalStore, SegmentWriter
 from apps.index.types import Check, ChunkRecord
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.ingest_throttle import ingest_throttle
+from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Numbers, Terms, Vocabulary, expand, pairs
 from apps.index.lexical.encoding import TIMES_BITS, HitLists, encode
 from apps.index.lexical.scoring import FIELDS, WEIGHTS

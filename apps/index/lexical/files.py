@@ -13,8 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from uuid import UUID
 
-from apps.core.errors import Unavailable
-from apps.core.sqlite_files import (
+from apps.core.data.sqlite_files import (
     ConnectionPool,
     create_file,
     is_broken,
@@ -22,6 +21,7 @@ from apps.core.sqlite_files import (
     remove_file,
     unfinished,
 )
+from apps.core.errors import Unavailable
 from apps.index.lexical import schema
 
 _FILE = re.compile(r"\A([0-9a-f]{32})\.sqlite3(-wal|-shm)?")

@@ -17,7 +17,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.ingest_throttle import ingest_throttle
+from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.index.lexical import segments
 from apps.index.lexical.building import HitsRow
 from apps.index.lexical.encoding import TIMES_BITS, HitLists, decode, encode

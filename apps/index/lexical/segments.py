@@ -14,8 +14,8 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.core.errors import Unavailable
-from apps.core.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Numbers
 from apps.index.lexical import descriptions
 from apps.index.lexical.building import Builder, HitsRow

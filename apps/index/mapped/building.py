@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 import numpy as np
 
-from apps.core.ingest_throttle import ingest_throttle
+from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.index.lexical import LexicalStore
 from apps.index.lexical.export import Export, ExportedChunk, ExportedFile
 from apps.index.mapped import part as parts

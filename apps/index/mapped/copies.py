@@ -25,9 +25,9 @@ from uuid import UUID
 
 import numpy as np
 
-from apps.core import disk, posix
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.core.system import disk, posix
 from apps.index.lexical import LexicalStore
 from apps.index.mapped import building, files, part
 from apps.index.mapped.building import LiveFiles, Stores

@@ -20,8 +20,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core import disk, posix
 from apps.core.errors import Unavailable
+from apps.core.system import disk, posix
 
 # Increment it if the arrays or their meaning change: older files are then written again.
 VERSION = 1

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.ingest_throttle import ingest_throttle
+from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.index.mapped.codes import QueryCodes, Rows
 from apps.index.mapped.part import LivePart, Mask
 

@@ -7,7 +7,7 @@ from typing import Self
 from apps.code.chunking import MAX_CHARS, DecodedFile, chunk_file
 from apps.code.syntax.pieces import Cut
 from apps.code.values import ChunkedFile
-from apps.core.ingest_throttle import ingest_throttle
+from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.index import problems
 from apps.index.parsing.failures import RUN_SECONDS, ParseFailure, SlowParses
 from apps.index.parsing.pool import ParsePool

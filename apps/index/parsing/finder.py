@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from apps.code.callgraph.facts import Facts
 from apps.code.syntax.pieces import Occurrence, declared_by_words, whole_word
-from apps.core.computed import PLACES, TimedOut, computing
+from apps.core.concurrency.computed import PLACES, TimedOut, computing
 from apps.core.config import config
 from apps.index.parsing.failures import ParseFailure
 from apps.index.parsing.pool import ParsePool, Request, batches

@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.code.callgraph.facts import Facts
 from apps.code.syntax.pieces import Cut, Declaration, Occurrence, Piece
-from apps.core import programs
+from apps.core.system import programs
 
 COMMAND = (sys.executable, "-P", "-m", "apps.code.syntax")
 IN_BACKGROUND = (*COMMAND, "--background")

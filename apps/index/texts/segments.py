@@ -20,7 +20,7 @@ from typing import NamedTuple, cast
 
 import zstandard
 
-from apps.core import posix
+from apps.core.system import posix
 
 _NAME = re.compile(r"([0-9a-f]{1,16})\.zst")
 

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from apps.core.sqlite_files import (
+from apps.core.data.sqlite_files import (
     ConnectionPool,
     create_file,
     is_broken,

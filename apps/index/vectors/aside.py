@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from apps.core.sqlite_files import is_broken, open_file
+from apps.core.data.sqlite_files import is_broken, open_file
 from apps.index.vectors.chroma import failed, is_index_folder, unavailable
 
 logger = logging.getLogger("codeinfo.ingest")

@@ -19,10 +19,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from apps.core import posix
 from apps.core.errors import Unavailable
-from apps.core.heap import trim
-from apps.core.pipe import Pipe
+from apps.core.system import posix
+from apps.core.system.heap import trim
+from apps.core.system.pipe import Pipe
 from apps.index.vectors import chroma
 from apps.index.vectors.collections import Collections
 

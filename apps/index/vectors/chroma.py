@@ -21,8 +21,8 @@ from uuid import UUID
 
 import httpx
 
-from apps.core import posix
 from apps.core.errors import Unavailable
+from apps.core.system import posix
 
 CALL_SECONDS = 60.0
 # Set when a call has failed or an index was set aside. The ingest worker then checks the stores

@@ -19,9 +19,9 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
+from apps.core.concurrency.ingest_throttle import WRITE_SLICE
 from apps.core.errors import Unavailable
-from apps.core.ingest_throttle import WRITE_SLICE
-from apps.core.telemetry import span, tell
+from apps.core.monitoring.telemetry import span, tell
 from apps.embedding.types import Vectors
 from apps.index.vectors import chroma
 from apps.index.vectors.database import Database

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from apps.core.sqlite_files import open_file
+from apps.core.data.sqlite_files import open_file
 
 
 class _Segment(NamedTuple):

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from apps.core.concurrency.ingest_throttle import WRITE_SLICE
 from apps.core.errors import Unavailable
-from apps.core.ingest_throttle import WRITE_SLICE
 from apps.index.vectors import chroma
 
 Result = TypeVar("Result")

@@ -16,11 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
-from apps.core import posix, programs
 from apps.core.errors import Unavailable
-from apps.core.heap import resident_bytes
-from apps.core.pipe import Pipe
-from apps.core.telemetry import span, tell
+from apps.core.monitoring.telemetry import span, tell
+from apps.core.system import posix, programs
+from apps.core.system.heap import resident_bytes
+from apps.core.system.pipe import Pipe
 from apps.index.vectors import aside
 from apps.index.vectors.chroma import CALL_SECONDS, CRASHED, broken, crashed, failed, unavailable
 from apps.index.vectors.collections import Collections

@@ -18,9 +18,9 @@ from uuid import UUID
 
 import numpy as np
 
+from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.core.ingest_throttle import ingest_throttle
 from apps.embedding.types import Vectors
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors import aside, chroma

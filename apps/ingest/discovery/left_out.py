@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from apps.core.surrogates import storable
+from apps.core.values.surrogates import storable
 from apps.index.root_directory import RootDirectory
 from apps.index.types import Check
 from apps.ingest.discovery.eligibility import Rules

@@ -1,7 +1,7 @@
 """The error of a git repository that cannot be read or is not trusted."""
 
 from apps.core.errors import Unavailable
-from apps.core.surrogates import encodable
+from apps.core.values.surrogates import encodable
 
 CODE = "GIT_FAILED"
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.core import posix
 from apps.core.config import config
+from apps.core.system import posix
 from apps.index.root_directory import RootDirectory, read_up_to
 from apps.ingest.discovery.refusal import refused
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from apps.code.values import ChunkedFile
+from apps.core.concurrency.ingest_throttle import WRITE_SLICE
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
-from apps.core.ingest_throttle import WRITE_SLICE
 from apps.embedding.texts import split_to_fit
 from apps.index.models import SourceFile
 from apps.index.parsing import Chunker

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Protocol, TypeVar
 from uuid import UUID
 
-from apps.core.telemetry import span
+from apps.core.monitoring.telemetry import span
 
 
 class RunCancelled(Exception):

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from uuid import UUID
 
-from apps.core.metrics import CHUNKS, INGEST_RUNS
+from apps.core.monitoring.metrics import CHUNKS, INGEST_RUNS
 from apps.index.models import IngestRun
 from apps.logs.context import log_context
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.core import disk
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.core.heap import trim
+from apps.core.system import disk
+from apps.core.system.heap import trim
 from apps.embedding.background import in_background
 from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText, Vectors

@@ -8,8 +8,8 @@ from typing import Any, cast
 from django.db import OperationalError
 from django.utils import timezone
 
-from apps.core import disk
 from apps.core.config import config
+from apps.core.system import disk
 from apps.index import changes
 from apps.index.endings import NO_COUNTS
 from apps.index.models import IngestRun

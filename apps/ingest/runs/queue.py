@@ -16,11 +16,12 @@ from uuid import UUID
 from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
-from apps.core import database, disk, posix
-from apps.core.background import NICE
+from apps.core.concurrency.background import NICE
 from apps.core.config import config
+from apps.core.data import database
 from apps.core.errors import CodeinfoError, Unavailable
-from apps.core.telemetry import span, tell
+from apps.core.monitoring.telemetry import span, tell
+from apps.core.system import disk, posix
 from apps.index import endings, queries
 from apps.index.endings import CANCELLED, INTERRUPTED, Ending
 from apps.index.grams import get_grams

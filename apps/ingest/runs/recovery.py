@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from django.utils import timezone
 
-from apps.core import posix
 from apps.core.config import config
+from apps.core.system import posix
 from apps.index import endings
 from apps.index.endings import COMPLETED, INTERRUPTED, Ending
 from apps.index.models import IngestRun, Root

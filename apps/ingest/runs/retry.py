@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from django.db import OperationalError
 
-from apps.core import disk
+from apps.core.system import disk
 
 Result = TypeVar("Result")
 

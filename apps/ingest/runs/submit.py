@@ -24,7 +24,7 @@ def wake() -> None:
     work_waiting.set()
     if config().celery_broker_url:
         # Celery is an optional requirement.
-        from apps.core.celery import send  # noqa: PLC0415
+        from apps.core.concurrency.celery import send  # noqa: PLC0415
 
         send("apps.ingest.tasks.work")
 

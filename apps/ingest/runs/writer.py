@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from uuid import UUID
 
 from apps.code.values import ChunkedFile
-from apps.core import disk
-from apps.core.ingest_throttle import WRITE_SLICE
+from apps.core.concurrency.ingest_throttle import WRITE_SLICE
+from apps.core.system import disk
 from apps.embedding.types import Vectors
 from apps.index.grams import GramWriter, get_grams
 from apps.index.lexical import SegmentWriter, get_lexical

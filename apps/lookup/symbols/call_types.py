@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from apps.core.errors import InvalidInput
-from apps.core.surrogates import encodable
+from apps.core.values.surrogates import encodable
 from apps.lookup.symbols.types import Place, SymbolQuery, degraded_wire, page_wire
 from apps.retrieval.paging import Page
 from apps.retrieval.query import MAX_PATH, parse_limit

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from apps.code.values import Symbol
 from apps.core.errors import InvalidInput
-from apps.core.surrogates import encodable
+from apps.core.values.surrogates import encodable
 from apps.index.models import Root
 from apps.index.paths import map_path
 from apps.index.types import Area, Filters

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from apps.core.computed import Work
+from apps.core.concurrency.computed import Work
 from apps.index.models import Root
 from apps.index.texts import get_texts
 from apps.lookup.texts.matching import Answer, Look, in_store, in_texts

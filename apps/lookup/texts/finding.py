@@ -15,7 +15,7 @@ from uuid import UUID
 
 import numpy as np
 
-from apps.core.computed import TimedOut, Work, computing
+from apps.core.concurrency.computed import TimedOut, Work, computing
 from apps.core.errors import Unavailable
 from apps.index import sharing
 from apps.index.changes import sweep_due

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from apps.core.errors import InvalidInput
-from apps.core.surrogates import encodable
+from apps.core.values.surrogates import encodable
 from apps.index.types import Filters
 from apps.lookup.texts.patterns import MAX_PATTERN, Pattern
 from apps.retrieval.query import log_fields, parse_filters, parse_limit, parse_repositories

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
-from apps.core import posix
+from apps.core.system import posix
 from apps.index.types import Check
 from apps.site.backup.manifest import LONGEST_MANIFEST, MANIFEST, Manifest, Member, broken
 

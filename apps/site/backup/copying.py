@@ -17,10 +17,10 @@ from uuid import UUID
 
 from django.conf import settings
 
-from apps.core import posix
 from apps.core.config import config
+from apps.core.data.sqlite_files import open_file
 from apps.core.errors import Conflict, Unavailable
-from apps.core.sqlite_files import open_file
+from apps.core.system import posix
 from apps.index import freeze, queries
 from apps.index.lexical import get_lexical
 from apps.index.models import Root

@@ -11,10 +11,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from apps.core import posix
 from apps.core.config import config
 from apps.core.errors import Conflict, InvalidInput, Unavailable
-from apps.core.times import wire_time
+from apps.core.system import posix
+from apps.core.values.times import wire_time
 from apps.index.types import Check
 from apps.site.backup import archive, copying
 from apps.site.backup.copying import Report

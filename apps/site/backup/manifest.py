@@ -15,7 +15,7 @@ from django.db.migrations.loader import MigrationLoader
 from apps.core import __version__
 from apps.core.config import config
 from apps.core.errors import InvalidInput
-from apps.core.start_errors import is_unreleased
+from apps.core.system.start_errors import is_unreleased
 from apps.ingest import bases
 
 FORMAT = 1

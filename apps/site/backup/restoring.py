@@ -16,9 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from apps.core import posix, programs
 from apps.core.config import BASE_DIR
 from apps.core.errors import Conflict, InvalidInput, Unavailable
+from apps.core.system import posix, programs
 from apps.index.types import Check
 from apps.site.backup import archive
 from apps.site.backup.copying import Report, refuse_other_stores

@@ -8,11 +8,11 @@ from django.db import DatabaseError, connection
 
 from apps.agents.providers import openai_server as openai
 from apps.agents.providers.base import Provider
-from apps.core import disk, start_errors
-from apps.core.command_lines import manage
 from apps.core.config import config
-from apps.core.database import ping
+from apps.core.data.database import ping
 from apps.core.errors import CodeinfoError
+from apps.core.system import disk, start_errors
+from apps.core.system.command_lines import manage
 from apps.index import queries
 from apps.index.vectors.chroma import BROKEN
 from apps.ingest.runs import orphans, queue

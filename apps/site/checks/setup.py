@@ -19,11 +19,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from apps.core import local_users, private_files, start_errors
-from apps.core.access import check_exposure
-from apps.core.authentication import requires_credentials
-from apps.core.command_lines import manage, verb
 from apps.core.config import config
+from apps.core.security import local_users, private_files
+from apps.core.security.access import check_exposure
+from apps.core.security.authentication import requires_credentials
+from apps.core.system import start_errors
+from apps.core.system.command_lines import manage, verb
 from apps.index import missing_runs
 from apps.ingest.bases import bases
 from apps.site import schema

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from apps.core import posix
+from apps.core.system import posix
 
 NAME, LOCK = "control.sock", "control.lock"
 LONGEST = 100

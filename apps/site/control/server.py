@@ -14,8 +14,8 @@ from typing import Any
 
 from django.db import DatabaseError, connections
 
-from apps.core import posix
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput
+from apps.core.system import posix
 from apps.ingest.runs.job import RunCancelled
 from apps.site.control.address import Listener, NotListening
 from apps.site.control.lines import Lines

@@ -1,7 +1,7 @@
 """Agents and their commands."""
 
 from apps.core.errors import InvalidInput, NotFound, Unavailable
-from apps.core.json_schema import BOOLEAN, NOT_BLANK, TEXT, list_schema, object_schema
+from apps.core.values.json_schema import BOOLEAN, NOT_BLANK, TEXT, list_schema, object_schema
 from apps.site.openapi.chat import ARCHIVED, ID, RUNNING, UNAVAILABLE
 from apps.site.openapi.operation import Operation
 

@@ -4,8 +4,15 @@ from apps.agents.providers.codex.flags import FLAGS, CodexFlag
 from apps.conversations.models import ID_PATTERN
 from apps.core.config import PROVIDERS
 from apps.core.errors import Conflict, InvalidInput, Unavailable
-from apps.core.json_schema import BOOLEAN, NOT_BLANK, TEXT, list_schema, object_schema, one_of
 from apps.core.types import JSON
+from apps.core.values.json_schema import (
+    BOOLEAN,
+    NOT_BLANK,
+    TEXT,
+    list_schema,
+    object_schema,
+    one_of,
+)
 from apps.retrieval.query import MAX_AREAS, MAX_ID, MAX_PATH
 from apps.site.openapi.operation import Operation
 

@@ -3,7 +3,7 @@
 from apps.conversations.models import Source
 from apps.core.config import PROVIDERS
 from apps.core.errors import Conflict, InvalidInput, NotFound
-from apps.core.json_schema import (
+from apps.core.values.json_schema import (
     BOOLEAN,
     COUNT,
     OBJECT,

@@ -14,8 +14,8 @@ from drf_spectacular.openapi import AutoSchema
 
 from apps.conversations.serializers import StrictSerializer
 from apps.core import __version__
-from apps.core.json_schema import closed
 from apps.core.types import JSON
+from apps.core.values.json_schema import closed
 from apps.site.openapi import (
     agents,
     chat,

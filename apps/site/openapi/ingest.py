@@ -1,7 +1,7 @@
 """Ingesting folders."""
 
 from apps.core.errors import Conflict, InvalidInput, NotFound, Unavailable
-from apps.core.json_schema import (
+from apps.core.values.json_schema import (
     BOOLEAN,
     COUNT,
     NUMBER,

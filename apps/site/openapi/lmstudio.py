@@ -1,7 +1,7 @@
 """LM Studio."""
 
 from apps.core.errors import InvalidInput, Unavailable
-from apps.core.json_schema import (
+from apps.core.values.json_schema import (
     BOOLEAN,
     COUNT,
     TEXT,

@@ -1,7 +1,7 @@
 """The log."""
 
 from apps.core.errors import InvalidInput
-from apps.core.json_schema import (
+from apps.core.values.json_schema import (
     BOOLEAN,
     COUNT,
     OBJECT,

@@ -1,7 +1,7 @@
 """The MCP endpoints: JSON-RPC messages (docs/mcp.md)."""
 
-from apps.core.json_schema import OBJECT, TEXT, object_schema, one_of
 from apps.core.types import JSON
+from apps.core.values.json_schema import OBJECT, TEXT, object_schema, one_of
 from apps.mcp.protocol_version import NEWEST_FIRST
 from apps.site.openapi.operation import DESCRIPTIONS, json_content, operation_id
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from apps.core.errors import CodeinfoError
-from apps.core.json_schema import TEXT
 from apps.core.types import JSON
+from apps.core.values.json_schema import TEXT
 from apps.site.openapi import problems
 from apps.site.openapi.problems import error_answers
 

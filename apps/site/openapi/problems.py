@@ -7,8 +7,8 @@ from django.http import HttpRequest
 
 from apps.core.error_map import respond
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
-from apps.core.json_schema import list_schema
 from apps.core.types import JSON
+from apps.core.values.json_schema import list_schema
 
 MESSAGE = "A sentence that says what is wrong."
 # Stands for a value of the moment in the word of an error, such as "<provider> unavailable".

@@ -1,7 +1,14 @@
 """Search, symbols and repositories."""
 
 from apps.core.errors import Conflict, InvalidInput, NotFound, Unavailable
-from apps.core.json_schema import BOOLEAN, NOT_BLANK, TEXT, list_schema, object_schema, one_of
+from apps.core.values.json_schema import (
+    BOOLEAN,
+    NOT_BLANK,
+    TEXT,
+    list_schema,
+    object_schema,
+    one_of,
+)
 from apps.lookup.symbols.call_types import DIRECTIONS
 from apps.site.openapi.operation import Operation
 from apps.tools import call_tools, output_schemas, text_schemas

@@ -1,6 +1,6 @@
 """The server: health, versions, metrics, and the description itself."""
 
-from apps.core.json_schema import (
+from apps.core.values.json_schema import (
     BOOLEAN,
     COUNT,
     NUMBER,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from apps.core.errors import InvalidInput
-from apps.core.surrogates import encodable
+from apps.core.values.surrogates import encodable
 from apps.index.types import Filters
 from apps.lookup.symbols.types import Place
 from apps.retrieval.query import (

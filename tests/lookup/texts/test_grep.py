@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.core.computed import TimedOut
+from apps.core.concurrency.computed import TimedOut
 from apps.core.errors import Unavailable
 from apps.index.grams import Segment, get_grams, required_by, reset_grams
 from apps.index.grams import store as grams_store

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from apps.core import computed
+from apps.core.concurrency import computed
 from apps.index.grams import required_by
 from apps.lookup.texts import finding
 from tests.lookup.symbols.conftest import Post, post

@@ -13,7 +13,7 @@ from apps.agents.providers.codex import home as homes
 from apps.agents.providers.codex.failures import quoted, request_failed
 from apps.agents.providers.codex.server import AppServer, effective_config
 from apps.core.errors import Unavailable
-from apps.core.limits import label
+from apps.core.http.limits import label
 
 log = logging.getLogger("codeinfo.agents")
 

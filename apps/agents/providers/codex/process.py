@@ -1,4 +1,4 @@
-"""Start Codex's program through `apps.core.programs` and read its output in bounded lines.
+"""Start Codex's program through `apps.core.system.programs` and read its output in bounded lines.
 
 The SDK starts the process itself and reads lines of unlimited length, which may contain data of the
 model server. `server` therefore replaces the SDK's `subprocess` by `SUBPROCESS`.
@@ -11,9 +11,9 @@ from typing import Any, TextIO
 
 from openai_codex.errors import TransportClosedError
 
-from apps.core import programs
 from apps.core.config import config
-from apps.core.limits import named
+from apps.core.http.limits import named
+from apps.core.system import programs
 
 # A message may repeat a complete item: a tool's result, or the text of an answer.
 FRAMES_IN_A_LINE = 16

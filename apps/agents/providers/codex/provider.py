@@ -20,11 +20,11 @@ from apps.agents.providers.codex.background import run_in_thread
 from apps.agents.providers.codex.failures import interrupted
 from apps.agents.providers.codex.translation import TurnTranslator
 from apps.agents.providers.codex.wire import ThreadOpened, TurnNotification
-from apps.core.command_lines import install_extra
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.core.heap import settled
-from apps.core.limits import past
+from apps.core.http.limits import past
+from apps.core.system.command_lines import install_extra
+from apps.core.system.heap import settled
 from apps.tools.compact import expand, is_compact
 from apps.tools.tools import TOOLS
 

@@ -15,7 +15,7 @@ from apps.agents.providers.codex.home import main_home
 from apps.agents.providers.codex.options import turn_parameters
 from apps.agents.providers.codex.server import AppServer, effective_config, server_at
 from apps.agents.providers.codex.turn import CodexTurn
-from apps.core.limits import MAX_MODELS, is_name, label
+from apps.core.http.limits import MAX_MODELS, is_name, label
 
 # Models for a Codex that does not list any.
 FALLBACK = tuple(

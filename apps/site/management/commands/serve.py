@@ -10,12 +10,13 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.conversations import recovery as conversation_recovery
-from apps.core import database, start_errors
-from apps.core.access import check_exposure
-from apps.core.command_lines import manage
 from apps.core.config import config
+from apps.core.data import database
 from apps.core.errors import Unavailable
-from apps.core.server_token import TOKEN_FILE
+from apps.core.security.access import check_exposure
+from apps.core.security.server_token import TOKEN_FILE
+from apps.core.system import start_errors
+from apps.core.system.command_lines import manage
 from apps.index import missing_runs
 from apps.index.vectors.store import claim_store
 from apps.ingest.runs import recovery as ingest_recovery

@@ -17,10 +17,10 @@ from django.db.migrations.recorder import MigrationRecorder
 from apps.conversations import exporting, queries
 from apps.conversations.answers.exchange import exchanges_of
 from apps.conversations.models import Conversation
-from apps.core import start_errors
 from apps.core.config import config
 from apps.core.errors import CodeinfoError
-from apps.core.private_files import database_files
+from apps.core.security.private_files import database_files
+from apps.core.system import start_errors
 from apps.index.vectors.store import claim_store, reset_store
 from apps.ingest import bases
 

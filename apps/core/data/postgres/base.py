@@ -11,7 +11,7 @@ from psycopg.abc import Buffer
 from psycopg.types.json import Jsonb, JsonbDumper
 from psycopg.types.string import StrDumperUnknown
 
-from apps.core.surrogates import storable, storable_parts
+from apps.core.values.surrogates import storable, storable_parts
 
 
 class StorableText(StrDumperUnknown):

@@ -27,7 +27,7 @@ from pymongo.errors import (
     ServerSelectionTimeoutError,
 )
 
-from apps.core.surrogates import storable_parts
+from apps.core.values.surrogates import storable_parts
 
 AUTHENTICATION_FAILED = 18
 # What pymongo tells of itself after the reason.

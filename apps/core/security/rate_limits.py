@@ -20,11 +20,11 @@ from django.core.cache import cache
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from apps.core.addresses import read_ip
-from apps.core.authentication import is_reachable
 from apps.core.config import Config, config
 from apps.core.errors import Conflict
 from apps.core.principal import current
+from apps.core.security.authentication import is_reachable
+from apps.core.values.addresses import read_ip
 
 RateClass = Literal["api", "chat"]
 

@@ -6,12 +6,13 @@ only connections of root and of the user who runs codeinfo are accepted.
 
 from typing import Literal
 
-from apps.core import peer_users, posix
-from apps.core.addresses import read_ip
-from apps.core.authentication import requires_credentials
 from apps.core.config import Config, config
 from apps.core.errors import InvalidInput
-from apps.core.peer_users import Endpoint
+from apps.core.security import peer_users
+from apps.core.security.authentication import requires_credentials
+from apps.core.security.peer_users import Endpoint
+from apps.core.system import posix
+from apps.core.values.addresses import read_ip
 
 REFUSAL = (
     "This connection belongs to another user of this machine than the one who runs codeinfo. "

@@ -22,7 +22,12 @@ from django.http.request import split_domain_port, validate_host
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 
-from apps.core.authentication import (
+from apps.core.concurrency.computed import for_client
+from apps.core.config import Config, config
+from apps.core.error_map import respond, typed
+from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound
+from apps.core.principal import Principal, acting_as, current, staff_only
+from apps.core.security.authentication import (
     LOOPBACK,
     RECHECK_SECONDS,
     SessionCheck,
@@ -30,13 +35,8 @@ from apps.core.authentication import (
     principal_of,
     principal_of_scope,
 )
-from apps.core.computed import for_client
-from apps.core.config import Config, config
-from apps.core.error_map import respond, typed
-from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound
-from apps.core.principal import Principal, acting_as, current, staff_only
-from apps.core.rate_limits import RateClass, address_of, check_rate, login_attempt
-from apps.core.rights import is_for_users
+from apps.core.security.rate_limits import RateClass, address_of, check_rate, login_attempt
+from apps.core.security.rights import is_for_users
 
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 # Pages, their fragments and the admin: these use Django's own CSRF tokens and login.

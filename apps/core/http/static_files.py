@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from whitenoise import WhiteNoise
 
-from apps.core.ports import Application
+from apps.core.http.ports import Application
 
 
 def _safe(headers: Headers, path: str, url: str) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from apps.core.addresses import IPAddress, read_ip
 from apps.core.config import config
-from apps.core.ports import Application
+from apps.core.http.ports import Application
+from apps.core.values.addresses import IPAddress, read_ip
 
 FORWARDED_FOR = b"x-forwarded-for"
 

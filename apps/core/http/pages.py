@@ -1,7 +1,7 @@
 """Middleware that only pages need.
 
 Each of Django's middlewares moves an async request to a thread and back, which takes about 2 ms.
-The API needs no sessions, CSRF tokens, content policy or messages, as `apps.core.access` guards it.
+The API needs no sessions, CSRF tokens, content policy or messages, as `apps.core.security.access` guards it.
 So its requests bypass these middlewares.
 """
 
@@ -15,7 +15,7 @@ from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.utils.module_loading import import_string
 
-from apps.core.access import is_page
+from apps.core.security.access import is_page
 
 GetResponse = Callable[[HttpRequest], Awaitable[HttpResponse]]
 

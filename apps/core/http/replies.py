@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import httpx
 
 from apps.core.config import config
-from apps.core.limits import named
+from apps.core.http.limits import named
 
 # Bytes that are read of the body of an error response.
 MAX_REFUSAL = 64_000

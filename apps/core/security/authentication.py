@@ -15,7 +15,7 @@ from django.http import HttpRequest
 
 from apps.core.config import Config, config
 from apps.core.principal import ANONYMOUS, LOCAL, TOKEN, Principal, of_user
-from apps.core.server_token import server_token
+from apps.core.security.server_token import server_token
 
 # A socket or a stream ends within this time after its user has logged out or lost rights.
 RECHECK_SECONDS = 15.0

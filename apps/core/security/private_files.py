@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from apps.core import posix
 from apps.core.config import Config
+from apps.core.system import posix
 
 OTHERS = 0o077
 # The folders of the data folder that are repaired too. Other folders may not be codeinfo's.

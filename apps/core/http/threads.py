@@ -14,7 +14,7 @@ from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.core.signals import request_started
 from django.db import close_old_connections, reset_queries
 
-from apps.core.ports import Application
+from apps.core.http.ports import Application
 
 # Further idle threads end.
 MAX_IDLE = 32

@@ -16,8 +16,8 @@ from contextlib import closing, suppress
 from ipaddress import ip_address
 from pathlib import Path
 
-from apps.core import posix
-from apps.core.addresses import IPAddress, read_ip
+from apps.core.system import posix
+from apps.core.values.addresses import IPAddress, read_ip
 
 Endpoint = tuple[str, int]  # address and port
 

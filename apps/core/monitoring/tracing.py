@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from asgiref.sync import markcoroutinefunction
 from django.http import HttpRequest, HttpResponse
 
-from apps.core.metrics import REQUESTS
-from apps.core.telemetry import Fact, span
+from apps.core.monitoring.metrics import REQUESTS
+from apps.core.monitoring.telemetry import Fact, span
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 

@@ -18,7 +18,7 @@ from typing import ParamSpec, TypeVar
 
 from channels.db import database_sync_to_async
 
-from apps.core.background import Background, ProcessLost
+from apps.core.concurrency.background import Background, ProcessLost
 from apps.core.errors import Conflict, Unavailable
 from apps.core.principal import current
 

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from apps.core import __version__
-from apps.core.metrics import STEP_SECONDS
+from apps.core.monitoring.metrics import STEP_SECONDS
 
 # The OpenTelemetry span of this task or thread; None without traces.
 parent: ContextVar[Any] = ContextVar("parent", default=None)

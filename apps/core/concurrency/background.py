@@ -3,7 +3,7 @@
 In the server's process one thread computes at a time (Python's global lock), so an ingest that
 computes there delays every search. Processes for an ingest have a lower priority too.
 
-A process is `python -P -m apps.core.background FD NICE`. Protocol, over the socket FD: the parent
+A process is `python -P -m apps.core.concurrency.background FD NICE`. Protocol, over the socket FD: the parent
 sends (function, args); the process calls the function and sends (True, result) or (False,
 CodeinfoError). It ends when the parent's end of the socket is closed, or at any other exception.
 """
@@ -17,14 +17,14 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import ParamSpec, TypeVar
 
-from apps.core import posix, programs
 from apps.core.errors import CodeinfoError
-from apps.core.pipe import Pipe
+from apps.core.system import posix, programs
+from apps.core.system.pipe import Pipe
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
-COMMAND = (sys.executable, "-P", "-m", "apps.core.background")
+COMMAND = (sys.executable, "-P", "-m", "apps.core.concurrency.background")
 # Of a socket. With less than a message has, both processes wait for each other repeatedly.
 BUFFER_BYTES = 4 << 20
 # As that of parse processes (`apps.code.syntax`).

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from apps.core import posix
+from apps.core.system import posix
 
 BUSY_SECONDS = 10.0
 _ENDINGS = ("-wal", "-shm", "")

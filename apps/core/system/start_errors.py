@@ -14,8 +14,8 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, OperationalError
 
-from apps.core import disk, posix
-from apps.core.command_lines import manage
+from apps.core.system import disk, posix
+from apps.core.system.command_lines import manage
 
 # Secrets made by codeinfo have 64 characters.
 SHORTEST_SECRET = 32

@@ -1,0 +1,1 @@
+"""Processes and tasks that work beside requests, and notices between them."""
