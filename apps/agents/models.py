@@ -7,7 +7,7 @@ class SavedServer(models.Model):
     """The OpenAI-compatible server, if the environment sets none. At most one row.
 
     base_url: canonical, without user name and password.
-    api_key: encrypted (`core.encryption`); "" for none.
+    api_key: encrypted (`core.security.encryption`); "" for none.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)

@@ -1,8 +1,8 @@
 """The principal: who makes a request.
 
-apps/core/security/access.py sets it for the duration of a request or a websocket; threads and tasks started
-meanwhile inherit it. Code outside of a request, such as a management command or the ingest worker,
-acts as SYSTEM.
+apps/core/security/access.py sets it for the duration of a request or a websocket; threads and tasks
+started meanwhile inherit it. Code outside of a request, such as a management command or the ingest
+worker, acts as SYSTEM.
 """
 
 from collections.abc import Iterator

@@ -6,7 +6,7 @@ from django.db import models
 class SavedAddress(models.Model):
     """Overrides the default of LMSTUDIO_BASE_URL. At most one row.
 
-    token: encrypted (`core.encryption`); "" for none. It is sent to this address only.
+    token: encrypted (`core.security.encryption`); "" for none. It is sent to this address only.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)

@@ -14,8 +14,8 @@ from apps.mcp.reingest import REINGEST_REPOSITORY
 from apps.mcp.resource_uris import links
 from apps.mcp.resources import RESOURCES
 from apps.mcp.types import Call, McpEndpoint, McpTool
-from apps.tools import tools as retrieval
-from apps.tools.tool import SNIPPET_LINES
+from apps.tools.tool import SNIPPET_LINES, Tool
+from apps.tools.tools import TOOLS
 
 # What to use each tool for. Tests compare the names with the tools that there are.
 ROUTES = {
@@ -68,7 +68,7 @@ def chosen_format(arguments: Mapping[str, Any]) -> str:
     return str(chosen)
 
 
-def _input_schema(tool: retrieval.Tool) -> JSON:
+def _input_schema(tool: Tool) -> JSON:
     """The arguments of a tool, and those that only MCP offers."""
     more = {"snippet_lines": SNIPPET_LINES} if tool.has_passages else {}
     return tool.parameters | {
@@ -76,8 +76,8 @@ def _input_schema(tool: retrieval.Tool) -> JSON:
     }
 
 
-def mcp_tool(tool: retrieval.Tool) -> McpTool:
-    """Convert a tool of `retrieval`. It runs in a thread; it only reads: calls run in parallel."""
+def mcp_tool(tool: Tool) -> McpTool:
+    """Convert a tool. It runs in a thread; it only reads: calls run in parallel."""
 
     async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
         is_compact = chosen_format(arguments) == COMPACT
@@ -100,7 +100,7 @@ def mcp_tool(tool: retrieval.Tool) -> McpTool:
 def tools() -> Sequence[McpTool]:
     """The tools that read the index, reingest_repository, and index_repository if it is on."""
     added = (INDEX_REPOSITORY,) if config().mcp_ingest else ()
-    return (*map(mcp_tool, retrieval.TOOLS), REINGEST_REPOSITORY, *added)
+    return (*map(mcp_tool, TOOLS), REINGEST_REPOSITORY, *added)
 
 
 SEARCH = McpEndpoint(

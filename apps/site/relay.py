@@ -1,4 +1,4 @@
-"""Relays change notices (`apps.core.concurrency.hub`) between processes that share the stores, by Redis.
+"""Relays change notices (`apps.core.concurrency.hub`) between processes with one index, by Redis.
 
 With `REDIS_URL`, pages show changes by other processes at once; without it, or while Redis is
 unavailable, when they are reloaded. Notices that cannot be sent wait for Redis. A notice has no

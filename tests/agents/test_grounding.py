@@ -29,7 +29,8 @@ DEFINITION = re.compile(r"^\s*(?:def|class) ([A-Za-z]\w+)", re.MULTILINE)
 def repository(folder: Path, transactional_db: None) -> Iterator[Path]:
     """Copy a part of this project and ingest it as "mine"."""
     reset_store()
-    for name in ("apps/agents", "apps/retrieval", "docs"):
+    rooms = ("agents", "browse", "lookup", "retrieval", "tools")
+    for name in (*(f"apps/{room}" for room in rooms), "docs"):
         shutil.copytree(BASE_DIR / name, folder / name, ignore=shutil.ignore_patterns("*.pyc"))
     ingest(folder, "mine")
     yield folder

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+FOLDERS = (HERE, HERE.parent / "tools")
 DOCS = HERE.parent.parent / "docs" / "retrieval.md"
 NAMED = re.findall(r"`(test_\w+\.py)::(test_\w+)`", DOCS.read_text())
 # Fixtures whose use is an HTTP request.
@@ -14,7 +15,8 @@ DOORS = {"ask", "client"}
 
 
 def functions(file: str) -> dict[str, ast.FunctionDef]:
-    tree = ast.parse((HERE / file).read_text())
+    path = next(folder / file for folder in FOLDERS if (folder / file).exists())
+    tree = ast.parse(path.read_text())
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 

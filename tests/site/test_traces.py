@@ -165,7 +165,8 @@ def test_it_is_off_unless_the_variables_want_it(environ: dict[str, str]) -> None
 @pytest.mark.door
 def test_while_it_is_off_opentelemetry_is_not_imported() -> None:
     code = (
-        "import sys, django; django.setup(); import codeinfo.asgi; from apps.core.monitoring import telemetry;"
+        "import sys, django; django.setup(); import codeinfo.asgi;"
+        "from apps.core.monitoring import telemetry;"
         "from apps.core.config import config; telemetry.start(config())\n"
         "with telemetry.span('step', x=1) as step: step.set(y=2)\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"

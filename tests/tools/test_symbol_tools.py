@@ -42,7 +42,7 @@ def test_errors_are_typed_and_list_valid_ids(harbour: Path) -> None:
 def test_a_call_logs_its_size_and_never_its_name(
     harbour: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, "codeinfo.retrieval"):
+    with caplog.at_level(logging.INFO, "codeinfo.tools"):
         FIND_DEFINITIONS.run({"name": "Ship", "path": "web/"})
         FIND_REFERENCES.run({"name": "Ship", "repository": "quay"})
         FILE_OUTLINE.run({"repository": "quay", "path": "main.go"})

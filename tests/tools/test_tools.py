@@ -61,7 +61,7 @@ def test_a_call_logs_its_size_and_never_its_words(
     shelf: Shelf, caplog: pytest.LogCaptureFixture
 ) -> None:
     shelf.put(0.1, text="the secret text")
-    with caplog.at_level(logging.INFO, "codeinfo.retrieval"):
+    with caplog.at_level(logging.INFO, "codeinfo.tools"):
         VECTOR_SEARCH.run({"query": "my own words"})
         LIST_REPOSITORIES.run({})
     calls = [r.context for r in caplog.records if r.getMessage() == "chat tool usage"]

@@ -25,7 +25,7 @@ def clean(text: str) -> str:
 
 
 def clean_json(value: Any) -> Any:
-    """Clean every string of a JSON value. Recursive: check `apps.core.http.limits.is_deep` first."""
+    """Clean every string of a JSON value. Recursive: check `limits.is_deep` first."""
     match value:
         case str():
             return clean(value)

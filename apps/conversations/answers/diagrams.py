@@ -1,9 +1,9 @@
 """Draw mermaid diagrams as SVG in separate processes, and sanitise them.
 
 Drawing runs mermaid's JavaScript on text that a model wrote, so it runs in processes with a time
-and a memory limit, one for each theme at the same time. `apps.core.concurrency.computed` says how many diagrams
-are drawn at once, and for whom. The page shows the result as an image, where browsers run no script
-and load nothing; elements that could do either are removed as well.
+and a memory limit, one for each theme at the same time. `apps.core.concurrency.computed` says how
+many diagrams are drawn at once, and for whom. The page shows the result as an image, where browsers
+run no script and load nothing; elements that could do either are removed as well.
 """
 
 import base64

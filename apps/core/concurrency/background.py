@@ -3,9 +3,10 @@
 In the server's process one thread computes at a time (Python's global lock), so an ingest that
 computes there delays every search. Processes for an ingest have a lower priority too.
 
-A process is `python -P -m apps.core.concurrency.background FD NICE`. Protocol, over the socket FD: the parent
-sends (function, args); the process calls the function and sends (True, result) or (False,
-CodeinfoError). It ends when the parent's end of the socket is closed, or at any other exception.
+A process is `python -P -m apps.core.concurrency.background FD NICE`. Protocol, over the socket FD:
+the parent sends (function, args); the process calls the function and sends (True, result) or
+(False, CodeinfoError). It ends when the parent's end of the socket is closed, or at any other
+exception.
 """
 
 import atexit

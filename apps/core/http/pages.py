@@ -1,8 +1,8 @@
 """Middleware that only pages need.
 
 Each of Django's middlewares moves an async request to a thread and back, which takes about 2 ms.
-The API needs no sessions, CSRF tokens, content policy or messages, as `apps.core.security.access` guards it.
-So its requests bypass these middlewares.
+The API needs no sessions, CSRF tokens, content policy or messages, as `apps.core.security.access`
+guards it. So its requests bypass these middlewares.
 """
 
 from collections.abc import Awaitable, Callable
