@@ -5,6 +5,7 @@ from django.urls import include, path
 
 urlpatterns = [
     # First, as Django compares routes in order, and searches should be fast.
+    path("", include("apps.tools.urls")),
     path("", include("apps.browse.urls")),
     path("admin/", admin.site.urls),
     path("", include("apps.site.urls")),

@@ -7,13 +7,13 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
-from apps.browse import urls as retrieval
 from apps.conversations import urls as conversations
 from apps.conversations.consumers.json import HANDLERS
 from apps.ingest import urls as ingest
 from apps.mcp.narrowing import narrowed
 from apps.mcp.search import SEARCH
 from apps.retrieval.query import MAX_AREAS, MAX_ID, MAX_PATH
+from apps.tools import urls as tools
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 DOC = (DOCS / "api.md").read_text()
@@ -32,8 +32,11 @@ FRAMES = [
 
 
 def routes() -> list[str]:
-    tools = [one for one in retrieval.urlpatterns if str(one.pattern).startswith("tools/")]
-    known = [*conversations.api_urlpatterns, *ingest.api_urlpatterns, *tools]
+    known = [
+        *conversations.api_urlpatterns,
+        *ingest.api_urlpatterns,
+        *tools.api_urlpatterns,
+    ]
     return [f"/{pattern.pattern}" for pattern in known]
 
 
