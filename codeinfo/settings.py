@@ -237,6 +237,9 @@ CACHES = {
     }
 }
 
+# Whether searches of this process have copies of roots written. Search processes set False.
+WRITES_COPIES = True
+
 CHANNEL_LAYERS: dict[str, object] = {
     "default": {
         # Unlike channels_redis.core, it loses no message to a slow reader, and groups do not

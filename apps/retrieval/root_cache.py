@@ -20,6 +20,7 @@ from functools import partial
 from uuid import UUID
 
 from channels.db import database_sync_to_async
+from django.conf import settings
 from django.db import DatabaseError
 
 from apps.core.concurrency.hub import hub
@@ -79,15 +80,11 @@ def load(root: Root, dimension: int, live: frozenset[str]) -> MappedRoot | None:
 
 
 class RootCache:
-    """Thread-safe. A background thread writes copies and ends when no request is left.
+    """Thread-safe. A background thread writes copies and ends when no request is left."""
 
-    writes: False in a search process, where `get` raises Unavailable NOT_MAPPED instead
-    """
-
-    writes = True
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, writes: bool = True) -> None:
+        """writes: False in a search process, where `get` raises Unavailable NOT_MAPPED instead"""
+        self._clock, self._writes = clock, writes
         self._changed = threading.Condition()
         self._entries: dict[UUID, CacheEntry] = {}
         self._requests: deque[LoadRequest] = deque()
@@ -119,7 +116,7 @@ class RootCache:
                     self._changed.notify_all()
         if not request:
             return None
-        if not self.writes:
+        if not self._writes:
             raise Unavailable(f"{root.path} is not mapped", code="NOT_MAPPED")
         if accepts:
             self._request(root, dimension, now)
@@ -271,7 +268,7 @@ def _bytes_with(
     return total if mapped else total - min(largest, request.bytes)
 
 
-root_cache = RootCache()
+root_cache = RootCache(writes=settings.WRITES_COPIES)
 
 
 def map_roots(roots: Sequence[tuple[Root, int]]) -> None:

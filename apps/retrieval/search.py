@@ -110,7 +110,8 @@ def _find(query: SearchQuery, model_id: str) -> _Found:
         if is_hybrid:
             embedded = _embedded(query, roots, vector)
             if root_cache.holds(roots, len(vector)):
-                return search_processes.run(_hybrid, query, roots, embedded)
+                arguments = query, roots, embedded
+                return search_processes.run(_hybrid, *arguments, first_call=_rehearsal)
             return _hybrid(query, roots, embedded)
         return _Found(*nearest(roots, vector, query.limit, query.filters, query.test))
     except Unavailable as error:
@@ -177,17 +178,9 @@ def rehearse(roots: Sequence[tuple[Root, int]]) -> None:
         _hybrid(SearchQuery(REHEARSED), mapped, EmbeddedQuery(REHEARSED, vector=vector))
 
 
-def begin_process(roots: Sequence[tuple[Root, int]]) -> None:
-    """Prepare a search process. Called there before its first search."""
-    root_cache.writes = False
-    rehearse(roots)
-
-
 def _rehearsal() -> Call:
-    return begin_process, (root_cache.mapped_roots(),)
-
-
-search_processes.first_call = _rehearsal
+    """What a search process does before its first search."""
+    return rehearse, (root_cache.mapped_roots(),)
 
 
 def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> _Found:

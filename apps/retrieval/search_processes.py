@@ -38,7 +38,7 @@ log = logging.getLogger("codeinfo.retrieval")
 
 COMMAND = (sys.executable, "-P", "-m", "apps.retrieval.search_process")
 # The apps of Django that a search needs.
-APPS = ("apps.logs", "apps.lmstudio", "apps.index", "apps.retrieval")
+APPS = ("apps.logs", "apps.lmstudio", "apps.index")
 BUSY_SECONDS = 1.0
 IDLE_SECONDS = 300.0
 # After a process was lost, none is started for this time.
@@ -130,6 +130,7 @@ def _settings() -> dict[str, Any]:
         "DEFAULT_AUTO_FIELD": settings.DEFAULT_AUTO_FIELD,
         "INSTALLED_APPS": list(APPS),
         "USE_TZ": settings.USE_TZ,
+        "WRITES_COPIES": False,
         "LOG_LEVEL": logging.getLogger("codeinfo").getEffectiveLevel(),
     }
 
@@ -141,10 +142,7 @@ Call = tuple[Callable[..., object], tuple[Any, ...]]
 
 
 class SearchProcesses:
-    """Distributes searches. Thread-safe.
-
-    first_call: returns what a process is to do before its first search
-    """
+    """Distributes searches. Thread-safe."""
 
     def __init__(
         self,
@@ -152,7 +150,6 @@ class SearchProcesses:
         clock: Callable[[], float] = time.monotonic,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
-        self.first_call: Callable[[], Call] | None = None
         self._start, self._clock, self._idle_seconds = start, clock, idle_seconds
         self._changed = threading.Condition()
         self._processes: dict[SearchProcess, float] = {}  # with the time of the last use
@@ -163,9 +160,17 @@ class SearchProcesses:
         self._lost_at = -RETRY_SECONDS
         self._stops = 0  # calls of `stop`
 
-    def run(self, search: Callable[..., Result], *arguments: Any) -> Result:
-        """Return the result of a search, from this process or another. Raises as `search`."""
-        place = self._acquire()
+    def run(
+        self,
+        search: Callable[..., Result],
+        *arguments: Any,
+        first_call: Callable[[], Call] | None = None,
+    ) -> Result:
+        """Return the result of a search, from this process or another. Raises as `search`.
+
+        first_call: returns what a process that this search starts is to do before its first search
+        """
+        place = self._acquire(first_call)
         try:
             if place is not None and (reply := place.call(search, *arguments)).answered:
                 result: Result = reply.value
@@ -209,14 +214,14 @@ class SearchProcesses:
             self._remove(each)
             each.end()
 
-    def _acquire(self) -> Place:
+    def _acquire(self, first_call: Callable[[], Call] | None) -> Place:
         """Take a place, or wait for one."""
         turn: Future[Place] = Future()
         with self._changed:
             if self._searches.total():
                 self._busy_at = self._clock()
                 if all(self._searches[each] for each in self._processes):
-                    self._start_one()
+                    self._start_one(first_call)
             self._waiting.append(turn)
             self._serve()
         return turn.result()
@@ -253,20 +258,20 @@ class SearchProcesses:
             self._lost_at = self._clock()
             self._serve()
 
-    def _start_one(self) -> None:
+    def _start_one(self, first_call: Callable[[], Call] | None) -> None:
         """Start a process in the background, if there may be another."""
         is_full = len(self._processes) + self._starting >= config().search_processes
         if is_full or self._clock() - self._lost_at < RETRY_SECONDS:
             return
         self._starting += 1
         thread = threading.Thread(
-            target=self._keep, args=[self._stops], name="search-process", daemon=True
+            target=self._keep, args=[self._stops, first_call], name="search-process", daemon=True
         )
         thread.start()
 
-    def _keep(self, stops: int) -> None:
+    def _keep(self, stops: int, first_call: Callable[[], Call] | None) -> None:
         """Start a process, and end it when it has been idle for long enough."""
-        process = self._started()
+        process = self._started(first_call)
         with self._changed:
             self._starting -= 1
             if process is None:
@@ -281,11 +286,11 @@ class SearchProcesses:
             process.ended.wait(rest)
         process.end()
 
-    def _started(self) -> SearchProcess | None:
+    def _started(self, first_call: Callable[[], Call] | None) -> SearchProcess | None:
         try:
             process = self._start()
-            if self.first_call is not None:
-                function, arguments = self.first_call()
+            if first_call is not None:
+                function, arguments = first_call()
                 process.call(function, *arguments)
         except ProcessLost as error:
             log.warning("no search process", extra={"context": {"reason": str(error)}})

@@ -32,6 +32,7 @@ from apps.retrieval.search_processes import (
     HERE,
     HERE_ALONE,
     RETRY_SECONDS,
+    Call,
     ProcessLost,
     SearchProcess,
     SearchProcesses,
@@ -107,10 +108,10 @@ class Rig:
         self.started.append(StandIn())
         return self.started[-1]
 
-    def overflow(self) -> str:
+    def overflow(self, first_call: Callable[[], Call] | None = None) -> str:
         """A search that comes while another runs."""
         with here(self.processes):
-            result = self.processes.run(word, "found")
+            result = self.processes.run(word, "found", first_call=first_call)
             assert self.processes.wait(SECONDS)
         return result
 
@@ -160,8 +161,7 @@ def test_no_process_is_started_if_there_may_be_none(rig: Rig, configure: Turn) -
 
 
 def test_a_process_first_does_what_it_is_told(rig: Rig) -> None:
-    rig.processes.first_call = lambda: (word, ("ready",))
-    rig.overflow()
+    rig.overflow(lambda: (word, ("ready",)))
     assert rig.started[0].calls == ["word"]
 
 
@@ -376,7 +376,6 @@ def door(
 ) -> Iterator[Door]:
     configure(retrieval_memory_mb=64, search_processes=1)
     cache, processes = RootCache(), SearchProcesses(Counted)
-    processes.first_call = search_module._rehearsal
     for place in ("search", "candidates", "root_cache"):
         monkeypatch.setattr(f"apps.retrieval.{place}.root_cache", cache)
     for place in ("search", "root_cache"):
@@ -532,7 +531,6 @@ def test_it_ends_with_a_server_that_is_killed(tmp_path: Path) -> None:
 @pytest.mark.kill
 def test_processes_of_two_servers_answer_from_one_data_folder(door: Door, tmp_path: Path) -> None:
     other = SearchProcesses(Counted)
-    other.first_call = door.processes.first_call
     second = Door(other)
     try:
         for each in (door, second):
