@@ -362,9 +362,11 @@ class Counted(SearchProcess):
     """Counts what it answered."""
 
     answered = 0
+    first = ""  # name of the function that was called first
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         reply = super().call(function, *arguments)
+        Counted.first = Counted.first or function.__name__
         if function.__name__ == "_hybrid":
             Counted.answered += reply.answered
         return reply
@@ -381,6 +383,7 @@ def door(
     for place in ("search", "root_cache"):
         monkeypatch.setattr(f"apps.retrieval.{place}.search_processes", processes)
     monkeypatch.setattr(Counted, "answered", 0)
+    monkeypatch.setattr(Counted, "first", "")
     ingest_sample(tmp_path / "lighthouse")
     ingest(write_files(tmp_path / "other", {"a.py": "def wait_again(): ...\n"}))
     made = Door(processes)
@@ -391,6 +394,21 @@ def door(
     for root_id in stores.roots():
         stores.drop_words(root_id)
         stores.drop_vectors(root_id)
+
+
+@pytest.mark.kill
+def test_a_search_process_maps_the_roots_before_its_first_search(door: Door) -> None:
+    door.start()
+    assert Counted.first == "rehearse"
+
+
+@pytest.mark.kill
+def test_a_search_process_writes_no_copies_and_leaves_such_roots_to_its_parent(door: Door) -> None:
+    for root in Root.objects.all():
+        get_copies().drop(root.id)  # this process has them mapped
+    door.start()
+    assert door.there(QUESTIONS[0]) == door.here(QUESTIONS[0])
+    assert Counted.answered == 0
 
 
 @pytest.mark.kill
