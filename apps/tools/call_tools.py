@@ -19,6 +19,7 @@ from apps.lookup.symbols.types import MAX_LIMIT, MAX_NAME
 from apps.retrieval.scope import with_hint
 from apps.tools.compact import FILE, NOTES
 from apps.tools.output_schemas import LINE, MORE_PLACE, NEXT_CURSOR, PLACE, TRUNCATED
+from apps.tools.quoted import quoted_symbols
 from apps.tools.tool import CURSOR, LANGUAGE, PATH, REPOSITORY, Tool, log_call, schema
 
 CALLED = object_schema({"repo": TEXT, "relPath": TEXT, "symbol": TEXT, "startLine": LINE})
@@ -212,6 +213,7 @@ FIND_CALLERS = Tool(
     output_schema=CALLERS,
     compact=compact_callers,
     compact_schema=COMPACT_CALLERS,
+    quoted=quoted_symbols,
     progress="Looking up who calls",
     subject="name",
     empty_hint=(
@@ -236,6 +238,7 @@ FIND_IMPORTS = Tool(
     output_schema=IMPORTS,
     compact=compact_imports,
     compact_schema=COMPACT_IMPORTS,
+    quoted=quoted_symbols,
     progress="Looking up the imports of",
     subject="name",
     empty_hint="No file imports it. Check the path, or leave out `repository` and filters.",

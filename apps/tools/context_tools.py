@@ -13,6 +13,7 @@ from apps.tools.context.types import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
 from apps.tools.context_form import CONTEXT as COMPACT_CONTEXT
 from apps.tools.context_form import compact_context
 from apps.tools.output_schemas import CONTEXT, MATCHES
+from apps.tools.quoted import quoted_context, quoted_matches
 from apps.tools.tool import (
     FILE_PATH,
     LANGUAGE,
@@ -72,6 +73,7 @@ CONTEXT_TOOL = Tool(
     output_schema=CONTEXT,
     compact=compact_context,
     compact_schema=COMPACT_CONTEXT,
+    quoted=quoted_context,
     progress="Gathering what answers",
     subject="question",
     empty_hint=(
@@ -108,6 +110,7 @@ RELATED_CODE = Tool(
     output_schema=MATCHES,
     compact=compact.compact_matches,
     compact_schema=compact.MATCHES,
+    quoted=quoted_matches,
     progress="Looking for code like",
     subject="path",
     scopes=("repository", "within"),

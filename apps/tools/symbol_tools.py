@@ -24,6 +24,7 @@ from apps.retrieval.query import areas_of, repositories_of
 from apps.retrieval.scope import with_hint
 from apps.tools import compact
 from apps.tools.output_schemas import DEFINITIONS, OUTLINE, REFERENCES
+from apps.tools.quoted import quoted_outline, quoted_symbols
 from apps.tools.snippets import cut, parse_snippet_lines
 from apps.tools.tool import (
     CURSOR,
@@ -122,6 +123,7 @@ FIND_DEFINITIONS = _by_name(
     output_schema=DEFINITIONS,
     compact=compact.compact_definitions,
     compact_schema=compact.DEFINITIONS,
+    quoted=quoted_symbols,
     progress="Looking up where it is defined:",
     empty_hint=(
         "Nothing ingested defines this name; it may come from a library. Check the spelling, "
@@ -143,6 +145,7 @@ FIND_REFERENCES = _by_name(
     output_schema=REFERENCES,
     compact=compact.compact_references,
     compact_schema=compact.REFERENCES,
+    quoted=quoted_symbols,
     progress="Looking up where it is used:",
     empty_hint=(
         "No line uses this identifier. Check the spelling and the case, or leave out "
@@ -163,6 +166,7 @@ FILE_OUTLINE = Tool(
     output_schema=OUTLINE,
     compact=compact.compact_outline,
     compact_schema=compact.OUTLINE,
+    quoted=quoted_outline,
     progress="Reading the outline of",
     subject="path",
     empty_hint="The file defines nothing, or codeinfo has no grammar for its language.",

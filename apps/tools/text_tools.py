@@ -20,6 +20,7 @@ from apps.lookup.texts.reading import MAX_RANGES_TEXT, ReadQuery, read_lines
 from apps.retrieval.scope import with_hint
 from apps.tools import compact_texts as compact
 from apps.tools import text_schemas as schemas
+from apps.tools.quoted import quoted_grep, quoted_read
 from apps.tools.tool import (
     CURSOR,
     FILE_PATH,
@@ -100,6 +101,7 @@ GREP = Tool(
     output_schema=schemas.GREP,
     compact=compact.compact_grep,
     compact_schema=schemas.COMPACT_GREP,
+    quoted=quoted_grep,
     progress="Looking for the text",
     subject="pattern",
     empty_hint=(
@@ -133,6 +135,7 @@ READ_FILE = Tool(
     output_schema=schemas.READ,
     compact=compact.compact_read,
     compact_schema=schemas.COMPACT_READ,
+    quoted=quoted_read,
     progress="Reading",
     subject="path",
     empty_hint="The file has no lines.",
@@ -163,6 +166,7 @@ LIST_FILES = Tool(
     output_schema=schemas.LIST,
     compact=compact.compact_list,
     compact_schema=schemas.COMPACT_LIST,
+    quoted=compact.compact_list,
     progress="Listing the files",
     subject="path",
     empty_hint="No file is there. Leave out `path` and `language` to see which there are.",

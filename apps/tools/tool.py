@@ -34,6 +34,7 @@ class Tool:
     has_passages: bool = False  # whether it takes SNIPPET_LINES too, which MCP offers
     compact: Callable[[JSON], JSON] = dict  # from the output to its compact form
     compact_schema: JSON | None = None  # JSON Schema of the compact form; None: the same
+    quoted: Callable[[JSON], JSON] = dict  # from the output to what the chat quotes to a model
 
     def run(self, arguments: Mapping[str, Any], *, is_compact: bool = False) -> JSON:
         """Return the output, cut to CODEINFO_TOOL_MAX_CHARS. Raises as `function`."""

@@ -23,6 +23,7 @@ from apps.tools import compact
 from apps.tools.call_tools import CALL_TOOLS
 from apps.tools.context_tools import CONTEXT_TOOLS
 from apps.tools.output_schemas import MATCHES, REPOSITORIES
+from apps.tools.quoted import quoted_matches, quoted_repositories
 from apps.tools.snippets import cut, parse_snippet_lines
 from apps.tools.symbol_tools import SYMBOL_TOOLS
 from apps.tools.text_tools import TEXT_TOOLS
@@ -100,6 +101,7 @@ VECTOR_SEARCH = Tool(
     has_passages=True,
     compact=compact.compact_matches,
     compact_schema=compact.MATCHES,
+    quoted=quoted_matches,
     progress="Searching for",
     subject="query",
     empty_hint=(
@@ -122,6 +124,7 @@ LIST_REPOSITORIES = Tool(
     output_schema=REPOSITORIES,
     compact=compact.compact_repositories,
     compact_schema=compact.REPOSITORIES,
+    quoted=quoted_repositories,
     progress="Looking up which repositories there are",
 )
 

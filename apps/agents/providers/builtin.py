@@ -11,9 +11,9 @@ from apps.agents.events import ModelEvent, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall, ToolResult
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
-from apps.agents.quoting import place
 from apps.core.config import config
 from apps.core.types import JSON
+from apps.tools.quoted import place
 from apps.tools.snippets import best_lines
 
 SEARCH = Model("search", "Search only (no language model)", "search")
