@@ -60,6 +60,8 @@ def clamped(low: int, high: int) -> Parse:
     return lambda value: min(high, max(low, int(value)))
 
 
+DEFAULT_CUTOFF = 1.4
+
 EDITORS = ("vscode", "cursor", "none")
 
 
@@ -237,7 +239,7 @@ class Config:
     retrieval_mode: str = setting("CODEINFO_RETRIEVAL_MODE", choice("hybrid", "vector"), "hybrid", "hybrid: words and vectors together; vector: vectors alone, in the order of their distance")
     retrieval_memory_mb: int = setting("CODEINFO_RETRIEVAL_MEMORY_MB", NumberOr(768, lambda n: 0 <= n <= 1 << 20, whole=True), 768, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")
     search_processes: int = setting("CODEINFO_SEARCH_PROCESSES", integer(0, 64), lambda k: min(8, (os.cpu_count() or 1) - 1), "Processes for searches that come while another runs, started when needed (one less than there are cores, at most 8). 0: none")
-    retrieval_cutoff: float = setting("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", NumberOr(1.4, lambda n: n >= 0), 1.4, "Matches beyond this distance are dropped, unless they are at most .3 beyond it and their words are evidence (squared L2 of unit vectors: 2 - 2 cos)")
+    retrieval_cutoff: float = setting("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", NumberOr(DEFAULT_CUTOFF, lambda n: n >= 0), DEFAULT_CUTOFF, "Matches beyond this distance (squared L2 of unit vectors: 2 - 2 cos) are dropped, unless their words are evidence. Below 1.4, words are evidence up to .3 beyond it")
     retrieval_cutoff_disabled: bool = setting("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", TrueOrNot(), False, "true keeps every match")
     retrieval_fallback_chunks: int = setting("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", NumberOr(2, lambda n: n >= 1, whole=True), 2, "Number of matches returned as weak if none passes the cutoff")
     tool_max_chars: int = setting("CODEINFO_TOOL_MAX_CHARS", NumberOr(40_000, lambda n: n >= 1, whole=True), 40_000, "Characters of one tool's output as JSON. Over HTTP: characters of chunk text in one search answer")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from apps.core.config import config
+from apps.core.config import DEFAULT_CUTOFF, config
 from apps.index.chunks import StoredChunk, read_chunks
 from apps.index.models import Root
 from apps.index.paths import map_path
@@ -23,7 +23,7 @@ from apps.retrieval.repositories import lost_texts, repo_id
 log = logging.getLogger("codeinfo.retrieval")
 
 MAX_PER_FILE = 2
-# How far beyond the cutoff words are evidence: a person who lowers the cutoff wants fewer matches.
+# How far beyond a lowered cutoff words are evidence: a person who lowers it wants fewer matches.
 EVIDENCE_MARGIN = 0.3
 _NO_REASONS: Mapping[int, Reason] = {}
 
@@ -271,13 +271,14 @@ def passes(match: Match, cutoff: float | None) -> bool:
 def with_evidence(
     matches: Sequence[Match], query: RankingQuery, cutoff: float | None
 ) -> list[Match]:
-    """Look for evidence in the matches with words of the query that are beyond the cutoff, by at
-    most EVIDENCE_MARGIN."""
+    """Look for evidence in the matches with words of the query that are beyond the cutoff; if it is
+    lower than the default, by at most EVIDENCE_MARGIN."""
     if cutoff is None:
         return list(matches)
+    most = cutoff + EVIDENCE_MARGIN if cutoff < DEFAULT_CUTOFF else math.inf
     return [
         replace(m, has_evidence=query.is_answered_by(f"{m.rel_path} {m.symbol} {m.chunk}"))
-        if m.matched_by != "vector" and cutoff < m.distance <= cutoff + EVIDENCE_MARGIN
+        if m.matched_by != "vector" and cutoff < m.distance <= most
         else m
         for m in matches
     ]

@@ -219,13 +219,14 @@ def test_the_cutoff_drops_distant_matches_without_evidence(stage: Stage, ask: As
 @pytest.mark.parametrize(
     ("cutoff", "expected"),
     [
-        (1.4, {"near.py", "words0.py", "words1.py", "words2.py"}),
+        (1.4, {"near.py", "words0.py", "words1.py", "words2.py", "words3.py"}),
+        (1.3, {"near.py", "words0.py", "words1.py"}),
         (0.8, {"near.py", "words0.py"}),
         (0.4, {"near.py"}),
         (0.0, {"near.py", "words0.py"}),  # the fallback
     ],
 )
-def test_words_are_evidence_a_little_beyond_the_cutoff_only(
+def test_words_are_evidence_a_little_beyond_a_lowered_cutoff_only(
     stage: Stage, ask: Ask, configure, cutoff: float, expected: set[str]
 ) -> None:
     configure(retrieval_cutoff=cutoff)
