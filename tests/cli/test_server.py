@@ -128,6 +128,12 @@ def ask(address: server.Address) -> None:
     question |= {"conversationId": "c1"}
     headers = {"Authorization": f"Bearer {address.token}"}
     httpx.post(f"{address.url}/chat", json=question, headers=headers).raise_for_status()
+    turns = f"{address.url}/conversations/c1/turns"
+    wait_until(lambda: "ok" in statuses(httpx.get(turns, headers=headers)))
+
+
+def statuses(turns: httpx.Response) -> list[str]:
+    return [turn["status"] for turn in turns.json()["items"] if turn["role"] == "assistant"]
 
 
 @pytest.mark.fault("The process of an answer dies")

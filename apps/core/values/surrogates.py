@@ -1,11 +1,14 @@
-"""Text with lone surrogates or NUL, which UTF-8, RE2 and some databases do not take.
+"""Text with lone surrogates or NUL, which UTF-8, RE2 and some databases do not take, and numbers
+that MongoDB does not take.
 
 JSON may carry lone surrogates, and Python spells file names with them that are not UTF-8 (PEP 383).
 """
 
 import re
+import sys
 from typing import Any
 
+LARGEST = int(sys.float_info.max)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -25,8 +28,11 @@ def storable(text: str) -> str:
 
 
 def storable_parts(value: Any) -> Any:
-    """The value with the texts in its lists and dicts made `storable`."""
+    """The value with the texts in its lists and dicts made `storable`, and with integers of more
+    than 64 bits as floats, at most the largest, as most readers of JSON take them."""
     match value:
+        case int() if not -(2**63) <= value < 2**63:
+            return float(max(-LARGEST, min(LARGEST, value)))
         case str():
             return storable(value)
         case dict():
