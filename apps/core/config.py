@@ -60,7 +60,7 @@ def clamped(low: int, high: int) -> Parse:
     return lambda value: min(high, max(low, int(value)))
 
 
-DEFAULT_CUTOFF = 1.4
+DEFAULT_CUTOFF = 1.4  # squared L2 of unit vectors
 
 EDITORS = ("vscode", "cursor", "none")
 

@@ -83,19 +83,12 @@ def missing_chunks(root: Root, stored: Iterable[str]) -> int:
 
     stored: ids of all chunks in it
     """
-    missing = _embedded([root])
-    for each in stored:
-        document = _document(each)
+    missing = {str(document): count for document, count in _embedded([root]).items()}
+    for chunk_id in stored:
+        document = chunk_id.rpartition(":")[0]
         if document in missing:
             missing[document] -= 1
     return sum(max(0, count) for count in missing.values())
-
-
-def _document(chunk_id: str) -> UUID | None:
-    try:
-        return UUID(chunk_id.rpartition(":")[0])
-    except ValueError:
-        return None  # none of ours
 
 
 def unnamed(store: UUID, rows: Sequence[FileRow]) -> set[UUID]:
