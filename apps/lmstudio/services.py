@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
-from apps.core.config import config, is_set, lmstudio_token
+from apps.core.config import config, is_set
 from apps.core.errors import InvalidInput
 from apps.core.security.encryption import decrypt, encrypt
 from apps.core.values.addresses import Address
+from apps.core.values.parsers import lmstudio_token
 from apps.logs.redaction import redact_from_now_on
 
 if TYPE_CHECKING:
