@@ -31,6 +31,8 @@ PAGES = {
     "login",
     "logout",
     "api/docs",
+    # A door of the project's own commands, which has no other clients.
+    "control/<str:verb>",
 }
 # A value for each parameter of a path.
 VALUES = {
