@@ -116,7 +116,6 @@ class Config:
     hsts_seconds: int = access("CODEINFO_HSTS_SECONDS", integer(0, 1 << 31), 0, "Seconds for which browsers are told to use HTTPS only. 0: they are not told")
     api_rate: int = access("CODEINFO_API_RATE", integer(0, 1_000_000), 600, "Requests to the API and calls of MCP tools a minute, for each token, session or address. 0: no limit")
     chat_rate: int = access("CODEINFO_CHAT_RATE", integer(0, 1_000_000), 60, "Chat messages a minute, for each token, session or address. 0: no limit")
-    login_failures: int = access("CODEINFO_LOGIN_FAILURES", integer(0, 1_000_000), 5, "Failed logins in 15 minutes, for each user name and address, after which further ones are refused. 0: no limit")
     secret_key: str = access("CODEINFO_SECRET_KEY", text, "", "Django secret key, which also encrypts keys saved on pages; kept in the data folder when unset")
     debug: bool = access("CODEINFO_DEBUG", boolean, False, "Django debug pages; never for others to reach")
 
@@ -136,11 +135,9 @@ class Config:
     ingest_token_margin: float = ingest("INGEST_TOKEN_MARGIN", fraction, 0.85, "Share of an embedder's token limit that a chunk may fill")
     ingest_fallback_tokens: int = ingest("INGEST_FALLBACK_TOKENS", integer(16, 1_000_000), 2048, "Token limit taken for a server that does not tell its own")
     ingest_repair: str = ingest("CODEINFO_INGEST_REPAIR", choice("auto", "ask"), "auto", "auto: a folder whose vectors are lost or broken is ingested again by itself; ask: when somebody asks for it on the Ingest page")
-    ingest_parse_seconds: float = ingest("CODEINFO_INGEST_PARSE_SECONDS", float, 5.0, "Processor time of one file's parse; past it the file is cut by lines")
 
     embedding_base_url: str = embedding("CODEINFO_EMBEDDING_BASE_URL", http_url, "", "OpenAI-compatible server for embeddings (falls back on CODEINFO_OPENAI_BASE_URL)")
     embedding_api_key: str = embedding("CODEINFO_EMBEDDING_API_KEY", text, "", "Its key (falls back on CODEINFO_OPENAI_API_KEY)")
-    embedding_concurrency: int = embedding("CODEINFO_EMBEDDING_CONCURRENCY", integer(1, 64), 4, "Requests in flight to the embedding server")
     embedding_batch: int = embedding("CODEINFO_EMBEDDING_BATCH", integer(1, 2048), 32, "Texts per request to the embedding server")
     embedding_cache_mb: int = embedding("CODEINFO_EMBEDDING_CACHE_MB", integer(0, 1 << 20), 512, "Megabytes of disk for the vectors that embedding servers gave, so that no text is sent twice. 0: none")
 
@@ -177,13 +174,7 @@ class Config:
     first_byte_seconds: float = limits("CODEINFO_PROVIDER_FIRST_BYTE_SECONDS", float, 60.0, "Time a provider has to begin its answer")
     idle_seconds: float = limits("CODEINFO_PROVIDER_IDLE_SECONDS", float, 120.0, "Silence after which an answer is given up")
     max_tool_rounds: int = limits("CODEINFO_MAX_TOOL_ROUNDS", integer(1, 100), 12, "Rounds of tool calls in one answer")
-    max_tool_calls: int = limits("CODEINFO_MAX_TOOL_CALLS", integer(1, 1_000), 16, "Tool calls in one round; the others get an error")
-    max_tool_argument_bytes: int = limits("CODEINFO_MAX_TOOL_ARGUMENT_BYTES", integer(1_000, 1 << 30), 32_000, "Bytes of the arguments of one tool call")
-    max_frame_bytes: int = limits("CODEINFO_MAX_FRAME_BYTES", integer(1_000, 1 << 30), 1_000_000, "Bytes of one event of a model server")
-    max_answer_bytes: int = limits("CODEINFO_MAX_ANSWER_BYTES", integer(1_000, 1 << 30), 1_000_000, "Bytes of the text of one answer")
-    max_reasoning_bytes: int = limits("CODEINFO_MAX_REASONING_BYTES", integer(1_000, 1 << 30), 1_000_000, "Bytes of the reasoning of one answer")
     max_answer_seconds: float = limits("CODEINFO_MAX_ANSWER_SECONDS", float, 900.0, "Seconds that one answer may take in all")
-    max_reply_bytes: int = limits("CODEINFO_MAX_REPLY_BYTES", integer(1_000, 1 << 30), 64_000_000, "Bytes of one whole reply of a model server, an embedding server or a list of models")
 
     log_level: str = logs("LOG_LEVEL", choice("error", "warn", "info", "debug"), "info", "Least level that is logged")
     log_file_path: Path = logs("LOG_FILE_PATH", path, _in_data("logs", "server.log"), "Log file", "`logs/server.log` in the data folder")
@@ -196,7 +187,6 @@ class Config:
 
     otel_endpoint: str = traces("OTEL_EXPORTER_OTLP_ENDPOINT", http_url, "", "Where traces go: the address of an OTLP receiver, without /v1/traces; no traces when unset")
     otel_traces_endpoint: str = traces("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", http_url, "", "The same as a full address, which wins")
-    otel_protocol: str = traces("OTEL_EXPORTER_OTLP_PROTOCOL", choice("http/protobuf"), "http/protobuf", "How they are sent; there is no other way")
     otel_traces_exporter: str = traces("OTEL_TRACES_EXPORTER", choice("otlp", "none"), "otlp", "none switches traces off")
     otel_disabled: bool = traces("OTEL_SDK_DISABLED", boolean, False, "true switches traces off, too")
     otel_service_name: str = traces("OTEL_SERVICE_NAME", text, "codeinfo", "The name under which they stand")

@@ -25,6 +25,9 @@ from apps.embedding.wire import wire
 logger = logging.getLogger("codeinfo.ingest")
 Result = TypeVar("Result")
 
+# Requests in flight to one server.
+CONCURRENCY = 4
+
 
 @dataclass(frozen=True)
 class CallLimits:
@@ -121,7 +124,7 @@ class ServerEmbedder:
                 self._calls.discard(call)
 
     async def _embed_all(self, batches: Sequence[list[str]]) -> list[Vectors]:
-        gate = asyncio.Semaphore(config().embedding_concurrency)
+        gate = asyncio.Semaphore(CONCURRENCY)
 
         async def one(batch: list[str]) -> Vectors:
             async with gate:
