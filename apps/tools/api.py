@@ -1,7 +1,7 @@
 """`/tools/*`: search, repositories and symbols as JSON (docs/retrieval.md, docs/symbols.md)."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -24,9 +24,13 @@ from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.scope import with_hint
 from apps.retrieval.search import search
-from apps.tools.call_tools import answer_callers, answer_imports
-from apps.tools.context_tools import context_output, related_output
-from apps.tools.text_tools import grep_output, list_output, read_output
+from apps.tools.context.tool import CONTEXT
+from apps.tools.find_callers import FIND_CALLERS
+from apps.tools.find_imports import FIND_IMPORTS
+from apps.tools.grep import GREP
+from apps.tools.list_files import LIST_FILES
+from apps.tools.read_file import READ_FILE
+from apps.tools.related_code import RELATED_CODE
 
 log = logging.getLogger("codeinfo.tools")
 
@@ -86,25 +90,6 @@ class SymbolReferencesView(_ByNameView):
         return find_references(query)
 
 
-class FindCallersView(APIView):
-    """`POST /tools/find-callers {name, repository?, path?, language?, depth?, limit?, cursor?}`."""
-
-    def post(self, request: Request) -> Response:
-        found, output = answer_callers(object_of(request))
-        log.info("tools find callers", extra={"context": {"results": len(found.results)}})
-        return Response(finished(output))
-
-
-class FindImportsView(APIView):
-    """`POST /tools/find-imports {name, direction?, repository?, path?, language?, limit?,
-    cursor?}`."""
-
-    def post(self, request: Request) -> Response:
-        found, output = answer_imports(object_of(request))
-        log.info("tools find imports", extra={"context": {"results": len(found.results)}})
-        return Response(finished(output))
-
-
 class FileOutlineView(APIView):
     """`POST /tools/file-outline {repository, path}`."""
 
@@ -120,7 +105,7 @@ class _OutputView(APIView):
     """Answers with the output of a tool, uncut by its common cap."""
 
     event = ""  # the log message
-    output: Callable[[dict[str, Any]], dict[str, Any]]
+    output: Callable[[Mapping[str, Any]], dict[str, Any]]
 
     def post(self, request: Request) -> HttpResponse:
         output = type(self).output(object_of(request))
@@ -132,33 +117,46 @@ class GrepView(_OutputView):
     """`POST /tools/grep {pattern, fixed?, ignore_case?, word?, multiline?, mode?, context?, limit?,
     cursor?, offset?, repository?, path?, language?}`."""
 
-    event, output = "tools grep", staticmethod(grep_output)
+    event, output = "tools grep", staticmethod(GREP.function)
 
 
 class ReadFileView(_OutputView):
     """`POST /tools/read-file {repository, path, lines?}`."""
 
-    event, output = "tools read file", staticmethod(read_output)
+    event, output = "tools read file", staticmethod(READ_FILE.function)
 
 
 class ListFilesView(_OutputView):
     """`POST /tools/list-files {repository?, path?, language?, depth?, skipped?, limit?,
     cursor?, offset?}`."""
 
-    event, output = "tools list files", staticmethod(list_output)
+    event, output = "tools list files", staticmethod(LIST_FILES.function)
 
 
 class ContextView(_OutputView):
     """`POST /tools/context {question, repository?, path?, language?, max_tokens?}`."""
 
-    event, output = "tools context", staticmethod(context_output)
+    event, output = "tools context", staticmethod(CONTEXT.function)
 
 
 class RelatedCodeView(_OutputView):
     """`POST /tools/related-code {repository, path, start_line, end_line?, within?, within_path?,
     language?, limit?}`."""
 
-    event, output = "tools related code", staticmethod(related_output)
+    event, output = "tools related code", staticmethod(RELATED_CODE.function)
+
+
+class FindCallersView(_OutputView):
+    """`POST /tools/find-callers {name, repository?, path?, language?, depth?, limit?, cursor?}`."""
+
+    event, output = "tools find callers", staticmethod(FIND_CALLERS.function)
+
+
+class FindImportsView(_OutputView):
+    """`POST /tools/find-imports {name, direction?, repository?, path?, language?, limit?,
+    cursor?}`."""
+
+    event, output = "tools find imports", staticmethod(FIND_IMPORTS.function)
 
 
 def object_of(request: Request) -> dict[str, Any]:

@@ -6,7 +6,9 @@ import pytest
 
 from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.embedding.static import MODEL_ID
-from apps.tools.tools import LIST_REPOSITORIES, TOOLS, VECTOR_SEARCH
+from apps.tools.list_repositories import LIST_REPOSITORIES
+from apps.tools.tools import TOOLS
+from apps.tools.vector_search import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask, Shelf
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from apps.core.values.json_schema import (
 )
 from apps.lookup.symbols.call_types import DIRECTIONS
 from apps.site.openapi.operation import Operation
-from apps.tools import call_tools, output_schemas, text_schemas
+from apps.tools.tools import TOOLS
 
 
 def limit(most: int, default: int) -> dict[str, object]:
@@ -65,28 +65,30 @@ SEARCH = (
     Unavailable("Chroma does not answer.", code="CHROMA_UNAVAILABLE"),
 )
 
+ANSWERS = {tool.name: tool.output_schema for tool in TOOLS}
+
 OPERATIONS = {
     "POST /tools/vector-search": Operation(
         "Search all code by vectors and words",
-        {200: output_schemas.MATCHES},
+        {200: ANSWERS["VectorSearch"]},
         SEARCH,
         body=object_schema({"query": NOT_BLANK}, {**FILTERS, "limit": limit(20, 5)}),
     ),
     "POST /tools/symbol-definitions": Operation(
         "Where a name is defined",
-        {200: output_schemas.DEFINITIONS},
+        {200: ANSWERS["FindDefinitions"]},
         (*SYMBOLS, *PAGED),
         body=NAME,
     ),
     "POST /tools/symbol-references": Operation(
         "Where a name is used",
-        {200: output_schemas.REFERENCES},
+        {200: ANSWERS["FindReferences"]},
         (*SYMBOLS, *PAGED),
         body=NAME,
     ),
     "POST /tools/find-callers": Operation(
         "Who calls a definition",
-        {200: call_tools.CALLERS},
+        {200: ANSWERS["FindCallers"]},
         (*SYMBOLS, *PAGED),
         body=object_schema(
             {"name": TEXT | {"pattern": r"\w"}}, {**FILTERS, "depth": limit(3, 1), **PAGES}
@@ -94,7 +96,7 @@ OPERATIONS = {
     ),
     "POST /tools/find-imports": Operation(
         "Who imports a file, and what it imports",
-        {200: call_tools.IMPORTS},
+        {200: ANSWERS["FindImports"]},
         (*SYMBOLS, *PAGED),
         body=object_schema(
             {"name": TEXT | {"pattern": r"\w"}},
@@ -103,13 +105,13 @@ OPERATIONS = {
     ),
     "POST /tools/file-outline": Operation(
         "The definitions of a file",
-        {200: output_schemas.OUTLINE},
+        {200: ANSWERS["FileOutline"]},
         (*SYMBOLS, NO_FILE),
         body=object_schema({"repository": NOT_BLANK, "path": NOT_BLANK}),
     ),
     "POST /tools/grep": Operation(
         "Lines that match a pattern",
-        {200: text_schemas.GREP},
+        {200: ANSWERS["Grep"]},
         (
             *TEXTS,
             *PAGED,
@@ -130,7 +132,7 @@ OPERATIONS = {
     ),
     "POST /tools/read-file": Operation(
         "Numbered lines of a file",
-        {200: text_schemas.READ},
+        {200: ANSWERS["ReadFile"]},
         (*TEXTS, NO_FILE, Unavailable("The text is lost.", code="TEXT_LOST")),
         body=object_schema(
             {"repository": NOT_BLANK, "path": NOT_BLANK},
@@ -139,7 +141,7 @@ OPERATIONS = {
     ),
     "POST /tools/list-files": Operation(
         "Files that match, or a tree of folders",
-        {200: text_schemas.LIST},
+        {200: ANSWERS["ListFiles"]},
         (*TEXTS, *PAGED),
         body=object_schema(
             {},
@@ -155,7 +157,7 @@ OPERATIONS = {
     ),
     "POST /tools/context": Operation(
         "Everything that answers a question, packed into a number of tokens",
-        {200: output_schemas.CONTEXT},
+        {200: ANSWERS["Context"]},
         SEARCH,
         body=object_schema(
             {"question": NOT_BLANK},
@@ -170,7 +172,7 @@ OPERATIONS = {
     ),
     "POST /tools/related-code": Operation(
         "Passages like some lines of a file",
-        {200: output_schemas.MATCHES},
+        {200: ANSWERS["VectorSearch"]},
         (*SEARCH, NO_FILE, NO_LINES),
         body=object_schema(
             {"repository": NOT_BLANK, "path": NOT_BLANK, "start_line": LINE},
@@ -184,6 +186,6 @@ OPERATIONS = {
         ),
     ),
     "GET /tools/ingested-repos": Operation(
-        "The repositories that can be searched", {200: output_schemas.REPOSITORIES}
+        "The repositories that can be searched", {200: ANSWERS["ListIngestedRepositories"]}
     ),
 }

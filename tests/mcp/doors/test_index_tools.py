@@ -14,7 +14,7 @@ from asgiref.sync import sync_to_async
 from apps.index.models import IngestRun
 from apps.ingest import services
 from apps.mcp.search import SEARCH
-from apps.tools.compact import expand
+from apps.tools.expand import expand
 from tests.mcp.speech import STATELESS, ask, call
 from tests.support.ingested import CALLER, SAMPLE, ingest_sample, write_files
 
