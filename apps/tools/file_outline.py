@@ -7,6 +7,7 @@ from apps.core.types import JSON
 from apps.core.values.json_schema import TEXT, list_schema, object_schema, typed
 from apps.lookup.symbols import OutlineQuery, file_outline
 from apps.tools import schemas
+from apps.tools.errors import NO_FILE, OF_SYMBOLS
 from apps.tools.forms import named, place, span
 from apps.tools.tool import FILE_PATH, QUOTED, REPOSITORY_ID, Tool, log_call, schema
 
@@ -76,10 +77,13 @@ FILE_OUTLINE = Tool(
     parameters=schema({"repository": REPOSITORY_ID, "path": FILE_PATH}, "repository", "path"),
     function=_output,
     title="Outline a file",
+    need="what a file defines",
     output_schema=_OUTLINE,
     compact=_compact,
     compact_schema=_COMPACT,
     quoted=_quoted,
+    route="file-outline",
+    errors=(*OF_SYMBOLS, NO_FILE),
     progress="Reading the outline of",
     subject="path",
     empty_hint="The file defines nothing, or codeinfo has no grammar for its language.",

@@ -10,6 +10,7 @@ from apps.lookup.symbols.call_types import MAX_DEPTH, Callers
 from apps.lookup.symbols.types import MAX_LIMIT, MAX_NAME
 from apps.retrieval.scope import with_hint
 from apps.tools import forms, schemas
+from apps.tools.errors import OF_PAGES, OF_SYMBOLS
 from apps.tools.tool import CURSOR, LANGUAGE, PATH, REPOSITORY, Tool, limit, log_call, schema
 
 _CALLED = object_schema({"repo": TEXT, "relPath": TEXT, "symbol": TEXT, "startLine": schemas.LINE})
@@ -113,10 +114,13 @@ FIND_CALLERS = Tool(
     ),
     function=_output,
     title="Find who calls a definition",
+    need="who calls a function, method or class",
     output_schema=_CALLERS,
     compact=_compact,
     compact_schema=_COMPACT,
     quoted=forms.quoted_symbols,
+    route="find-callers",
+    errors=(*OF_SYMBOLS, *OF_PAGES),
     progress="Looking up who calls",
     subject="name",
     empty_hint=(

@@ -5,6 +5,7 @@ from apps.core.values.json_schema import TEXT, object_schema, typed
 from apps.lookup.symbols import find_definitions
 from apps.tools import forms, schemas
 from apps.tools.by_name import by_name
+from apps.tools.errors import OF_PAGES, OF_SYMBOLS
 from apps.tools.tool import QUOTED
 
 _DEFINITION = object_schema(
@@ -44,10 +45,13 @@ FIND_DEFINITIONS = by_name(
     ),
     has_passages=True,
     title="Find where a name is defined",
+    need="where a name is defined",
     output_schema=_DEFINITIONS,
     compact=_compact,
     compact_schema=_COMPACT,
     quoted=forms.quoted_symbols,
+    route="symbol-definitions",
+    errors=(*OF_SYMBOLS, *OF_PAGES),
     progress="Looking up where it is defined:",
     empty_hint=(
         "Nothing ingested defines this name; it may come from a library. Check the spelling, "

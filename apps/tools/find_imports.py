@@ -17,6 +17,7 @@ from apps.lookup.symbols.call_types import DIRECTIONS
 from apps.lookup.symbols.types import MAX_LIMIT, MAX_NAME
 from apps.retrieval.scope import with_hint
 from apps.tools import forms, schemas
+from apps.tools.errors import OF_PAGES, OF_SYMBOLS
 from apps.tools.tool import CURSOR, LANGUAGE, PATH, REPOSITORY, Tool, limit, log_call, schema
 
 _LIBRARIES = "Modules that it imports and that are no files searched."
@@ -107,10 +108,13 @@ FIND_IMPORTS = Tool(
     ),
     function=_output,
     title="Find what imports what",
+    need="which files import a file, and what it imports",
     output_schema=_IMPORTS,
     compact=_compact,
     compact_schema=_COMPACT,
     quoted=forms.quoted_symbols,
+    route="find-imports",
+    errors=(*OF_SYMBOLS, *OF_PAGES),
     progress="Looking up the imports of",
     subject="name",
     empty_hint="No file imports it. Check the path, or leave out `repository` and filters.",

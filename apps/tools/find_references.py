@@ -5,6 +5,7 @@ from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema
 from apps.lookup.symbols import find_references
 from apps.tools import forms, schemas
 from apps.tools.by_name import by_name
+from apps.tools.errors import OF_PAGES, OF_SYMBOLS
 from apps.tools.tool import QUOTED
 
 _REFERENCE = object_schema(
@@ -53,10 +54,13 @@ FIND_REFERENCES = by_name(
         "and strings: use Grep. " + QUOTED
     ),
     title="Find where a name is used",
+    need="every line that uses a name",
     output_schema=_REFERENCES,
     compact=_compact,
     compact_schema=_COMPACT,
     quoted=forms.quoted_symbols,
+    route="symbol-references",
+    errors=(*OF_SYMBOLS, *OF_PAGES),
     progress="Looking up where it is used:",
     empty_hint=(
         "No line uses this identifier. Check the spelling and the case, or leave out "

@@ -11,6 +11,7 @@ from apps.lookup.texts.grep_query import DEFAULT_LIMIT, MAX_CONTEXT, MAX_LIMIT, 
 from apps.lookup.texts.patterns import MAX_PATTERN
 from apps.retrieval.scope import with_hint
 from apps.tools import schemas
+from apps.tools.errors import BAD_PATTERN, OF_PAGES, OF_TEXTS
 from apps.tools.forms import named, numbered, with_file
 from apps.tools.tool import (
     CURSOR,
@@ -146,10 +147,13 @@ GREP = Tool(
     ),
     function=_output,
     title="Find exact text",
+    need="exact text, or a regular expression",
     output_schema=_GREP,
     compact=_compact,
     compact_schema=_COMPACT,
     quoted=_quoted,
+    route="grep",
+    errors=(*OF_TEXTS, *OF_PAGES, BAD_PATTERN),
     progress="Looking for the text",
     subject="pattern",
     empty_hint=(

@@ -16,6 +16,7 @@ from apps.lookup.texts.listing import (
 )
 from apps.retrieval.scope import with_hint
 from apps.tools import schemas
+from apps.tools.errors import OF_PAGES, OF_TEXTS
 from apps.tools.forms import named
 from apps.tools.tool import (
     CURSOR,
@@ -106,10 +107,13 @@ LIST_FILES = Tool(
     ),
     function=_output,
     title="List the files",
+    need="which files there are, and which were left out",
     output_schema=_LIST,
     compact=_compact,
     compact_schema=_COMPACT,
     quoted=_compact,
+    route="list-files",
+    errors=(*OF_TEXTS, *OF_PAGES),
     progress="Listing the files",
     subject="path",
     empty_hint="No file is there. Leave out `path` and `language` to see which there are.",

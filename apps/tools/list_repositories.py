@@ -107,6 +107,7 @@ LIST_REPOSITORIES = Tool(
     parameters=schema({"cursor": CURSOR}),
     function=_output,
     title="List the ingested repositories",
+    need="which repositories there are, and how old their index is",
     output_schema=_REPOSITORIES,
     compact=_compact,
     compact_schema=_COMPACT,

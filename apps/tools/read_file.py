@@ -7,6 +7,7 @@ from apps.core.types import JSON
 from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, typed
 from apps.lookup.texts.reading import MAX_RANGES_TEXT, ReadQuery, read_lines
 from apps.tools import schemas
+from apps.tools.errors import NO_FILE, OF_TEXTS, TEXT_LOST
 from apps.tools.forms import named, numbered, with_file
 from apps.tools.tool import FILE_PATH, QUOTED, REPOSITORY_ID, Tool, log_call, schema
 
@@ -70,10 +71,13 @@ READ_FILE = Tool(
     ),
     function=_output,
     title="Read lines of a file",
+    need="numbered lines of a file",
     output_schema=_READ,
     compact=_compact,
     compact_schema=_COMPACT,
     quoted=lambda payload: with_file(_compact(payload)),
+    route="read-file",
+    errors=(*OF_TEXTS, NO_FILE, TEXT_LOST),
     progress="Reading",
     subject="path",
     empty_hint="The file has no lines.",

@@ -7,6 +7,7 @@ from apps.core.types import JSON
 from apps.lookup.related_code import RelatedQuery, related_code
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT
 from apps.retrieval.scope import with_hint
+from apps.tools.errors import NO_FILE, NO_LINES, OF_SEARCHES
 from apps.tools.tool import (
     FILE_PATH,
     LANGUAGE,
@@ -55,10 +56,13 @@ RELATED_CODE = Tool(
     ),
     function=_output,
     title="Find code like these lines",
+    need="code like some lines",
     output_schema=MATCHES,
     compact=compact_matches,
     compact_schema=COMPACT_MATCHES,
     quoted=quoted_matches,
+    route="related-code",
+    errors=(*OF_SEARCHES, NO_FILE, NO_LINES),
     progress="Looking for code like",
     subject="path",
     scopes=("repository", "within"),

@@ -14,10 +14,18 @@ from apps.tools.related_code import RELATED_CODE
 from apps.tools.tool import Tool
 from apps.tools.vector_search import VECTOR_SEARCH
 
+# In the order in which models, clients and documents list them.
 TOOLS: tuple[Tool, ...] = (
-    *(LIST_REPOSITORIES, VECTOR_SEARCH),
-    *(FIND_DEFINITIONS, FIND_REFERENCES, FILE_OUTLINE),
-    *(FIND_CALLERS, FIND_IMPORTS),
-    *(GREP, READ_FILE, LIST_FILES),
-    *(CONTEXT, RELATED_CODE),
+    CONTEXT,
+    VECTOR_SEARCH,
+    FIND_DEFINITIONS,
+    FIND_REFERENCES,
+    FIND_CALLERS,
+    FIND_IMPORTS,
+    FILE_OUTLINE,
+    GREP,
+    READ_FILE,
+    LIST_FILES,
+    RELATED_CODE,
+    LIST_REPOSITORIES,
 )

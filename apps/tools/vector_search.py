@@ -9,6 +9,7 @@ from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, SearchQuer
 from apps.retrieval.scope import with_hint
 from apps.retrieval.search import search
 from apps.tools import forms, schemas
+from apps.tools.errors import OF_SEARCHES
 from apps.tools.snippets import cut, parse_snippet_lines
 from apps.tools.tool import LANGUAGE, PATH, QUOTED, REPOSITORY, Tool, limit, log_call, schema
 
@@ -117,11 +118,14 @@ VECTOR_SEARCH = Tool(
     ),
     function=_output,
     title="Search the ingested repositories",
+    need="one thing, by meaning and by words that the code would use",
     output_schema=MATCHES,
     has_passages=True,
     compact=compact_matches,
     compact_schema=COMPACT_MATCHES,
     quoted=quoted_matches,
+    route="vector-search",
+    errors=OF_SEARCHES,
     progress="Searching for",
     subject="query",
     empty_hint=(

@@ -11,6 +11,7 @@ from apps.tools import schemas
 from apps.tools.context.build import build_context
 from apps.tools.context.form import LINES, compact_line, compact_row
 from apps.tools.context.types import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, ContextQuery
+from apps.tools.errors import OF_SEARCHES
 from apps.tools.forms import named
 from apps.tools.tool import LANGUAGE, PATH, QUOTED, REPOSITORY, Tool, log_call, schema
 
@@ -124,10 +125,13 @@ CONTEXT = Tool(
     ),
     function=_output,
     title="Gather what answers a question",
+    need="a question about the code, with all that answers it in one call",
     output_schema=_CONTEXT,
     compact=_compact,
     compact_schema=_COMPACT,
     quoted=_quoted,
+    route="context",
+    errors=OF_SEARCHES,
     progress="Gathering what answers",
     subject="question",
     empty_hint=(
