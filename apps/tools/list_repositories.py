@@ -41,6 +41,7 @@ _REPOSITORIES: JSON = object_schema(
     },
     {"truncated": TRUNCATED, "nextCursor": NEXT_CURSOR, "hint": TEXT},
 )
+_MORE = ("description", "lastIngestAt", "lastError", "state", "containerPath", "modelId")
 _COMPACT = object_schema(
     {
         "repos": list_schema(
@@ -49,11 +50,12 @@ _COMPACT = object_schema(
                     "id": _ID,
                     "hostPath": TEXT,
                     "counts": object_schema({"files": COUNT, "chunks": COUNT}),
-                }
+                },
+                dict.fromkeys(_MORE, TEXT),
             )
         ),
     },
-    {key: NOTES[key] for key in ("truncated", "nextCursor", "hint")},
+    {"lockedModelId": TEXT} | {key: NOTES[key] for key in ("truncated", "nextCursor", "hint")},
 )
 
 

@@ -29,9 +29,9 @@ class Tool:
     # Called in a thread with arguments that are not checked yet. Raises CodeinfoError.
     function: Callable[[Mapping[str, Any]], JSON]
     title: str  # for people
-    need: str  # what to use it for, in the instructions of MCP
     output_schema: JSON  # JSON Schema of what `run` returns, an object
     progress: str  # shown while it runs, before the argument `subject`
+    need: str = ""  # what to use it for, in the instructions of MCP
     subject: str = ""  # name of an argument; "" for none
     route: str = ""  # `POST /tools/<route>` answers with the output; "": no route does
     errors: tuple[CodeinfoError, ...] = ()  # an example of each that it raises

@@ -18,7 +18,7 @@ def test_the_tools_have_strict_schemas_and_are_described() -> None:
     for tool in TOOLS:
         assert tool.parameters["type"] == "object"
         assert tool.parameters["additionalProperties"] is False
-        assert len(tool.description) > 100
+        assert len(tool.description) > 100 and tool.need
     assert VECTOR_SEARCH.parameters["required"] == ["query"]
     assert set(VECTOR_SEARCH.parameters["properties"]) == {
         *["query", "repository", "path", "language", "limit"]
