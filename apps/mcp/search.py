@@ -17,11 +17,9 @@ from apps.mcp.types import Call, McpEndpoint, McpTool
 from apps.tools.tool import SNIPPET_LINES, Tool
 from apps.tools.tools import TOOLS
 
+EVERY: tuple[Tool | McpTool, ...] = (*TOOLS, REINGEST_REPOSITORY, INDEX_REPOSITORY)
 # What to use each tool for.
-NEEDS = {tool.name: tool.need for tool in TOOLS} | {
-    REINGEST_REPOSITORY.name: "files of a repository have changed since",
-    INDEX_REPOSITORY.name: "a folder is not ingested yet; offered if the server allows it",
-}
+NEEDS = {tool.name: tool.need for tool in EVERY}
 INSTRUCTIONS = (
     "codeinfo searches and reads the source repositories that are ingested on this machine. Which "
     "tool for what:\n{needs}\n"
