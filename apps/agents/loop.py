@@ -54,7 +54,7 @@ from apps.agents.tools import execute
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.monitoring.telemetry import step
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 
 log = logging.getLogger("codeinfo.agents")
 
