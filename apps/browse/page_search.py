@@ -25,7 +25,7 @@ from apps.lookup.texts.patterns import Pattern
 from apps.retrieval.query import MAX_QUERY, SearchQuery, language_named
 from apps.retrieval.ranking.rank import RankingQuery
 from apps.retrieval.repositories import find_root, repo_id
-from apps.retrieval.results import Limits, SearchResult
+from apps.retrieval.results import SearchResult
 from apps.retrieval.search import search
 
 # Passages that are ranked for the pages of one search, and the characters of all their texts.
@@ -117,9 +117,6 @@ def filters_without(box: Box, filters: Filters | None = None) -> Filters:
 
 def find_passages(query: PageQuery) -> SearchResult:
     """The DEPTH best passages, of which each page shows some. Raises as `search`."""
-    limits = replace(Limits.from_config(), total_chars=MAX_CHARS)
-    if query.weaker:
-        limits = replace(limits, cutoff=None)
     search_query = SearchQuery.parse(query.as_wire("query"))
     filters = filters_without(query.box, search_query.filters)
     search_query = replace(search_query, filters=filters)
@@ -127,7 +124,8 @@ def find_passages(query: PageQuery) -> SearchResult:
     if conditions != Conditions():
         only = _files_with(search_query, conditions)
         search_query = replace(search_query, test=conditions, only=only)
-    return search(replace(search_query, limit=DEPTH, explained=True), limits)
+    search_query = replace(search_query, limit=DEPTH, explained=True)
+    return search(search_query, with_cutoff=not query.weaker, total_chars=MAX_CHARS)
 
 
 def symbol_query(query: PageQuery) -> SymbolQuery:

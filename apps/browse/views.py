@@ -27,7 +27,7 @@ from apps.lookup.symbols import find_definitions, find_references
 from apps.retrieval import scope
 from apps.retrieval.query import SearchQuery, language_named
 from apps.retrieval.repositories import repo_id
-from apps.retrieval.results import Limits, SearchResult
+from apps.retrieval.results import SearchResult, setting_of_cutoff
 
 # Limits of the page.
 MAX_REFERENCES = 100
@@ -89,7 +89,7 @@ def _results(query: PageQuery) -> dict[str, Any]:
 
 def _passages(query: PageQuery) -> dict[str, Any]:
     result = find_passages(query)
-    cutoff = Limits.from_config().cutoff
+    cutoff = setting_of_cutoff()
     first = (query.page - 1) * query.limit
     conditions = Conditions.of(query.box.conditions)
     hits = [
