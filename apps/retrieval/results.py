@@ -101,12 +101,17 @@ class SearchResult:
     # Candidates beyond the cutoff that are not among the matches; for the page, not on the wire.
     weaker: int = 0
 
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """The matches by file, as on the wire."""
+        return by_file(self.matches)
+
     def as_wire(self) -> dict[str, Any]:
         """The output of VectorSearch (contract.md §4.3)."""
         wire: dict[str, Any] = {
             "results": [match.as_wire() for match in self.matches],
             "modelId": self.model_id,
-            "files": by_file(self.matches),
+            "files": self.files,
         }
         optional = {"degraded": self.degraded, "missingWords": list(self.missing_words)}
         return wire | {key: value for key, value in optional.items() if value}
