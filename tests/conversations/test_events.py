@@ -15,7 +15,7 @@ from apps.conversations import event_streams, runner
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import LiveRuns, RunLog, live_runs
 from apps.core.errors import Unavailable
-from tests.conversations.test_chat_api import SSE, events_of, finished, streamed
+from tests.conversations.frames import SSE, events_of, finished, streamed
 from tests.support.chat import answers, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 

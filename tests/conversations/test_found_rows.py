@@ -9,9 +9,7 @@ from django.test import AsyncClient
 from apps.tools.call_tools import compact_callers, compact_imports
 from apps.tools.compact import expand
 from apps.tools.context_form import compact_context
-from tests.conversations.test_citation_list import match
-from tests.conversations.test_page import answered, page, visible
-from tests.conversations.test_symbol_steps import step
+from tests.conversations.pages import answered, call, match, page, visible
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 
@@ -24,10 +22,6 @@ def row(path: str, line: int, chunk: str, kind: str, **fields: Any) -> dict[str,
 
 def rows(*results: dict[str, Any], **members: Any) -> dict[str, Any]:
     return {"results": list(results), "truncated": False, **members}
-
-
-def call(tool: str, result: dict[str, Any], /, **parameters: Any) -> dict[str, Any]:
-    return step(tool, parameters, result)
 
 
 def positions(html: str, *texts: str) -> list[int]:

@@ -20,45 +20,16 @@ from apps.conversations.models import Turn
 from apps.conversations.stream import RunLog
 from apps.core.concurrency.hub import hub
 from codeinfo.asgi import application
-from tests.conversations.test_page import answered, page
+from tests.conversations.pages import answered, page
+from tests.conversations.tab import HEADERS, Tab
 from tests.support.chat import PATIENCE, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")
 
 Scripted = Callable[..., ScriptedProvider]
-HEADERS = [(b"host", b"localhost"), (b"origin", b"http://localhost")]
 BAD_MESSAGES = ["", "nonsense", "[]", '{"turns": []}', '{"turns": {}}', '{"list": ""}', "null"]
 ARTICLE = re.compile(r"<article .*?</article>", re.DOTALL)
-
-
-class Tab:
-    """An open page: what it was sent, and the turns it has."""
-
-    def __init__(self, conversation_id: str = "c1") -> None:
-        path = f"/ws/ui/chat/{conversation_id}"
-        self.socket = WebsocketCommunicator(application, path, headers=HEADERS)
-        self.messages: list[str] = []
-
-    async def open(self, *, mark: str = "", **turns: str) -> None:
-        await self.say(turns=turns, list=mark or hub.version("sidebar"))
-
-    async def say(self, **shown: Any) -> None:
-        connected, _ = await self.socket.connect()
-        assert connected
-        await self.socket.send_json_to(shown)
-
-    async def until(self, text: str) -> str:
-        """Read messages up to the one that holds `text`; that one."""
-        while True:
-            message = await self.socket.receive_from(timeout=PATIENCE)
-            self.messages.append(message)
-            if text in message:
-                return message
-
-    @property
-    def all(self) -> str:
-        return "".join(self.messages)
 
 
 @pytest_asyncio.fixture
