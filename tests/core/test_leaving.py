@@ -12,7 +12,7 @@ from django.test import AsyncClient
 
 from apps.core.security import access, authentication
 from apps.index.models import IngestRun
-from tests.core.test_owners import socket
+from tests.core.sockets import socket
 from tests.support.chat import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)

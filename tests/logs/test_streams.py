@@ -15,7 +15,7 @@ from apps.logs import store as store_module
 from apps.logs.store import LogStore
 from apps.logs.types import LogQuery
 from tests.logs.conftest import MakeStore
-from tests.logs.test_store import entry
+from tests.support.entries import entry
 
 PATIENCE = 30
 
