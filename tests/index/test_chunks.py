@@ -19,7 +19,7 @@ from apps.index.vectors.chroma import failed
 from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import sweep
-from tests.index.test_lexical_files import spoil
+from tests.support.damage import spoil
 from tests.support.ingested import SAMPLE, ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

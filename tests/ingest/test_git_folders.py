@@ -10,7 +10,7 @@ from django.test import Client
 
 from apps.index.models import IngestRun, Root
 from apps.ingest import git_folders, panels
-from tests.ingest.test_page import HTMX, make_root, make_run
+from tests.ingest.pages import HTMX, make_root, make_run
 from tests.support.git import commit_all, git, init
 from tests.support.ingested import write_files
 
