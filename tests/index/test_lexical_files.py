@@ -17,7 +17,7 @@ from apps.core.data import sqlite_files
 from apps.core.errors import Unavailable
 from apps.index.lexical import LexicalStore, schema, segments
 from apps.index.types import ChunkRecord
-from tests.index.test_lexical import record
+from tests.index.records import record
 from tests.support.damage import spoil
 
 ROOT = uuid4()

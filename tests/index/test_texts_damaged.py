@@ -18,16 +18,7 @@ from apps.core.system import posix
 from apps.index.texts import TextStore
 from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
 from tests.house.sources import HOME
-from tests.index.test_texts import (
-    Texts,
-    folder,
-    keyed,
-    named,
-    noise,
-    reopened,
-    segments_in,
-    texts,
-)
+from tests.index.texts import Texts, folder, keyed, named, noise, reopened, segments_in, texts
 
 __all__ = ["folder", "reopened", "texts"]
 
@@ -377,7 +368,7 @@ import django; django.setup()
 import sys
 from pathlib import Path
 from apps.index.texts import TextStore
-from tests.index.test_texts import keyed
+from tests.index.texts import keyed
 for folder in sys.stdin:
     store = TextStore(Path(folder.strip()))
     for n in range(20):
@@ -464,7 +455,7 @@ import django; django.setup()
 import os, signal, sys
 from pathlib import Path
 from apps.index.texts import TextStore
-from tests.index.test_texts import keyed, noise
+from tests.index.texts import keyed, noise
 write, left = TextStore._write, int(sys.argv[2])
 def killed(self, *args):
     global left
