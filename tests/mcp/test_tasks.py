@@ -19,9 +19,7 @@ from apps.mcp.rpc import serve
 from apps.mcp.types import Call, McpEndpoint, McpTool
 from apps.mcp.wire import RpcError
 from tests.mcp.endpoint import OPEN, serving
-from tests.mcp.speech import HANDSHAKE, META, PATIENCE, PREFIX, STATELESS, Answer, ask
-
-KNOWS = META | {f"{PREFIX}/clientCapabilities": {"extensions": {tasks.EXTENSION: {}}}}
+from tests.mcp.speech import HANDSHAKE, KNOWS, META, PATIENCE, STATELESS, Answer, ask
 
 
 class Work:
