@@ -47,7 +47,7 @@ async def move(transactional_db: None) -> AsyncIterator[Move]:
 
     yield to
     await to("back")
-    for entry in list(memory._unsaved):
+    for entry in list(memory.unsaved_conversations):
         memory.discard(entry)
 
 

@@ -183,7 +183,7 @@ def test_a_missing_text_of_a_changed_file_leaves_its_chunks_out(root: Root) -> N
 def test_a_broken_text_store_leaves_all_out_and_has_the_stores_checked(root: Root) -> None:
     assert read(root)
     get_texts().close()
-    spoil(get_texts()._index.path)
+    spoil(get_texts().index.path)
     shutil.rmtree(root.path)
     assert read(root) == {}
     assert failed.is_set()

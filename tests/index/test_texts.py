@@ -54,7 +54,7 @@ def test_many_small_texts_share_a_block(texts: TextStore, folder: Path) -> None:
     texts.add(added)
     (segment,) = segments_in(folder)
     assert segment.stat().st_size < sum(map(len, added.values())) / 8
-    assert len({place.block for place in texts._index.places(list(added)[:500]).values()}) <= 2
+    assert len({place.block for place in texts.index.places(list(added)[:500]).values()}) <= 2
 
 
 def test_parts_of_texts_of_any_size_are_read_alone(texts: TextStore) -> None:
@@ -141,9 +141,9 @@ def test_unneeded_blocks_leave_memory(texts: TextStore, monkeypatch: pytest.Monk
         texts.sync()
     for _ in range(2):
         assert texts.read(added) == added
-        cached = sum(map(len, texts._segments._blocks.values()))
-        assert texts._segments._cached == cached <= 3 * BLOCK_BYTES + max(map(len, added.values()))
-        assert len(texts._segments._files) <= 2
+        cached = sum(map(len, texts.segments.blocks.values()))
+        assert texts.segments.cached == cached <= 3 * BLOCK_BYTES + max(map(len, added.values()))
+        assert len(texts.segments.files) <= 2
 
 
 # --- collecting -----------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ def test_readers_see_every_text_whatever_is_added_and_collected(
 
 
 def _known_segments(texts: TextStore) -> list[int]:
-    with texts._index.reading() as database:
+    with texts.index.reading() as database:
         assert database is not None
         return [number for (number,) in database.execute("SELECT id FROM segment")]
 

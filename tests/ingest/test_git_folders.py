@@ -157,9 +157,9 @@ class TestLimits:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def late(*arguments: object) -> None:
-            raise git_folders._OutOfTime
+            raise git_folders.OutOfTime
 
-        monkeypatch.setattr(git_folders, "_until", lambda deadline: late)
+        monkeypatch.setattr(git_folders, "check_until", lambda deadline: late)
         assert [each.size for each in self.found().folders] == [None] * 3
 
 

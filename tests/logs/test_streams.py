@@ -296,7 +296,7 @@ class TestThePage:
         self, make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store = make_store(max_entries=10)
-        monkeypatch.setattr(store_module, "_store", store)
+        monkeypatch.setattr(store_module, "process_store", store)
         fill(store, 50)
         async with self.reading(store, after=15) as frames:
             reader = Reader(frames)

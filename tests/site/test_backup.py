@@ -263,7 +263,7 @@ def test_a_folder_that_cannot_be_locked_takes_a_backup(
         raise OSError(errno.EBADF, "as NFS says of a folder")
 
     monkeypatch.setattr(posix, "lock", refuse)
-    with making._partial(tmp_path / "x.tar.gz") as folder:
+    with making.partial_folder(tmp_path / "x.tar.gz") as folder:
         assert folder.is_dir()
 
 

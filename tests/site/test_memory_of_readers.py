@@ -61,7 +61,7 @@ def look_until(served: Product, fits: Callable[[int], bool]) -> int:
 
 @pytest.mark.fault("Too many or too slow connections")
 @pytest.mark.door
-@pytest.mark.skipif(heap._malloc_trim() is None, reason="the C library keeps what is freed")
+@pytest.mark.skipif(heap.malloc_trim() is None, reason="the C library keeps what is freed")
 def test_memory_of_slow_readers_is_given_back_when_they_have_left(served: Product) -> None:
     log_something_long(served, 400)
     before = resident(served)
@@ -91,7 +91,7 @@ def test_memory_is_returned_once_for_several_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     done = threading.Semaphore(0)
-    monkeypatch.setattr(heap, "_malloc_trim", lambda: lambda _: done.release())
+    monkeypatch.setattr(heap, "malloc_trim", lambda: lambda _: done.release())
     trim = Trim(seconds=0.0)
     trim.soon()
     assert done.acquire(timeout=60)
@@ -106,7 +106,7 @@ def test_memory_is_returned_once_for_several_requests(
 def test_where_the_c_library_has_no_such_call_nothing_happens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(heap, "_malloc_trim", lambda: None)
+    monkeypatch.setattr(heap, "malloc_trim", lambda: None)
     trim = Trim(seconds=0.0)
     trim.soon()
     trim.now()
