@@ -50,14 +50,15 @@ def test_tools_limited_to_one_repository_have_no_repository_parameter() -> None:
     assert "repository" in REAL_TOOLS[1].parameters["properties"], "the tool itself is unchanged"
 
 
-async def test_tools_limited_to_one_repository_ignore_the_models_choice(
+@pytest.mark.django_db
+def test_tools_limited_to_one_repository_ignore_the_models_choice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[JSON] = []
     monkeypatch.setattr(tools, "TOOLS", (tool("VectorSearch", found(), calls),))
-    call = ToolCall("c", "VectorSearch", {"query": "x", "repository": "other"})
-    await execute(call, toolset(("acme",)))
-    assert calls == [{"query": "x", "repository": "acme"}]
+    (scoped,) = toolset(("acme",))
+    scoped.run({"query": "x", "repository": "other"})
+    assert [call["repository"] for call in calls] == ["acme"]
 
 
 @pytest.mark.django_db
