@@ -10,7 +10,7 @@ for await (const part of process.stdin) text += part;
 // Without a seed the fuzzer judges another way in each run.
 // Its own time limits would judge another way on a busy machine; the caller has one.
 const unlimited = { seedingTimeout: null, incubationTimeout: null, attackTimeout: null };
-const options = { timeout: null, randomSeed: 1, recallTimeout: -1, ...unlimited };
+const options = { timeout: 120000, randomSeed: 1, recallTimeout: -1, ...unlimited };
 const verdicts = JSON.parse(text).map(({ source, flags }) => {
   const found = checkSync(source, flags, options);
   return {
