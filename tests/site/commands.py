@@ -34,7 +34,7 @@ def manage(env: dict[str, str], *command: str, user: bool = False) -> Done:
         capture_output=True,
         text=True,
         check=False,
-        timeout=90,
+        timeout=1_800,  # however busy the machine is
     )
 
 
