@@ -1,17 +1,15 @@
-"""The servers of the Providers page: what is saved, what the environment sets, and tests."""
+"""The servers of the Providers page: what is saved, and what the environment sets."""
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal
 
-from apps.agents.providers import lmstudio, openai, openai_server
+from apps.agents.providers import lmstudio, openai
 from apps.agents.providers.base import Model
-from apps.core.config import config
 from apps.core.errors import InvalidInput
-from apps.lmstudio import services
-
-logger = logging.getLogger("codeinfo.agents")
+from apps.servers import services
+from apps.servers.kinds import LMSTUDIO, OPENAI, Kind
+from apps.servers.types import Server
 
 KeyState = Literal["none", "saved", "unreadable", "environment"]
 # Names of models that a card lists.
@@ -73,96 +71,58 @@ class ServerCard:
         return replace(self, address=address, error=error.message, error_field=where)
 
 
-class Server(Protocol):
-    """A kind of server that the page configures. Its methods are called in a thread, except `list`,
-    which raises Unavailable."""
+@dataclass(frozen=True)
+class CardKind:
+    """A kind of server that the page configures, and its texts.
 
-    def card(self) -> ServerCard: ...
+    hint: on the address; "": the default.
+    list: list the models of a server. Raises Unavailable.
+    """
 
-    def save(self, address: str, key: str) -> None:
-        """Raises InvalidInput."""
-
-    def forget(self) -> None: ...
-
-    async def list(self, typed: tuple[str, str] | None) -> Sequence[Model]:
-        """List the models of the current server, or of a form's address and key, which are not
-        saved. Raises InvalidInput, too."""
-
-
-class OpenAIServers:
-    """OpenAI-compatible servers."""
+    kind: Kind
+    label: str
+    about: str
+    key_label: str
+    hint: str
+    list: Callable[[Server], Awaitable[Sequence[Model]]]
 
     def card(self) -> ServerCard:
-        by_environment = bool(config().openai_base_url)
-        saved = openai_server.saved_state()
-        key_state: KeyState = "saved" if saved.has_key else "none"
-        if saved.is_unreadable:
+        """The card of the server in force, not asked yet."""
+        kind, server, environment = self.kind, services.current(self.kind), self.kind.environment()
+        key_state: KeyState = "saved" if server.key else "none"
+        if server.is_unreadable:
             key_state = "unreadable"
-        if by_environment:
-            key_state = "environment" if config().openai_api_key else "none"
-        address = openai_server.environment_address() if by_environment else saved.base_url
+        if environment.is_key_set:
+            key_state = "environment" if environment.key else "none"
         return ServerCard(
-            id="openai",
-            label=openai.OpenAIProvider.label,
-            about="Ollama, llama.cpp, vLLM or a hosted service with OpenAI's Chat Completions API.",
-            key_label="API key",
-            hint="With its /v1, for example http://127.0.0.1:11434/v1",
-            address=address,
+            id=kind.id,
+            label=self.label,
+            about=self.about,
+            key_label=self.key_label,
+            hint=self.hint or f"Default: {environment.address}",
+            address=server.bare_url,
             key_state=key_state,
-            address_variable=openai_server.ADDRESS_VARIABLE if by_environment else "",
-            key_variable=openai_server.KEY_VARIABLE if by_environment else "",
-            is_saved=bool(saved.base_url),
+            address_variable=kind.address_variable if environment.is_address_set else "",
+            key_variable=kind.key_variable if environment.is_key_set else "",
+            is_saved=services.is_saved(kind),
         )
 
-    def save(self, address: str, key: str) -> None:
-        openai_server.save(openai_server.typed_server(address, key))
-        logger.info("provider saved", extra={"context": {"provider": "openai"}})
 
-    def forget(self) -> None:
-        openai_server.forget()
-        logger.info("provider removed", extra={"context": {"provider": "openai"}})
-
-    async def list(self, typed: tuple[str, str] | None) -> Sequence[Model]:
-        if typed is None or config().openai_base_url:
-            return await openai.list_chat_models(await openai_server.current_server())
-        server = await openai_server.typed_in_thread(*typed)
-        return await openai.list_chat_models(server)
-
-
-class LMStudioServers:
-    """LM Studio."""
-
-    def card(self) -> ServerCard:
-        server = services.server()
-        fixed_key = bool(config().lmstudio_api_token)
-        key_state: KeyState = "saved" if server.token else "none"
-        if server.unreadable:
-            key_state = "unreadable"
-        if fixed_key:
-            key_state = "environment"
-        return ServerCard(
-            id="lmstudio",
-            label=lmstudio.LMStudioProvider.label,
-            about="Models on your own machine. Start its server there, in the Developer tab.",
-            key_label="API token",
-            hint=f"Default: {services.default()}",
-            address=str(server.address),
-            key_state=key_state,
-            address_variable=services.ADDRESS_VARIABLE if services.is_address_set() else "",
-            key_variable=services.TOKEN_VARIABLE if fixed_key else "",
-            is_saved=services.is_saved(),
-        )
-
-    def save(self, address: str, key: str) -> None:
-        services.save(services.parse(address), services.parse_token(key))
-
-    def forget(self) -> None:
-        services.reset()
-
-    async def list(self, typed: tuple[str, str] | None) -> Sequence[Model]:
-        if typed is None:
-            return await lmstudio.list_chat_models(await lmstudio.current_server())
-        return await lmstudio.list_chat_models(await lmstudio.typed_in_thread(*typed))
-
-
-SERVERS: dict[str, Server] = {"openai": OpenAIServers(), "lmstudio": LMStudioServers()}
+CARDS = {
+    "openai": CardKind(
+        kind=OPENAI,
+        label=openai.OpenAIProvider.label,
+        about="Ollama, llama.cpp, vLLM or a hosted service with OpenAI's Chat Completions API.",
+        key_label="API key",
+        hint="With its /v1, for example http://127.0.0.1:11434/v1",
+        list=openai.list_chat_models,
+    ),
+    "lmstudio": CardKind(
+        kind=LMSTUDIO,
+        label=lmstudio.LMStudioProvider.label,
+        about="Models on your own machine. Start its server there, in the Developer tab.",
+        key_label="API token",
+        hint="",
+        list=lmstudio.list_chat_models,
+    ),
+}

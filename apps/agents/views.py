@@ -12,9 +12,11 @@ from django.shortcuts import render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_POST
 
-from apps.agents.server_cards import SERVERS, Server, ServerCard
+from apps.agents.server_cards import CARDS, CardKind, ServerCard
 from apps.core.errors import InvalidInput, NotFound, Unavailable
-from apps.lmstudio.visitors import check_may_choose
+from apps.servers import services
+from apps.servers.types import Server
+from apps.servers.visitors import check_may_choose
 
 REFUSED = 422  # htmx swaps it like a 200
 
@@ -37,8 +39,8 @@ async def server(request: HttpRequest, server_id: str) -> HttpResponse:
 async def state(request: HttpRequest, server_id: str) -> HttpResponse:
     """`GET /ui/providers/<id>`: the models of the current server. Not the form, in which somebody
     may be typing."""
-    server = _server(server_id)
-    card = await _asked(server, await _read(server), None)
+    kind = _kind(server_id)
+    card = await _asked(kind, await _read(kind), await sync_to_async(services.current)(kind.kind))
     return await _render(request, "agents/_state.html", {"card": card}, 200)
 
 
@@ -48,23 +50,26 @@ async def change(request: HttpRequest, server_id: str) -> HttpResponse:
 
     "test" asks the address of the form and saves nothing; "save" saves it and asks it.
     """
-    server = _server(server_id)
+    card_kind = _kind(server_id)
+    kind = card_kind.kind
     address, key = request.POST.get("address", ""), request.POST.get("key", "")
     what = request.POST.get("do", "")
-    card = await _read(server)
+    card = await _read(card_kind)
     try:
         check_may_choose(request, logged_in=(await request.auser()).is_authenticated)
         match what:
             case "remove":
-                await sync_to_async(server.forget)()
-                return await _card(request, replace(await _read(server), done="Removed."))
+                await sync_to_async(services.forget)(kind)
+                return await _card(request, replace(await _read(card_kind), done="Removed."))
             case "save":
-                await sync_to_async(server.save)(address, key)
-                shown = await _asked(server, await _read(server), None)
+                await sync_to_async(services.save)(kind, address, key)
+                server = await sync_to_async(services.current)(kind)
+                shown = await _asked(card_kind, await _read(card_kind), server)
                 return await _card(request, replace(shown, done="Saved."))
             case "test":
                 shown = replace(card, address=address.strip() or card.address)
-                shown = await _asked(server, shown, (shown.address, key))
+                server = await sync_to_async(services.typed)(kind, shown.address, key)
+                shown = await _asked(card_kind, shown, server)
                 done = "" if shown.is_fixed else "Not saved."
                 return await _card(request, replace(shown, done=done))
             case _:
@@ -73,21 +78,21 @@ async def change(request: HttpRequest, server_id: str) -> HttpResponse:
         return await _card(request, card.failed(address, error), status=REFUSED)
 
 
-def _server(server_id: str) -> Server:
-    if server_id not in SERVERS:
+def _kind(server_id: str) -> CardKind:
+    if server_id not in CARDS:
         raise NotFound("There is no such server.")
-    return SERVERS[server_id]
+    return CARDS[server_id]
 
 
-async def _read(server: Server) -> ServerCard:
-    card: ServerCard = await sync_to_async(server.card)()
+async def _read(kind: CardKind) -> ServerCard:
+    card: ServerCard = await sync_to_async(kind.card)()
     return card
 
 
-async def _asked(server: Server, card: ServerCard, typed: tuple[str, str] | None) -> ServerCard:
-    """The card with the models of a server, or why there are none. Raises InvalidInput."""
+async def _asked(kind: CardKind, card: ServerCard, server: Server) -> ServerCard:
+    """The card with the models of a server, or why there are none."""
     try:
-        models = await server.list(typed)
+        models = await kind.list(server)
     except Unavailable as error:
         return replace(card, models=(), error=error.message)
     return replace(card, models=tuple(model.display_name for model in models))
@@ -102,7 +107,7 @@ async def _card(request: HttpRequest, card: ServerCard, status: int = 200) -> Ht
 async def _page(
     request: HttpRequest, changed: dict[str, ServerCard], status: int = 200
 ) -> HttpResponse:
-    cards = [changed.get(id) or await _read(server) for id, server in SERVERS.items()]
+    cards = [changed.get(id) or await _read(kind) for id, kind in CARDS.items()]
     return await _render(request, "agents/providers.html", {"cards": cards}, status)
 
 

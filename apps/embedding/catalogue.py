@@ -19,7 +19,8 @@ from apps.embedding.servers import (
 from apps.embedding.static import FOLDER, MODEL_ID, StaticCodeEmbedder
 from apps.embedding.types import Embedder, EmbeddingModel
 from apps.embedding.wire import wire
-from apps.lmstudio import services as lmstudio
+from apps.servers.kinds import LMSTUDIO
+from apps.servers.services import current
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -67,7 +68,7 @@ def _lmstudio_models() -> list[EmbeddingModel]:
     """The embedding models of LM Studio. A failure is only debug information, since most people do
     not run LM Studio."""
     try:
-        models = wire().submit(downloaded_in(lmstudio.server())).result()
+        models = wire().submit(downloaded_in(current(LMSTUDIO))).result()
     except Unavailable as error:
         logger.debug("no LM Studio", extra={"context": {"reason": error.message}})
         return []
@@ -104,8 +105,9 @@ def resolve(model_id: str) -> str:
     raise InvalidInput(
         f"There is no embedding model {model_id!r}"
         if configured
-        else f"There is no embedding model {model_id!r}. Set CODEINFO_EMBEDDING_BASE_URL to use "
-        f"models of a server, or start LM Studio; {MODEL_ID} is built in"
+        else f"There is no embedding model {model_id!r}. Enter a server on the "
+        "Providers page or set CODEINFO_EMBEDDING_BASE_URL to use models of a server, or start LM "
+        f"Studio; {MODEL_ID} is built in"
     )
 
 
@@ -123,7 +125,7 @@ def check_server(model_id: str) -> None:
     For the built-in model, check the configured server, if there is one.
     """
     if model_id.startswith(LMSTUDIO_PREFIX):
-        wire().submit(downloaded_in(lmstudio.server())).result()
+        wire().submit(downloaded_in(current(LMSTUDIO))).result()
     elif (server := configured_server()) is not None:
         list_models(server)
 
@@ -138,15 +140,14 @@ def get_embedder(model_id: str) -> Embedder:
         return _static()
     server = server_of(model_id)
     if server is None:
-        is_configured = configured_server() is not None
-        reason = "" if is_configured else "CODEINFO_EMBEDDING_BASE_URL is not set"
-        raise model_missing(model_id, reason)
-    embedder = ServerEmbedder(server, model_id.removeprefix(server.prefix))
+        reason = "no server is on the Providers page, and CODEINFO_EMBEDDING_BASE_URL is not set"
+        raise model_missing(model_id, "" if configured_server() else reason)
+    embedder = ServerEmbedder(server, model_id.removeprefix(f"{server.kind}:"))
     limit = config().embedding_cache_mb << 20
     if not limit:
         return embedder
     path = config().data_dir.absolute() / "embedded.sqlite3"
-    return CachedEmbedder(embedder, VectorCache(path, f"{server.base_url} {model_id}", limit))
+    return CachedEmbedder(embedder, VectorCache(path, f"{server.api} {model_id}", limit))
 
 
 @cache

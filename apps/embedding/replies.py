@@ -16,6 +16,7 @@ from apps.core.errors import Unavailable
 from apps.core.http.limits import MAX_MODELS, is_name
 from apps.core.http.replies import MAX_LIST
 from apps.embedding.types import Vectors
+from apps.servers.types import Server
 
 # Numbers of a vector. Today's models have at most 8,192.
 MAX_DIMENSION = 16_384
@@ -47,19 +48,14 @@ class ServerModel:
     embeds: bool  # the entry says that it is an embedding model
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Where a person changes the settings of a server, for error messages."""
-
-    address: str  # the setting of its address
-    key: str  # the setting of its key
-
-
-OPENAI = Setting(
+# Where a person changes address and key of a server, for error messages: of the settings, of the
+# chat server that was saved, and of LM Studio.
+OF_SETTINGS = (
     "CODEINFO_EMBEDDING_BASE_URL",
     "CODEINFO_EMBEDDING_API_KEY, or CODEINFO_OPENAI_API_KEY where it is the chat server's",
 )
-LMSTUDIO = Setting("the address on the LM Studio page", "CODEINFO_LMSTUDIO_API_TOKEN")
+SAVED = ("the address on the Providers page", "the key on the Providers page")
+OF_LMSTUDIO = ("the address on the LM Studio page", "CODEINFO_LMSTUDIO_API_TOKEN")
 
 
 def unavailable(message: str, *, retryable: bool = False) -> Unavailable:
@@ -105,23 +101,25 @@ def read_vectors(body: bytes, expected: int) -> Vectors:
     return vectors
 
 
-def failure(model_id: str, status: int, body: bytes, setting: Setting = OPENAI) -> Unavailable:
+def failure(model_id: str, status: int, body: bytes, server: Server) -> Unavailable:
     """The error for a reply with another status than 200. The server's message is shortened, and
     left out for 401 and 403, since some servers quote the key."""
+    settings = OF_LMSTUDIO if server.kind == "lmstudio" else OF_SETTINGS
+    address, key = SAVED if server.kind == "openai" and server.is_saved else settings
     if status in (401, 403) and not _names_missing_model(body):
-        return unavailable(f"The embedding server refused the key ({status}). Check {setting.key}")
+        return unavailable(f"The embedding server refused the key ({status}). Check {key}")
     text = error_text(body)
     if _names_missing_model(body):
         return model_missing(model_id, text)
     if 300 <= status < 400:
         return unavailable(
             f"The embedding server redirects ({status}); redirects are not followed. "
-            f"Set {setting.address} to its final address"
+            f"Set {address} to its final address"
         )
     if status == 404:
         return unavailable(
             "The embedding server has no such path (404). "
-            f"Check {setting.address}; OpenAI's usually ends in /v1"
+            f"Check {address}; OpenAI's usually ends in /v1"
         )
     message = f"The embedding server answered {status}" + (f": {text}" if text else "")
     return unavailable(message, retryable=status in RETRYABLE)

@@ -17,10 +17,11 @@ from apps.core.errors import InvalidInput, Unavailable
 from apps.core.http.replies import MAX_BYTES
 from apps.embedding.replies import failure, most_bytes, read_vectors, unavailable
 from apps.embedding.retry import RetryPolicy
-from apps.embedding.servers import UNREACHABLE, Server, ask_models, unreachable
+from apps.embedding.servers import UNREACHABLE, ask_models, unreachable
 from apps.embedding.texts import estimate_tokens, head
 from apps.embedding.types import EmbeddingText, Vectors
 from apps.embedding.wire import wire
+from apps.servers.types import Server
 
 logger = logging.getLogger("codeinfo.ingest")
 Result = TypeVar("Result")
@@ -56,7 +57,7 @@ class ServerEmbedder:
 
     @property
     def id(self) -> str:
-        return f"{self._server.prefix}{self._model}"
+        return f"{self._server.kind}:{self._model}"
 
     @property
     def max_tokens(self) -> int:
@@ -136,13 +137,13 @@ class ServerEmbedder:
                 task.cancel()
 
     async def _embed(self, batch: list[str], limits: CallLimits) -> Vectors:
-        attempts = RetryPolicy(limits.tries)
+        attempts, client = RetryPolicy(limits.tries), wire().client(self._server)
         while True:
             retry_after = None
             try:
                 async with asyncio.timeout(limits.seconds):
-                    answer = await wire().client.post(
-                        f"{self._server.base_url}/embeddings",
+                    answer = await client.post(
+                        f"{self._server.api}/embeddings",
                         json={"model": self._model, "input": batch},
                         headers=self._server.headers,
                         timeout=limits.timeout,
@@ -153,8 +154,7 @@ class ServerEmbedder:
             else:
                 if answer.status_code == 200:
                     return read_vectors(answer.content, len(batch))
-                setting = self._server.setting
-                error = failure(self.id, answer.status_code, answer.content, setting)
+                error = failure(self.id, answer.status_code, answer.content, self._server)
                 retry_after = answer.headers.get("Retry-After")
             await attempts.wait_before_retry(error, retry_after)
 

@@ -1,92 +1,46 @@
-"""The embedding servers: the OpenAI-compatible one of the settings, and LM Studio."""
+"""The embedding servers: the OpenAI-compatible one, and LM Studio."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import replace
 
 import httpx
 
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.http.replies import MAX_BYTES, MAX_LIST, ReplyRefused
-from apps.core.values.addresses import Address, bracketed
-from apps.embedding.replies import (
-    LMSTUDIO,
-    OPENAI,
-    ServerModel,
-    Setting,
-    failure,
-    read_models,
-    unavailable,
-)
+from apps.core.values.addresses import AddressRefused
+from apps.embedding.replies import ServerModel, failure, read_models, unavailable
 from apps.embedding.wire import wire
-from apps.lmstudio import services
 from apps.lmstudio.server import list_models as list_downloaded
-from apps.lmstudio.server import resolved
-from apps.lmstudio.services import LMStudio
 from apps.lmstudio.types import DownloadedModel
+from apps.servers.kinds import LMSTUDIO, OPENAI
+from apps.servers.services import current
+from apps.servers.types import Server
 
-OPENAI_PREFIX = "openai:"
-LMSTUDIO_PREFIX = "lmstudio:"
+OPENAI_PREFIX, LMSTUDIO_PREFIX = f"{OPENAI.id}:", f"{LMSTUDIO.id}:"
 LIST_SECONDS = 2.0
 
 
-@dataclass(frozen=True)
-class Server:
-    """An embedding server."""
-
-    base_url: str  # with /v1
-    api_key: str  # "": none
-    prefix: str = OPENAI_PREFIX  # of the full ids of its models
-    setting: Setting = OPENAI  # named in error messages
-    address: Address | None = None  # of LM Studio; None for other servers
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
-
-
 def configured_server() -> Server | None:
-    """The embedding server of the settings, else the chat server, else None.
+    """The embedding server of the settings, else the chat server, saved or of the settings, else
+    None.
 
-    The key of the chat server is sent to no other address.
+    The key of the chat server is sent to no other address, and that of the settings to no saved
+    one.
     """
-    settings = config()
-    if settings.embedding_base_url not in ("", settings.openai_base_url):
-        return Server(settings.embedding_base_url, settings.embedding_api_key)
-    if settings.openai_base_url:
-        key = settings.embedding_api_key or settings.openai_api_key
-        return Server(settings.openai_base_url, key)
-    return None
-
-
-def lmstudio_server() -> Server:
-    """LM Studio over REST, which accepts batches. Its host name is resolved and checked now.
-
-    Raises Unavailable for a name that does not exist or an address that is not allowed.
-    """
-    used = services.server()
-    address = used.address
-    host = address.host
-    try:
-        ip = wire().submit(resolved(address)).result()
-    except Unavailable as error:
-        raise unavailable(error.message, retryable=error.retryable) from error
-    if address.scheme == "http":
-        # Over TLS the name stays, since the certificate is for the name.
-        host = ip
-    return Server(
-        f"{address.scheme}://{bracketed(host)}:{address.port}/v1",
-        used.token,
-        LMSTUDIO_PREFIX,
-        LMSTUDIO,
-        address,
-    )
+    address, key = config().embedding_base_url, config().embedding_api_key
+    if address not in ("", config().openai_base_url):
+        return Server(OPENAI.id, address, key)
+    chat = current(OPENAI)
+    if not chat.address:
+        return None
+    return replace(chat, key=key) if key and not chat.is_saved else chat
 
 
 def server_of(model_id: str) -> Server | None:
     """The server of a full id; None if the id has no server or it is not configured."""
     if model_id.startswith(LMSTUDIO_PREFIX):
-        return lmstudio_server()
+        return current(LMSTUDIO)
     return configured_server() if model_id.startswith(OPENAI_PREFIX) else None
 
 
@@ -96,13 +50,14 @@ def list_models(server: Server) -> list[ServerModel]:
 
 
 async def ask_models(server: Server) -> list[ServerModel]:
-    if server.address is not None:
-        found = await downloaded_in(LMStudio(server.address, server.api_key))
-        return [ServerModel(model.key, model.max_context, model.embeds) for model in found]
+    if server.kind == LMSTUDIO.id:
+        downloaded = await downloaded_in(server)
+        return [ServerModel(model.key, model.max_context, model.embeds) for model in downloaded]
+    client = wire().client(server)
     try:
         async with asyncio.timeout(LIST_SECONDS):
-            answer = await wire().client.get(
-                f"{server.base_url}/models",
+            answer = await client.get(
+                f"{server.api}/models",
                 headers=server.headers,
                 timeout=LIST_SECONDS,
                 extensions={MAX_BYTES: MAX_LIST},
@@ -110,27 +65,26 @@ async def ask_models(server: Server) -> list[ServerModel]:
     except UNREACHABLE as error:
         raise unreachable(server, error) from error
     if answer.status_code != 200:
-        raise failure("", answer.status_code, answer.content)
+        raise failure("", answer.status_code, answer.content, server)
     return read_models(answer.content)
 
 
-async def downloaded_in(server: LMStudio) -> tuple[DownloadedModel, ...]:
+async def downloaded_in(server: Server) -> tuple[DownloadedModel, ...]:
     """The models of LM Studio over its SDK, which lists their types."""
     try:
-        return await list_downloaded(server.address, LIST_SECONDS, server.token)
+        return await list_downloaded(server, LIST_SECONDS)
     except Unavailable as error:
         raise unavailable(error.message, retryable=error.retryable) from error
 
 
-# What a call of the wire's client raises, and the time limit around it.
-UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, ReplyRefused, TimeoutError)
+# What a call of the wire's client raises, and the time limit around it. OSError: no such name.
+UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, ReplyRefused, AddressRefused, OSError)
 
 
 def unreachable(server: Server, error: Exception) -> Unavailable:
-    if isinstance(error, ReplyRefused):
-        return unavailable(f"The embedding server at {server.base_url} {error}")
+    where = f"The embedding server at {server.bare_url}"
+    if isinstance(error, ReplyRefused | AddressRefused):
+        return unavailable(f"{where} {error}")
     late = isinstance(error, httpx.TimeoutException | TimeoutError)
     kind = "did not answer in time" if late else "is away"
-    return unavailable(
-        f"The embedding server at {server.base_url} {kind} ({type(error).__name__})", retryable=True
-    )
+    return unavailable(f"{where} {kind} ({type(error).__name__})", retryable=True)

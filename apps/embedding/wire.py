@@ -11,16 +11,23 @@ from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
 
+import httpx
+
 from apps.core.http import replies
+from apps.core.values.addresses import connect_to_checked
+from apps.servers.types import Server
 
 Result = TypeVar("Result")
 
 
 class Wire:
-    """A running loop and a client that follows no redirects."""
+    """A running loop, and clients that follow no redirects."""
 
     def __init__(self) -> None:
-        self.client = replies.client(follow_redirects=False)
+        self._client = replies.client(follow_redirects=False)
+        # Without a proxy, which would resolve the name again.
+        self._checked = replies.client(follow_redirects=False, trust_env=False)
+        self._checked.event_hooks["request"].append(connect_to_checked)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="embedding-wire", daemon=True
@@ -31,9 +38,14 @@ class Wire:
         """Run `work` on the loop. Cancelling the future cancels the work at its current await."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
+    def client(self, server: Server) -> httpx.AsyncClient:
+        """The client for a server, which may check each of its connections."""
+        return self._checked if server.is_checked else self._client
+
     def stop(self) -> None:
         """Close connections and the loop; for tests and an orderly end."""
-        self.submit(self.client.aclose()).result()
+        for client in (self._client, self._checked):
+            self.submit(client.aclose()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -8,12 +8,12 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_http_methods
 
 from apps.core.errors import InvalidInput, Unavailable
-from apps.core.values.addresses import Address
-from apps.lmstudio import services
 from apps.lmstudio.server import list_for_status
-from apps.lmstudio.services import LMStudio
 from apps.lmstudio.types import DownloadedModel
-from apps.lmstudio.visitors import check_may_choose
+from apps.servers.kinds import LMSTUDIO
+from apps.servers.services import current, parse_address
+from apps.servers.types import Server
+from apps.servers.visitors import check_may_choose
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -23,30 +23,25 @@ async def status(request: HttpRequest) -> JsonResponse:
     GET queries the current address. POST `{"baseUrl": …}` queries any address, without the API
     token; GET must not, because any website can cause a GET with an <img>.
     """
-    used: LMStudio = await sync_to_async(services.server)()
-    address = _requested_address(request) or used.address
-    token = ""
-    if address == used.address:
-        token = used.token
-    elif request.method == "POST":
+    server: Server = await sync_to_async(current)(LMSTUDIO)
+    address = _requested_address(request) or server.address
+    details = {"baseUrl": address}
+    if address != server.address:
+        if request.method != "POST":
+            message = "Ask another address with POST."
+            raise InvalidInput(message, code="POST_REQUIRED", details=details)
         check_may_choose(request)
-    else:
-        raise InvalidInput(
-            "Ask another address with POST.",
-            code="POST_REQUIRED",
-            details={"baseUrl": str(address)},
-        )
+        server = Server(LMSTUDIO.id, address)
     try:
-        models = await list_for_status(address, token)
+        models = await list_for_status(server)
     except Unavailable as error:
-        details = {"baseUrl": str(address)}
         raise Unavailable(error.message, code=error.code, details=details) from error
     entries = [model_wire(model) for model in models]
-    return JsonResponse({"status": "ok", "baseUrl": str(address), "models": entries})
+    return JsonResponse({"status": "ok", "baseUrl": address, "models": entries})
 
 
-def _requested_address(request: HttpRequest) -> Address | None:
-    """Return the address in the request, or None. Raises InvalidInput (INVALID_BASE_URL)."""
+def _requested_address(request: HttpRequest) -> str:
+    """Return the address in the request, or "". Raises InvalidInput (INVALID_BASE_URL)."""
     base_url: object = request.GET.get("baseUrl", "")
     if request.method == "POST":
         try:
@@ -60,7 +55,7 @@ def _requested_address(request: HttpRequest) -> Address | None:
             code="INVALID_BASE_URL",
             details={"baseUrl": None},
         )
-    return services.parse(base_url) if base_url.strip() else None
+    return parse_address(LMSTUDIO, base_url) if base_url.strip() else ""
 
 
 def model_wire(model: DownloadedModel) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from apps.core.http.replies import ReplyRefused
 from apps.core.system.heap import settled
 from apps.core.values.addresses import Address, bracketed
 from apps.lmstudio.errors import unavailable
-from apps.lmstudio.services import LMStudio
 from apps.lmstudio.types import DownloadedModel, PredictionEvent, PredictionRequest, read_models
 from apps.logs.entries import timed_entry
+from apps.servers.types import Server
 
 log = logging.getLogger("codeinfo.lmstudio")
 
@@ -77,38 +77,37 @@ async def resolved(address: Address) -> str:
         raise unavailable(message) from None
 
 
-async def list_models(address: Address, seconds: float, token: str) -> tuple[DownloadedModel, ...]:
+async def list_models(server: Server, seconds: float) -> tuple[DownloadedModel, ...]:
     """Return all downloaded models, in LM Studio's order. Raises Unavailable.
 
     seconds: the timeout of the whole call.
-    token: the current server's; "" for any other address, which must not receive it.
     """
+    address = Address.parse(server.address)
     try:
         async with asyncio.timeout(seconds):
             host = await greet(address)
             sdk = await asyncio.to_thread(_import_sdk)
-            return read_models(await sdk.downloaded_models(address, host, token))
+            return read_models(await sdk.downloaded_models(address, host, server.key))
     except TimeoutError:
         raise unavailable("Request timed out") from None
 
 
-async def list_for_status(address: Address, token: str) -> tuple[DownloadedModel, ...]:
+async def list_for_status(server: Server) -> tuple[DownloadedModel, ...]:
     """List the models for a page or a client, and log it. Raises Unavailable."""
-    with timed_entry(log, "LM Studio models", baseUrl=str(address)) as facts:
-        models = await list_models(address, STATUS_SECONDS, token)
+    with timed_entry(log, "LM Studio models", baseUrl=server.address) as facts:
+        models = await list_models(server, STATUS_SECONDS)
         facts["count"] = len(models)
     return models
 
 
 async def predict(
-    server: LMStudio, model: str, build_request: Callable[[int | None], PredictionRequest]
+    server: Server, model: str, build_request: Callable[[int | None], PredictionRequest]
 ) -> AsyncGenerator[PredictionEvent, None]:
     """Stream one prediction; see `sdk.predict`. Raises Unavailable."""
-    host = await greet(server.address)
+    address = Address.parse(server.address)
+    host = await greet(address)
     sdk = await asyncio.to_thread(_import_sdk)
-    async with aclosing(
-        sdk.predict(server.address, host, server.token, model, build_request)
-    ) as events:
+    async with aclosing(sdk.predict(address, host, server.key, model, build_request)) as events:
         async for event in events:
             yield event
 

@@ -3,7 +3,7 @@
 Without JavaScript the same forms return the whole page.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
@@ -11,12 +11,12 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.core.errors import InvalidInput, Unavailable
-from apps.core.values.addresses import Address
-from apps.lmstudio import services
 from apps.lmstudio.server import list_for_status
-from apps.lmstudio.services import LMStudio
 from apps.lmstudio.types import DownloadedModel
-from apps.lmstudio.visitors import check_may_choose
+from apps.servers import services
+from apps.servers.kinds import LMSTUDIO
+from apps.servers.types import Server
+from apps.servers.visitors import check_may_choose
 
 REFUSED = 422  # htmx swaps it like a 200
 
@@ -32,32 +32,32 @@ class LMStudioPanel:
     invalid: the field's text is not a valid address, or the user may not choose it.
     """
 
-    used: Address
+    used: str
     typed: str
     models: tuple[DownloadedModel, ...] | None = None
     error: str = ""
     invalid: bool = False
 
     @property
-    def default(self) -> Address:
-        return services.default()
+    def default(self) -> str:
+        return LMSTUDIO.environment().address
 
     @property
     def error_names_it(self) -> bool:
         """Whether the error says which address is used."""
-        return str(self.used) in self.error
+        return self.used in self.error
 
     @property
     def is_fixed(self) -> bool:
         """Whether the environment sets the address."""
-        return services.is_address_set()
+        return LMSTUDIO.environment().is_address_set
 
 
 @require_GET
 async def page(request: HttpRequest) -> HttpResponse:
     """Show the page. Does not connect to LM Studio."""
     used = await _current_address()
-    return await _render(request, LMStudioPanel(used, str(used)))
+    return await _render(request, LMStudioPanel(used, used))
 
 
 @require_POST
@@ -66,14 +66,14 @@ async def check(request: HttpRequest) -> HttpResponse:
     typed = request.POST.get("baseUrl", "").strip()
     used = await _current_address()
     try:
-        address = services.parse(typed)
+        address = services.parse_address(LMSTUDIO, typed)
         if address != used:
             check_may_choose(request, logged_in=await _logged_in(request))
-            await sync_to_async(services.save)(address)
+            await sync_to_async(services.save)(LMSTUDIO, address)
     except InvalidInput as error:
         panel = LMStudioPanel(used, typed, error=error.message, invalid=True)
         return await _render(request, panel, status=REFUSED)
-    return await _render(request, await _query_models(address, str(address)))
+    return await _render(request, await _query_models(address))
 
 
 @require_POST
@@ -83,38 +83,39 @@ async def reset(request: HttpRequest) -> HttpResponse:
     try:
         check_may_choose(request, logged_in=await _logged_in(request))
     except InvalidInput as error:
-        panel = LMStudioPanel(used, str(used), error=error.message, invalid=True)
+        panel = LMStudioPanel(used, used, error=error.message, invalid=True)
         return await _render(request, panel, status=REFUSED)
-    default: Address = await sync_to_async(services.reset)()
-    return await _render(request, LMStudioPanel(default, str(default)))
+    await sync_to_async(services.forget)(LMSTUDIO)
+    default = await _current_address()
+    return await _render(request, LMStudioPanel(default, default))
 
 
 @require_GET
 async def models(request: HttpRequest) -> HttpResponse:
     """List the models of the current address; keep the text of the field."""
-    used = await _current_address()
-    typed = request.GET.get("baseUrl", "").strip() or str(used)
-    return await _render(request, await _query_models(used, typed))
+    return await _render(request, await _query_models(request.GET.get("baseUrl", "").strip()))
 
 
-async def _current_address() -> Address:
-    address: Address = await sync_to_async(services.current)()
-    return address
+async def _current_address() -> str:
+    return (await _current()).address
+
+
+async def _current() -> Server:
+    server: Server = await sync_to_async(services.current)(LMSTUDIO)
+    return server
 
 
 async def _logged_in(request: HttpRequest) -> bool:
     return (await request.auser()).is_authenticated
 
 
-async def _query_models(address: Address, typed: str) -> LMStudioPanel:
+async def _query_models(typed: str) -> LMStudioPanel:
+    server = await _current()
+    panel = LMStudioPanel(server.address, typed or server.address)
     try:
-        # An address that was just saved has the token that was saved with it, if any.
-        used: LMStudio = await sync_to_async(services.server)()
-        token = used.token if used.address == address else ""
-        return LMStudioPanel(address, typed, models=await list_for_status(address, token))
+        return replace(panel, models=await list_for_status(server))
     except Unavailable as error:
-        message = error.message or "Unable to reach LM Studio"
-        return LMStudioPanel(address, typed, error=message)
+        return replace(panel, error=error.message or "Unable to reach LM Studio")
 
 
 async def _render(request: HttpRequest, panel: LMStudioPanel, status: int = 200) -> HttpResponse:

@@ -38,7 +38,7 @@ log = logging.getLogger("codeinfo.retrieval")
 
 COMMAND = (sys.executable, "-P", "-m", "apps.retrieval.search_process")
 # The apps of Django that a search needs.
-APPS = ("apps.logs", "apps.lmstudio", "apps.index")
+APPS = ("apps.logs", "apps.servers", "apps.index")
 BUSY_SECONDS = 1.0
 IDLE_SECONDS = 300.0
 # After a process was lost, none is started for this time.

@@ -18,9 +18,9 @@ from apps.agents.providers.lmstudio_messages import own_names
 from apps.agents.tools import toolset
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
-from apps.core.values.addresses import Address
-from apps.lmstudio import services
 from apps.lmstudio.types import EMBEDDING_TYPES
+from apps.servers import services
+from apps.servers.kinds import LMSTUDIO
 from tests.agents.fakes import QUESTION, TOOLS, chat_request, found, match, record
 from tests.ports import free_ports
 from tests.stand_ins.lmstudio_scripts import (
@@ -130,7 +130,7 @@ async def test_the_saved_address_is_used(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     configure(lmstudio_base_url="http://127.0.0.1:9")
-    await asyncio.to_thread(services.save, Address.parse(lmstudio.url))
+    await asyncio.to_thread(services.save, LMSTUDIO, lmstudio.url)
     assert (await record(provider, chat_request("plain"))).text == PLAIN
 
 

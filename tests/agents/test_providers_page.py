@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator
 from html import unescape
 
 import pytest
+from channels.db import database_sync_to_async
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
 
-from apps.agents.models import SavedServer
-from apps.agents.providers import openai_server
 from apps.agents.providers.openai import OpenAIProvider
-from apps.core.errors import Unavailable
-from apps.lmstudio import services
-from apps.lmstudio.models import SavedAddress
 from apps.logs.redaction import redacted
+from apps.servers import services
+from apps.servers.kinds import LMSTUDIO, OPENAI
+from apps.servers.models import SavedServer
 from tests.agents.fakes import chat_request, record
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, llm
 from tests.stand_ins.openai_scripts import Script, end, say
@@ -64,7 +63,7 @@ async def models() -> list[str]:
 
 
 def test_the_page_asks_no_server_until_it_is_open(client: Client, server: OpenAIStandIn) -> None:
-    openai_server.save(openai_server.typed_server(server.url, KEY))
+    services.save(OPENAI, server.url, KEY)
     page = client.get("/providers").content.decode()
     assert 'hx-get="/ui/providers/openai" hx-trigger="load"' in page
     assert server.url in page
@@ -84,8 +83,7 @@ def test_a_saved_server_answers_at_once(client: Client, server: OpenAIStandIn) -
 async def test_its_key_is_sent_with_a_question(server: OpenAIStandIn) -> None:
     """The connection goes to the address that was checked, and the request to the name."""
     url = server.url.replace("127.0.0.1", "localhost")
-    save = openai_server.database_sync_to_async(openai_server.save)
-    await save(await openai_server.typed_in_thread(url, KEY))
+    await database_sync_to_async(services.save)(OPENAI, url, KEY)
     server.scripts["mine"] = Script([[*say("Hi"), *end()]])
     recorded = await record(OpenAIProvider(), chat_request("mine"))
     assert recorded.text == "Hi"
@@ -108,7 +106,7 @@ def test_no_response_and_no_row_has_the_key(
     pages += [press(client, "save", 422, address="nonsense", key=KEY)]
     pages += [client.get("/providers").content.decode(), client.get("/").content.decode()]
     assert not [page for page in pages if KEY in page]
-    assert KEY not in SavedServer.objects.get().api_key
+    assert KEY not in SavedServer.objects.get().key
     assert KEY not in caplog.text
     assert redacted(f"an error about {KEY}") == "an error about [redacted]"
 
@@ -178,7 +176,7 @@ def test_a_key_with_characters_that_no_header_takes_is_refused(client: Client) -
 def test_a_server_that_does_not_answer_is_saved_and_reported(client: Client) -> None:
     shown = press(client, "save", address=NOWHERE)
     assert "Saved. Nothing answers at http://127.0.0.1:9." in shown
-    assert SavedServer.objects.get().base_url == NOWHERE
+    assert SavedServer.objects.get().address == NOWHERE
 
 
 def test_remove_forgets_server_and_key(client: Client, server: OpenAIStandIn) -> None:
@@ -199,9 +197,9 @@ def test_with_another_server_key_the_key_is_asked_for_again(
         assert client.get("/providers").status_code == 200
         for which in ("openai", "lmstudio"):
             assert "Enter it again." in card(client, which)
-        with pytest.raises(Unavailable, match="encrypted with another server key"):
-            openai_server.saved_server()
-        assert services.server().token == ""
+        reason = client.get("/chat/models?provider=openai").json()["reason"]
+        assert "encrypted with another server key" in reason
+        assert services.current(LMSTUDIO).key == ""
         assert "2 models" in press(client, "save", address=server.url, key=KEY)
         assert "1 model:" in press(client, "save", to="lmstudio", address=lmstudio.url, key=TOKEN)
 
@@ -216,12 +214,12 @@ def test_the_environment_wins(client: Client, server: OpenAIStandIn, configure: 
     assert f'value="{server.url}"' in shown
     assert 'value="save"' not in shown
     refused = press(client, "save", 422, address=NOWHERE)
-    assert "CODEINFO_OPENAI_BASE_URL is set where codeinfo runs" in refused
+    assert "CODEINFO_OPENAI_BASE_URL sets the address where codeinfo runs" in refused
     assert "2 models" in press(client, "test", address=NOWHERE)
     configure(openai_base_url=server.url.replace("//", "//user:canary-password@"))
     assert "canary-password" not in card(client)
     configure(openai_base_url="")
-    assert openai_server.saved_server().base_url == NOWHERE
+    assert services.current(OPENAI).address == NOWHERE
 
 
 def test_a_key_of_the_environment_is_not_sent_to_a_saved_address(
@@ -237,7 +235,7 @@ class TestLMStudio:
         shown = press(client, "save", to="lmstudio", address=lmstudio.url, key=TOKEN)
         assert "Saved. Connected. 1 model:" in shown
         assert TOKEN not in shown
-        assert TOKEN not in SavedAddress.objects.get().token
+        assert TOKEN not in SavedServer.objects.get().key
         assert client.get("/lmstudio/status").json()["status"] == "ok"
         assert client.get("/chat/models?provider=lmstudio").json()["models"]
         assert set(lmstudio.handshakes) == {TOKEN}
@@ -251,19 +249,32 @@ class TestLMStudio:
                 client, "test", to="lmstudio", address=other.url
             )
             client.post("/ui/lmstudio/check", {"baseUrl": other.url}, headers=HTMX)
-            assert services.server().token == ""
+            assert services.current(LMSTUDIO).key == ""
+            assert TOKEN not in other.handshakes
+
+    def test_its_token_does_not_follow_the_address_of_the_environment(
+        self, client: Client, lmstudio: LMStudioStandIn, configure: Configure
+    ) -> None:
+        press(client, "save", to="lmstudio", address=lmstudio.url, key=TOKEN)
+        with (
+            LMStudioStandIn(token=TOKEN) as other,
+            override_settings(VARIABLES_SET=frozenset({"LMSTUDIO_BASE_URL"})),
+        ):
+            configure(lmstudio_base_url=other.url)
+            shown = press(client, "save", to="lmstudio", address=other.url)
+            assert "asks for an API token" in shown
             assert TOKEN not in other.handshakes
 
     def test_the_environment_wins(self, client: Client, lmstudio: LMStudioStandIn) -> None:
         press(client, "save", to="lmstudio", address="http://127.0.0.1:9", key=TOKEN)
         with override_settings(VARIABLES_SET=frozenset({"LMSTUDIO_BASE_URL"})):
-            assert services.current() == services.default()
+            assert services.current(LMSTUDIO).address == LMSTUDIO.environment().address
             shown = card(client, "lmstudio")
             assert "Set by <code>LMSTUDIO_BASE_URL</code>" in shown
             refused = press(client, "save", 422, to="lmstudio", address=lmstudio.url)
             assert "LMSTUDIO_BASE_URL sets the address" in refused
             client.post("/ui/lmstudio/check", {"baseUrl": lmstudio.url}, headers=HTMX)
-            assert services.current() == services.default()
+            assert services.current(LMSTUDIO).address == LMSTUDIO.environment().address
             assert "LMSTUDIO_BASE_URL" in client.get("/lmstudio").content.decode()
 
 

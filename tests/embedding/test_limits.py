@@ -12,6 +12,7 @@ from apps.embedding import retry, server
 from apps.embedding.catalogue import available_models, get_embedder
 from apps.embedding.types import EmbeddingText
 from apps.embedding.wire import wire
+from apps.servers.types import Server
 from tests.stand_ins.raw_server import RawStandIn, http
 
 pytestmark = [pytest.mark.usefixtures("wire_ends", "no_pauses"), pytest.mark.door]
@@ -90,7 +91,7 @@ def test_cookies_of_a_server_are_not_kept(configure: Turn) -> None:
             with pytest.raises(Unavailable):
                 get_embedder("openai:m").embed_query("x")
         assert not any(b"cookie" in request.lower() for request in running.requests)
-    assert not list(wire().client.cookies.jar)
+    assert not list(wire().client(Server("openai", "")).cookies.jar)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import pytest
 # Imported here, where nobody waits: it takes a second.
 import apps.lmstudio.sdk  # noqa: F401
 from apps.core.errors import InvalidInput, Unavailable
-from apps.core.values.addresses import Address
 from apps.embedding.catalogue import available_models, get_embedder, resolve
 from apps.embedding.static import MODEL_ID
 from apps.embedding.types import EmbeddingText
-from apps.lmstudio import services
+from apps.servers import services
+from apps.servers.kinds import LMSTUDIO
 from tests.ports import free_ports
 from tests.stand_ins.embeddings_server import EmbeddingsServer
 from tests.stand_ins.lmstudio_server import EMBEDDER, LMStudioStandIn, embedder, llm
@@ -61,7 +61,7 @@ def test_the_saved_address_is_used_for_embedding(
     server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     configure(lmstudio_base_url="http://127.0.0.1:9")
-    services.save(Address.parse(server.url))
+    services.save(LMSTUDIO, server.url)
     assert get_embedder(FULL).embed_query("x").shape == (DIMENSION,)
 
 
@@ -86,7 +86,7 @@ def test_a_name_of_a_metadata_service_is_not_connected_to(
     answer = [(2, 1, 6, "", ("169.254.169.254", 1234))]
     monkeypatch.setattr("socket.getaddrinfo", lambda *name, **more: answer)
     with pytest.raises(Unavailable, match="must not lead to a link-local"):
-        get_embedder(FULL)
+        get_embedder(FULL).embed_query("x")
 
 
 def test_an_id_without_a_prefix_is_resolved_unless_two_servers_have_it(

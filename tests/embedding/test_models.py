@@ -7,7 +7,9 @@ import pytest
 from apps.core.errors import InvalidInput, Unavailable
 from apps.embedding.catalogue import DEFAULT_MODEL, available_models, get_embedder, resolve
 from apps.embedding.static import MODEL_ID
-from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply
+from apps.servers import services
+from apps.servers.kinds import OPENAI
+from tests.stand_ins.embeddings_server import DIMENSION, EmbeddingsServer, Reply
 
 # LM Studio's address may be a row.
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -72,6 +74,48 @@ def test_the_chat_servers_key_goes_to_no_other_server(
     configure(openai_base_url="http://127.0.0.1:9/v1", openai_api_key="sesame")
     assert "openai:text-embedding-small" in ids()
     assert "Authorization" not in server.requests[0].headers
+
+
+def test_the_saved_chat_server_is_the_default_with_its_key(
+    server: EmbeddingsServer, configure: Turn
+) -> None:
+    """The key of the settings is for the addresses of the settings."""
+    configure(embedding_base_url="", embedding_api_key="of the settings")
+    services.save(OPENAI, server.url, "sesame")
+    assert ids() == [MODEL_ID, "openai:text-embedding-small"]
+    assert get_embedder("openai:text-embedding-small").embed_query("x").shape == (DIMENSION,)
+    sent = {request.headers["Authorization"] for request in server.requests}
+    assert sent == {"Bearer sesame"}
+
+
+def test_an_embedding_server_of_the_settings_comes_before_the_saved_one(
+    server: EmbeddingsServer,
+) -> None:
+    services.save(OPENAI, "http://127.0.0.1:9/v1", "sesame")
+    assert "openai:text-embedding-small" in ids()
+    assert "Authorization" not in server.requests[0].headers
+
+
+@pytest.mark.fault("An address that leads elsewhere")
+def test_the_name_of_a_saved_server_is_checked_when_it_is_used(
+    server: EmbeddingsServer, configure: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(embedding_base_url="")
+    services.save(OPENAI, "http://rebinding.example/v1")
+    answer = [(2, 1, 6, "", ("169.254.169.254", 80))]
+    monkeypatch.setattr("socket.getaddrinfo", lambda *name, **more: answer)
+    with pytest.raises(Unavailable, match="must not lead to a link-local"):
+        get_embedder("openai:small").embed_query("x")
+
+
+def test_a_refused_key_of_a_saved_server_names_the_page(
+    server: EmbeddingsServer, configure: Turn
+) -> None:
+    configure(embedding_base_url="")
+    services.save(OPENAI, server.url, "wrong")
+    server.script.append(Reply(401, {}))
+    with pytest.raises(Unavailable, match="Check the key on the Providers page"):
+        get_embedder("openai:small").embed_query("x")
 
 
 def test_an_id_without_a_prefix_is_resolved(server: EmbeddingsServer) -> None:

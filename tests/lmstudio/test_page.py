@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
 
-from apps.core.values.addresses import Address
-from apps.lmstudio import services
-from apps.lmstudio.models import SavedAddress
+from apps.servers import services
+from apps.servers.kinds import LMSTUDIO
+from apps.servers.models import SavedServer
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, llm
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -49,8 +49,8 @@ def test_check_status_saves_the_address_of_the_field(
     assert "Default: http://127.0.0.1:9" in shown
     assert "<html" not in shown
     assert "4.9 GB" in shown
-    assert services.current() == Address.parse(server.url)
-    assert SavedAddress.objects.count() == 1
+    assert services.current(LMSTUDIO).address == server.url
+    assert SavedServer.objects.count() == 1
 
 
 def test_model_names_are_escaped(client: Client, server: LMStudioStandIn) -> None:
@@ -64,11 +64,11 @@ def test_model_names_are_escaped(client: Client, server: LMStudioStandIn) -> Non
 def test_reset_restores_the_address_of_the_variable(
     client: Client, server: LMStudioStandIn
 ) -> None:
-    services.save(Address.parse("http://127.0.0.1:9"))
+    services.save(LMSTUDIO, "http://127.0.0.1:9")
     shown = press(client, "reset")
     assert "Idle" in shown
     assert f'Using base URL: <span class="mono">{server.url}</span>' in shown
-    assert services.current() == services.default()
+    assert services.current(LMSTUDIO).address == server.url
 
 
 def test_refresh_queries_the_current_address_and_keeps_the_field(
@@ -93,7 +93,7 @@ def test_an_invalid_address_is_refused_and_not_saved(client: Client) -> None:
     assert 'value="http://169.254.169.254"' in shown
     assert 'aria-invalid="true"' in shown
     assert "autofocus" in shown
-    assert not SavedAddress.objects.exists()
+    assert not SavedServer.objects.exists()
 
 
 def test_an_address_that_does_not_answer_is_saved_and_reported(client: Client) -> None:
@@ -107,11 +107,11 @@ def test_an_address_that_does_not_answer_is_saved_and_reported(client: Client) -
 def test_an_anonymous_remote_client_changes_nothing(
     client: Client, server: LMStudioStandIn
 ) -> None:
-    services.save(Address.parse(server.url))
+    services.save(LMSTUDIO, server.url)
     other = "http://192.168.1.1:1234"
     assert "Log in to use another address" in press(client, "check", 422, typed=other, here=False)
     assert "Log in to use another address" in press(client, "reset", 422, here=False)
-    assert services.current() == Address.parse(server.url)
+    assert services.current(LMSTUDIO).address == server.url
     # Reading is allowed.
     assert "Connected to" in press(client, "check", typed=server.url, here=False)
 
@@ -132,10 +132,10 @@ def test_without_javascript_the_same_forms_return_the_page(
 def test_without_a_database_the_variable_is_used(
     server: LMStudioStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    services.save(Address.parse("http://127.0.0.1:9"))
+    services.save(LMSTUDIO, "http://127.0.0.1:9")
 
-    def away() -> None:
+    def away(kind: str) -> None:
         raise OperationalError("no such host")
 
-    monkeypatch.setattr(SavedAddress.objects, "first", away)
-    assert services.current() == Address.parse(server.url)
+    monkeypatch.setattr(SavedServer.objects, "filter", away)
+    assert services.current(LMSTUDIO).address == server.url

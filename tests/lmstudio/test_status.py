@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.core.values.addresses import Address
-from apps.lmstudio import services
+from apps.servers import services
+from apps.servers.kinds import LMSTUDIO
 from tests.ports import free_ports
 from tests.stand_ins.lmstudio_server import EMBEDDER, LMStudioStandIn, embedder, llm
 from tests.stand_ins.openai_server import OpenAIStandIn
@@ -72,7 +72,7 @@ def test_only_one_socket_is_opened(client: Client, server: LMStudioStandIn) -> N
 def test_a_requested_address_precedes_the_saved_one(
     client: Client, server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
-    services.save(Address.parse(server.url))
+    services.save(LMSTUDIO, server.url)
     configure(lmstudio_base_url="http://127.0.0.1:9")
     assert status(client, 200)["baseUrl"] == server.url
     with LMStudioStandIn() as other:

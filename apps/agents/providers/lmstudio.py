@@ -1,13 +1,11 @@
 """The LM Studio provider.
 
-`apps.lmstudio` stores the address and talks to the server through its SDK. This module translates
+`apps.lmstudio` talks to the server through its SDK. This module translates
 its models and events to those of the Provider protocol.
 """
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-
-from channels.db import database_sync_to_async
 
 from apps.agents.events import ModelEvent
 from apps.agents.prompts import SYSTEM_PROMPT
@@ -16,9 +14,10 @@ from apps.agents.providers.listing import ModelListCache, availability_of
 from apps.agents.providers.lmstudio_frames import PredictionDecoder
 from apps.agents.providers.lmstudio_messages import prediction_request
 from apps.core.errors import Unavailable
-from apps.lmstudio import services
 from apps.lmstudio.server import list_models, predict
-from apps.lmstudio.services import LMStudio
+from apps.servers.kinds import LMSTUDIO
+from apps.servers.services import current_async
+from apps.servers.types import Server
 
 LIST_SECONDS = 5.0
 
@@ -34,20 +33,20 @@ class LMStudioProvider:
         self._models = ModelListCache(list_chat_models)
 
     async def origin(self) -> str:
-        return str((await current_server()).address)
+        return (await current_async(LMSTUDIO)).origin
 
     async def availability(self) -> Availability:
         return await availability_of(self.models())
 
     async def models(self) -> Sequence[Model]:
         """List the models, cached for 30 s. Raises Unavailable that says what is missing."""
-        return await self._models.models(await current_server())
+        return await self._models.models(await current_async(LMSTUDIO))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         decoder = PredictionDecoder()
         failure: Unavailable | None = None
         prediction_stream = predict(
-            await current_server(),
+            await current_async(LMSTUDIO),
             request.model,
             lambda context: prediction_request(request, context),
         )
@@ -67,24 +66,10 @@ class LMStudioProvider:
             raise Unavailable(decoder.problem, code="PROVIDER_ERROR")
 
 
-async def typed_in_thread(address: str, key: str) -> LMStudio:
-    """The server of the fields of a form. Raises InvalidInput."""
-    server: LMStudio = await database_sync_to_async(services.typed)(address, key)
-    return server
-
-
-async def current_server() -> LMStudio:
-    """The server for lists and answers."""
-    # A read need not wait for the one thread that Django's writes share.
-    read = database_sync_to_async(services.server, thread_sensitive=False)
-    server: LMStudio = await read()
-    return server
-
-
-async def list_chat_models(server: LMStudio) -> Sequence[Model]:
+async def list_chat_models(server: Server) -> Sequence[Model]:
     """List the chat models of a server. Raises Unavailable that says what is missing."""
     try:
-        downloaded = await list_models(server.address, LIST_SECONDS, server.token)
+        downloaded = await list_models(server, LIST_SECONDS)
     except Unavailable as error:
         raise _provider_unavailable(error.message, error.retryable) from error
     models = [Model(model.key, model.name, model.type) for model in downloaded if not model.embeds]

@@ -1,6 +1,6 @@
 """The provider for OpenAI-compatible servers (Chat Completions, `GET /models`).
 
-Environment or Providers page configure it (`openai_server`). Only streaming needs the SDK, which is
+Environment or Providers page configure it (`apps.servers`). Only streaming needs the SDK, which is
 slow to import (`openai_stream`).
 """
 
@@ -18,17 +18,19 @@ from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import ModelListCache, availability_of
 from apps.agents.providers.openai_server import (
-    OpenAIServer,
-    current_server,
+    checked,
+    key_problem,
     ssl_context,
     unavailable,
 )
-from apps.core.errors import Unavailable
 from apps.core.http import replies
 from apps.core.http.limits import MAX_MODELS, MAX_NAME, is_name
 from apps.core.http.replies import ReplyRefused
 from apps.core.system.heap import settled
 from apps.core.values.addresses import AddressRefused
+from apps.servers.kinds import OPENAI
+from apps.servers.services import current_async
+from apps.servers.types import Server
 
 LIST_SECONDS = 2.5
 
@@ -40,7 +42,7 @@ NON_CHAT_NAMES = re.compile(
 NON_CHAT_TYPES = frozenset({"embedding", "embeddings", "vector", "rerank", "reranker"})
 
 
-Streamer = Callable[[OpenAIServer, ModelRequest], AsyncGenerator[ModelEvent, None]]
+Streamer = Callable[[Server, ModelRequest], AsyncGenerator[ModelEvent, None]]
 
 
 class OpenAIProvider:
@@ -55,23 +57,21 @@ class OpenAIProvider:
         self._streamer: Streamer | None = None
 
     async def origin(self) -> str:
-        try:
-            return (await current_server()).origin
-        except Unavailable:
-            return ""
+        return (await current_async(OPENAI)).origin
 
     async def availability(self) -> Availability:
         return await availability_of(self.models())
 
     async def models(self) -> Sequence[Model]:
         """List the models, cached for 30 s. Raises Unavailable that says what is missing."""
-        return await self._models.models(await current_server())
+        return await self._models.models(await current_async(OPENAI))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         if self._streamer is None:
             # In a thread, so that the import does not block other answers.
             self._streamer = await asyncio.to_thread(_import_streamer)
-        async with aclosing(self._streamer(await current_server(), request)) as events:
+        server = checked(await current_async(OPENAI))
+        async with aclosing(self._streamer(server, request)) as events:
             async for event in events:
                 yield event
 
@@ -84,10 +84,10 @@ def _import_streamer() -> Streamer:
     return stream
 
 
-async def list_chat_models(server: OpenAIServer) -> tuple[Model, ...]:
+async def list_chat_models(server: Server) -> tuple[Model, ...]:
     """List the chat models of a server within LIST_SECONDS. Raises Unavailable that says what is
     missing."""
-    options = {**server.client_options, "headers": server.headers, "verify": ssl_context()}
+    options = {**checked(server).client_options, "headers": server.headers, "verify": ssl_context()}
     try:
         async with (
             asyncio.timeout(LIST_SECONDS),
@@ -95,7 +95,7 @@ async def list_chat_models(server: OpenAIServer) -> tuple[Model, ...]:
         ):
             client.event_hooks["request"].extend(server.request_hooks)
             extensions = {replies.MAX_BYTES: replies.MAX_LIST}
-            response = await client.get(f"{server.base_url}/models", extensions=extensions)
+            response = await client.get(f"{server.api}/models", extensions=extensions)
         answer = response.json() if response.is_success else None
     except (TimeoutError, httpx.TimeoutException):
         raise unavailable(f"{server.origin} does not answer in time.", retryable=True) from None
@@ -116,10 +116,10 @@ async def list_chat_models(server: OpenAIServer) -> tuple[Model, ...]:
     return models
 
 
-def _refusal(status: int, server: OpenAIServer) -> str:
+def _refusal(status: int, server: Server) -> str:
     match status:
         case 401 | 403:
-            return f"{server.origin} {server.key_problem}"
+            return f"{server.origin} {key_problem(server)}"
         case 404:
             return f"{server.origin} has no list of models there: does the address end in /v1?"
         case _:

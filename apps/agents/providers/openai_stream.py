@@ -10,11 +10,12 @@ from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.characters import clean
 from apps.agents.providers.openai_frames import CompletionDecoder
 from apps.agents.providers.openai_messages import body_of
-from apps.agents.providers.openai_server import OpenAIServer, ssl_context
+from apps.agents.providers.openai_server import key_problem, ssl_context
 from apps.core.errors import Unavailable
 from apps.core.http.limits import label
 from apps.core.http.replies import UNPACKED, CountedStream, EventCounter, ReplyRefused, counted
 from apps.core.types import JSON
+from apps.servers.types import Server
 
 Frames = openai.AsyncStream[object]
 
@@ -30,7 +31,7 @@ class _Stream(CountedStream, httpx2.AsyncByteStream):
     """A counted stream for httpx2, which the SDK uses instead of httpx."""
 
 
-async def stream(server: OpenAIServer, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+async def stream(server: Server, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
     """Yield ModelEvents as they arrive. Raises Unavailable (see `_failure`).
 
     Yields all text received before an error. Never retries: a retry would cost tokens twice, so the
@@ -63,7 +64,7 @@ async def stream(server: OpenAIServer, request: ModelRequest) -> AsyncGenerator[
         raise Unavailable(decoder.problem, code="PROVIDER_ERROR")
 
 
-def _client(server: OpenAIServer) -> openai.AsyncOpenAI:
+def _client(server: Server) -> openai.AsyncOpenAI:
     """Create a client for one round; closing it stops the generation.
 
     Follows no redirects, which would send the key to another host. Has no read timeout, because the
@@ -82,7 +83,7 @@ def _client(server: OpenAIServer) -> openai.AsyncOpenAI:
     )
     return openai.AsyncOpenAI(
         base_url=server.bare_url,
-        api_key=server.api_key or "none",
+        api_key=server.key or "none",
         http_client=http,
         default_headers=UNPACKED,
         max_retries=0,
@@ -90,16 +91,16 @@ def _client(server: OpenAIServer) -> openai.AsyncOpenAI:
     )
 
 
-async def _open(client: openai.AsyncOpenAI, server: OpenAIServer, body: JSON) -> Frames:
+async def _open(client: openai.AsyncOpenAI, server: Server, body: JSON) -> Frames:
     """Send the request; repeat it without `stream_options` if the server rejects that."""
-    if server.base_url in _without_usage:
+    if server.address in _without_usage:
         del body["stream_options"]
     try:
         return await _post(client, body)
     except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
         if "stream_options" not in body or "stream_options" not in str(error):
             raise
-    _without_usage.add(server.base_url)
+    _without_usage.add(server.address)
     del body["stream_options"]
     return await _post(client, body)
 
@@ -120,7 +121,7 @@ def _foreign_kind(frames: Frames) -> str:
     return "" if kind in ("", "text/event-stream") else label(kind)
 
 
-def _failure(error: Exception, server: OpenAIServer, model: str) -> Unavailable:
+def _failure(error: Exception, server: Server, model: str) -> Unavailable:
     """Translate an error of the SDK to a sentence for the user, with `retryable` set."""
     match error:
         case ReplyRefused():
@@ -138,12 +139,12 @@ def _failure(error: Exception, server: OpenAIServer, model: str) -> Unavailable:
 
 
 def _status_error(
-    status: int, error: openai.APIStatusError, server: OpenAIServer, model: str
+    status: int, error: openai.APIStatusError, server: Server, model: str
 ) -> Unavailable:
     quote = _quoted(error, server)
     match status:
         case 401 | 403:
-            return _error(f"The server {server.key_problem}")
+            return _error(f"The server {key_problem(server)}")
         case 404:
             return _error(f"The server has no model {model!r}, or the address is wrong: {quote}")
         case 429 if error.code == "insufficient_quota":
@@ -160,11 +161,11 @@ def _error(message: str, *, retryable: bool = False) -> Unavailable:
     return Unavailable(message, code="PROVIDER_ERROR", retryable=retryable)
 
 
-def _quoted(error: openai.APIError, server: OpenAIServer) -> str:
+def _quoted(error: openai.APIError, server: Server) -> str:
     """Return the server's message: shortened, on one line, and without the key."""
     body = error.body if isinstance(error.body, dict) else {}
     words = body.get("message")
     text = " ".join(clean(words if isinstance(words, str) else error.message).split())
-    if server.api_key:
-        text = text.replace(server.api_key, "…")
+    if server.key:
+        text = text.replace(server.key, "…")
     return text if len(text) <= MAX_QUOTED_ERROR else f"{text[:MAX_QUOTED_ERROR]}…"

@@ -6,7 +6,6 @@ from functools import partial
 
 from django.db import DatabaseError, connection
 
-from apps.agents.providers import openai_server as openai
 from apps.agents.providers.base import Provider
 from apps.core.config import config
 from apps.core.data.database import ping
@@ -17,6 +16,8 @@ from apps.index import queries
 from apps.index.vectors.chroma import BROKEN
 from apps.ingest.runs import orphans, queue
 from apps.ingest.runs.orphans import Orphan
+from apps.servers.kinds import OPENAI
+from apps.servers.services import current
 from apps.site import standby
 from apps.site.checks.findings import Finding, Level
 from apps.site.checks.runner import Check, in_thread
@@ -192,7 +193,7 @@ async def _provider(provider: Provider) -> Finding:
     state = await provider.availability()
     if not state.available:
         set_up = is_set_up(provider.id) or (
-            provider.id == "openai" and await in_thread(openai.is_set_up)
+            provider.id == "openai" and (await in_thread(partial(current, OPENAI))).address
         )
         level: Level = "bad" if set_up else "off"
         word = "Away" if set_up else "Not available"
