@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count
 
@@ -33,55 +33,27 @@ def _languages_of(root: Root) -> dict[str, int]:
     return dict(files.order_by().values_list("language").annotate(count=Count("id")))
 
 
-@dataclass(frozen=True)
-class FacetValue:
-    """A link that narrows the search, or lifts the filter if it is `chosen`."""
+def facets(
+    query: PageQuery, files: Sequence[tuple[str, str, str]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Links that narrow the search to a repository, language or folder, by title, or lift the
+    filter that is `chosen`. Leaves out facets with one value, unless it is chosen.
 
-    label: str
-    count: int  # results
-    url: str
-    chosen: bool  # the filter is set
-
-
-@dataclass(frozen=True)
-class Facet:
-    title: str
-    values: Sequence[FacetValue]
-
-
-@dataclass(frozen=True)
-class ResultFile:
-    """The file of a result."""
-
-    repo: str
-    path: str
-    language: str
-
-    @property
-    def folder(self) -> str:
-        """The first folder with its slash, as a path prefix."""
-        first, slash, _ = self.path.partition("/")
-        return f"{first}/" if slash else ""
-
-
-def facets(query: PageQuery, files: Sequence[ResultFile]) -> list[Facet]:
-    """Results by repository, language and folder. Leaves out facets with one value, unless it is
-    chosen."""
-    repos = Counter(file.repo for file in files)
+    files: repository, path and language of each result.
+    """
     chosen = query.repositories[0] if len(query.repositories) == 1 else ""
-    all_facets = [
-        Facet("Repository", _values(query, repos, "repositories", chosen)),
-        Facet("Language", _values(query, _counted(files, "language"), "language", query.language)),
-        Facet("Folder", _values(query, _counted(files, "folder"), "path", query.path)),
-    ]
-    return [facet for facet in all_facets if facet.values]
+    repositories = Counter(repo for repo, _, _ in files)
+    languages = Counter(language for _, _, language in files if language)
+    folders = Counter(f"{path.partition('/')[0]}/" for _, path, _ in files if "/" in path)
+    all_facets = {
+        "Repository": _values(query, repositories, "repositories", chosen),
+        "Language": _values(query, languages, "language", query.language),
+        "Folder": _values(query, folders, "path", query.path),
+    }
+    return {title: values for title, values in all_facets.items() if values}
 
 
-def _counted(files: Sequence[ResultFile], name: str) -> Counter[str]:
-    return Counter(value for file in files if (value := getattr(file, name)))
-
-
-def _values(query: PageQuery, counts: Counter[str], key: str, chosen: str) -> list[FacetValue]:
+def _values(query: PageQuery, counts: Counter[str], key: str, chosen: str) -> list[dict[str, Any]]:
     if len(counts) < 2 and chosen not in counts:
         return []
     blank: tuple[str, ...] | str = () if key == "repositories" else ""
@@ -89,5 +61,5 @@ def _values(query: PageQuery, counts: Counter[str], key: str, chosen: str) -> li
     for label, count in counts.most_common(MAX_VALUES):
         one: tuple[str, ...] | str = (label,) if key == "repositories" else label
         url = query.url(**{key: blank if label == chosen else one})
-        values.append(FacetValue(label, count, url, label == chosen))
+        values.append({"label": label, "count": count, "url": url, "chosen": label == chosen})
     return values

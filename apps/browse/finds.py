@@ -16,6 +16,13 @@ WORD = re.compile(r"\w+")
 How = Literal["", "text", "regex"]
 
 
+def find_params(text: str, how: How = "") -> dict[str, str]:
+    """The parameters of a link to lines that a text led to; none if it cannot be looked for."""
+    if not text or len(text) > MAX_PATTERN or "\0" in text:
+        return {}
+    return {"find": text, "how": how} if how else {"find": text}
+
+
 @dataclass(frozen=True)
 class Find:
     """What to look for in a file.
@@ -32,15 +39,14 @@ class Find:
     def read(cls, data: Mapping[str, Any]) -> "Find":
         """Read `find, how`. Invalid values count as missing: a link is not a form."""
         text, how = str(data.get("find") or ""), data.get("how")
-        if len(text) > MAX_PATTERN or "\0" in text:
+        if not find_params(text):
             return cls()
         return cls(text, cast(How, how) if how in ("text", "regex") else "")
 
     @property
     def params(self) -> dict[str, str]:
         """The parameters of a URL."""
-        named = {"find": self.text, "how": self.how if self.text else ""}
-        return {key: value for key, value in named.items() if value}
+        return find_params(self.text, self.how)
 
     @property
     def name(self) -> str:

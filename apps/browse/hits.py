@@ -2,13 +2,13 @@
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 
 from django.utils.safestring import SafeString
 
-from apps.browse.conditions import Conditions
-from apps.browse.finds import Find
+from apps.browse.box import Box
+from apps.browse.finds import find_params
 from apps.browse.highlight import highlight_lines
 from apps.browse.lines import Lines
 from apps.browse.marks import counted, name_marked, spans_marked, words_of
@@ -21,93 +21,75 @@ MAX_DEFINITION_LINES = 8
 
 @dataclass(frozen=True)
 class Hit(Lines):
-    """A match with its highlighted lines."""
+    """A match, or a line that matches exactly with lines around it, as the page shows it."""
 
-    match: Match
     lines: tuple[tuple[int | None, SafeString], ...]  # 1-based number or None, HTML
-    weak: bool  # beyond the cutoff
-    words: Sequence[tuple[str, int]]  # words of the query that it has, and how often
     exact: int  # how often it matches the exact texts and expressions
-    find: Find = field(default_factory=Find)  # what was searched for
-
-    @property
-    def finding(self) -> dict[str, str]:
-        return self.find.params
-
-
-@dataclass(frozen=True)
-class ExactHit(Lines):
-    """A line that matches exactly, with lines around it."""
-
-    lines: tuple[tuple[int, SafeString], ...]  # 1-based number, HTML
-    exact: int  # as in Hit
-    symbol: str  # path of the definition that contains the line; "" for none
-    defines: bool  # the line is where the searched name is defined
-    find: Find = field(default_factory=Find)  # what was searched for
-
-    @property
-    def finding(self) -> dict[str, str]:
-        return self.find.params
+    # Of a match:
+    match: Match | None = None
+    weak: bool = False  # beyond the cutoff
+    words: Sequence[tuple[str, int]] = ()  # words of the query that it has, and how often
+    # Of a line:
+    symbol: str = ""  # path of the definition that contains it; "" for none
+    defines: bool = False  # the searched name is defined in it
 
 
-def hit_of(match: Match, cutoff: float | None, text: str, conditions: Conditions) -> Hit:
+def hit_of(match: Match, cutoff: float | None, box: Box) -> Hit:
     """A match of a query as the page shows it: without common indentation, with the words of its
     `text` marked, or what fulfils its conditions."""
     chunk = textwrap.dedent(match.chunk)
-    marks = frozenset[str]() if conditions.required else words_of(text)
+    marks = frozenset[str]() if box.required else words_of(box.text)
     html = highlight_lines(chunk, path=match.rel_path, language=match.language, marks=marks)
-    spans = conditions.spans(chunk.split("\n")) if conditions.required else []
+    spans = box.spans(chunk.split("\n")) if box.required else []
     if len(spans) == len(html):
         html = [
             spans_marked(*each) if each[1] else each[0] for each in zip(html, spans, strict=True)
         ]
     start = match.start_line
     numbers = [None if start is None else start + i for i in range(len(html))]
-    weak = not passes(match, cutoff)
     return Hit(
         match.repo,
         match.rel_path,
         start,
         match.end_line,
-        match,
         tuple(zip(numbers, html, strict=True)),
-        weak,
-        counted(match.chunk, text),
         sum(map(len, spans)),
-        _find(text, conditions),
+        match,
+        not passes(match, cutoff),
+        counted(match.chunk, box.text),
+        finding=_finding(box) or find_params(box.text),
     )
 
 
-def exact_hit(hit: LineMatch, conditions: Conditions) -> ExactHit:
+def exact_hit(hit: LineMatch, box: Box) -> Hit:
     """A line as the page shows it."""
     place = hit.place
     raw = [*hit.before, *hit.text.split("\n"), *hit.after]
     html = highlight_lines("\n".join(raw), path=place.path, language=place.language)
     first, last = len(hit.before), len(raw) - len(hit.after)
-    spans = conditions.spans(raw[first:last])
+    spans = box.spans(raw[first:last])
     if len(html) == len(raw):
         html[first:last] = [
             spans_marked(*each) for each in zip(html[first:last], spans, strict=True)
         ]
-    lines = tuple((hit.line - first + index, line) for index, line in enumerate(html))
-    return ExactHit(
+    return Hit(
         place.repo,
         place.path,
         hit.line,
         hit.end_line,
-        lines,
+        tuple((hit.line - first + index, line) for index, line in enumerate(html)),
         sum(map(len, spans)),
-        hit.symbol,
-        hit.defines,
-        _find("", conditions),
+        symbol=hit.symbol,
+        defines=hit.defines,
+        finding=_finding(box),
     )
 
 
-def _find(text: str, conditions: Conditions) -> Find:
-    """What to step through in a file: the first exact text or expression, else the words."""
-    for each in conditions.required:
-        return Find(each.text, "text" if each.fixed else "regex")
-    return Find.read({"find": text})
+def _finding(box: Box) -> dict[str, str]:
+    """What to step through in a file: the first exact text or expression."""
+    for each in box.required:
+        return find_params(each.text, "text" if each.fixed else "regex")
+    return {}
 
 
 @dataclass(frozen=True)
@@ -118,10 +100,6 @@ class DefinitionHit(Lines):
     lines: tuple[tuple[int, SafeString], ...]  # 1-based number, HTML
     more: int  # lines that are not shown
 
-    @property
-    def finding(self) -> dict[str, str]:
-        return Find(self.definition.name, "text").params
-
 
 @dataclass(frozen=True)
 class ReferenceLine(Lines):
@@ -129,11 +107,6 @@ class ReferenceLine(Lines):
 
     reference: Reference
     html: SafeString
-    used: str  # the name that it contains
-
-    @property
-    def finding(self) -> dict[str, str]:
-        return Find(self.used, "text").params
 
 
 @dataclass(frozen=True)
@@ -165,6 +138,7 @@ def definition_hit(definition: Definition) -> DefinitionHit:
         definition,
         lines,
         more=max(0, total - len(lines)),
+        finding=find_params(definition.name, "text"),
     )
 
 
@@ -182,6 +156,5 @@ def reference_files(references: Iterable[Reference], name: str) -> list[Referenc
 def _reference_line(reference: Reference, name: str) -> ReferenceLine:
     place, line = reference.place, reference.line
     (html,) = highlight_lines(reference.text.strip(), path=place.path, language=place.language)
-    return ReferenceLine(
-        place.repo, place.path, line, line, reference, name_marked(html, name), name
-    )
+    marked, finding = name_marked(html, name), find_params(name, "text")
+    return ReferenceLine(place.repo, place.path, line, line, reference, marked, finding=finding)

@@ -1,6 +1,6 @@
 """Labels and links of lines of a file, for pages."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
 CODE_URL = "/code"
@@ -59,6 +59,8 @@ class Lines:
     path: str
     start: int | None
     end: int | None
+    # Parameters of the URL that say what led to these lines (`apps.browse.finds`).
+    finding: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     @property
     def folder(self) -> str:
@@ -80,11 +82,6 @@ class Lines:
         """The text of "Copy path and lines": `repo/path:start-end`."""
         path, span = f"{self.repo}/{self.path}", self.span
         return f"{path}:{span.replace('–', '-')}" if span else path
-
-    @property
-    def finding(self) -> dict[str, str]:
-        """Parameters of the URL that say what led to these lines (`apps.browse.finds`)."""
-        return {}
 
     @property
     def url(self) -> str:

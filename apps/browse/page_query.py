@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from apps.browse.search_syntax import Box
+from apps.browse.box import Box
 
 PAGE_LIMITS = (5, 10, 20)
 DEFAULT_PAGE_LIMIT = 10

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from apps.browse.conditions import Conditions
+from apps.browse.box import Box
 from apps.browse.page_query import PageQuery
-from apps.browse.search_syntax import FILTERS, Box, Term, path_filter
+from apps.browse.search_syntax import FILTERS, Term, path_filter
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.index import queries
 from apps.index.types import Filters
@@ -22,10 +22,10 @@ from apps.lookup.texts.grep_page import line_page
 from apps.lookup.texts.grep_query import GrepQuery
 from apps.lookup.texts.hits import Hit as LineHit
 from apps.lookup.texts.patterns import Pattern
-from apps.retrieval.query import MAX_QUERY, SearchQuery, language_named
+from apps.retrieval.query import MAX_QUERY, SearchQuery, language_named, parse_filters
 from apps.retrieval.ranking.rank import RankingQuery
 from apps.retrieval.repositories import find_root, repo_id
-from apps.retrieval.results import Limits, SearchResult
+from apps.retrieval.results import SearchResult
 from apps.retrieval.search import search
 
 # Passages that are ranked for the pages of one search, and the characters of all their texts.
@@ -79,7 +79,7 @@ def interpreted(query: PageQuery) -> PageQuery:
     if language and not language_named(language):
         problem = f"lang:{language[:40]} is not a language that codeinfo knows"
         raise InvalidInput(problem, details={"details": [problem]})
-    Conditions.of(box.conditions)
+    box.check()
     filters_without(box)
     terms = box.of("repo")
     roots = queries.published_roots() if terms else ()
@@ -101,11 +101,11 @@ def filters_without(box: Box, filters: Filters | None = None) -> Filters:
     """
     left_out = {kind: [t.text for t in box.of(kind, excludes=True)] for kind in FILTERS}
     unknown = [name for name in left_out["lang"] if not language_named(name)]
-    if unknown:
-        problem = f"-lang:{unknown[0][:40]} is not a language that codeinfo knows"
-        raise InvalidInput(problem, details={"details": [problem]})
+    problems = [f"-lang:{name[:40]} is not a language that codeinfo knows" for name in unknown]
     for path in left_out["file"]:
-        SearchQuery.parse({"query": "checked", "path": path_filter(path)})
+        parse_filters({"path": path_filter(path)}, problems)
+    if problems:
+        raise InvalidInput(", ".join(problems), details={"details": problems})
     roots = queries.published_roots() if left_out["repo"] else ()
     return replace(
         filters or Filters(),
@@ -117,17 +117,24 @@ def filters_without(box: Box, filters: Filters | None = None) -> Filters:
 
 def find_passages(query: PageQuery) -> SearchResult:
     """The DEPTH best passages, of which each page shows some. Raises as `search`."""
-    limits = replace(Limits.from_config(), total_chars=MAX_CHARS)
-    if query.weaker:
-        limits = replace(limits, cutoff=None)
-    search_query = SearchQuery.parse(query.as_wire("query"))
-    filters = filters_without(query.box, search_query.filters)
-    search_query = replace(search_query, filters=filters)
-    conditions = Conditions.of(query.box.conditions)
-    if conditions != Conditions():
-        only = _files_with(search_query, conditions)
-        search_query = replace(search_query, test=conditions, only=only)
-    return search(replace(search_query, limit=DEPTH, explained=True), limits)
+    search_query = replace(_search_query(query), limit=DEPTH, explained=True)
+    if query.box.conditions:
+        only = _files_with(search_query, query.box)
+        search_query = replace(search_query, test=query.box, only=only)
+    return search(search_query, with_cutoff=not query.weaker, total_chars=MAX_CHARS)
+
+
+def _search_query(query: PageQuery) -> SearchQuery:
+    """The query of passages. Raises InvalidInput and NotFound REPO_NOT_FOUND."""
+    parsed = SearchQuery.parse(query.as_wire("query"))
+    return replace(parsed, filters=filters_without(query.box, parsed.filters))
+
+
+def _grep(query: SearchQuery, pattern: Pattern, context: int = 0) -> GrepQuery:
+    """The query of lines in the same files."""
+    return GrepQuery(
+        pattern, context=context, repositories=query.repositories, filters=query.filters
+    )
 
 
 def symbol_query(query: PageQuery) -> SymbolQuery:
@@ -143,31 +150,25 @@ def find_lines(query: PageQuery, until: float = math.inf) -> LinePage:
 
     Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, Unavailable.
     """
-    conditions = Conditions.of(query.box.conditions)
-    pattern = _most_selective(conditions)
-    grep = GrepQuery.parse({**query.as_wire("query"), "pattern": "checked before"})
-    filters = filters_without(query.box, grep.filters)
-    grep = replace(grep, pattern=pattern, context=CONTEXT, filters=filters)
-    running = started(grep, keep=conditions)
+    grep = _grep(_search_query(query), _most_selective(query.box), CONTEXT)
+    running = started(grep, keep=query.box)
     running.until = min(until, running.until)
     first = (query.page - 1) * query.limit
     rows, more = line_page(running, first, query.limit)
     return LinePage(tuple(rows), more, running.notes)
 
 
-def _most_selective(conditions: Conditions) -> Pattern:
+def _most_selective(box: Box) -> Pattern:
     """The required pattern that is searched for; the others are tested where it matches."""
-    return max(conditions.required, key=lambda each: (each.fixed, len(each.text)))
+    return max(box.required, key=lambda each: (each.fixed, len(each.text)))
 
 
-def _files_with(query: SearchQuery, conditions: Conditions) -> Mapping[UUID, frozenset[str]] | None:
+def _files_with(query: SearchQuery, box: Box) -> Mapping[UUID, frozenset[str]] | None:
     """The files with a text that all conditions require, by root; None if there are too many to
     tell. Raises as `find_lines`."""
-    if not conditions.required:
+    if not box.required:
         return None
-    pattern = _most_selective(conditions)
-    grep = GrepQuery(pattern, repositories=query.repositories, filters=query.filters)
-    running = started(grep)
+    running = started(_grep(query, _most_selective(box)))
     running.until = time.monotonic() + FILE_SECONDS
     paths: dict[UUID, set[str]] = {}
     for each in found(running, running.candidates(), "files"):
@@ -182,15 +183,14 @@ def absent_names(query: PageQuery) -> list[str]:
 
     Raises as `find_lines`.
     """
-    parsed = GrepQuery.parse({**query.as_wire("query"), "pattern": "set below"})
-    grep = replace(parsed, filters=filters_without(query.box, parsed.filters))
+    search_query = _search_query(query)
     names = sorted(RankingQuery.of(query.box.text).names)[:MAX_NAMES]
     until = time.monotonic() + NAME_SECONDS
-    return [name for name in names if _is_absent(grep, name, until)]
+    return [name for name in names if _is_absent(search_query, name, until)]
 
 
-def _is_absent(grep: GrepQuery, name: str, until: float) -> bool:
-    running = started(replace(grep, pattern=Pattern(name, fixed=True, ignore_case=True)))
+def _is_absent(query: SearchQuery, name: str, until: float) -> bool:
+    running = started(_grep(query, Pattern(name, fixed=True, ignore_case=True)))
     running.until = until
     has_line = next(found(running, running.candidates()), None) is not None
     return not has_line and running.notes.keys() <= {"slow"}
@@ -243,10 +243,7 @@ def _wider(query: PageQuery) -> Iterator[tuple[str, PageQuery]]:
 
 def _has_others(box: Box, term: Term) -> bool:
     """Whether something to search for is left without a term."""
-    return any(
-        other is not term and not other.excludes and other.kind in ("word", "exact", "expression")
-        for other in box.terms
-    )
+    return any(other is not term and other.is_wanted for other in box.terms)
 
 
 def _quoted(text: str) -> str:

@@ -58,88 +58,33 @@ class Term:
     excludes: bool = False
     ignore_case: bool = False
 
-
-@dataclass(frozen=True)
-class Box:
-    """What was typed into the search box."""
-
-    terms: tuple[Term, ...] = ()
-
-    @classmethod
-    def parse(cls, text: str) -> "Box":
-        """Raises InvalidInput; its details.details lists all problems."""
-        problems: list[str] = []
-        terms = tuple(_terms(text, problems))
-        for kind in ("file", "lang"):
-            if sum(term.kind == kind and not term.excludes for term in terms) > 1:
-                braces = ". For either of several, use braces: file:{src,lib}/"
-                problems.append(f"{kind}: can be given once{braces * (kind == 'file')}")
-        if sum(term.kind in ("exact", "expression") or term.excludes for term in terms) > MAX_TERMS:
-            problems.append(f"at most {MAX_TERMS} texts, expressions and words to leave out")
-        if any(t.excludes for t in terms) and not any(map(_is_wanted, terms)):
-            problems.append("there is nothing to search for: all words are to be left out")
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
-        return cls(terms)
-
-    def of(self, kind: Kind, *, excludes: bool = False) -> tuple[Term, ...]:
-        return tuple(t for t in self.terms if t.kind == kind and t.excludes == excludes)
-
-    def value(self, kind: Kind) -> str:
-        """The value of a filter that can be given once; "" if it is not given."""
-        return next((term.text for term in self.of(kind)), "")
-
     @property
-    def words_wanted(self) -> bool:
-        """Return True if there are words to rank by."""
-        return bool(self.of("word"))
+    def is_wanted(self) -> bool:
+        """Whether it is something to search for."""
+        return self.kind in ("word", "exact", "expression") and not self.excludes
 
-    @property
-    def text(self) -> str:
-        """What to rank by: the words, and the texts in quotes."""
-        return " ".join(t.text for t in self.terms if _is_ranked(t))
 
-    @property
-    def path(self) -> str:
-        """The path filter of `file:`. A name alone may be anywhere in the path."""
-        return path_filter(self.value("file"))
-
-    @property
-    def conditions(self) -> tuple[Term, ...]:
-        """The terms that each result must fulfil, or must not."""
-        return tuple(
-            t
-            for t in self.terms
-            if t.kind not in FILTERS and (t.excludes or t.kind in ("exact", "expression"))
-        )
-
-    @property
-    def filters_out(self) -> tuple[Term, ...]:
-        """The filters that leave out files."""
-        return tuple(t for t in self.terms if t.kind in FILTERS and t.excludes)
-
-    @property
-    def rest(self) -> str:
-        """The box without the filters that have fields on the page."""
-        return " ".join(t.source for t in self.terms if t.kind not in FILTERS or t.excludes)
-
-    def without(self, *left_out: Term) -> str:
-        """The box without some terms."""
-        return " ".join(term.source for term in self.terms if term not in left_out)
+def parse_terms(text: str) -> tuple[Term, ...]:
+    """The terms of a box. Raises InvalidInput; its details.details lists all problems."""
+    problems: list[str] = []
+    terms = tuple(_terms(text, problems))
+    for kind in ("file", "lang"):
+        if sum(term.kind == kind and not term.excludes for term in terms) > 1:
+            braces = ". For either of several, use braces: file:{src,lib}/"
+            problems.append(f"{kind}: can be given once{braces * (kind == 'file')}")
+    if sum(term.kind in ("exact", "expression") or term.excludes for term in terms) > MAX_TERMS:
+        problems.append(f"at most {MAX_TERMS} texts, expressions and words to leave out")
+    if any(t.excludes for t in terms) and not any(t.is_wanted for t in terms):
+        problems.append("there is nothing to search for: all words are to be left out")
+    if problems:
+        raise InvalidInput(", ".join(problems), details={"details": problems})
+    return terms
 
 
 def path_filter(value: str) -> str:
     """The path filter of the value of `file:`. A name alone may be anywhere in the path."""
     is_name = value and not any(mark in value for mark in "/*?[{")
     return f"*{value}*" if is_name else value
-
-
-def _is_wanted(term: Term) -> bool:
-    return term.kind in ("word", "exact", "expression") and not term.excludes
-
-
-def _is_ranked(term: Term) -> bool:
-    return term.kind in ("word", "exact") and not term.excludes
 
 
 def _terms(text: str, problems: list[str]) -> Iterator[Term]:

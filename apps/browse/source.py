@@ -132,10 +132,6 @@ class SourceView(Lines):
     more_matches: bool = False
 
     @property
-    def finding(self) -> dict[str, str]:
-        return self.find.params
-
-    @property
     def find_query(self) -> str:
         """`finding` as a query string."""
         return urlencode(self.finding)
@@ -294,6 +290,7 @@ def _view(request: SourceRequest, text: SourceText, passage: tuple[SourceLine, .
         problem=text.problem,
         passage=passage,
         find=request.find,
+        finding=request.find.params,
         matches=tuple(numbers),
         more_matches=more,
     )

@@ -9,8 +9,7 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from apps.browse.conditions import Conditions
-from apps.browse.facets import ResultFile, facets, languages
+from apps.browse.facets import facets, languages
 from apps.browse.hits import definition_hit, exact_hit, hit_of, reference_files
 from apps.browse.page_query import MAX_PAGE, PAGE_LIMITS, PageQuery
 from apps.browse.page_search import (
@@ -27,7 +26,7 @@ from apps.lookup.symbols import find_definitions, find_references
 from apps.retrieval import scope
 from apps.retrieval.query import SearchQuery, language_named
 from apps.retrieval.repositories import repo_id
-from apps.retrieval.results import Limits, SearchResult
+from apps.retrieval.results import SearchResult, setting_of_cutoff
 
 # Limits of the page.
 MAX_REFERENCES = 100
@@ -89,14 +88,11 @@ def _results(query: PageQuery) -> dict[str, Any]:
 
 def _passages(query: PageQuery) -> dict[str, Any]:
     result = find_passages(query)
-    cutoff = Limits.from_config().cutoff
+    cutoff = setting_of_cutoff()
     first = (query.page - 1) * query.limit
-    conditions = Conditions.of(query.box.conditions)
-    hits = [
-        hit_of(match, cutoff, query.box.text, conditions)
-        for match in result.matches[first : first + query.limit]
-    ]
-    files = [ResultFile(match.repo, match.rel_path, match.language) for match in result.matches]
+    shown = result.matches[first : first + query.limit]
+    hits = [hit_of(match, cutoff, query.box) for match in shown]
+    files = [(match.repo, match.rel_path, match.language) for match in result.matches]
     context = {
         "result": result,
         "hits": hits,
@@ -111,13 +107,12 @@ def _passages(query: PageQuery) -> dict[str, Any]:
 
 def _exact(query: PageQuery) -> dict[str, Any]:
     page = find_lines(query)
-    conditions = Conditions.of(query.box.conditions)
     places = [hit.place for hit in page.hits]
     return {
-        "hits": [exact_hit(hit, conditions) for hit in page.hits],
+        "hits": [exact_hit(hit, query.box) for hit in page.hits],
         "found": len(page.hits),
         "notes": page.notes.values(),
-        "files": [ResultFile(place.repo, place.path, place.language) for place in places],
+        "files": [(place.repo, place.path, place.language) for place in places],
         "hint": "" if places else _hint(query),
         **_paging(query, len(places), more=page.more),
     }
@@ -158,7 +153,7 @@ def _symbols(query: PageQuery) -> dict[str, Any]:
         "reference_files": reference_files(references.results, references.name),
         "found": len(places),
         **_paging(query, len(shown), more=len(definitions.results) > first + len(shown)),
-        "files": [ResultFile(place.repo, place.path, place.language) for place in places],
+        "files": [(place.repo, place.path, place.language) for place in places],
     }
 
 

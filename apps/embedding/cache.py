@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from apps.core.data.sqlite_files import is_broken, open_file, remove_file
+from apps.core.values.slices import slices
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -59,7 +60,7 @@ class VectorCache:
         indexes = {self._key(text): index for index, text in enumerate(texts)}
         cached: dict[int, Vectors] = {}
         with self._errors_logged(), self._database() as database:
-            for keys in _slices(list(indexes)):
+            for keys in slices(indexes, KEYS_PER_QUERY):
                 where = f"key IN ({','.join('?' * len(keys))})"
                 rows = database.execute(f"SELECT key, numbers FROM vector WHERE {where}", keys)
                 cached |= {indexes[key]: np.frombuffer(row, np.float32) for key, row in rows}
@@ -172,10 +173,6 @@ def _same(one: Vectors, other: Vectors) -> bool:
     if one.shape != other.shape:
         return False
     return bool(one @ other >= SAME_COSINE * np.linalg.norm(one) * np.linalg.norm(other))
-
-
-def _slices(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    return (keys[at : at + KEYS_PER_QUERY] for at in range(0, len(keys), KEYS_PER_QUERY))
 
 
 def _today() -> int:

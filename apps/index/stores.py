@@ -8,12 +8,12 @@ are not rebuilt from dead vectors.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from uuid import UUID
 
 from apps.core.errors import Unavailable
+from apps.core.values.slices import slices
 from apps.index import sharing
 from apps.index.chunk_ids import chunk_ids, parse
 from apps.index.installation import installation_id
@@ -101,7 +101,7 @@ def delete_unnamed(store: UUID, check: Check = never_cancelled) -> None:
     """Delete the documents of a store that no row names. An exception from `check` leaves the
     rest."""
     words = get_lexical()
-    for part in _slices(words.documents(store), LISTED_AT_ONCE):
+    for part in slices(words.documents(store), LISTED_AT_ONCE):
         check()
         if unnamed := sorted(sharing.without_row(store, part)):
             get_store().delete(store, words.ids_of(store, unnamed), check)
@@ -113,18 +113,12 @@ def delete_unnamed(store: UUID, check: Check = never_cancelled) -> None:
 def _delete_vectors_without_row(store: UUID, check: Check) -> None:
     # Listed before anything is deleted, as deleting shifts the pages.
     ids: list[str] = []
-    for page in _slices(get_store().each_id(store), LISTED_AT_ONCE):
+    for page in slices(get_store().each_id(store), LISTED_AT_ONCE):
         check()
         documents = {each.rpartition(":")[0] for each in page if parse(each)}
         unnamed = sharing.without_row(store, documents)
         ids += [each for each in page if each.rpartition(":")[0] in unnamed]
     get_store().delete(store, ids, check)
-
-
-def _slices(items: Iterable[str], size: int) -> Iterator[list[str]]:
-    rest = iter(items)
-    while part := list(islice(rest, size)):
-        yield part
 
 
 def drop(root_id: UUID, check: Check = never_cancelled) -> None:

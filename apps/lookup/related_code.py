@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.embedding.words import stems
 from apps.index.paths import map_path
@@ -21,7 +22,7 @@ from apps.retrieval.query import (
     parse_repositories,
 )
 from apps.retrieval.repositories import find_root
-from apps.retrieval.results import Limits, Match, by_file, passes
+from apps.retrieval.results import Match, passes, setting_of_cutoff
 from apps.retrieval.search import search
 
 # Characters of the lines that are compared. The model reads no more, and each word costs time.
@@ -91,10 +92,9 @@ def related_code(query: RelatedQuery) -> dict[str, Any]:
             f"{query.end_line} has text.",
             code="LINES_NOT_FOUND",
         )
-    limits = Limits.from_config()
     search_query = SearchQuery(text, query.repositories, CANDIDATES, query.filters, is_code=True)
-    every = replace(limits, cutoff=None, total_chars=CANDIDATES * limits.chunk_chars)
-    result = search(search_query, every)
+    room = CANDIDATES * config().tool_chunk_max_chars
+    result = search(search_query, with_cutoff=False, total_chars=room)
     own = map_path(root, file.path).container_path  # also of the same file in a nested root
     others = [
         match
@@ -102,11 +102,12 @@ def related_code(query: RelatedQuery) -> dict[str, Any]:
         if match.container_path != own or not _overlaps(match, query)
     ]
     alike = _most_alike(text, others)
-    near = [match for match in alike if passes(match, limits.cutoff)]
-    weak = [replace(match, is_weak=True) for match in alike[: limits.fallback]]
+    near = [match for match in alike if passes(match, setting_of_cutoff())]
+    fallback = alike[: config().retrieval_fallback_chunks]
+    weak = [replace(match, is_weak=True) for match in fallback]
     kept = tuple((near or weak)[: query.limit])
     # A word of the lines that no passage has tells nothing here.
-    return replace(result, matches=kept, files=by_file(kept), missing_words=()).as_wire()
+    return replace(result, matches=kept, missing_words=()).as_wire()
 
 
 def _most_alike(text: str, matches: Sequence[Match]) -> list[Match]:

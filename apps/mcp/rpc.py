@@ -9,10 +9,11 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from django.http import (
     HttpRequest,
@@ -57,7 +58,6 @@ from apps.mcp.wire import Message, RpcError
 
 logger = logging.getLogger("codeinfo.mcp")
 
-T = TypeVar("T")
 Work = Callable[[Report], Awaitable[JSON]]
 View = Callable[[HttpRequest], Coroutine[Any, Any, HttpResponseBase]]
 Narrow = Callable[[McpEndpoint, QueryDict], McpEndpoint]
@@ -98,32 +98,25 @@ class Reply:
         )
 
 
-@dataclass
-class Exchange:
-    """The state of one request. Its fields are filled in as it is parsed; `end` logs it once.
+@dataclass(frozen=True)
+class Known:
+    """What is known of a request while it is read: enough to refuse it. `end` logs it once.
 
-    endpoint: narrowed by the address once the message is parsed.
-    message: None until the body is parsed.
+    id: None until the message is parsed.
     protocol: None until the revision is known.
-    tool: the called tool; None for other methods.
-    is_task: the call answers with a task.
     method: "" until it is known, "notification" for all notifications.
     client: the name that the client gives itself; "" if unknown.
+    tool: the called tool; None for other methods.
     started: `time.perf_counter()` at the start.
     """
 
     endpoint: McpEndpoint
-    message: Message | None = None
+    id: wire.Id | None = None
     protocol: ProtocolVersion | None = None
-    tool: McpTool | None = None
-    is_task: bool = False
     method: str = ""
     client: str = ""
+    tool: McpTool | None = None
     started: float = field(default_factory=time.perf_counter)
-
-    @property
-    def id(self) -> wire.Id | None:
-        return self.message.id if self.message else None
 
     def end(self, outcome: str, code: str | int = "") -> None:
         """Log the method and its outcome, without arguments or texts (contract.md §4.6)."""
@@ -143,65 +136,106 @@ class Exchange:
         logger.info("mcp tool call" if self.tool else "mcp message", extra={"context": present})
 
 
+@dataclass(frozen=True, kw_only=True)
+class Call(Known):
+    """A request that the endpoint answers. The endpoint is narrowed by the address.
+
+    is_task: the call answers with a task.
+    """
+
+    id: wire.Id
+    message: Message
+    protocol: ProtocolVersion
+    is_task: bool = False
+
+
+class Refused(Exception):
+    """The request ends with `reply`, which is logged."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.status)
+        self.reply = reply
+
+
 def serve(endpoint: McpEndpoint, narrow: Narrow | None = None) -> View:
     """Return the view of an endpoint. `narrow` reduces the endpoint to a request's query string."""
 
     async def view(request: HttpRequest) -> HttpResponseBase:
-        exchange = Exchange(endpoint)
-        work = await _attempt(exchange, _read_request(exchange, request, narrow))
-        if isinstance(work, Reply):
-            return work.as_response()
-        if work is None:
-            exchange.end("ok")
-            return HttpResponse(status=202)
-        if exchange.method == subscriptions.METHOD:
-            return _listen(exchange)
-        if not exchange.tool:
-            return (await _reply(exchange, work, no_progress)).as_response()
-        if exchange.is_task:
-            return _task(exchange, work).as_response()
-        token = _stream_token(exchange, request)
-        return await _blocking(exchange, work) if token is None else _stream(exchange, work, token)
+        try:
+            call = _read(endpoint, request, narrow)
+            if call is None:
+                return HttpResponse(status=202)
+            call, work = await _work(call, request)
+        except Refused as refused:
+            return refused.reply.as_response()
+        if call.method == subscriptions.METHOD:
+            return _listen(call)
+        if not call.tool:
+            return (await _reply(call, work, no_progress)).as_response()
+        if call.is_task:
+            return _task(call, work).as_response()
+        token = _stream_token(call, request)
+        return await _blocking(call, work) if token is None else _stream(call, work, token)
 
     return view
 
 
-async def _read_request(
-    exchange: Exchange, request: HttpRequest, narrow: Narrow | None
-) -> Work | None:
-    """Parse a request and return the work that answers it; None for a notification.
-
-    Raises RpcError, and InvalidInput for wrong arguments of a tool and for a wrong query string.
-    """
-    body = guard.body_of(request)
-    message = exchange.message = wire.parse(body)
-    protocol = exchange.protocol = protocol_version_of(message, request.headers)
-    if message.is_notification:
-        exchange.method = "notification"
-        sessions.notified(message, request.headers)
+def _read(endpoint: McpEndpoint, request: HttpRequest, narrow: Narrow | None) -> Call | None:
+    """Parse a request; None for a notification. Raises Refused."""
+    known = Known(endpoint)
+    with _refusing(known):
+        message = wire.parse(guard.body_of(request))
+    known = replace(known, id=message.id)
+    with _refusing(known):
+        protocol = protocol_version_of(message, request.headers)
+    known = replace(known, protocol=protocol)
+    if message.id is None:
+        with _refusing(known):
+            sessions.notified(message, request.headers)
+        replace(known, method="notification").end("ok")
         return None
-    if narrow is not None:
-        exchange.endpoint = narrow(exchange.endpoint, request.GET)
-    if not _is_known(exchange.endpoint, message, protocol):
-        raise RpcError(METHOD_NOT_FOUND, "Method not found")
-    exchange.method = message.method
-    _check_params(message, protocol)
-    if message.method in LIMITED:
-        check_rate("api", address_of(request))
-    if message.method == subscriptions.METHOD:
-        _check_listening(request, message, protocol)
-    exchange.client = _client(message, request)
-    key = "" if protocol.modern else sessions.key_of(request.headers, message.id)
-    if message.method == "tools/call":
-        work = await _tool_call(exchange, message, protocol, address_of(request))
+    with _refusing(known):
+        if narrow is not None:
+            endpoint = narrow(endpoint, request.GET)
+        if not _is_known(endpoint, message, protocol):
+            raise RpcError(METHOD_NOT_FOUND, "Method not found")
+    call = Call(
+        endpoint,
+        id=message.id,
+        method=message.method,
+        started=known.started,
+        message=message,
+        protocol=protocol,
+    )
+    with _refusing(call):
+        _check_params(message, protocol)
+        if message.method in LIMITED:
+            check_rate("api", address_of(request))
+        if message.method == subscriptions.METHOD:
+            _check_listening(request, message, protocol)
+        return replace(call, client=_client(message, request))
+
+
+async def _work(call: Call, request: HttpRequest) -> tuple[Call, Work]:
+    """Return the call with its tool, and the work that answers it. Raises Refused."""
+    key = "" if call.protocol.modern else sessions.key_of(request.headers, call.id)
+    if call.method == "tools/call":
+        with _refusing(call):
+            arguments = call.message.params.get("arguments") or {}
+            await pass_gate(call.endpoint, call.protocol, arguments)
+            tool = tool_named(call.endpoint, call.message)
+        call = replace(call, tool=tool)
+        with _refusing(call):
+            check_rate("api", address_of(request))
+            call, work = _tool_work(call, tool)
     else:
-        work = _lookup(exchange, message, protocol)
+        work = _lookup(call)
 
     async def finalised(report: Report) -> JSON:
         async with sessions.cancellable(key):
-            return _finalise(exchange, protocol, await work(report))
+            return _finalise(call, await work(report))
 
-    return finalised
+    return call, finalised
 
 
 def _client(message: Message, request: HttpRequest) -> str:
@@ -225,25 +259,19 @@ def _check_listening(request: HttpRequest, message: Message, protocol: ProtocolV
         raise RpcError(INVALID_REQUEST, f"Accept {EVENT_STREAM} to listen.", status=406)
 
 
-def _lookup(exchange: Exchange, message: Message, protocol: ProtocolVersion) -> Work:
+def _lookup(call: Call) -> Work:
     async def answer(report: Report) -> JSON:
-        handler = methods_of(exchange.endpoint, protocol)[message.method]
-        return await handler(exchange.endpoint, protocol, message)
+        handler = methods_of(call.endpoint, call.protocol)[call.method]
+        return await handler(call.endpoint, call.protocol, call.message)
 
     return answer
 
 
-async def _tool_call(
-    exchange: Exchange, message: Message, protocol: ProtocolVersion, address: str
-) -> Work:
-    await pass_gate(exchange.endpoint, protocol, message.params.get("arguments") or {})
-    tool = exchange.tool = tool_named(exchange.endpoint, message)
-    check_rate("api", address)
-    call = prepare(tool, message, protocol)
-    if tool.takes_long and tasks.is_declared(protocol) and tasks.has_room():
-        exchange.is_task = True
-        call = replace(call, seconds=tasks.WORK_SECONDS)
-    return call.run
+def _tool_work(call: Call, tool: McpTool) -> tuple[Call, Work]:
+    prepared = prepare(tool, call.message, call.protocol)
+    if not (tool.takes_long and tasks.is_declared(call.protocol) and tasks.has_room()):
+        return call, prepared.run
+    return replace(call, is_task=True), replace(prepared, seconds=tasks.WORK_SECONDS).run
 
 
 def _check_params(message: Message, protocol: ProtocolVersion) -> None:
@@ -258,117 +286,115 @@ def _check_params(message: Message, protocol: ProtocolVersion) -> None:
         raise RpcError(INVALID_PARAMS, "Invalid params", data=details) from None
 
 
-def _stream_token(exchange: Exchange, request: HttpRequest) -> int | str | None:
+def _stream_token(call: Call, request: HttpRequest) -> int | str | None:
     """The progress token of a call whose client accepts a stream; None: answer with one object."""
-    if exchange.message is None or EVENT_STREAM not in request.headers.get("Accept", ""):
+    if EVENT_STREAM not in request.headers.get("Accept", ""):
         return None
-    return progress_token(exchange.message.params)
+    return progress_token(call.message.params)
 
 
-def _task(exchange: Exchange, work: Work) -> Reply:
-    result = tasks.start(exchange.endpoint, _answer(exchange, work))
-    return Reply(wire.success(exchange.id, stateless_result(exchange.endpoint, result)))
+def _task(call: Call, work: Work) -> Reply:
+    result = tasks.start(call.endpoint, _answer(call, work))
+    return Reply(wire.success(call.id, stateless_result(call.endpoint, result)))
 
 
-def _answer(exchange: Exchange, work: Work) -> Callable[[Report], Awaitable[JSON]]:
+def _answer(call: Call, work: Work) -> Callable[[Report], Awaitable[JSON]]:
     async def answer(report: Report) -> JSON:
-        return (await _reply(exchange, work, report)).body
+        return (await _reply(call, work, report)).body
 
     return answer
 
 
-async def _blocking(exchange: Exchange, work: Work) -> HttpResponseBase:
+async def _blocking(call: Call, work: Work) -> HttpResponseBase:
     """Answer with one object, which begins with white space if the call takes long."""
-    task = await blocking.ended_soon(_reply(exchange, work, no_progress))
+    task = await blocking.ended_soon(_reply(call, work, no_progress))
     if task.done():
         return task.result().as_response()
     text = blocking.spaced(task, Reply.as_text)
     return StreamingHttpResponse(text, content_type="application/json", headers=STREAM_HEADERS)
 
 
-def _listen(exchange: Exchange) -> StreamingHttpResponse:
-    assert exchange.message is not None and exchange.message.id is not None, "it was parsed"
-    params, id = exchange.message.params, exchange.message.id
-    result = stateless_result(exchange.endpoint, {})
-    frames = subscriptions.frames(exchange.endpoint, params, id, result)
-    exchange.end("ok")
+def _listen(call: Call) -> StreamingHttpResponse:
+    result = stateless_result(call.endpoint, {})
+    frames = subscriptions.frames(call.endpoint, call.message.params, call.id, result)
+    call.end("ok")
     return StreamingHttpResponse(frames, content_type=EVENT_STREAM, headers=STREAM_HEADERS)
 
 
-def _stream(exchange: Exchange, work: Work, token: int | str) -> StreamingHttpResponse:
+def _stream(call: Call, work: Work, token: int | str) -> StreamingHttpResponse:
     # The stream outlives the request's context, which holds the request id.
-    frames = sse.frames(token, _answer(exchange, work), copy_context())
+    frames = sse.frames(token, _answer(call, work), copy_context())
     return StreamingHttpResponse(frames, content_type=EVENT_STREAM, headers=STREAM_HEADERS)
 
 
-async def _reply(exchange: Exchange, work: Work, report: Report) -> Reply:
+async def _reply(call: Call, work: Work, report: Report) -> Reply:
     """Run the work of a parsed request and wrap its result."""
-    reply = await _attempt(exchange, work(report))
-    if isinstance(reply, Reply):
-        return reply
-    exchange.end("ok")
-    headers = (
-        {sessions.HEADER: sessions.new_id(exchange.client)}
-        if exchange.method == "initialize"
-        else {}
-    )
-    return Reply(wire.success(exchange.id, reply), headers=headers)
-
-
-def _finalise(exchange: Exchange, protocol: ProtocolVersion, result: JSON) -> JSON:
-    """Remove the fields that the revision does not define."""
-    if protocol.modern:
-        result = stateless_result(exchange.endpoint, result)
     try:
-        return methods.serialize_server_result(exchange.method, protocol.version, result)
+        with _refusing(call):
+            result = await work(report)
+    except Refused as refused:
+        return refused.reply
+    call.end("ok")
+    headers = {sessions.HEADER: sessions.new_id(call.client)} if call.method == "initialize" else {}
+    return Reply(wire.success(call.id, result), headers=headers)
+
+
+def _finalise(call: Call, result: JSON) -> JSON:
+    """Remove the fields that the revision does not define."""
+    if call.protocol.modern:
+        result = stateless_result(call.endpoint, result)
+    try:
+        return methods.serialize_server_result(call.method, call.protocol.version, result)
     except KeyError:
         return result
 
 
-async def _attempt(exchange: Exchange, work: Awaitable[T]) -> T | Reply:
-    """Return what `work` returns. If it fails, log the failure and return the error answer."""
+@contextmanager
+def _refusing(known: Known) -> Iterator[None]:
+    """Log a failure in the block, and raise Refused with the error answer."""
     try:
-        return await work
+        yield
     except asyncio.CancelledError:
-        exchange.end("cancelled")
+        known.end("cancelled")
         raise
     except CallCancelled:
-        exchange.end("cancelled")
-        return Reply(RpcError(REQUEST_CANCELLED, "Request cancelled").as_wire(exchange.id))
+        known.end("cancelled")
+        error = RpcError(REQUEST_CANCELLED, "Request cancelled")
+        raise Refused(Reply(error.as_wire(known.id))) from None
     except RpcError as error:
-        return _refusal(exchange, error)
+        raise Refused(_refusal(known, error)) from error
     except Exception as error:
         failure = typed(error)
         if failure is None:
             logger.exception("mcp message failed")
             message = f"The server failed. Its log has the reason under {request_id.get()}."
             failure = CodeinfoError(message, code="INTERNAL_ERROR")
-        return _failure(exchange, failure)
+        raise Refused(_failure(known, failure)) from error
 
 
-def _failure(exchange: Exchange, error: CodeinfoError) -> Reply:
+def _failure(known: Known, error: CodeinfoError) -> Reply:
     """The answer to a failed request: a JSON-RPC error, or a result for the model (failures)."""
-    if not exchange.tool or exchange.protocol is None:
-        return _refusal(exchange, failures.rpc_error(error), error.code)
+    if not isinstance(known, Call) or not known.tool:
+        return _refusal(known, failures.rpc_error(error), error.code)
     try:
-        always_result = exchange.endpoint.tool_errors_as_results
-        failure = failures.tool_failure(error, exchange.protocol, always_result=always_result)
-        result = _finalise(exchange, exchange.protocol, failure)
+        always_result = known.endpoint.tool_errors_as_results
+        failure = failures.tool_failure(error, known.protocol, always_result=always_result)
+        result = _finalise(known, failure)
     except RpcError as refusal:
-        return _refusal(exchange, refusal, error.code)
-    exchange.end("failed", error.code)
-    return Reply(wire.success(exchange.id, result))
+        return _refusal(known, refusal, error.code)
+    known.end("failed", error.code)
+    return Reply(wire.success(known.id, result))
 
 
-def _refusal(exchange: Exchange, error: RpcError, code: str = "") -> Reply:
-    exchange.end("failed" if code else "refused", code or error.code)
-    id = error.id if exchange.id is None else exchange.id
-    return Reply(error.as_wire(id), _status(exchange, error), error.headers)
+def _refusal(known: Known, error: RpcError, code: str = "") -> Reply:
+    known.end("failed" if code else "refused", code or error.code)
+    id = error.id if known.id is None else known.id
+    return Reply(error.as_wire(id), _status(known.protocol, error), error.headers)
 
 
-def _status(exchange: Exchange, error: RpcError) -> int:
+def _status(protocol: ProtocolVersion | None, error: RpcError) -> int:
     if error.status is not None:
         return error.status
-    if exchange.protocol is not None and exchange.protocol.modern:
+    if protocol is not None and protocol.modern:
         return STATELESS_STATUS.get(error.code, 200)
     return 400 if error.code in ALWAYS_BAD else 200

@@ -26,7 +26,7 @@ from apps.index.mapped.part import LivePart
 from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
-from apps.retrieval.query import EmbeddedQuery
+from apps.retrieval.query import SearchQuery
 from apps.retrieval.ranking.types import Column, Passages
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.root_cache import root_cache
@@ -148,7 +148,7 @@ class Source(Protocol):
         """Called once, at the end. Return the document frequencies of the query's stems."""
 
 
-def sources_of(roots: Sequence[Root], query: EmbeddedQuery) -> list["CacheSource | StoreSource"]:
+def sources_of(roots: Sequence[Root], query: SearchQuery) -> list["CacheSource | StoreSource"]:
     """One source for all roots in memory, and one for each other root."""
     cached: list[tuple[Root, MappedRoot]] = []
     stored: list[StoreSource] = []
@@ -165,7 +165,7 @@ class CacheSource:
     """All roots in memory. The keys are rows: those of the first part of the first root, then those
     of its second part, and so on."""
 
-    def __init__(self, loaded: Sequence[tuple[Root, MappedRoot]], query: EmbeddedQuery) -> None:
+    def __init__(self, loaded: Sequence[tuple[Root, MappedRoot]], query: SearchQuery) -> None:
         self._query = query
         self._loaded = loaded
         self._parts = [part for _, each in loaded for part in each.parts]
@@ -286,7 +286,7 @@ class StoreSource:
     """A root that is not in memory. The keys are chunk ids. `gather` queries the vector store once
     for all these roots."""
 
-    def __init__(self, root: Root, query: EmbeddedQuery) -> None:
+    def __init__(self, root: Root, query: SearchQuery) -> None:
         self.root = root
         self._query = query
         self._reader = sharing.reader(root)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -34,7 +33,7 @@ from apps.retrieval.candidates import (
     concatenate,
     sources_of,
 )
-from apps.retrieval.query import EmbeddedQuery, PassageTest
+from apps.retrieval.query import PassageTest, SearchQuery
 from apps.retrieval.repositories import lacks_words
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -50,19 +49,7 @@ MAX_TESTED = 1_000
 _store_queries = ThreadPoolExecutor(8, thread_name_prefix="search-near")
 
 
-class _SourceHits(NamedTuple):
-    """The hits of one source, by vector and by words."""
-
-    source: Source
-    nearest: Hits
-    by_words: Hits | None  # None: the words are unavailable
-
-    @property
-    def more(self) -> bool:
-        return self.nearest.more or (self.by_words is not None and self.by_words.more)
-
-
-def gather(roots: Sequence[Root], query: EmbeddedQuery) -> Candidates:
+def gather(roots: Sequence[Root], query: SearchQuery) -> Candidates:
     """The candidates of these roots, with what the ranking and `degraded` need.
 
     Raises Unavailable if the vector store fails and no root is in memory, or if the query has no
@@ -72,12 +59,11 @@ def gather(roots: Sequence[Root], query: EmbeddedQuery) -> Candidates:
     stored = [each.root for each in sources if isinstance(each, StoreSource)]
     n = WIDTH
     while True:
-        hits, failed = _hits(sources, stored, query, n)
-        chosen = [each.source.candidates(each.nearest, each.by_words) for each in _best(hits, n)]
-        candidates = concatenate(chosen)
+        near, by_words, failed = _hits(sources, stored, query, n)
+        candidates = concatenate(_best(sources, near, by_words, n))
         if query.test is not None:
             candidates = _tested(candidates, query.test)
-        if len(candidates) >= ENOUGH or not any(each.more for each in hits):
+        if len(candidates) >= ENOUGH or not any(each.more for each in [*near, *by_words] if each):
             break
         if query.test is not None and n >= MAX_TESTED:
             break
@@ -113,11 +99,11 @@ def _tested(candidates: Candidates, test: PassageTest) -> Candidates:
 def _hits(
     sources: Sequence[CacheSource | StoreSource],
     roots: Sequence[Root],
-    query: EmbeddedQuery,
+    query: SearchQuery,
     n: int,
-) -> tuple[list[_SourceHits], set[UUID]]:
-    """At least the n best hits of each source, and the ids of the `roots` whose vectors failed.
-    `roots` are those that are not in memory."""
+) -> tuple[list[Hits], list[Hits | None], set[UUID]]:
+    """At least the n best hits of each source by vector and by words (None: they are unavailable),
+    and the ids of the `roots` whose vectors failed. `roots` are those that are not in memory."""
     # Chroma works in another process. The words are searched meanwhile.
     store_result = _query_store(roots, query, n)
     by_words = [each.word_hits(n) for each in sources]
@@ -129,18 +115,15 @@ def _hits(
             raise
         stored = {}
     failed = set() if query.vector is None else {root.id for root in roots} - set(stored)
-    return [
-        _SourceHits(
-            each,
-            cached[each] if isinstance(each, CacheSource) else stored.get(each.root.id, NO_HITS),
-            words,
-        )
-        for each, words in zip(sources, by_words, strict=True)
-    ], failed
+    near = [
+        cached[each] if isinstance(each, CacheSource) else stored.get(each.root.id, NO_HITS)
+        for each in sources
+    ]
+    return near, by_words, failed
 
 
 def _query_store(
-    roots: Sequence[Root], query: EmbeddedQuery, n: int
+    roots: Sequence[Root], query: SearchQuery, n: int
 ) -> Callable[[], dict[UUID, Hits]]:
     """Start a query of the vector store. The returned function waits for the result, leaves out
     roots whose vectors fail, and raises Unavailable if all fail."""
@@ -192,17 +175,17 @@ def _readable(rows: Sequence[tuple[str, float]], reader: Reader) -> list[tuple[s
     return [row for row in rows if row[0].rpartition(":")[0] in reader.documents]
 
 
-def _best(hits: Sequence[_SourceHits], n: int) -> list[_SourceHits]:
-    """The n nearest hits and the n best by BM25 over all sources."""
-    farthest = _nth([each.nearest.values for each in hits], n)
-    lowest = _nth([each.by_words.values for each in hits if each.by_words], n)
+def _best(
+    sources: Sequence[Source], near: Sequence[Hits], by_words: Sequence[Hits | None], n: int
+) -> list[Candidates]:
+    """The candidates of each source: of the n nearest hits and the n best by BM25 of all."""
+    farthest = _nth([hits.values for hits in near], n)
+    lowest = _nth([hits.values for hits in by_words if hits], n)
     return [
-        _SourceHits(
-            each.source,
-            each.source.best(each.nearest, n, farthest),
-            each.by_words and each.source.best(each.by_words, n, lowest),
+        source.candidates(
+            source.best(nearest, n, farthest), words and source.best(words, n, lowest)
         )
-        for each in hits
+        for source, nearest, words in zip(sources, near, by_words, strict=True)
     ]
 
 
@@ -227,7 +210,7 @@ def _frequencies(sources: Iterable[Source]) -> Frequencies:
 
 
 def _measured(
-    candidates: Candidates, query: EmbeddedQuery, failed: Collection[UUID]
+    candidates: Candidates, query: SearchQuery, failed: Collection[UUID]
 ) -> tuple[Candidates, Collection[UUID]]:
     """Fill in unknown distances, except of `failed` roots.
 

@@ -1,4 +1,4 @@
-"""The query of a search: its wire keys, its filters, and its embedding."""
+"""The query of a search: its wire keys, its filters, and its vector."""
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -71,6 +71,9 @@ class SearchQuery:
     test: PassageTest | None = None
     only: Mapping[UUID, frozenset[str]] | None = None
     explained: bool = False
+    # Set by `search`, once it knows the roots:
+    vector: Vectors | None = None  # float32 (dimension,), any length; None: search by words alone
+    repeated: RepeatedFiles = field(default_factory=dict)  # files to leave out
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "SearchQuery":
@@ -119,18 +122,6 @@ class SearchQuery:
     def as_log(self) -> dict[str, Any]:
         """Scope and size for the log. The text is private and left out."""
         return log_fields(self.repositories, self.limit, self.filters)
-
-
-@dataclass(frozen=True)
-class EmbeddedQuery:
-    """A query as every source of candidates needs it."""
-
-    text: str
-    filters: Filters = _NO_FILTERS
-    vector: Vectors | None = None  # float32 (dimension,), any length; None: search by words alone
-    repeated: RepeatedFiles = field(default_factory=dict)  # files to leave out
-    test: PassageTest | None = None  # as in SearchQuery
-    only: Mapping[UUID, frozenset[str]] | None = None  # as in SearchQuery
 
     @cached_property
     def words(self) -> tuple[str, ...]:

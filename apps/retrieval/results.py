@@ -86,81 +86,40 @@ class Match:
 
 
 @dataclass(frozen=True)
-class FileSummary:
-    """The matches of one file (contract.md §4.4)."""
-
-    host_path: str
-    highest_match: float | None  # the smallest distance, in spite of the name; None: unknown
-    chunk_count: int  # matches in this file
-    line_count: int | None  # lines of their texts together; None: unknown
-    host_path_warning: str | None = None
-    repo: str | None = None
-    model_id: str | None = None
-
-    def as_wire(self) -> dict[str, Any]:
-        """One entry of `files`."""
-        wire: dict[str, Any] = {
-            "hostPath": self.host_path,
-            "highestMatch": self.highest_match,
-            "chunkCount": self.chunk_count,
-            "lineCount": self.line_count,
-        }
-        optional = {
-            "hostPathWarning": self.host_path_warning,
-            "repo": self.repo,
-            "modelId": self.model_id,
-        }
-        return wire | {key: value for key, value in optional.items() if value}
-
-
-@dataclass(frozen=True)
 class SearchResult:
     """The result of a SearchQuery."""
 
     matches: tuple[Match, ...]  # in the order of the ranking
-    files: tuple[FileSummary, ...]  # sorted by host path
-    model_id: str  # the model that the index is locked to
-    # Candidates beyond the cutoff that are not among the matches; for the page, not on the wire.
-    weaker: int = 0
     # The parts of the index that were not searched: "", "words only" (no match has a score), "words
     # only in" some repositories, "vectors only: " and the repositories whose words are being
     # rebuilt, or the repositories that lack vectors. On the wire only if it is not empty.
     degraded: str = ""
     # Words of the query that no passage of these repositories has. On the wire only if there are.
     missing_words: tuple[str, ...] = ()
+    # Set by `search`:
+    model_id: str = ""  # the model that the index is locked to
+    # Candidates beyond the cutoff that are not among the matches; for the page, not on the wire.
+    weaker: int = 0
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """The matches by file, as on the wire."""
+        return by_file(self.matches)
 
     def as_wire(self) -> dict[str, Any]:
         """The output of VectorSearch (contract.md §4.3)."""
         wire: dict[str, Any] = {
             "results": [match.as_wire() for match in self.matches],
             "modelId": self.model_id,
-            "files": [summary.as_wire() for summary in self.files],
+            "files": self.files,
         }
         optional = {"degraded": self.degraded, "missingWords": list(self.missing_words)}
         return wire | {key: value for key, value in optional.items() if value}
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The limits of a result (contract.md §4.4)."""
-
-    cutoff: float | None  # greatest squared L2 distance; None: no cutoff
-    fallback: int  # matches to return if none passes the cutoff
-    chunk_chars: int  # characters of one text
-    total_chars: int  # characters of all texts
-    ranked: bool = False  # the best match is the first; otherwise it is the nearest
-
-    @classmethod
-    def from_config(cls) -> "Limits":
-        """The limits of the settings."""
-        settings = config()
-        return cls(
-            cutoff=None if settings.retrieval_cutoff_disabled else settings.retrieval_cutoff,
-            fallback=settings.retrieval_fallback_chunks,
-            chunk_chars=settings.tool_chunk_max_chars,
-            total_chars=settings.tool_max_chars,
-            ranked=settings.retrieval_mode == "hybrid",
-        )
+def setting_of_cutoff() -> float | None:
+    """The greatest squared L2 distance of the settings; None: no cutoff."""
+    return None if config().retrieval_cutoff_disabled else config().retrieval_cutoff
 
 
 # --- texts ----------------------------------------------------------------------------------------
@@ -229,17 +188,29 @@ def match_of(
 
 
 def apply_limits(
-    candidates: Sequence[Match], limits: Limits
-) -> tuple[tuple[Match, ...], tuple[FileSummary, ...]]:
-    """Apply all steps. Return the matches in their order, and their summary by file."""
-    log_score_source(candidates, ranked=limits.ranked)
-    chosen = [match for match in candidates if passes(match, limits.cutoff)]
-    chosen = chosen or fallback_of(candidates, limits)
-    chosen = best_per_file(without_duplicates(chosen), ranked=limits.ranked)
-    matches = capped([cut(match, limits.chunk_chars) for match in chosen], limits.total_chars)
-    sizes = {"candidates": len(candidates), "results": len(matches)}
-    log.debug("vector search pipeline", extra={"context": {**vars(limits), **sizes}})
-    return matches, by_file(matches)
+    candidates: Sequence[Match],
+    *,
+    cutoff: float | None,
+    fallback: int,
+    chunk_chars: int,
+    total_chars: int,
+    ranked: bool = False,
+) -> tuple[Match, ...]:
+    """Apply all steps (contract.md §4.4). Return the matches in their order.
+
+    cutoff: the greatest squared L2 distance; None: no cutoff.
+    fallback: matches to return if none passes the cutoff.
+    chunk_chars, total_chars: characters of one text, and of all texts.
+    ranked: the best match is the first; otherwise it is the nearest.
+    """
+    log_score_source(candidates, ranked=ranked)
+    chosen = [match for match in candidates if passes(match, cutoff)]
+    chosen = chosen or fallback_of(candidates, fallback, ranked=ranked)
+    chosen = best_per_file(without_duplicates(chosen), ranked=ranked)
+    matches = capped([cut(match, chunk_chars) for match in chosen], total_chars)
+    context = {"cutoff": cutoff, "candidates": len(candidates), "results": len(matches)}
+    log.debug("vector search pipeline", extra={"context": context})
+    return matches
 
 
 def log_score_source(matches: Sequence[Match], *, ranked: bool = False) -> None:
@@ -284,11 +255,11 @@ def with_evidence(
     ]
 
 
-def fallback_of(matches: Sequence[Match], limits: Limits) -> list[Match]:
+def fallback_of(matches: Sequence[Match], count: int, *, ranked: bool) -> list[Match]:
     """The nearest matches if none passes the cutoff, marked as weak. Ranked matches come nearest
     first, others in their order."""
-    chosen = nearest_of(matches, limits.fallback)
-    if limits.ranked:
+    chosen = nearest_of(matches, count)
+    if ranked:
         chosen.sort(key=lambda match: match.distance)
     return [replace(match, is_weak=True) for match in chosen]
 
@@ -352,28 +323,32 @@ def capped(matches: Sequence[Match], chars: int) -> tuple[Match, ...]:
     return tuple(matches)
 
 
-def by_file(matches: Iterable[Match]) -> tuple[FileSummary, ...]:
-    """One summary for each host path, sorted by code points. Leaves out matches without a host
-    path."""
+def by_file(matches: Iterable[Match]) -> list[dict[str, Any]]:
+    """The entries of `files` (contract.md §4.4), sorted by code points. Leaves out matches without
+    a host path."""
     files: dict[str, list[Match]] = {}
     for match in matches:
         if match.host_path:
             files.setdefault(match.host_path, []).append(match)
-    return tuple(_summary(path, files[path]) for path in sorted(files))
+    return [_summary(path, files[path]) for path in sorted(files)]
 
 
-def _summary(host_path: str, matches: Sequence[Match]) -> FileSummary:
+def _summary(host_path: str, matches: Sequence[Match]) -> dict[str, Any]:
     counts = [match.line_count for match in matches if match.line_count is not None]
     first = matches[0]
-    return FileSummary(
-        host_path=host_path,
-        highest_match=min((m.score for m in matches if m.score is not None), default=None),
-        chunk_count=len(matches),
-        line_count=sum(counts) if counts else None,
-        host_path_warning=next((m.host_path_warning for m in matches if m.host_path_warning), None),
-        repo=first.repo,
-        model_id=first.model_id,
-    )
+    wire: dict[str, Any] = {
+        "hostPath": host_path,
+        # The smallest distance, in spite of the name.
+        "highestMatch": min((m.score for m in matches if m.score is not None), default=None),
+        "chunkCount": len(matches),
+        "lineCount": sum(counts) if counts else None,
+    }
+    optional = {
+        "hostPathWarning": next((m.host_path_warning for m in matches if m.host_path_warning), ""),
+        "repo": first.repo,
+        "modelId": first.model_id,
+    }
+    return wire | {key: value for key, value in optional.items() if value}
 
 
 def count_weaker(

@@ -1,7 +1,6 @@
 """The search behind every interface: HTTP API, tools of a model, search page, MCP.
 
-    SearchQuery    query.py         parse the wire keys
-    EmbeddedQuery  query.py         embed the text
+    SearchQuery    query.py         parse the wire keys, add the vector of the text
     Candidates     gather.py        nearest chunks by vector, best chunks by BM25, over all roots
                    candidates.py    from memory (root_cache.py) or from the stores
                    ranking/rank.py  fuse both scores and rank
@@ -17,7 +16,6 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +33,7 @@ from apps.retrieval.candidates import Candidates
 from apps.retrieval.gather import gather
 from apps.retrieval.nearest import nearest
 from apps.retrieval.overlaps import repeated_files
-from apps.retrieval.query import EmbeddedQuery, SearchQuery
+from apps.retrieval.query import SearchQuery
 from apps.retrieval.ranking.rank import RankingQuery, rank
 from apps.retrieval.ranking.reasons import reasons_for
 from apps.retrieval.repositories import (
@@ -47,12 +45,12 @@ from apps.retrieval.repositories import (
     words_only,
 )
 from apps.retrieval.results import (
-    Limits,
     Match,
     SearchResult,
     apply_limits,
     count_weaker,
     matches_of,
+    setting_of_cutoff,
     with_evidence,
 )
 from apps.retrieval.root_cache import map_roots, root_cache
@@ -66,35 +64,38 @@ REHEARSED = "open a file and read its lines"
 
 
 @span("search")
-def search(query: SearchQuery, limits: Limits | None = None) -> SearchResult:
-    """Search the index (contract.md §4.2 to §4.4). `limits` defaults to those of the settings.
+def search(
+    query: SearchQuery, *, with_cutoff: bool = True, total_chars: int | None = None
+) -> SearchResult:
+    """Search the index (contract.md §4.2 to §4.4).
+
+    total_chars: characters of the texts of all matches; None: those of the settings.
 
     Raises, checked in this order: Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, Unavailable
     EMBED_MODEL_MISSING with details.modelId, Unavailable CHROMA_UNAVAILABLE for any other failure.
     """
-    limits = limits or Limits.from_config()
+    settings, cutoff = config(), setting_of_cutoff() if with_cutoff else None
     with ingest_throttle.foreground():
         model_id = required_model()
         try:
             found = _find(query, model_id)
         except Unavailable as error:
             raise _as_contracted(error, model_id) from error
-        matches, files = apply_limits(found.matches, limits)
-        weaker = count_weaker(found.matches, matches, limits.cutoff)
+        matches = apply_limits(
+            found.matches,
+            cutoff=cutoff,
+            fallback=settings.retrieval_fallback_chunks,
+            chunk_chars=settings.tool_chunk_max_chars,
+            total_chars=settings.tool_max_chars if total_chars is None else total_chars,
+            ranked=settings.retrieval_mode == "hybrid",
+        )
+        weaker = count_weaker(found.matches, matches, cutoff)
         tell(results=len(matches), degraded=bool(found.degraded))
-        return SearchResult(matches, files, model_id, weaker, found.degraded, found.missing_words)
+        return replace(found, matches=matches, model_id=model_id, weaker=weaker)
 
 
-class _Found(NamedTuple):
-    """Matches before limits are applied, and the fields of SearchResult with these names."""
-
-    matches: list[Match]
-    degraded: str
-    missing_words: tuple[str, ...] = ()
-
-
-def _find(query: SearchQuery, model_id: str) -> _Found:
-    """At most `query.limit` matches, best first. Limits come later.
+def _find(query: SearchQuery, model_id: str) -> SearchResult:
+    """At most `query.limit` matches, best first, to which no limits were applied.
 
     Raises NotFound REPO_NOT_FOUND, then Unavailable EMBED_MODEL_MISSING, then Unavailable if the
     embedder or the stores fail. Mode `hybrid` then ranks by words alone if a root has a word index.
@@ -104,16 +105,18 @@ def _find(query: SearchQuery, model_id: str) -> _Found:
         roots, filters = narrowed(roots, query.filters)
         query = replace(query, filters=filters)
     is_hybrid = config().retrieval_mode == "hybrid"
-    query = query.preferring_named(roots) if is_hybrid else query
+    if is_hybrid:
+        query = query.preferring_named(roots)
     try:
         vector = _embed(query.text, model_id)
-        if is_hybrid:
-            embedded = _embedded(query, roots, vector)
-            if root_cache.holds(roots, len(vector)):
-                arguments = query, roots, embedded
-                return search_processes.run(_hybrid, *arguments, first_call=_rehearsal)
-            return _hybrid(query, roots, embedded)
-        return _Found(*nearest(roots, vector, query.limit, query.filters, query.test))
+        if not is_hybrid:
+            arguments = vector, query.limit, query.filters, query.test
+            matches, degraded = nearest(roots, *arguments)
+            return SearchResult(tuple(matches), degraded)
+        query = replace(query, vector=vector, repeated=repeated_files(roots, query.filters))
+        if root_cache.holds(roots, len(vector)):
+            return search_processes.run(_hybrid, query, roots, first_call=_rehearsal)
+        return _hybrid(query, roots)
     except Unavailable as error:
         if not is_hybrid or error.code == "EMBED_MODEL_MISSING":
             raise
@@ -130,18 +133,13 @@ def _embed(text: str, model_id: str) -> Vectors:
         raise Unavailable(error.message, code="EMBED_MODEL_MISSING", retryable=False) from error
 
 
-def _hybrid(query: SearchQuery, roots: Sequence[Root], embedded: EmbeddedQuery) -> _Found:
-    ranking, candidates, order = _ranked(query, roots, embedded)
-    cutoff = Limits.from_config().cutoff  # the page also marks what it shows without a cutoff
+def _hybrid(query: SearchQuery, roots: Sequence[Root]) -> SearchResult:
+    ranking, candidates, order = _ranked(query, roots)
+    cutoff = setting_of_cutoff()  # the page also marks what it shows without a cutoff
     matches, lost = _matches(query, ranking, candidates, order)
     matches = with_evidence(matches, ranking, cutoff)
     degraded = "; ".join(filter(None, [_degraded(candidates, roots), lost]))
-    return _Found(matches, degraded, _missing_words(ranking, candidates))
-
-
-def _embedded(query: SearchQuery, roots: Sequence[Root], vector: Vectors | None) -> EmbeddedQuery:
-    repeated = repeated_files(roots, query.filters)
-    return EmbeddedQuery(query.text, query.filters, vector, repeated, query.test, query.only)
+    return SearchResult(tuple(matches), degraded, _missing_words(ranking, candidates))
 
 
 def _matches(
@@ -175,7 +173,7 @@ def rehearse(roots: Sequence[tuple[Root, int]]) -> None:
         return
     vector = np.ones(roots[0][1], np.float32)
     with suppress(Unavailable):
-        _hybrid(SearchQuery(REHEARSED), mapped, EmbeddedQuery(REHEARSED, vector=vector))
+        _hybrid(SearchQuery(REHEARSED, vector=vector), mapped)
 
 
 def _rehearsal() -> Call:
@@ -183,7 +181,7 @@ def _rehearsal() -> Call:
     return rehearse, (root_cache.mapped_roots(),)
 
 
-def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> _Found:
+def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> SearchResult:
     """Rank by BM25 alone because the vectors are unavailable.
 
     Raises `error` if no root has a word index.
@@ -191,10 +189,11 @@ def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -
     if not any(map(_has_words, roots)):
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
-    ranking, candidates, order = _ranked(query, roots, _embedded(query, roots, None))
+    query = replace(query, vector=None, repeated=repeated_files(roots, query.filters))
+    ranking, candidates, order = _ranked(query, roots)
     matches, lost = _matches(query, ranking, candidates, order)
     degraded = "; ".join(filter(None, [WORDS_ONLY, lost]))
-    return _Found(matches, degraded, _missing_words(ranking, candidates))
+    return SearchResult(tuple(matches), degraded, _missing_words(ranking, candidates))
 
 
 def _has_words(root: Root) -> bool:
@@ -205,11 +204,11 @@ def _has_words(root: Root) -> bool:
 
 
 def _ranked(
-    query: SearchQuery, roots: Sequence[Root], embedded: EmbeddedQuery
+    query: SearchQuery, roots: Sequence[Root]
 ) -> tuple[RankingQuery, Candidates, list[int]]:
     """The query as the ranking sees it, the candidates, and the indexes of the `query.limit` best,
     best first."""
-    candidates = gather(roots, embedded)
+    candidates = gather(roots, query)
     frequencies, total = candidates.frequencies, candidates.total
     ranking = RankingQuery.of(query.text, frequencies, total, query.preferred)
     return ranking, candidates, rank(ranking, candidates)[: query.limit]

@@ -18,7 +18,7 @@ from benchmarks.retrieval.scores import Score, judged
 if TYPE_CHECKING:
     from apps.index.models import Root
     from apps.retrieval.candidates import Candidates
-    from apps.retrieval.query import EmbeddedQuery
+    from apps.retrieval.query import SearchQuery
 
 SHARES = ("semantic_weight", "semantic_weight_of_name")
 
@@ -33,12 +33,12 @@ def without_each(repositories: Sequence[Repository]) -> dict[str, list[Score]]:
         }
 
 
-def _cached_gather() -> Callable[[Sequence["Root"], "EmbeddedQuery"], "Candidates"]:
+def _cached_gather() -> Callable[[Sequence["Root"], "SearchQuery"], "Candidates"]:
     from apps.retrieval.gather import gather
 
     cached: dict[tuple[str, ...], Candidates] = {}
 
-    def gather_cached(roots: Sequence["Root"], query: "EmbeddedQuery") -> "Candidates":
+    def gather_cached(roots: Sequence["Root"], query: "SearchQuery") -> "Candidates":
         key = (query.text, *(root.name for root in roots))
         if key not in cached:
             cached[key] = gather(roots, query)

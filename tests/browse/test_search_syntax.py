@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.browse.search_syntax import Box
+from apps.browse.box import Box
 from apps.core.errors import InvalidInput
 
 # Text with many characters that mean something.

@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.retrieval import results
 from apps.retrieval.candidates import MatchedBy
-from apps.retrieval.results import Limits, Match
+from apps.retrieval.results import Match
 
 SCORES = st.none() | st.sampled_from([0.0, 0.2, 0.2, 1.0, 1.4, 1.5, 3.9])
 
@@ -39,13 +40,15 @@ def rows(draw: st.DrawFn) -> list[Match]:
     return made
 
 
-LIMITS = st.builds(
-    Limits,
-    cutoff=st.none() | st.sampled_from([0.0, 0.2, 1.4]),
-    fallback=st.integers(1, 4),
-    chunk_chars=st.integers(1, 200),
-    total_chars=st.integers(1, 400),
-    ranked=st.booleans(),
+Limits = dict[str, Any]  # the arguments of `apply_limits`
+LIMITS: st.SearchStrategy[Limits] = st.fixed_dictionaries(
+    {
+        "cutoff": st.none() | st.sampled_from([0.0, 0.2, 1.4]),
+        "fallback": st.integers(1, 4),
+        "chunk_chars": st.integers(1, 200),
+        "total_chars": st.integers(1, 400),
+        "ranked": st.booleans(),
+    }
 )
 
 
@@ -66,34 +69,34 @@ def plain(row: Match) -> Match:
 
 @given(rows(), LIMITS)
 def test_every_match_is_a_candidate_at_most_cut(given_rows: list[Match], limits: Limits) -> None:
-    matches, _ = results.apply_limits(given_rows, limits)
+    matches = results.apply_limits(given_rows, **limits)
     for match in matches:
         source_of(match, given_rows)
-        assert len(match.chunk) <= limits.chunk_chars
+        assert len(match.chunk) <= limits["chunk_chars"]
 
 
 @given(rows(), LIMITS)
 def test_order_is_kept(given_rows: list[Match], limits: Limits) -> None:
     distinct = [replace(row, chunk_id=str(i)) for i, row in enumerate(given_rows)]
-    matches, _ = results.apply_limits(distinct, limits)
+    matches = results.apply_limits(distinct, **limits)
     order = [(rank(match, limits), int(match.chunk_id)) for match in matches]
     assert order == sorted(set(order))
 
 
 def rank(match: Match, limits: Limits) -> float:
     """The key of a match's place: the fallback of a ranked search comes nearest first."""
-    return match.distance if match.is_weak and limits.ranked else 0
+    return match.distance if match.is_weak and limits["ranked"] else 0
 
 
 @given(rows(), LIMITS)
 def test_the_text_never_passes_the_total_cap(given_rows: list[Match], limits: Limits) -> None:
-    matches, _ = results.apply_limits(given_rows, limits)
-    assert sum(len(match.chunk) for match in matches) <= limits.total_chars
+    matches = results.apply_limits(given_rows, **limits)
+    assert sum(len(match.chunk) for match in matches) <= limits["total_chars"]
 
 
 @given(rows(), LIMITS)
 def test_a_file_has_at_most_two_distinct_matches(given_rows: list[Match], limits: Limits) -> None:
-    matches, _ = results.apply_limits(given_rows, replace(limits, chunk_chars=1000))
+    matches = results.apply_limits(given_rows, **limits | {"chunk_chars": 1000})
     for bucket in {(match.repo, match.rel_path) for match in matches}:
         mine = [match for match in matches if (match.repo, match.rel_path) == bucket]
         assert len(mine) <= 2
@@ -105,8 +108,8 @@ def test_a_file_has_at_most_two_distinct_matches(given_rows: list[Match], limits
 def test_beyond_the_cutoff_there_is_only_the_fallback(
     given_rows: list[Match], limits: Limits
 ) -> None:
-    matches, _ = results.apply_limits(given_rows, limits)
-    cutoff = limits.cutoff
+    matches = results.apply_limits(given_rows, **limits)
+    cutoff = limits["cutoff"]
     if cutoff is None:
         return
 
@@ -118,12 +121,12 @@ def test_beyond_the_cutoff_there_is_only_the_fallback(
     if any(map(passes, given_rows)):
         assert all(map(passes, matches))
     else:
-        assert len(matches) <= limits.fallback
+        assert len(matches) <= limits["fallback"]
 
 
 @given(rows(), LIMITS)
 def test_a_result_is_not_empty_if_one_match_fits(given_rows: list[Match], limits: Limits) -> None:
-    matches, _ = results.apply_limits(given_rows, replace(limits, total_chars=100_000))
+    matches = results.apply_limits(given_rows, **limits | {"total_chars": 100_000})
     assert bool(matches) == bool(given_rows)
 
 
@@ -131,18 +134,19 @@ def test_a_result_is_not_empty_if_one_match_fits(given_rows: list[Match], limits
 def test_the_summary_by_file_agrees_with_the_matches(
     given_rows: list[Match], limits: Limits
 ) -> None:
-    matches, files = results.apply_limits(given_rows, limits)
-    assert [f.host_path for f in files] == sorted({m.host_path for m in matches if m.host_path})
+    matches = results.apply_limits(given_rows, **limits)
+    files = results.by_file(matches)
+    assert [f["hostPath"] for f in files] == sorted({m.host_path for m in matches if m.host_path})
     for summary in files:
-        mine = [match for match in matches if match.host_path == summary.host_path]
-        assert summary.chunk_count == len(mine)
-        assert summary.line_count == sum(match.line_count or 0 for match in mine)
+        mine = [match for match in matches if match.host_path == summary["hostPath"]]
+        assert summary["chunkCount"] == len(mine)
+        assert summary["lineCount"] == sum(match.line_count or 0 for match in mine)
         nearest = min((m.score for m in mine if m.score is not None), default=math.inf)
-        assert (math.inf if summary.highest_match is None else summary.highest_match) == nearest
+        assert (math.inf if summary["highestMatch"] is None else summary["highestMatch"]) == nearest
 
 
 @given(rows(), LIMITS)
 def test_applying_limits_twice_changes_nothing(given_rows: list[Match], limits: Limits) -> None:
-    limits = replace(limits, chunk_chars=1000)
-    matches, files = results.apply_limits(given_rows, limits)
-    assert results.apply_limits([plain(match) for match in matches], limits) == (matches, files)
+    limits |= {"chunk_chars": 1000}
+    matches = results.apply_limits(given_rows, **limits)
+    assert results.apply_limits([plain(match) for match in matches], **limits) == matches

@@ -26,7 +26,7 @@ from apps.ingest import services
 from apps.ingest.runs import queue, reindex
 from apps.retrieval import root_cache as cache_module
 from apps.retrieval.candidates import CacheSource, Hits
-from apps.retrieval.query import EmbeddedQuery
+from apps.retrieval.query import SearchQuery
 from apps.retrieval.root_cache import IDLE_SECONDS, RETRY_SECONDS, RootCache
 from apps.tools.tools import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask
@@ -446,7 +446,7 @@ def test_a_published_root_does_not_evict_a_searched_one(shelf: Shelf) -> None:
 def test_distances_are_those_of_the_vectors() -> None:
     units = unit_vectors(500, 256)
     cached = mapped_of(units)
-    query = EmbeddedQuery(QUESTION, vector=units[3])
+    query = SearchQuery(QUESTION, vector=units[3])
     distances = CacheSource([(Root(), cached)], query).nearest(500).values
     true = ((units - units[3]) ** 2).sum(axis=1)
     assert distances.tolist() == pytest.approx(true.tolist(), abs=5e-5)
@@ -462,7 +462,7 @@ def test_hits_are_sorted_by_value_and_ties_keep_their_order() -> None:
 def test_of_tied_hits_at_most_n_of_each_root_are_kept() -> None:
     units = np.array([[1, 0], [0, 1], [0, -1]], np.float32)
     cached = [(Root(name=name), mapped_of(units)) for name in "ab"]
-    source = CacheSource(cached, EmbeddedQuery("any", vector=units[0]))
+    source = CacheSource(cached, SearchQuery("any", vector=units[0]))
     side = Hits(np.arange(6), np.array([2.0, 1.0, 2.0, 2.0, 2.0, 3.0]), more=False)
     assert source.best(side, 2, 2.0).keys.tolist() == [1, 0, 3, 4]
     assert source.best(side, 5, 2.0).keys.tolist() == [1, 0, 2, 3, 4]

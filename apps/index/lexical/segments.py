@@ -9,13 +9,14 @@ deletes, on average.
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.core.errors import Unavailable
+from apps.core.values.slices import slices
 from apps.embedding.terms import Numbers
 from apps.index.lexical import descriptions
 from apps.index.lexical.building import Builder, HitsRow
@@ -110,9 +111,8 @@ def insert(
     check: Check = never_cancelled,
 ) -> None:
     """Insert rows of a table of hits. `check` is called every few milliseconds."""
-    remaining = iter(rows)
     # One statement for many rows: SQLite takes half of the time, and none of it with the GIL.
-    while step := list(islice(remaining, ROWS_PER_INSERT)):
+    for step in slices(rows, ROWS_PER_INSERT):
         check()
         ingest_throttle.yield_to_queries()
         values = ", ".join(["(?, ?, ?, ?)"] * len(step))

@@ -17,8 +17,9 @@ import zstandard
 
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.core.values.slices import slices
 from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
-from apps.index.texts.text_index import KEYS_AT_ONCE, Place, TextIndex, slices
+from apps.index.texts.text_index import KEYS_AT_ONCE, Place, TextIndex
 from apps.index.types import Check, never_cancelled
 
 # A segment that is larger is closed: merging copies no more than this at once.
@@ -67,14 +68,14 @@ class TextStore:
     def read_bytes(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return key → text in UTF-8, as `read` does."""
         texts: dict[str, bytes] = {}
-        for part in slices(keys):
+        for part in slices(keys, KEYS_AT_ONCE):
             texts |= self.read_at(self.places(part))
         return texts
 
     def places(self, keys: Iterable[str]) -> dict[str, Place]:
         """Return key → where its text is now. Keys without a text are left out."""
         with text_errors():
-            found = (self._index.places(part) for part in slices(keys))
+            found = (self._index.places(part) for part in slices(keys, KEYS_AT_ONCE))
             return {key: place for each in found for key, place in each.items()}
 
     def each_place(self) -> list[tuple[bytes, int, int, int, int, int]]:
@@ -104,7 +105,7 @@ class TextStore:
         """Return the keys without a text: it was never added, its segment is missing or cut, or it
         could not be read. Does not read the texts."""
         with text_errors():
-            return [key for part in slices(keys) for key in self._missing(part)]
+            return [key for part in slices(keys, KEYS_AT_ONCE) for key in self._missing(part)]
 
     def count(self) -> int:
         """Return the number of texts."""
@@ -135,7 +136,7 @@ class TextStore:
         with text_errors():
             if not self._index.path.exists():
                 return
-            for part in slices(keys):
+            for part in slices(keys, KEYS_AT_ONCE):
                 with self._transaction() as database:
                     _delete(database, set(part) - set(referenced(part)))
 

@@ -5,9 +5,8 @@ The number of a segment is random, so it never names another file. Its `size` is
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -137,13 +136,6 @@ def _build(path: Path) -> None:
     with closing(open_file(path, "rwc")) as database:
         database.execute("PRAGMA journal_mode = WAL")
         database.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT")
-
-
-def slices(keys: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the keys in lists that `TextIndex.places` takes."""
-    rest = iter(keys)
-    while part := list(islice(rest, KEYS_AT_ONCE)):
-        yield part
 
 
 def _open(path: Path) -> sqlite3.Connection | None:

@@ -6,6 +6,7 @@ from functools import partial
 from uuid import UUID
 
 from apps.core.errors import CodeinfoError
+from apps.core.values.slices import slices
 from apps.index import freeze, queries
 from apps.index.chunk_ids import chunk_ids
 from apps.index.models import Root
@@ -14,7 +15,7 @@ from apps.index.vectors.store import get_store
 from apps.ingest.folders import resolve
 from apps.ingest.runs import lock, reindex, sweep
 from apps.ingest.verification import rows
-from apps.ingest.verification.types import Difference, Kind, RootComparison, slices
+from apps.ingest.verification.types import Difference, Kind, RootComparison
 
 logger = logging.getLogger("codeinfo.ingest")
 

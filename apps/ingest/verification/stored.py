@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from apps.core.errors import Unavailable
+from apps.core.values.slices import slices
 from apps.embedding.types import Vectors
 from apps.index import queries, sharing
 from apps.index.lexical import ChunkFacts, get_lexical
@@ -16,7 +17,7 @@ from apps.index.texts import get_texts
 from apps.index.types import Check
 from apps.index.vectors.store import get_store
 from apps.ingest.verification.rows import FileRow, batches, without_row
-from apps.ingest.verification.types import Kind, NameSample, RootComparison, slices
+from apps.ingest.verification.types import Kind, NameSample, RootComparison
 
 # Ids that are looked up together.
 IDS_AT_ONCE = 500

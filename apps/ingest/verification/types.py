@@ -1,8 +1,7 @@
 """Value types of a comparison."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Literal
 
 Kind = Literal[
@@ -102,10 +101,3 @@ class NameSample:
     def __str__(self) -> str:
         more = f" and {self.count - MAX_NAMES:,} more" if self.count > MAX_NAMES else ""
         return f"{self.count:,}: {', '.join(self._first)}{more}"
-
-
-def slices(items: Iterable[str], size: int) -> Iterator[list[str]]:
-    """Yield the items in lists of at most `size`."""
-    rest = iter(items)
-    while part := list(islice(rest, size)):
-        yield part

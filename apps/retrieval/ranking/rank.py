@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from apps.code import paths
 from apps.embedding.words import stems
 from apps.retrieval.ranking.types import Passages, Scores
-from apps.retrieval.ranking.weights import Weights
+from apps.retrieval.ranking.weights import WEIGHTS, Weights
 
 STOPWORDS = frozenset(
     stems(
@@ -189,13 +189,12 @@ def _idf(count: int, total: int) -> float:
 # --- the order ------------------------------------------------------------------------------------
 
 
-def rank(query: RankingQuery, passages: Passages, weights: Weights | None = None) -> list[int]:
+def rank(query: RankingQuery, passages: Passages, weights: Weights = WEIGHTS) -> list[int]:
     """Indexes of passages, best first, at most MAX_PER_FILE of a file; ties keep their order.
 
     A passage ranks by the score of its file, less a penalty for each better passage of that file.
     If the query asks for an identifier and nothing else, passages that declare it come first.
     """
-    weights = weights or Weights()
     scores = passage_scores(query, passages, weights)
     scores_of_files = file_scores(query, passages, scores, weights)
     wanted = query.sole_names

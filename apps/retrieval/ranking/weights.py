@@ -39,3 +39,6 @@ class Weights:
     superseded: float = 2.5
     # Penalty of the second passage of a file, so that the first results show different files.
     repeat_penalty: float = 4.0
+
+
+WEIGHTS = Weights()

@@ -12,13 +12,14 @@ Each part has a share of the tokens, and what it leaves over belongs to the next
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from apps.core.config import config
 from apps.core.errors import CodeinfoError
 from apps.index.models import Root
 from apps.index.types import Area
 from apps.lookup.symbols.types import Place
 from apps.retrieval.query import SearchQuery, is_inside
 from apps.retrieval.repositories import repo_id, roots_named
-from apps.retrieval.results import Limits, Match, fallback_of, passes
+from apps.retrieval.results import Match, fallback_of, passes, setting_of_cutoff
 from apps.retrieval.search import search
 from apps.tools.context import related
 from apps.tools.context.packing import Packer, in_order, telling_line
@@ -41,18 +42,19 @@ MAX_LEFT_OUT = 10
 
 def build_context(query: ContextQuery) -> Context:
     """Pack the answer to a question into `query.max_tokens`. Raises as `search`."""
-    limits = Limits.from_config()
     found = search(
         SearchQuery(query.text, query.repositories, CANDIDATES, query.filters),
-        replace(limits, cutoff=None, total_chars=CANDIDATES * limits.chunk_chars),
+        with_cutoff=False,
+        total_chars=CANDIDATES * config().tool_chunk_max_chars,
     )
-    near = [match for match in found.matches if passes(match, limits.cutoff)]
+    near = [match for match in found.matches if passes(match, setting_of_cutoff())]
     roots = {repo_id(root): root for root in roots_named(query.repositories)}
     packer = Packer(query.text, max(1, query.max_tokens - OVERHEAD))
     if near:
         left_out = _pack(packer, near, found.matches, roots, query.filters.areas)
     else:
-        left_out = _pack_weak(packer, fallback_of(found.matches, limits), roots)
+        count, ranked = config().retrieval_fallback_chunks, config().retrieval_mode == "hybrid"
+        left_out = _pack_weak(packer, fallback_of(found.matches, count, ranked=ranked), roots)
     tokens = query.max_tokens - packer.room
     pieces = in_order(packer.pieces)
     return Context(pieces, tokens, left_out, found.degraded, found.missing_words)

@@ -5,8 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from apps.browse.conditions import Conditions
-from apps.browse.search_syntax import Box
+from apps.browse.box import Box
 from apps.retrieval.ranking.rank import RankingQuery
 from apps.retrieval.ranking.reasons import reasons_for
 from apps.retrieval.ranking.types import Passage, Passages
@@ -33,9 +32,8 @@ def test_ranks_are_among_all_passages_and_none_beyond_the_best() -> None:
 
 def test_conditions_go_to_other_processes() -> None:
     box = Box.parse(r'x "Retry(" /de[fl]/i -"no" -reading')
-    conditions = Conditions.of(box.conditions)
-    assert conditions("a.py", "DEF Retry(") and not conditions("a.py", "retry( def")
-    again = pickle.loads(pickle.dumps(conditions))
+    assert box("a.py", "DEF Retry(") and not box("a.py", "retry( def")
+    again = pickle.loads(pickle.dumps(box))
     assert again("a.py", "DEF Retry(") and not again("a.py", "def Retry( no")
     # A word to leave out counts in every form, in names and in the path.
     assert not again("a.py", "def Retry(bytesRead)")
@@ -45,5 +43,5 @@ def test_conditions_go_to_other_processes() -> None:
 
 @pytest.mark.door
 def test_where_patterns_match_is_told_in_characters() -> None:
-    conditions = Conditions.of(Box.parse('"b" /é/').conditions)
-    assert conditions.spans(["aébb"]) == [[(1, 2), (2, 3), (3, 4)]]
+    box = Box.parse('"b" /é/')
+    assert box.spans(["aébb"]) == [[(1, 2), (2, 3), (3, 4)]]
