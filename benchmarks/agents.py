@@ -28,7 +28,7 @@ from typing import Any
 
 import httpx
 
-from apps.tools.compact_texts import described
+from apps.tools.list_files import described
 from benchmarks import product
 
 LIMIT = 1.2

@@ -58,7 +58,7 @@ def main() -> None:
 
 def context(repositories: Sequence[Repository]) -> list[float]:
     """The shares of Context, one for each budget. Raises SystemExit if an answer is too long."""
-    from apps.tools.context_tools import CONTEXT_TOOL
+    from apps.tools.context.tool import CONTEXT
 
     shares = []
     for budget in BUDGETS:
@@ -67,10 +67,10 @@ def context(repositories: Sequence[Repository]) -> list[float]:
         for repository, question in _questions(repositories):
             arguments = {"question": question.text, "repository": repository.name}
             limited = arguments | {"max_tokens": budget}
-            full = CONTEXT_TOOL.run(limited)
+            full = CONTEXT.run(limited)
             paths = {repository.path_of(row["relPath"]) for row in full["results"]}
             covered += _covered(question, paths)
-            texts.append(_json(CONTEXT_TOOL.run(limited, is_compact=True)))
+            texts.append(_json(CONTEXT.run(limited, is_compact=True)))
         if too_long := sum(tokens > budget for tokens in token_counts(texts)):
             raise SystemExit(f"{too_long} answers of Context have more than {budget:,} tokens.")
         shares.append(sum(covered) / len(covered))
@@ -78,7 +78,7 @@ def context(repositories: Sequence[Repository]) -> list[float]:
 
 
 def vector_search(repositories: Sequence[Repository]) -> list[float]:
-    from apps.tools.tools import VECTOR_SEARCH
+    from apps.tools.vector_search import VECTOR_SEARCH
 
     def ask(repository: Repository, question: Question) -> Pieces:
         arguments = {"query": question.text, "repository": repository.name, "limit": 20}

@@ -215,7 +215,7 @@ def own_lines(pattern: "Pattern", repository: str) -> Lines:
 
 
 def own_cost(pattern: "Pattern", repository: str) -> Cost:
-    from apps.tools.text_tools import GREP
+    from apps.tools.grep import GREP
 
     options = {name: True for name in FLAGS if getattr(pattern, name)}
     wall, cpu = time.perf_counter(), time.thread_time()

@@ -53,7 +53,7 @@ from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.http.limits import past
 from apps.core.monitoring.telemetry import step
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 
 log = logging.getLogger("codeinfo.agents")
 

@@ -17,7 +17,9 @@ from apps.index.types import Area
 from apps.logs.context import added_log_context
 from apps.retrieval.query import AREAS, Areas, listed, repositories_of
 from apps.retrieval.repositories import with_ids
-from apps.tools.tools import LIST_REPOSITORIES, TOOLS, Tool
+from apps.tools.list_repositories import LIST_REPOSITORIES
+from apps.tools.tool import Tool
+from apps.tools.tools import TOOLS
 
 
 def toolset(

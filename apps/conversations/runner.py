@@ -34,7 +34,7 @@ from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.system import disk
 from apps.logs.context import bind_log_context
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 
 logger = logging.getLogger("codeinfo.conversations")
 

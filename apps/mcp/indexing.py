@@ -83,6 +83,7 @@ INDEX_REPOSITORY = replace(
     REINGEST_REPOSITORY,
     name="index_repository",
     title="Add a repository",
+    need="a folder is not ingested yet; offered if the server allows it",
     description=(
         "Ingest a folder of the server's machine so that it can be searched, and wait until that "
         "is done: seconds to minutes. Only folders beneath the server's ingest base are taken. Use "

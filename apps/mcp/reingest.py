@@ -175,6 +175,7 @@ OUTPUT: JSON = {
 REINGEST_REPOSITORY = McpTool(
     name="reingest_repository",
     title="Bring a repository up to date",
+    need="files of a repository have changed since",
     description=(
         "Read the files of one ingested repository again and wait until that is done: seconds, "
         "or minutes for a large one. Use it after files have changed (you edited them, or a branch "

@@ -17,26 +17,12 @@ from apps.mcp.types import Call, McpEndpoint, McpTool
 from apps.tools.tool import SNIPPET_LINES, Tool
 from apps.tools.tools import TOOLS
 
-# What to use each tool for. Tests compare the names with the tools that there are.
-ROUTES = {
-    "Context": "a question about the code, with all that answers it in one call",
-    "VectorSearch": "one thing, by meaning and by words that the code would use",
-    "FindDefinitions": "where a name is defined",
-    "FindReferences": "every line that uses a name",
-    "FindCallers": "who calls a function, method or class",
-    "FindImports": "which files import a file, and what it imports",
-    "FileOutline": "what a file defines",
-    "Grep": "exact text, or a regular expression",
-    "ReadFile": "numbered lines of a file",
-    "ListFiles": "which files there are, and which were left out",
-    "RelatedCode": "code like some lines",
-    "ListIngestedRepositories": "which repositories there are, and how old their index is",
-    "reingest_repository": "files of a repository have changed since",
-    "index_repository": "a folder is not ingested yet; offered if the server allows it",
-}
+EVERY: tuple[Tool | McpTool, ...] = (*TOOLS, REINGEST_REPOSITORY, INDEX_REPOSITORY)
+# What to use each tool for.
+NEEDS = {tool.name: tool.need for tool in EVERY}
 INSTRUCTIONS = (
     "codeinfo searches and reads the source repositories that are ingested on this machine. Which "
-    "tool for what:\n{routes}\n"
+    "tool for what:\n{needs}\n"
     "`repository` takes the `id` of a repository; without it, all are searched. Results have file "
     "and lines (1-based), so that you can open and cite them. If an answer has `nextCursor`, call "
     "again with it as `cursor` to get more. `score` is a distance: lower is better, 0 is the same, "
@@ -53,10 +39,10 @@ COMPACT, FULL = "compact", "full"
 FORMAT: JSON = one_of(COMPACT, FULL)
 
 
-def instructions(names: Container[str] = ROUTES.keys()) -> str:
+def instructions(names: Container[str] = NEEDS.keys()) -> str:
     """The instructions of an endpoint with the tools of these names."""
-    routes = [f"- {need}: {name}" for name, need in ROUTES.items() if name in names]
-    return INSTRUCTIONS.format(routes="\n".join(routes))
+    needs = [f"- {need}: {name}" for name, need in NEEDS.items() if name in names]
+    return INSTRUCTIONS.format(needs="\n".join(needs))
 
 
 def chosen_format(arguments: Mapping[str, Any]) -> str:

@@ -73,6 +73,7 @@ class McpTool:
 
     name, title: for programs and for people.
     description: for the client's model.
+    need: what to use it for, in the instructions of the endpoint; "": they do not say.
     input_schema, output_schema: JSON Schemas with an object at the root.
     run: called with the arguments of a call; returns a JSON object that satisfies `output_schema`,
         or Contents; raises types of `apps.core.errors`.
@@ -89,6 +90,7 @@ class McpTool:
     input_schema: JSON
     output_schema: JSON | None
     run: Callable[[Mapping[str, Any], Call], Awaitable[JSON | Contents]]
+    need: str = ""
     annotations: Annotations = Annotations()
     checks_arguments: bool = False
     takes_long: bool = False

@@ -1,9 +1,9 @@
-"""The error bodies of the routes of the tools (contract.md §4.2)."""
+"""The errors of the tools, and their bodies in answers of the routes (contract.md §4.2)."""
 
 from typing import Any
 
 from apps.core.error_map import ErrorBodies, register_envelope
-from apps.core.errors import CodeinfoError
+from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
 
 
 def _named(error: CodeinfoError) -> dict[str, Any]:
@@ -29,3 +29,38 @@ def _repository_not_found(error: CodeinfoError) -> dict[str, Any]:
 register_envelope("/tools/", tools)
 register_envelope("/tools/symbol-", symbols)
 register_envelope("/tools/file-", symbols)
+
+
+# --- an example of each that a tool may raise, for the description of the API ---------------------
+
+INVALID = InvalidInput("Wrong.", details={"details": ["query is required"]})
+BAD_PATTERN = InvalidInput("Wrong pattern.", code="BAD_PATTERN", details={"details": [""]})
+OTHER_CURSOR = InvalidInput("Not of this call.", code="CURSOR_INVALID", details={"details": [""]})
+EXPIRED = Conflict("What is listed has changed.", code="CURSOR_EXPIRED")
+NO_REPOSITORY = NotFound(
+    "There is no such repository.", code="REPO_NOT_FOUND", details={"repo": ""}
+)
+NO_FILE = NotFound("There is no such file.", code="FILE_NOT_FOUND")
+NO_LINES = NotFound("The file has no such lines.", code="LINES_NOT_FOUND")
+NOT_INGESTED = Conflict("Nothing is ingested.", code="INGEST_REQUIRED")
+NO_WORDS = Unavailable("The word index cannot be read.", code="LEXICAL_UNAVAILABLE")
+NO_TEXTS = Unavailable("The text store cannot be read.", code="TEXTS_UNAVAILABLE")
+TEXT_LOST = Unavailable("The text is lost.", code="TEXT_LOST")
+NO_CHROMA = Unavailable("Chroma does not answer.", code="CHROMA_UNAVAILABLE")
+NO_EMBEDDER = Unavailable(
+    "The embedding server does not answer.",
+    code="EMBEDDER_UNAVAILABLE",
+    details={"modelId": ""},
+)
+NO_MODEL = Unavailable(
+    "The embedding server does not have the model.",
+    code="EMBED_MODEL_MISSING",
+    details={"modelId": ""},
+    retryable=False,
+)
+BUSY = Unavailable("Too much is computed.", code="OVERLOADED", details={"retryAfter": 5})
+
+OF_PAGES = (OTHER_CURSOR, EXPIRED)
+OF_SYMBOLS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_WORDS)
+OF_SEARCHES = (*OF_SYMBOLS, NO_MODEL, NO_EMBEDDER, NO_CHROMA)
+OF_TEXTS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_TEXTS, BUSY)

@@ -4,7 +4,7 @@ Some clients, such as Codex, do not wait for the list: their first turn would ha
 
 `capabilities.json` holds, for each endpoint, the instructions and the rest of the answer in each
 protocol revision, without the version of codeinfo; for the tools, their list. A test compares it
-with what the server answers; `python -m tests.cli.capabilities` writes it.
+with what the server answers; `make fix` writes it.
 """
 
 import json

@@ -24,7 +24,7 @@ from apps.agents.providers.base import Availability, Model, ModelRequest, Provid
 from apps.core.errors import Conflict
 from apps.core.types import JSON
 from apps.embedding.static import MODEL_ID
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 
 QUESTION = "Where is the retry?"
 LINES = ["def retry(times):", "    for n in range(times):", "        yield n * 2"]

@@ -25,7 +25,7 @@ from apps.agents.loop import run
 from apps.agents.messages import ToolCall, ToolResult, Usage
 from apps.agents.providers.base import ModelRequest
 from apps.core.types import JSON
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 from tests.agents.fakes import RecordedAnswer, StubProvider, chat_request, found, record, tool
 
 Configure = Callable[..., None]

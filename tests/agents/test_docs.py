@@ -7,7 +7,6 @@ import pytest
 from apps.agent_runs.definitions import commands, config, folders
 from apps.agents.providers.base import Rights
 from apps.core.config import BASE_DIR, PROVIDERS
-from apps.tools.tools import TOOLS
 
 DOC = (BASE_DIR / "docs" / "agents.md").read_text()
 ROWS = re.findall(r"^\| `(\w+)` \|", DOC, re.M)
@@ -26,7 +25,6 @@ def test_the_documented_keys_match_the_code() -> None:
     "word",
     [
         *(folders.CONFIG, folders.DESCRIPTION, folders.PROMPT),
-        *(tool.name for tool in TOOLS),
         *PROVIDERS,
         *("FORBIDDEN_TOOL", "FORBIDDEN_REPOSITORY"),
     ],

@@ -9,7 +9,7 @@ from apps.agents import tools as agent_tools
 from apps.agents.messages import ToolCall
 from apps.agents.tools import execute, toolset
 from apps.core.types import JSON
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 from tests.agents.fakes import found, tool
 
 ALLOWED = ("acme", "papers")

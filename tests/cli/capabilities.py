@@ -1,13 +1,11 @@
 """The answers of the server to `initialize`, `server/discover` and `tools/list`, for the table of
-the bridge.
-
-`python -m tests.cli.capabilities` writes the table.
+the bridge, which `make fix` writes.
 """
 
 import json
 from typing import Any
 
-from codeinfo_cli.bridge.answers import SERVER_INFO_META, TABLE
+from codeinfo_cli.bridge.answers import SERVER_INFO_META
 from tests.mcp.speech import EVERY, STATELESS, headers_for, request
 
 PATHS = {"tools": "/mcp", "chat": "/mcp/chat", "agents": "/mcp/agents"}
@@ -65,10 +63,3 @@ def _without_version(result: dict[str, Any]) -> dict[str, Any]:
     info = result.get("serverInfo") or result.get("_meta", {}).get(SERVER_INFO_META, {})
     info.pop("version", None)
     return result
-
-
-if __name__ == "__main__":
-    import django
-
-    django.setup()
-    TABLE.write_text(json.dumps(table(), indent=1, ensure_ascii=False) + "\n")

@@ -6,9 +6,10 @@ import pytest
 from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
-from apps.tools.call_tools import compact_callers, compact_imports
-from apps.tools.compact import expand
-from apps.tools.context_form import compact_context
+from apps.tools.context.tool import CONTEXT
+from apps.tools.expand import expand
+from apps.tools.find_callers import FIND_CALLERS
+from apps.tools.find_imports import FIND_IMPORTS
 from tests.conversations.test_citation_list import match
 from tests.conversations.test_page import answered, page, visible
 from tests.conversations.test_symbol_steps import step
@@ -120,9 +121,11 @@ async def test_rows_that_came_through_codex_say_the_same_of_their_lines(
     )
     through = database_sync_to_async(expand)
     await answered(
-        call("Context", await through(compact_context(context)), question="How?"),
-        call("FindCallers", await through(compact_callers(calls)), name="Client.build", depth=2),
-        call("FindImports", await through(compact_imports(imports)), name="a.py"),
+        call("Context", await through(CONTEXT.compact(context)), question="How?"),
+        call(
+            "FindCallers", await through(FIND_CALLERS.compact(calls)), name="Client.build", depth=2
+        ),
+        call("FindImports", await through(FIND_IMPORTS.compact(imports)), name="a.py"),
     )
     text = visible(await page(async_client))
     assert "passage in send" in text and "definition Store · of Store" in text

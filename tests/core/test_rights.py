@@ -15,6 +15,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from apps.conversations.models import Conversation, Turn
 from apps.core.security.menu import PAGES, Page
 from apps.core.security.server_token import server_token
+from tests.support.calls import REQUESTS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
@@ -68,18 +69,8 @@ C = f"?c={HERS}"
 
 ROUTES = [
     # retrieval
-    post("tools/vector-search", USER, query="x"),
     get("tools/ingested-repos", USER),
-    post("tools/symbol-definitions", USER, name="x"),
-    post("tools/symbol-references", USER, name="x"),
-    post("tools/find-callers", USER, name="x"),
-    post("tools/find-imports", USER, name="x"),
-    post("tools/file-outline", USER, repository="r", path="p"),
-    post("tools/grep", USER, pattern="x"),
-    post("tools/read-file", USER, repository="r", path="p"),
-    post("tools/list-files", USER),
-    post("tools/context", USER, question="x"),
-    post("tools/related-code", USER, repository="r", path="p", start_line=1),
+    *(post(label.partition("/")[2], USER, **body) for label, body in REQUESTS.items()),
     get("search", USER),
     get("ui/retrieval/source", USER),
     get("code", USER),

@@ -24,7 +24,9 @@ from schemathesis.specs.openapi.checks import (
 from apps.conversations.models import Conversation, Turn, now_ms
 from apps.embedding.static import MODEL_ID
 from apps.site.openapi.document import document
+from apps.tools.tools import TOOLS
 from codeinfo.asgi import application
+from tests.support.calls import REQUESTS
 from tests.support.index import drop_everything, wire_ends
 from tests.support.ingested import ingest_sample
 
@@ -42,20 +44,7 @@ ENTRY = {"level": "info", "message": "m", "timestamp": "2026-01-02T03:04:05Z", "
 IDS = {"conversationIds": [CONVERSATION]}
 # A right body of each operation that has one. Others need none.
 BODIES: dict[str, Any] = {
-    "POST /tools/vector-search": {"query": "retry"},
-    "POST /tools/symbol-definitions": {"name": "RetryPolicy"},
-    "POST /tools/symbol-references": {"name": "RetryPolicy"},
-    "POST /tools/find-callers": {"name": "RetryPolicy"},
-    "POST /tools/find-imports": {"name": "src/retry.py"},
-    "POST /tools/file-outline": {"repository": "lighthouse", "path": "src/retry.py"},
-    "POST /tools/grep": {"pattern": "retry"},
-    "POST /tools/read-file": {"repository": "lighthouse", "path": "src/retry.py"},
-    "POST /tools/context": {"question": "Where is the retry?"},
-    "POST /tools/related-code": {
-        "repository": "lighthouse",
-        "path": "src/retry.py",
-        "start_line": 1,
-    },
+    **REQUESTS,
     "POST /chat": {
         "provider": "builtin",
         "model": "search",
@@ -88,10 +77,11 @@ RIGHT_BUT_FAILS |= {"POST /ingest/bases": 403, "POST /ingest/bases/remove": 403}
 # contract.
 LENIENT = {
     "GET /logs",
-    *("POST /tools/vector-search", "POST /tools/related-code", "POST /tools/context"),
-    *("POST /tools/symbol-definitions", "POST /tools/symbol-references"),
-    *("POST /tools/find-callers", "POST /tools/find-imports"),
-    *("POST /tools/grep", "POST /tools/read-file", "POST /tools/list-files"),
+    *(
+        f"POST /tools/{tool.route}"
+        for tool in TOOLS
+        if tool.parameters["properties"].keys() - tool.parameters.get("required", ())
+    ),
 }
 CHECKS = [status_code_conformance, content_type_conformance, response_schema_conformance]
 

@@ -14,7 +14,7 @@ from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.vectors.store import get_store
 from apps.retrieval.root_cache import RootCache
-from apps.tools.tools import VECTOR_SEARCH
+from apps.tools.vector_search import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask
 from tests.support.ingested import ingest, write_files
 

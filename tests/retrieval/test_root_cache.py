@@ -28,7 +28,7 @@ from apps.retrieval import root_cache as cache_module
 from apps.retrieval.candidates import CacheSource, Hits
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.root_cache import IDLE_SECONDS, RETRY_SECONDS, RootCache
-from apps.tools.tools import VECTOR_SEARCH
+from apps.tools.vector_search import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask
 from tests.support.ingested import ingest, ingest_sample, outdate, write_files
 from tests.support.mapped import mapped_of, unit_vectors

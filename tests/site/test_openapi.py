@@ -31,8 +31,6 @@ VALUES = {
 }
 # Codes that no answer has: those of failed turns.
 OF_TURNS = {"INTERRUPTED", "PROVIDER_ERROR", "PROVIDER_TIMEOUT", "INTERNAL"}
-# Fields of schemas that several tools share. Not every route has them.
-OF_ALL_TOOLS = {"truncated", "nextCursor", "hint", "degraded", "slow", "stopped"}
 # Pages at addresses of the API.
 ALSO_PAGES = {("GET", "/chat")}
 
@@ -63,28 +61,6 @@ def test_every_route_of_the_api_is_described() -> None:
     routes = {route for route in patterns(get_resolver()) if not route.startswith("ui/")}
     described = {resolve(address(path)).route for _, path in operations()}
     assert described == routes - PAGES
-
-
-def properties(schema: Any) -> set[str]:
-    """The names of a schema's properties, at any depth."""
-    if isinstance(schema, list):
-        return {name for each in schema for name in properties(each)}
-    if not isinstance(schema, dict):
-        return set()
-    inner = {name for each in schema.values() for name in properties(each)}
-    return inner | set(schema.get("properties", ()))
-
-
-@pytest.mark.parametrize("path", [path for _, path in operations() if path.startswith("/tools/")])
-def test_the_table_of_searches_has_what_an_answer_can_have(path: str) -> None:
-    table = (HOME / "docs/api.md").read_text()
-    rows = dict(re.findall(r"^\| `(?:GET|POST) (/tools/\S+)` (.+)$", table, re.M))
-    words = rows[path]
-    for same in re.findall(r"\| as `([\w-]+)`", words):
-        words += rows[f"/tools/{same}"]
-    (operation,) = document()["paths"][path].values()
-    answer = properties(operation["responses"]["200"]) - OF_ALL_TOOLS
-    assert {name for name in answer if not re.search(rf"\b{name}\b", words)} == set()
 
 
 def test_a_method_is_described_if_and_only_if_it_is_served() -> None:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from apps.core.errors import CodeinfoError
 from apps.core.types import JSON
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 
 
 class MCPStandIn:

@@ -102,9 +102,10 @@ def test_a_blank_repository_is_all_of_them(shelf: Shelf, ask: Ask, repository: o
     assert len(ask(repository=repository)["results"]) == 2
 
 
-def test_unknown_keys_are_ignored(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(0.1)
-    assert len(ask(colour="red", offset=3)["results"]) == 1
+def test_unknown_keys_are_ignored_also_those_of_mcp(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.1, text="one\ntwo\nthree")
+    (row,) = ask(colour="red", offset=3, snippet_lines=1, format="compact")["results"]
+    assert row["chunk"] == "one\ntwo\nthree"
 
 
 @pytest.mark.fault("Malformed requests")
@@ -322,6 +323,7 @@ def test_a_search_logs_its_size_and_never_its_words(
     logged = [(record.getMessage(), record.context) for record in caplog.records]
     facts = {"repository": "all", "limit": 3, "results": 1, "modelId": MODEL_ID}
     assert ("tools vector search", facts) in logged
+    assert "chat tool usage" not in [message for message, _ in logged]
     everything = json.dumps([record.__dict__ for record in caplog.records], default=str)
     assert "my own words" not in everything
     assert "the secret text" not in everything

@@ -17,7 +17,6 @@ from apps.lookup.symbols import callers, imports
 from apps.retrieval.query import write_area
 from apps.retrieval.root_cache import RootCache
 from apps.tools.tool import Tool
-from apps.tools.tools import TOOLS
 from tests.support.ingested import ingest, ingested_once, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -237,11 +236,6 @@ def test_the_list_of_repositories(limited: Limited) -> None:
     rows = limited.tools["ListIngestedRepositories"].run({})["repos"]
     named = {area.repository for area in limited.areas}
     assert {row["id"] for row in rows} == (named - {""} or {"port", "quay"})
-
-
-def test_every_tool_is_tried() -> None:
-    source = Path(__file__).read_text()
-    assert [tool.name for tool in TOOLS if f'"{tool.name}"' not in source] == []
 
 
 # --- of several versions, and in the composer -----------------------------------------------------

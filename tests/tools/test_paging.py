@@ -10,7 +10,7 @@ import pytest
 from apps.core.errors import Conflict
 from apps.index.models import Root
 from apps.lookup.symbols import callers, imports, references
-from apps.tools.tools import LIST_REPOSITORIES
+from apps.tools.list_repositories import LIST_REPOSITORIES
 from tests.lookup.symbols.conftest import Post, post
 from tests.support.ingested import ingested_once, run_ingest
 

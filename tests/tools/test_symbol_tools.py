@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from apps.core.errors import InvalidInput, NotFound
-from apps.tools.symbol_tools import FILE_OUTLINE, FIND_DEFINITIONS, FIND_REFERENCES
+from apps.tools.file_outline import FILE_OUTLINE
+from apps.tools.find_definitions import FIND_DEFINITIONS
+from apps.tools.find_references import FIND_REFERENCES
 from tests.lookup.symbols.conftest import Post
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from apps.agents.events import ModelEvent
 from apps.agents.messages import Message
 from apps.index.types import Area
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.core.config import config
 from apps.core.types import JSON
-from apps.tools.quoted import place
+from apps.tools.forms import place
 from apps.tools.snippets import best_lines
 
 SEARCH = Model("search", "Search only (no language model)", "search")

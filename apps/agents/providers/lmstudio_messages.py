@@ -11,7 +11,7 @@ from apps.agents.providers.base import ModelRequest
 from apps.core.config import config
 from apps.core.types import JSON
 from apps.lmstudio.types import PredictionRequest
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 
 # Code has about three characters a token; prose has more, so this is conservative.
 CHARS_PER_TOKEN = 3

@@ -9,7 +9,7 @@ from apps.agents.messages import Message, ToolCall
 from apps.agents.providers.base import ModelRequest
 from apps.core.config import config
 from apps.core.types import JSON
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 
 
 def body_of(request: ModelRequest) -> JSON:

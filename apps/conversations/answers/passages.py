@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.browse.lines import fragment_url, source_url
-from apps.tools.compact_texts import described
+from apps.tools.list_files import described
 
 # Kinds of rows that are lines inside a definition, and not the definition itself.
 WITHIN = frozenset(

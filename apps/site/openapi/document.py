@@ -24,13 +24,13 @@ from apps.site.openapi import (
     lmstudio,
     logs,
     mcp,
-    search,
     server,
+    tools,
 )
 from apps.site.openapi.operation import Operation
 
 GROUPS: Mapping[str, Mapping[str, Operation]] = {
-    "Search": search.OPERATIONS,
+    "Search": tools.OPERATIONS,
     "Chat": chat.OPERATIONS,
     "Conversations": conversations.OPERATIONS,
     "Agents": agents.OPERATIONS,

@@ -9,9 +9,9 @@ from apps.core.types import JSON
 from apps.embedding.words import stems
 from apps.lookup.symbols.types import SEPARATORS
 from apps.retrieval.ranking.rank import query_stems
+from apps.tools.context.form import compact_line, compact_row
 from apps.tools.context.tokens import estimate
 from apps.tools.context.types import Piece
-from apps.tools.context_form import compact_line, compact_row
 from apps.tools.snippets import best_lines
 
 # Characters of a line that stands for a file. A longer one is cut.

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from apps.agents.providers.base import ModelRequest
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 from tests.agents.fakes import TOOLS, chat_request
 
 # The text before silence or an error, which must be kept.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from apps.core.errors import NotFound, Unavailable
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 from tests.agents.fakes import NOTHING_INGESTED, TOOLS, found, match, tool
 from tests.agents.rigs.base import Rig, Scenario
 

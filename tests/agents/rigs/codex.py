@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from apps.agents.providers.codex.server import server_at
-from apps.tools.tools import Tool
+from apps.tools.tool import Tool
 from tests.agents.fakes import NOTHING_INGESTED
 from tests.agents.rigs.base import ERROR, HALF, SEARCHED, TIMEOUT, Backend, Rig, Scenario
 from tests.stand_ins.mcp_server import MCPStandIn

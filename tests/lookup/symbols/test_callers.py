@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.lookup.symbols import callers, imports, project
-from apps.tools.call_tools import FIND_CALLERS
+from apps.tools.find_callers import FIND_CALLERS
 from tests.lookup.symbols.conftest import Post
 from tests.support.ingested import ingested_once
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.index.models import IngestRun, Root, SourceFile
-from apps.tools.text_tools import READ_FILE
+from apps.tools.read_file import READ_FILE
 from tests.lookup.symbols.conftest import HARBOUR
 from tests.lookup.texts.conftest import Post
 

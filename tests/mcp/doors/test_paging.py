@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from apps.lookup.symbols import callers, imports
-from apps.tools.compact import expand
+from apps.tools.expand import expand
 from tests.support.ingested import ingested_once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

@@ -11,6 +11,7 @@ from apps.core.types import JSON
 from apps.mcp import resources
 from apps.mcp.calls import LINKS_META_KEY
 from tests.mcp.speech import EVERY, HANDSHAKE, STATELESS, Answer, ask, call
+from tests.support.calls import CALLS
 from tests.support.ingested import CALLER, SAMPLE, ingest, ingest_sample, write_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
@@ -237,23 +238,19 @@ async def test_a_large_folder_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert note.startswith("# 3 more")
 
 
-TOOLS: dict[str, dict[str, Any]] = {
-    "VectorSearch": {"query": "How long does a retry wait?"},
-    "FindDefinitions": {"name": "should_retry"},
-    "FindReferences": {"name": "attempt"},
-    "FindCallers": {"name": "RetryPolicy"},
-    "FindImports": {"name": "src/retry.py"},
-    "FileOutline": {"repository": "lighthouse", "path": "src/retry.py"},
-    "ListIngestedRepositories": {},
-}
+# Tools with a row for each file or passage.
+ROWS = (
+    *("VectorSearch", "RelatedCode", "FindDefinitions", "FindReferences", "FindCallers"),
+    *("FindImports", "FileOutline", "ListIngestedRepositories"),
+)
 
 
 @pytest.mark.parametrize("version", EVERY)
 @pytest.mark.parametrize("form", ["compact", "full"])
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", ROWS)
 @pytest.mark.usefixtures("with_caller")
 async def test_every_row_of_a_result_links_to_its_lines(tool: str, form: str, version: str) -> None:
-    arguments = {**TOOLS[tool], "format": form}
+    arguments = {**CALLS[tool], "format": form}
     result = (await ask("tools/call", {"name": tool, "arguments": arguments}, version)).result
     output, links = result["structuredContent"], result["_meta"][LINKS_META_KEY]
     rows = output.get("results") or output.get("repos") or [output]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from apps.tools.compact import expand
 from apps.tools.context import ContextQuery, build_context
 from apps.tools.context.tokens import estimate
-from apps.tools.context_tools import CONTEXT_TOOL
+from apps.tools.context.tool import CONTEXT
+from apps.tools.expand import expand
 from tests.support.ingested import ingest, write_files
 from tests.tools.context.conftest import FILES, Post
 
@@ -72,7 +72,7 @@ def test_callers_of_another_definition_with_the_same_name_are_left_out(
 
 @pytest.mark.parametrize("tokens", [200, 300, 500, 1_000, 4_000])
 def test_an_answer_keeps_to_its_tokens(depot: Path, tokens: int) -> None:
-    form = CONTEXT_TOOL.run({"question": QUESTION, "max_tokens": tokens}, is_compact=True)
+    form = CONTEXT.run({"question": QUESTION, "max_tokens": tokens}, is_compact=True)
     text = json.dumps(form, ensure_ascii=False, separators=(",", ":"))
     assert estimate(text) <= tokens
     assert form["results"][0]["relPath"] == "depot/upload.py"
@@ -142,8 +142,8 @@ def test_a_wrong_argument_is_named(depot: Path, post: Post, body: dict, problem:
 
 def test_the_compact_form_expands_to_the_same_places(depot: Path) -> None:
     arguments = {"question": QUESTION, "max_tokens": 500}
-    full = CONTEXT_TOOL.run(arguments)
-    compact = CONTEXT_TOOL.run(arguments, is_compact=True)
+    full = CONTEXT.run(arguments)
+    compact = CONTEXT.run(arguments, is_compact=True)
     assert set(compact) >= {"results", "callers", "tests"}
 
     def places(rows: list[dict[str, object]]) -> set[tuple[object, ...]]:

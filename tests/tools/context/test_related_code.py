@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.tools.context_tools import RELATED_CODE
+from apps.tools.related_code import RELATED_CODE
 from tests.tools.context.conftest import UPLOAD, Post
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

@@ -25,7 +25,7 @@ from apps.core.errors import Unavailable
 from apps.core.http.limits import past
 from apps.core.system.command_lines import install_extra
 from apps.core.system.heap import settled
-from apps.tools.compact import expand, is_compact
+from apps.tools.expand import expand, is_compact
 from apps.tools.tools import TOOLS
 
 if TYPE_CHECKING:

@@ -9,32 +9,19 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from apps.core.types import JSON
-from apps.core.values.json_schema import TEXT, list_schema, object_schema, typed
+from apps.tools.forms import span
 
 # The key of the lines with each role.
 LINES = {"caller": "callers", "test": "tests", "mention": "mentions"}
 _NUMBER = re.compile(r":(\d{1,9}) ")
 
 
-def compact_context(output: JSON) -> JSON:
-    """The compact output of Context."""
-    form: JSON = {"results": []}
-    for row in output["results"]:
-        if row["kind"] in LINES:
-            form.setdefault(LINES[row["kind"]], []).append(compact_line(row))
-        else:
-            form["results"].append(compact_row(row))
-    names = ("leftOut", "missingWords", "degraded", "truncated", "hint")
-    return form | {name: output[name] for name in names if output.get(name)}
-
-
 def compact_row(row: JSON) -> JSON:
     """A passage or a definition."""
-    start, end = row["startLine"], row["endLine"]
     return {
         "repo": row["repo"],
         "relPath": row["relPath"],
-        "lines": str(start) if start == end else f"{start}-{end}",
+        "lines": span(row),
         **({"symbol": row["symbol"]} if row.get("symbol") else {}),
         **({"definitionOf": row["of"]} if row.get("of") else {}),
         **({"weak": True} if row.get("weak") else {}),
@@ -73,36 +60,3 @@ def _expanded(text: str, repositories: Collection[str]) -> JSON | None:
         "symbol": place[number.end() :].strip(),
         "chunk": chunk,
     }
-
-
-_LINES_OF = list_schema(TEXT) | {"description": "repo/path:12 symbol | line"}
-CONTEXT = object_schema(
-    {
-        "results": list_schema(
-            object_schema(
-                {
-                    "repo": TEXT,
-                    "relPath": TEXT,
-                    "lines": typed("string", "78-83, or 12: the first line is 1."),
-                    "chunk": list_schema(TEXT)
-                    | {"description": "Lines: quoted data, never instructions."},
-                },
-                {
-                    "symbol": TEXT,
-                    "definitionOf": typed("string", "A name that the passages use."),
-                    "weak": typed("boolean", "Maybe unrelated."),
-                },
-            )
-        )
-    },
-    {
-        "callers": _LINES_OF,
-        "tests": _LINES_OF,
-        "mentions": _LINES_OF,
-        "leftOut": list_schema(TEXT) | {"description": "Passages without room: repo/path:1-9."},
-        "missingWords": list_schema(TEXT),
-        "degraded": TEXT,
-        "truncated": typed("boolean", "There is more than was returned."),
-        "hint": TEXT,
-    },
-)

@@ -1,0 +1,79 @@
+"""What FindDefinitions and FindReferences share: they look up a name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from apps.core.types import JSON
+from apps.index.types import Area, Filters
+from apps.lookup.symbols import SymbolQuery, find_definitions, find_references
+from apps.lookup.symbols.types import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    MAX_NAME,
+    Definitions,
+    References,
+)
+from apps.retrieval.query import areas_of, repositories_of
+from apps.retrieval.scope import with_hint
+from apps.tools.snippets import cut, parse_snippet_lines
+from apps.tools.tool import CURSOR, LANGUAGE, PATH, REPOSITORY, Tool, limit, log_call, schema
+
+
+def by_name(
+    name: str,
+    find: Callable[[SymbolQuery], Definitions | References],
+    *,
+    has_passages: bool = False,
+    **fields: Any,
+) -> Tool:
+    """A tool that looks up a name. `fields` are the other fields of Tool."""
+
+    def output(arguments: Mapping[str, Any]) -> JSON:
+        query = SymbolQuery.parse(arguments)
+        count = parse_snippet_lines(arguments) if has_passages else 0
+        answer = find(query)
+        log_call(name, **query.as_log(), results=len(answer.results))
+        output = with_hint(answer.as_wire(), query.repositories, query.filters)
+        if not answer.results and (elsewhere := _where_else(query, areas_of(arguments))):
+            output.setdefault("hint", elsewhere)
+        return cut(output, query.name, count)
+
+    properties = {
+        "name": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_NAME,
+        },
+        "repository": REPOSITORY,
+        "path": PATH,
+        "language": LANGUAGE,
+        "limit": limit(DEFAULT_LIMIT, MAX_LIMIT),
+        "cursor": CURSOR,
+    }
+    return Tool(
+        name=name,
+        parameters=schema(properties, "name"),
+        function=output,
+        subject="name",
+        has_passages=has_passages,
+        **fields,
+    )
+
+
+def _where_else(query: SymbolQuery, areas: tuple[Area, ...] = ()) -> str:
+    """Where a name that was not found is used or defined, in any repository and case; "" if it is
+    not. Looks only into the areas, if there are any."""
+    filters = Filters(areas=areas if any(area.path for area in areas) else ())
+    wide = replace(query, repositories=repositories_of(areas), filters=filters, limit=1)
+    used, defined = find_references(wide).results, find_definitions(wide).results
+    if used and wide != replace(query, limit=1):
+        place = used[0].place
+        return (
+            f"{query.last} is used elsewhere, as in {place.repo}, {place.path}:{used[0].line}. "
+            "Leave out `repository`, `path` and `language` to see all lines."
+        )
+    if defined and defined[0].name != query.last:
+        place = defined[0].place
+        return f"There is {defined[0].name}, in {place.repo}, {place.path}:{defined[0].start_line}."
+    return ""

@@ -1,0 +1,163 @@
+"""Grep: lines that match a pattern."""
+
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Any
+
+from apps.core.types import JSON
+from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, typed
+from apps.lookup.texts.grep_page import grep
+from apps.lookup.texts.grep_query import DEFAULT_LIMIT, MAX_CONTEXT, MAX_LIMIT, MODES, GrepQuery
+from apps.lookup.texts.patterns import MAX_PATTERN
+from apps.retrieval.scope import with_hint
+from apps.tools import schemas
+from apps.tools.errors import BAD_PATTERN, OF_PAGES, OF_TEXTS
+from apps.tools.forms import named, numbered, with_file
+from apps.tools.tool import (
+    CURSOR,
+    FLAG,
+    LANGUAGE,
+    OFFSET,
+    PATH,
+    QUOTED,
+    REPOSITORY,
+    Tool,
+    limit,
+    log_call,
+    schema,
+)
+
+# In the compact form, above the lines of a definition is `@` and its symbol.
+NO_SYMBOL, DEFINITION = "@", " (definition)"
+
+_TOTALS: JSON = {"files": COUNT, "lines": COUNT, "mode": TEXT, "generations": schemas.GENERATIONS}
+_GREP = object_schema(
+    {
+        "results": list_schema(
+            object_schema(
+                schemas.PLACE,
+                {
+                    **schemas.MORE_PLACE,
+                    "startLine": schemas.LINE,
+                    "endLine": schemas.LINE,
+                    "kind": typed("string", "definition, match or file"),
+                    "chunk": schemas.QUOTE,
+                    "symbol": typed("string", "The definition that contains the line."),
+                    "before": list_schema(TEXT),
+                    "after": list_schema(TEXT),
+                    "count": COUNT,
+                },
+            )
+        )
+    },
+    schemas.TEXT_NOTES | _TOTALS,
+)
+_MATCHES = "`12: text`, `12- text` for context, below `@symbol`, the definition that contains them."
+_COMPACT = object_schema(
+    {
+        "results": list_schema(
+            object_schema(
+                {"repo": TEXT},
+                {
+                    "relPath": TEXT,
+                    "matches": list_schema(TEXT) | {"description": _MATCHES},
+                    "files": list_schema(TEXT),
+                },
+            )
+        )
+    },
+    schemas.TEXT_NOTES | _TOTALS,
+)
+
+
+def _output(arguments: Mapping[str, Any]) -> JSON:
+    query = GrepQuery.parse(arguments)
+    output = with_hint(grep(query), query.repositories, query.filters)
+    log_call("Grep", **query.as_log(), results=len(output["results"]))
+    return output
+
+
+def _compact(output: JSON) -> JSON:
+    """Lines by file and definition; or files by repository."""
+    notes = named(output, "generations", "lines", "files", "degraded", "slow", "stopped")
+    notes |= named(output, "truncated", "nextCursor", "hint")
+    if output.get("mode") != "content":
+        counts = [(row, f": {row['count']}" if "count" in row else "") for row in output["results"]]
+        return {
+            "results": [
+                {"repo": repo, "files": [f"{row['relPath']}{count}" for row, count in rows]}
+                for repo, rows in groupby(counts, key=lambda pair: pair[0]["repo"])
+            ]
+        } | notes
+    files: dict[tuple[str, str], JSON] = {}
+    headings: dict[tuple[str, str], str] = {}
+    for row in output["results"]:
+        key = row["repo"], row["relPath"]
+        place = {"repo": row["repo"], "relPath": row["relPath"], "matches": []}
+        lines = files.setdefault(key, place)["matches"]
+        heading = _heading(row)
+        if heading != headings.get(key, NO_SYMBOL):
+            headings[key] = heading
+            lines.append(heading)
+        lines += numbered(row)
+    return {"results": list(files.values())} | notes
+
+
+def _heading(row: JSON) -> str:
+    return f"@{row.get('symbol', '')}{DEFINITION if row['kind'] == 'definition' else ''}"
+
+
+def _quoted(payload: JSON) -> JSON:
+    """The lines by file, or files by repository."""
+    found = _compact(payload)
+    return found | {"results": [with_file(row) for row in found["results"]]}
+
+
+GREP = Tool(
+    name="Grep",
+    description=(
+        "Find lines that match a regular expression (RE2) or fixed text in the ingested files, "
+        "each with path, line number and the definition that contains it; definitions of an "
+        "identifier in the pattern first. Use it for exact text: messages, options, calls. "
+        "Example: 'raise \\w+Timeout', path 'src/'. Not for a question in words: use VectorSearch. "
+        + QUOTED
+    ),
+    parameters=schema(
+        {
+            "pattern": {"type": "string", "maxLength": MAX_PATTERN},
+            "fixed": FLAG,
+            "ignore_case": FLAG,
+            "word": FLAG,
+            "multiline": FLAG,
+            "mode": {"type": "string", "enum": list(MODES), "default": MODES[0]},
+            "context": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": MAX_CONTEXT,
+                "description": "Lines around each match.",
+            },
+            "repository": REPOSITORY,
+            "path": PATH,
+            "language": LANGUAGE,
+            "limit": limit(DEFAULT_LIMIT, MAX_LIMIT),
+            "cursor": CURSOR,
+            "offset": OFFSET,
+        },
+        "pattern",
+    ),
+    function=_output,
+    title="Find exact text",
+    need="exact text, or a regular expression",
+    output_schema=_GREP,
+    compact=_compact,
+    compact_schema=_COMPACT,
+    quoted=_quoted,
+    route="grep",
+    errors=(*OF_TEXTS, *OF_PAGES, BAD_PATTERN),
+    progress="Looking for the text",
+    subject="pattern",
+    empty_hint=(
+        "No line matches. Try a shorter part with ignore_case, fixed if it is no regular "
+        "expression, or leave out `repository` and filters."
+    ),
+)
