@@ -26,9 +26,9 @@ from apps.core.system import command_lines, start_errors
 private_files.use_private_umask()  # before anything is written
 environ.Env.read_env(BASE_DIR / ".env")
 CONFIG = Config.read(os.environ)
-# Logged by apps.site, as logging is not configured yet.
 # Which settings are not defaults: on pages, these cannot be changed.
 VARIABLES_SET = variables_in(os.environ)
+# Logged by apps.site, as logging is not configured yet.
 CONFIG_WARNINGS = tuple(replaced_values(os.environ))
 DATA_DIR = CONFIG.data_dir.absolute()
 

@@ -1,4 +1,4 @@
-"""Limits of one answer: text, reasoning, tool calls and time. Each limit is a setting.
+"""Limits of one answer: text, reasoning, tool calls and time.
 
 An answer that exceeds a limit fails, and its text so far is stored. Calls are the exception: a
 call above the limit, or with arguments that are too long, gets an error result that the model
@@ -13,8 +13,14 @@ from typing import Any, TypeVar
 from apps.agents.events import ReasoningDelta, TextDelta, ToolFinished, ToolStarted, Warned
 from apps.agents.messages import ToolCall, ToolResult, Usage
 from apps.core.config import config
-from apps.core.http.limits import MAX_NAME, Budget, cut, json_size, named, past
+from apps.core.errors import Unavailable
+from apps.core.http.limits import MAX_NAME, Budget, cut, json_size, past
 
+# Of one answer, in all its rounds.
+MAX_ANSWER_BYTES = MAX_REASONING_BYTES = 1_000_000
+# Calls of one round that are run, and bytes of the arguments of one call.
+MAX_TOOL_CALLS = 16
+MAX_TOOL_ARGUMENT_BYTES = 32_000
 # Characters that remain of arguments that are too long.
 TRUNCATED_ARGUMENTS_CHARS = 500
 # Calls of a round that get an error result because there are too many. Calls after them are
@@ -32,33 +38,36 @@ DeltaT = TypeVar("DeltaT", TextDelta, ReasoningDelta)
 
 def max_recorded_calls() -> int:
     """Return how many calls of a round are recorded, those with an error result included."""
-    return config().max_tool_calls + MAX_REJECTED_CALLS
+    return MAX_TOOL_CALLS + MAX_REJECTED_CALLS
 
 
 def max_provider_calls(max_rounds: int) -> int:
     """Return how many tools a provider may call itself in an answer, and how often it may ask its
     model: as often as all rounds together may call tools."""
-    return config().max_tool_calls * max(max_rounds, 1)
+    return MAX_TOOL_CALLS * max(max_rounds, 1)
+
+
+def past_time() -> Unavailable:
+    """Return the error of an answer that has used up its time."""
+    return past(f"CODEINFO_MAX_ANSWER_SECONDS ({config().max_answer_seconds:g})")
 
 
 class AnswerLimits:
-    """The budgets of one answer. Its time starts with the object.
-
-    text, reasoning: byte budgets (`max_answer_bytes`, `max_reasoning_bytes`).
-    """
+    """The budgets of one answer: bytes of its text and its reasoning, tool calls, and time, which
+    starts with the object."""
 
     def __init__(self, max_rounds: int) -> None:
-        self.text = Budget("max_answer_bytes")
-        self.reasoning = Budget("max_reasoning_bytes")
+        self.text = Budget(MAX_ANSWER_BYTES, "text")
+        self.reasoning = Budget(MAX_REASONING_BYTES, "reasoning")
         self._until = time.monotonic() + config().max_answer_seconds
-        self._provider_calls_left = max_provider_calls(max_rounds)
+        self._provider_calls = self._provider_calls_left = max_provider_calls(max_rounds)
         self._warnings_left = MAX_WARNINGS
 
     def seconds_left(self) -> float:
         """Return the time left. Raises Unavailable (PROVIDER_ERROR) when it is used up."""
         left = self._until - time.monotonic()
         if left <= 0:
-            raise past("max_answer_seconds")
+            raise past_time()
         return left
 
     def admit_warning(self, event: Warned) -> bool:
@@ -72,7 +81,7 @@ class AnswerLimits:
         Raises Unavailable (PROVIDER_ERROR) for more calls than all rounds together may have.
         """
         if self._provider_calls_left <= 0:
-            raise past("max_tool_calls")
+            raise past(f"{self._provider_calls} tool calls")
         self._provider_calls_left -= 1
         return ToolStarted(truncate_call(event.call))
 
@@ -89,14 +98,14 @@ def truncate_call(call: ToolCall) -> ToolCall:
     Arguments that are too long are cut, and the call's `error` names the limit.
     """
     call = replace(call, id=call.id[:MAX_NAME], name=call.name[:MAX_NAME])
-    if argument_size(call.arguments) <= config().max_tool_argument_bytes:
+    if argument_size(call.arguments) <= MAX_TOOL_ARGUMENT_BYTES:
         return call
     return reject_long_arguments(call, str(call.arguments))
 
 
 def reject_long_arguments(call: ToolCall, arguments: str) -> ToolCall:
     """Replace a call's arguments by their beginning, with an error that names the limit."""
-    error = f"The arguments are longer than {named('max_tool_argument_bytes')} bytes."
+    error = f"The arguments are longer than {MAX_TOOL_ARGUMENT_BYTES} bytes."
     return replace(call, arguments={"cut": cut(arguments, TRUNCATED_ARGUMENTS_CHARS)}, error=error)
 
 
@@ -108,7 +117,7 @@ def argument_size(arguments: Mapping[str, Any]) -> int:
 def call_limit_result(call: ToolCall) -> ToolResult:
     """Return the error result of a call above the limit of its round."""
     message = (
-        f"This call was not run: a round may have {named('max_tool_calls')} calls. "
+        f"This call was not run: a round may have {MAX_TOOL_CALLS} calls. "
         "Make it again if you still need it."
     )
     return ToolResult(call, error_code="TOOL_CALL_LIMIT", error_message=message, seconds=0.0)

@@ -17,6 +17,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import assert_never
 
+from apps.agents import limits
 from apps.agents.events import (
     ChatEvent,
     Heartbeat,
@@ -40,6 +41,7 @@ from apps.agents.limits import (
     drop_implausible,
     fit_delta,
     max_recorded_calls,
+    past_time,
     truncate_call,
     truncate_result,
 )
@@ -51,7 +53,6 @@ from apps.agents.stream_scheduler import ScheduledStream, stream_scheduler
 from apps.agents.tools import execute
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
-from apps.core.http.limits import past
 from apps.core.monitoring.telemetry import step
 from apps.tools.tool import Tool
 
@@ -211,7 +212,7 @@ class _Answer:
                     return await anext(stream, None)
         except TimeoutError as error:
             if left <= silence.left:
-                raise past("max_answer_seconds") from error
+                raise past_time() from error
             raise Unavailable(silence.message, code="PROVIDER_TIMEOUT") from error
 
     def _record_call(self, call: ToolCall) -> None:
@@ -231,7 +232,7 @@ class _Answer:
     async def _run_tools(self) -> Events:
         """Run the round's calls in order."""
         self.messages.append(Message("assistant", self.text, tuple(self.calls)))
-        most = config().max_tool_calls
+        most = limits.MAX_TOOL_CALLS
         for number, call in enumerate(self.calls):
             yield ToolStarted(call)
             result = await self._result(call) if number < most else call_limit_result(call)
@@ -245,7 +246,7 @@ class _Answer:
                 return await execute(call, self.request.tools)
         except TimeoutError as error:
             if timer.expired():
-                raise past("max_answer_seconds") from error
+                raise past_time() from error
             raise
 
     def _announce_last_round(self) -> None:

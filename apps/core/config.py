@@ -1,167 +1,78 @@
-"""The configuration: every environment variable, with type, default and description.
+"""The configuration: a table of every environment variable.
 
 `codeinfo.settings` reads it once (`Config.read(os.environ)`). Other code calls `config()` when it
 needs a value, so that tests can change it. A blank variable is unset; a wrong value stops the start
-with an error that names the variable (not one of `lenient_values`). A test compares
-docs/configuration.md with this file.
+with an error that names the variable (see `values.parsers` for those that do not). `make fix` writes
+the tables of docs/configuration.md, and .env.example, from this table (`scripts/settings.py`).
 """
 
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.core.values.addresses import Address
-from apps.core.values.lenient_values import NumberOr, TrueOrNot
+from apps.core.values.parsers import (
+    IPNetwork,
+    NumberOr,
+    Parse,
+    TrueOrNot,
+    address,
+    boolean,
+    choice,
+    chroma_url,
+    clamped,
+    database_url,
+    editor,
+    fraction,
+    http_url,
+    integer,
+    lmstudio_token,
+    networks,
+    path,
+    paths,
+    text,
+    words,
+)
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 # A wheel has the project tree in `codeinfo_cli/project` (codeinfo_cli/project.py).
 IS_INSTALLED = BASE_DIR.parent.name == "codeinfo_cli"
-
-Parse = Callable[[str], Any]
-IPNetwork = IPv4Network | IPv6Network
-
-
-# Parsers raise ValueError with a message that starts with "must".
-
-
-def text(value: str) -> str:
-    return value
-
-
-def boolean(value: str) -> bool:
-    values = {"true": True, "1": True, "yes": True, "on": True}
-    values |= {"false": False, "0": False, "no": False, "off": False}
-    try:
-        return values[value.lower()]
-    except KeyError:
-        raise ValueError("must be true or false") from None
-
-
-def integer(low: int, high: int) -> Parse:
-    def parse(value: str) -> int:
-        number = int(value)
-        if not low <= number <= high:
-            raise ValueError(f"must be between {low} and {high}")
-        return number
-
-    return parse
-
-
-def clamped(low: int, high: int) -> Parse:
-    """An integer, clamped to a range (docs/contract.md, INGEST_FLUSH_EVERY)."""
-    return lambda value: min(high, max(low, int(value)))
-
-
+PROVIDERS = ("builtin", "openai", "lmstudio", "codex")
 DEFAULT_CUTOFF = 1.4  # squared L2 of unit vectors
-
-EDITORS = ("vscode", "cursor", "none")
-
-
-def editor(value: str) -> str:
-    """One of EDITORS, or the URL of another with `{path}` and `{line}`."""
-    if value.lower() in EDITORS:
-        return value.lower()
-    scheme, mark, _ = value.partition("://")
-    is_scheme = scheme.isascii() and scheme.replace("-", "").isalnum() and scheme != "javascript"
-    if not (mark and is_scheme and "{path}" in value and value.split() == [value]):
-        raise ValueError(f"must be {', '.join(EDITORS)} or a URL such as idea://open?file={{path}}")
-    return value
-
-
-def fraction(value: str) -> float:
-    number = float(value)
-    if not 0 < number <= 1:
-        raise ValueError("must be above 0 and at most 1")
-    return number
-
-
-def choice(*allowed: str) -> Parse:
-    def parse(value: str) -> str:
-        if value.lower() not in allowed:
-            raise ValueError(f"must be one of: {', '.join(allowed)}")
-        return value.lower()
-
-    return parse
-
-
-def words(value: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in value.split(",") if part.strip())
-
-
-def paths(value: str) -> tuple[Path, ...]:
-    return tuple(Path(part).expanduser() for part in words(value))
-
-
-def networks(value: str) -> tuple[IPNetwork, ...]:
-    """IP addresses and networks. Host bits of a network are ignored."""
-    try:
-        return tuple(ip_network(word, strict=False) for word in words(value))
-    except ValueError:
-        raise ValueError("must be addresses or networks such as 127.0.0.1, 10.0.0.0/8") from None
-
-
-def path(value: str) -> Path:
-    return Path(value).expanduser()
-
-
-def http_url(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("must be an http:// or https:// address")
-    return value.rstrip("/")
-
-
-def address(value: str) -> str:
-    """A server address, parsed as one that a user enters on a page."""
-    return str(Address.parse(value))
-
-
-def database_url(value: str) -> str:
-    """A database URL. Errors do not repeat the value, which may contain a password."""
-    expected = "must be sqlite:///file, postgres://user:password@host:port/name or mongodb://…"
-    parts = urlsplit(value)
-    if parts.scheme not in ("sqlite", "postgres", "postgresql", "mongodb", "mongodb+srv"):
-        raise ValueError(expected)
-    if not parts.scheme.startswith("mongodb"):
-        try:
-            _ = parts.port
-        except ValueError:
-            raise ValueError(expected) from None
-    return value
-
-
-def lmstudio_token(value: str) -> str:
-    if not re.fullmatch(r"sk-lm-[A-Za-z0-9]{8}:[A-Za-z0-9]{20}", value):
-        raise ValueError("must look like sk-lm-xxxxxxxx:xxxxxxxxxxxxxxxxxxxx")
-    return value
-
-
-def chroma_url(value: str) -> str:
-    """A URL or `host:port`. The default port is 8000."""
-    url = http_url(value if "://" in value else f"http://{value}")
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname}:{parts.port or 8000}"
-
-
 # Variables that are secrets, or URLs that may contain a password.
 SECRET = re.compile(r"(TOKEN|KEY|_URL|_ENDPOINT)$")
 
 
-def setting(env: str, parse: Parse, default: Any, doc: str) -> Any:
+def in_group(group: str, env: str, parse: Parse, default: Any, doc: str, shown: str = "") -> Any:
     """Declare a variable. A callable default gets the settings declared before it.
 
     `repr` leaves out secrets, as error pages and tracebacks show it.
+
+    group: the heading of its table in docs/configuration.md
+    doc: its meaning there
+    shown: its default there, where that is computed
     """
-    metadata = {"env": env, "parse": parse, "default": default, "doc": doc}
+    metadata = {"group": group, "env": env, "parse": parse, "default": default}
+    metadata |= {"doc": doc, "shown": shown}
     return field(metadata=metadata, repr=SECRET.search(env) is None)
+
+
+places = partial(in_group, "Where things are")
+access = partial(in_group, "Access")
+ingest = partial(in_group, "Ingest")
+embedding = partial(in_group, "Embedding servers")
+retrieval = partial(in_group, "Retrieval")
+chat = partial(in_group, "Chat and MCP")
+codex = partial(in_group, "Codex")
+limits = partial(in_group, "Limits of an answer")
+logs = partial(in_group, "Logs")
+traces = partial(in_group, "Traces")
 
 
 def _in_data(*parts: str) -> Callable[[dict[str, Any]], Path]:
@@ -174,126 +85,111 @@ def _own_mcp(known: dict[str, Any]) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{known['port']}/mcp"
 
 
-PROVIDERS = ("builtin", "openai", "lmstudio", "codex")
-
-
 @dataclass(frozen=True)
 class Config:
-    """Every setting, in the order of docs/configuration.md."""
+    """Every setting, one a line: `name: type = group(VARIABLE, parser, default, meaning)`."""
 
     # fmt: off
-    # A table: one line each.
-    # where things are
-    data_dir: Path = setting("CODEINFO_DATA_DIR", path, BASE_DIR / "data", "Folder that holds all state: database, Chroma, logs, keys")
-    port: int = setting("PORT", integer(1, 65535), 5010, "Port of pages, API, websocket and MCP")
-    mcp_port: int = setting("MCP_PORT", integer(1, 65535), lambda k: k["port"] + 1, "Port of the codebase_question endpoint (PORT + 1)")
-    agents_mcp_port: int = setting("AGENTS_MCP_PORT", integer(1, 65535), lambda k: k["port"] + 2, "Port of the agents endpoint (PORT + 2)")
-    database_url: str = setting("DATABASE_URL", database_url, "", "Database; SQLite in the data folder when unset. MONGO_URI is an alias")
-    redis_url: str = setting("REDIS_URL", text, "", "Redis for the channel layer; in memory when unset")
-    chroma_url: str = setting("CHROMA_URL", chroma_url, "", "Chroma server (host:port or URL); embedded in the data folder when unset")
-    celery_broker_url: str = setting("CELERY_BROKER_URL", text, "", "Celery's broker: its workers ingest then, not this process; needs CHROMA_URL")
-    disk_reserve_mb: int = setting("CODEINFO_DISK_RESERVE_MB", integer(0, 1 << 20), 200, "Megabytes that an ingest leaves free on the disk of the data folder: with less it ends in error")
-    idle_stop_seconds: int = setting("CODEINFO_IDLE_STOP_SECONDS", integer(0, 1 << 31), 0, "Seconds without use after which the server stops. 0: never. A server that the codeinfo command starts in the background has 900, unless this is set")
-    # access
-    bind: str = setting("CODEINFO_BIND", text, "127.0.0.1", "Address to listen on; any other than loopback needs a login")
-    allowed_hosts: tuple[str, ...] = setting("CODEINFO_ALLOWED_HOSTS", words, (), "Further Host names that are served, comma separated")
-    allowed_origins: tuple[str, ...] = setting("CODEINFO_ALLOWED_ORIGINS", words, (), "Further web origins that may call the API, comma separated")
-    require_login: bool = setting("CODEINFO_REQUIRE_LOGIN", boolean, False, "Pages and sockets need a Django login")
-    api_token: str = setting("CODEINFO_API_TOKEN", text, "", "Bearer token that the API asks for; where a login is required off loopback, the first start makes one")
-    mcp_token: str = setting("CODEINFO_MCP_TOKEN", text, "", "Bearer token that the MCP endpoints ask for; as CODEINFO_API_TOKEN")
-    allow_open_access: bool = setting("CODEINFO_ALLOW_OPEN_ACCESS", boolean, False, "Serve off loopback without login and tokens")
-    loopback_users: str = setting("CODEINFO_LOOPBACK_USERS", choice("own", "any"), "own", "Whose connections from this machine are served: own: those of the user who runs codeinfo, and root's; any: those of every local user. Linux only")
-    trusted_proxies: tuple[IPNetwork, ...] = setting("CODEINFO_TRUSTED_PROXIES", networks, (), "Addresses or networks of reverse proxies whose X-Forwarded-For is believed, comma separated")
-    secure_cookies: bool = setting("CODEINFO_SECURE_COOKIES", boolean, False, "Cookies travel over HTTPS only; for use behind a proxy with TLS")
-    secure_proxy_header: str = setting("CODEINFO_SECURE_PROXY_HEADER", text, "", "Header that the proxy sets to https, such as X-Forwarded-Proto; needs CODEINFO_TRUSTED_PROXIES")
-    hsts_seconds: int = setting("CODEINFO_HSTS_SECONDS", integer(0, 1 << 31), 0, "Seconds for which browsers are told to use HTTPS only. 0: they are not told")
-    api_rate: int = setting("CODEINFO_API_RATE", integer(0, 1_000_000), 600, "Requests to the API and calls of MCP tools a minute, for each token, session or address. 0: no limit")
-    chat_rate: int = setting("CODEINFO_CHAT_RATE", integer(0, 1_000_000), 60, "Chat messages a minute, for each token, session or address. 0: no limit")
-    login_failures: int = setting("CODEINFO_LOGIN_FAILURES", integer(0, 1_000_000), 5, "Failed logins in 15 minutes, for each user name and address, after which further ones are refused. 0: no limit")
-    secret_key: str = setting("CODEINFO_SECRET_KEY", text, "", "Django secret key, which also encrypts keys saved on pages; kept in the data folder when unset")
-    debug: bool = setting("CODEINFO_DEBUG", boolean, False, "Django debug pages; never for others to reach")
-    # ingest
-    in_container: bool = setting("CODEINFO_IN_CONTAINER", boolean, False, "Set by the container image")
-    ingest_base: tuple[Path, ...] = setting("CODEINFO_INGEST_BASE", paths, lambda k: (Path("/data"),) if k["in_container"] else (), "Folders beneath which may be ingested, comma separated (home folder, checkout and folders that `codeinfo ingest` was allowed; /data in a container)")
-    first_root: str = setting("CODEINFO_FIRST_ROOT", text, str(BASE_DIR), "Folder that the first start ingests (the checkout); none: nothing")
-    host_ingest_dir: str = setting("HOST_INGEST_DIR", text, "", "Folder of the host that is mounted at /data; rewrites paths on output")
-    editor: str = setting("CODEINFO_EDITOR", editor, "vscode", "Where \"Open in editor\" leads: vscode, cursor, none, or a URL with {path} and {line}")
-    trusted_folders: tuple[Path, ...] = setting("CODEINFO_TRUSTED_FOLDERS", paths, lambda k: (Path("/data"),) if k["in_container"] else (), "Folders whose git repositories may belong to another user, comma separated (none; /data in a container)")
-    sudo_uid: int = setting("SUDO_UID", integer(0, 1 << 32), -1, "Set by sudo: the user who called it, whose git repositories are read too where root runs codeinfo")
-    ingest_collection: str = setting("INGEST_COLLECTION", text, "ingest_vectors", "Prefix of the Chroma collections, one per root")
-    ingest_roots_collection: str = setting("INGEST_ROOTS_COLLECTION", text, "ingest_roots", "Accepted and ignored: roots live in the database")
-    ingest_include: tuple[str, ...] = setting("INGEST_INCLUDE", words, (), "Extensions and whole names to ingest; replaces the built-in list")
-    ingest_exclude: tuple[str, ...] = setting("INGEST_EXCLUDE", words, (), "Names, folders and *suffix patterns to leave out; added to the built-in list")
-    ingest_max_file_bytes: int = setting("INGEST_MAX_FILE_BYTES", integer(1, 1 << 30), 1_000_000, "Larger files are skipped")
-    ingest_flush_every: int = setting("INGEST_FLUSH_EVERY", clamped(1, 500), 20, "Least number of files in one write to the stores, which also has at least 1,000 chunks (1-500)")
-    ingest_token_margin: float = setting("INGEST_TOKEN_MARGIN", fraction, 0.85, "Share of an embedder's token limit that a chunk may fill")
-    ingest_fallback_tokens: int = setting("INGEST_FALLBACK_TOKENS", integer(16, 1_000_000), 2048, "Token limit taken for a server that does not tell its own")
-    ingest_repair: str = setting("CODEINFO_INGEST_REPAIR", choice("auto", "ask"), "auto", "auto: a folder whose vectors are lost or broken is ingested again by itself; ask: when somebody asks for it on the Ingest page")
-    ingest_parse_seconds: float = setting("CODEINFO_INGEST_PARSE_SECONDS", float, 5.0, "Processor time of one file's parse; past it the file is cut by lines")
-    embedding_base_url: str = setting("CODEINFO_EMBEDDING_BASE_URL", http_url, "", "OpenAI-compatible server for embeddings (falls back on CODEINFO_OPENAI_BASE_URL)")
-    embedding_api_key: str = setting("CODEINFO_EMBEDDING_API_KEY", text, "", "Its key (falls back on CODEINFO_OPENAI_API_KEY)")
-    embedding_concurrency: int = setting("CODEINFO_EMBEDDING_CONCURRENCY", integer(1, 64), 4, "Requests in flight to the embedding server")
-    embedding_batch: int = setting("CODEINFO_EMBEDDING_BATCH", integer(1, 2048), 32, "Texts per request to the embedding server")
-    embedding_cache_mb: int = setting("CODEINFO_EMBEDDING_CACHE_MB", integer(0, 1 << 20), 512, "Megabytes of disk for the vectors that embedding servers gave, so that no text is sent twice. 0: none")
-    # retrieval
-    retrieval_mode: str = setting("CODEINFO_RETRIEVAL_MODE", choice("hybrid", "vector"), "hybrid", "hybrid: words and vectors together; vector: vectors alone, in the order of their distance")
-    retrieval_memory_mb: int = setting("CODEINFO_RETRIEVAL_MEMORY_MB", NumberOr(768, lambda n: 0 <= n <= 1 << 20, whole=True), 768, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")
-    search_processes: int = setting("CODEINFO_SEARCH_PROCESSES", integer(0, 64), lambda k: min(8, (os.cpu_count() or 1) - 1), "Processes for searches that come while another runs, started when needed (one less than there are cores, at most 8). 0: none")
-    retrieval_cutoff: float = setting("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", NumberOr(DEFAULT_CUTOFF, lambda n: n >= 0), DEFAULT_CUTOFF, "Matches beyond this distance (squared L2 of unit vectors: 2 - 2 cos) are dropped, unless their words are evidence. Below 1.4, words are evidence up to .3 beyond it")
-    retrieval_cutoff_disabled: bool = setting("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", TrueOrNot(), False, "true keeps every match")
-    retrieval_fallback_chunks: int = setting("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", NumberOr(2, lambda n: n >= 1, whole=True), 2, "Number of matches returned as weak if none passes the cutoff")
-    tool_max_chars: int = setting("CODEINFO_TOOL_MAX_CHARS", NumberOr(40_000, lambda n: n >= 1, whole=True), 40_000, "Characters of one tool's output as JSON. Over HTTP: characters of chunk text in one search answer")
-    tool_chunk_max_chars: int = setting("CODEINFO_TOOL_CHUNK_MAX_CHARS", NumberOr(5_000, lambda n: n >= 1, whole=True), 5_000, "Characters of one chunk in a search answer")
-    # chat
-    chat_provider: str = setting("CODEINFO_CHAT_PROVIDER", choice(*PROVIDERS), "", "Provider that pages preselect (first available when unset)")
-    mcp_provider: str = setting("CODEINFO_MCP_PROVIDER", choice(*PROVIDERS), "", "Provider that answers codebase_question when a call names none (the first available when unset); while a set one is away that endpoint is unavailable")
-    mcp_ingest: bool = setting("CODEINFO_MCP_INGEST", boolean, False, "Whether clients of /mcp may ingest folders beneath CODEINFO_INGEST_BASE (the tool index_repository)")
-    mcp_legacy_names: bool = setting("CODEINFO_MCP_LEGACY_NAMES", boolean, False, "Whether the MCP endpoints are named codeinfo2-mcp and codeinfo2-agents-mcp in serverInfo, as in codeinfo2")
-    openai_base_url: str = setting("CODEINFO_OPENAI_BASE_URL", http_url, "", "Any OpenAI-compatible server, with its /v1. It comes before the one saved on the Providers page")
-    openai_api_key: str = setting("CODEINFO_OPENAI_API_KEY", text, "", "Its key, for CODEINFO_OPENAI_BASE_URL only")
-    openai_context: int = setting("CODEINFO_OPENAI_CONTEXT_CHARS", integer(1_000, 10_000_000), 200_000, "Characters of history and tool results sent to the server; older turns are left out first")
-    codex_home: Path = setting("CODEINFO_CODEX_HOME", path, _in_data("codex"), "Codex' settings, credentials and threads (codex in the data folder)")
-    codex_workdir: Path = setting("CODEINFO_CODEX_WORKDIR", path, _in_data("codex", "work"), "Where Codex gets a new, empty working folder for each answer (codex/work in the data folder). CODEX_WORKDIR is an alias, which comes first")
-    host_codex_home: Path = setting("CODEINFO_HOST_CODEX_HOME", path, Path(os.path.expanduser("~/.codex")), "Where a login of Codex is copied from if its home has none (~/.codex)")
-    mcp_url: str = setting("MCP_URL", http_url, _own_mcp, "Our own /mcp as Codex reaches it (on PORT of this machine)")
-    mcp_force_codex: str = setting("MCP_FORCE_CODEX_AVAILABLE", choice("true", "false"), "", "false: Codex is never started and counts as unavailable; true: codebase_question does not ask whether it is available")
-    mcp_codex_model: str = setting("CODEINFO_MCP_CODEX_MODEL", text, "", "Codex' model for codebase_question (the first that it offers)")
-    mcp_codex_effort: str = setting("CODEINFO_MCP_CODEX_EFFORT", choice("low", "medium", "high", "xhigh", "max", "ultra"), "high", "Its reasoning effort there")
-    mcp_codex_network: bool = setting("CODEINFO_MCP_CODEX_NETWORK", boolean, False, "Whether it may use the network there")
-    mcp_codex_web_search: bool = setting("CODEINFO_MCP_CODEX_WEB_SEARCH", boolean, False, "Whether it may search the web there")
-    mcp_lmstudio_model: str = setting("MCP_LMSTUDIO_MODEL", text, "", "LM Studio's model for codebase_question where a call names none (the first that it offers). LMSTUDIO_DEFAULT_MODEL is an alias")
-    lmstudio_base_url: str = setting("LMSTUDIO_BASE_URL", address, lambda k: "http://host.docker.internal:1234" if k["in_container"] else "http://127.0.0.1:1234", "LM Studio's server (port 1234 of this machine; of the host in a container). While it is set, pages cannot change the address")
-    lmstudio_api_token: str = setting("CODEINFO_LMSTUDIO_API_TOKEN", lmstudio_token, "", "Its API token (sk-lm-…), where it requires authentication. It comes before the one saved on the Providers page")
-    first_byte_seconds: float = setting("CODEINFO_PROVIDER_FIRST_BYTE_SECONDS", float, 60.0, "Time a provider has to begin its answer")
-    idle_seconds: float = setting("CODEINFO_PROVIDER_IDLE_SECONDS", float, 120.0, "Silence after which an answer is given up")
-    max_tool_rounds: int = setting("CODEINFO_MAX_TOOL_ROUNDS", integer(1, 100), 12, "Rounds of tool calls in one answer")
-    max_tool_calls: int = setting("CODEINFO_MAX_TOOL_CALLS", integer(1, 1_000), 16, "Tool calls in one round; the others get an error")
-    max_tool_argument_bytes: int = setting("CODEINFO_MAX_TOOL_ARGUMENT_BYTES", integer(1_000, 1 << 30), 32_000, "Bytes of the arguments of one tool call")
-    max_frame_bytes: int = setting("CODEINFO_MAX_FRAME_BYTES", integer(1_000, 1 << 30), 1_000_000, "Bytes of one event of a model server")
-    max_answer_bytes: int = setting("CODEINFO_MAX_ANSWER_BYTES", integer(1_000, 1 << 30), 1_000_000, "Bytes of the text of one answer")
-    max_reasoning_bytes: int = setting("CODEINFO_MAX_REASONING_BYTES", integer(1_000, 1 << 30), 1_000_000, "Bytes of the reasoning of one answer")
-    max_answer_seconds: float = setting("CODEINFO_MAX_ANSWER_SECONDS", float, 900.0, "Seconds that one answer may take in all")
-    max_reply_bytes: int = setting("CODEINFO_MAX_REPLY_BYTES", integer(1_000, 1 << 30), 64_000_000, "Bytes of one whole reply of a model server, an embedding server or a list of models")
-    # agents
-    agents_home: Path = setting("CODEINFO_AGENTS_HOME", path, BASE_DIR / "agents", "Folder that holds one folder for each agent. CODEINFO_CODEX_AGENT_HOME is an alias")
-    # logs
-    log_level: str = setting("LOG_LEVEL", choice("error", "warn", "info", "debug"), "info", "Least level that is logged")
-    log_file_path: Path = setting("LOG_FILE_PATH", path, _in_data("logs", "server.log"), "Log file (logs/server.log in the data folder)")
-    log_file_rotate: bool = setting("LOG_FILE_ROTATE", boolean, True, "A new log file each day")
-    log_buffer_max: int = setting("LOG_BUFFER_MAX", integer(1, 1_000_000), 5_000, "Entries that the Logs page and GET /logs can look back at")
-    log_max_client_bytes: int = setting("LOG_MAX_CLIENT_BYTES", integer(1, 1 << 20), 32_768, "Largest body of POST /chat and POST /logs")
-    log_progress_ms: int = setting("LOG_INGEST_WS_THROTTLE_MS", integer(0, 3_600_000), 10_000, "Least time between two progress lines of an ingest, in milliseconds")
-    client_log: bool = setting("VITE_LOG_FORWARD_ENABLED", boolean, True, "Pages send their errors to the log")
-    client_log_bytes: int = setting("VITE_LOG_MAX_BYTES", integer(1, 1 << 20), 32_768, "Larger entries of pages are left out")
+    data_dir: Path = places("CODEINFO_DATA_DIR", path, BASE_DIR / "data", "Folder that holds all state: database, Chroma, logs, keys", "`./data`")
+    port: int = places("PORT", integer(1, 65535), 5010, "Port of pages, API, websocket and MCP")
+    mcp_port: int = places("MCP_PORT", integer(1, 65535), lambda k: k["port"] + 1, "Port of the codebase_question endpoint", "`PORT` + 1")
+    agents_mcp_port: int = places("AGENTS_MCP_PORT", integer(1, 65535), lambda k: k["port"] + 2, "Port of the agents endpoint", "`PORT` + 2")
+    database_url: str = places("DATABASE_URL", database_url, "", "Database; SQLite in the data folder when unset. MONGO_URI is an alias")
+    redis_url: str = places("REDIS_URL", text, "", "Redis for the channel layer; in memory when unset")
+    chroma_url: str = places("CHROMA_URL", chroma_url, "", "Chroma server (host:port or URL); embedded in the data folder when unset")
+    celery_broker_url: str = places("CELERY_BROKER_URL", text, "", "Celery's broker: its workers ingest then, not this process; needs CHROMA_URL")
+    disk_reserve_mb: int = places("CODEINFO_DISK_RESERVE_MB", integer(0, 1 << 20), 200, "Megabytes that an ingest leaves free on the disk of the data folder: with less it ends in error")
+    idle_stop_seconds: int = places("CODEINFO_IDLE_STOP_SECONDS", integer(0, 1 << 31), 0, "Seconds without use after which the server stops. 0: never. A server that the codeinfo command starts in the background has 900, unless this is set")
+    agents_home: Path = places("CODEINFO_AGENTS_HOME", path, BASE_DIR / "agents", "Folder that holds one folder for each agent. CODEINFO_CODEX_AGENT_HOME is an alias", "`./agents`")
 
-    # traces: the standard variables of OpenTelemetry, which reads others of them itself
-    otel_endpoint: str = setting("OTEL_EXPORTER_OTLP_ENDPOINT", http_url, "", "Where traces go: the address of an OTLP receiver, without /v1/traces; no traces when unset")
-    otel_traces_endpoint: str = setting("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", http_url, "", "The same as a full address, which wins")
-    otel_protocol: str = setting("OTEL_EXPORTER_OTLP_PROTOCOL", choice("http/protobuf"), "http/protobuf", "How they are sent; there is no other way")
-    otel_traces_exporter: str = setting("OTEL_TRACES_EXPORTER", choice("otlp", "none"), "otlp", "none switches traces off")
-    otel_disabled: bool = setting("OTEL_SDK_DISABLED", boolean, False, "true switches traces off, too")
-    otel_service_name: str = setting("OTEL_SERVICE_NAME", text, "codeinfo", "The name under which they stand")
+    bind: str = access("CODEINFO_BIND", text, "127.0.0.1", "Address to listen on; any other than loopback needs a login")
+    allowed_hosts: tuple[str, ...] = access("CODEINFO_ALLOWED_HOSTS", words, (), "Further Host names that are served, comma separated")
+    allowed_origins: tuple[str, ...] = access("CODEINFO_ALLOWED_ORIGINS", words, (), "Further web origins that may call the API, comma separated")
+    require_login: bool = access("CODEINFO_REQUIRE_LOGIN", boolean, False, "Pages and sockets need a Django login")
+    api_token: str = access("CODEINFO_API_TOKEN", text, "", "Bearer token that the API asks for; where a login is required off loopback, the first start makes one")
+    mcp_token: str = access("CODEINFO_MCP_TOKEN", text, "", "Bearer token that the MCP endpoints ask for; as CODEINFO_API_TOKEN")
+    allow_open_access: bool = access("CODEINFO_ALLOW_OPEN_ACCESS", boolean, False, "Serve off loopback without login and tokens")
+    loopback_users: str = access("CODEINFO_LOOPBACK_USERS", choice("own", "any"), "own", "Whose connections from this machine are served: own: those of the user who runs codeinfo, and root's; any: those of every local user. Linux only")
+    trusted_proxies: tuple[IPNetwork, ...] = access("CODEINFO_TRUSTED_PROXIES", networks, (), "Addresses or networks of reverse proxies whose X-Forwarded-For is believed, comma separated")
+    secure_cookies: bool = access("CODEINFO_SECURE_COOKIES", boolean, False, "Cookies travel over HTTPS only; for use behind a proxy with TLS")
+    secure_proxy_header: str = access("CODEINFO_SECURE_PROXY_HEADER", text, "", "Header that the proxy sets to https, such as X-Forwarded-Proto; needs CODEINFO_TRUSTED_PROXIES")
+    hsts_seconds: int = access("CODEINFO_HSTS_SECONDS", integer(0, 1 << 31), 0, "Seconds for which browsers are told to use HTTPS only. 0: they are not told")
+    api_rate: int = access("CODEINFO_API_RATE", integer(0, 1_000_000), 600, "Requests to the API and calls of MCP tools a minute, for each token, session or address. 0: no limit")
+    chat_rate: int = access("CODEINFO_CHAT_RATE", integer(0, 1_000_000), 60, "Chat messages a minute, for each token, session or address. 0: no limit")
+    secret_key: str = access("CODEINFO_SECRET_KEY", text, "", "Django secret key, which also encrypts keys saved on pages; kept in the data folder when unset")
+    debug: bool = access("CODEINFO_DEBUG", boolean, False, "Django debug pages; never for others to reach")
 
+    in_container: bool = ingest("CODEINFO_IN_CONTAINER", boolean, False, "Set by the container image")
+    ingest_base: tuple[Path, ...] = ingest("CODEINFO_INGEST_BASE", paths, lambda k: (Path("/data"),) if k["in_container"] else (), "Folders beneath which may be ingested, comma separated", "home folder, checkout and folders that `codeinfo ingest` was allowed; `/data` in a container")
+    first_root: str = ingest("CODEINFO_FIRST_ROOT", text, str(BASE_DIR), "Folder that the first start ingests; none: nothing", "the checkout")
+    host_ingest_dir: str = ingest("HOST_INGEST_DIR", text, "", "Folder of the host that is mounted at /data; rewrites paths on output")
+    editor: str = ingest("CODEINFO_EDITOR", editor, "vscode", "Where \"Open in editor\" leads: vscode, cursor, none, or a URL with {path} and {line}")
+    trusted_folders: tuple[Path, ...] = ingest("CODEINFO_TRUSTED_FOLDERS", paths, lambda k: (Path("/data"),) if k["in_container"] else (), "Folders whose git repositories may belong to another user, comma separated", "none; `/data` in a container")
+    sudo_uid: int = ingest("SUDO_UID", integer(0, 1 << 32), -1, "Set by sudo: the user who called it, whose git repositories are read too where root runs codeinfo", "none")
+    ingest_collection: str = ingest("INGEST_COLLECTION", text, "ingest_vectors", "Prefix of the Chroma collections, one per root or per group of roots with equal files")
+    ingest_roots_collection: str = ingest("INGEST_ROOTS_COLLECTION", text, "ingest_roots", "Accepted and ignored: roots live in the database")
+    ingest_include: tuple[str, ...] = ingest("INGEST_INCLUDE", words, (), "Extensions and whole names to ingest; replaces the built-in list")
+    ingest_exclude: tuple[str, ...] = ingest("INGEST_EXCLUDE", words, (), "Names, folders and *suffix patterns to leave out; added to the built-in list")
+    ingest_max_file_bytes: int = ingest("INGEST_MAX_FILE_BYTES", integer(1, 1 << 30), 1_000_000, "Larger files are skipped")
+    ingest_flush_every: int = ingest("INGEST_FLUSH_EVERY", clamped(1, 500), 20, "Least number of files in one write to the stores, which also has at least 1,000 chunks (1-500)")
+    ingest_token_margin: float = ingest("INGEST_TOKEN_MARGIN", fraction, 0.85, "Share of an embedder's token limit that a chunk may fill")
+    ingest_fallback_tokens: int = ingest("INGEST_FALLBACK_TOKENS", integer(16, 1_000_000), 2048, "Token limit taken for a server that does not tell its own")
+    ingest_repair: str = ingest("CODEINFO_INGEST_REPAIR", choice("auto", "ask"), "auto", "auto: a folder whose vectors are lost or broken is ingested again by itself; ask: when somebody asks for it on the Ingest page")
+
+    embedding_base_url: str = embedding("CODEINFO_EMBEDDING_BASE_URL", http_url, "", "OpenAI-compatible server for embeddings (falls back on CODEINFO_OPENAI_BASE_URL)")
+    embedding_api_key: str = embedding("CODEINFO_EMBEDDING_API_KEY", text, "", "Its key (falls back on CODEINFO_OPENAI_API_KEY)")
+    embedding_batch: int = embedding("CODEINFO_EMBEDDING_BATCH", integer(1, 2048), 32, "Texts per request to the embedding server")
+    embedding_cache_mb: int = embedding("CODEINFO_EMBEDDING_CACHE_MB", integer(0, 1 << 20), 512, "Megabytes of disk for the vectors that embedding servers gave, so that no text is sent twice. 0: none")
+
+    retrieval_mode: str = retrieval("CODEINFO_RETRIEVAL_MODE", choice("hybrid", "vector"), "hybrid", "hybrid: words and vectors together; vector: vectors alone, in the order of their distance")
+    retrieval_memory_mb: int = retrieval("CODEINFO_RETRIEVAL_MEMORY_MB", NumberOr(768, lambda n: 0 <= n <= 1 << 20, whole=True), 768, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")
+    search_processes: int = retrieval("CODEINFO_SEARCH_PROCESSES", integer(0, 64), lambda k: min(8, (os.cpu_count() or 1) - 1), "Processes for searches that come while another runs, started when needed. 0: none", "one less than there are cores, at most 8")
+    retrieval_cutoff: float = retrieval("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", NumberOr(DEFAULT_CUTOFF, lambda n: n >= 0), DEFAULT_CUTOFF, "Matches beyond this distance (squared L2 of unit vectors: 2 - 2 cos) are dropped, unless their words are evidence. Below 1.4, words are evidence up to .3 beyond it")
+    retrieval_cutoff_disabled: bool = retrieval("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", TrueOrNot(), False, "true keeps every match")
+    retrieval_fallback_chunks: int = retrieval("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", NumberOr(2, lambda n: n >= 1, whole=True), 2, "Number of matches returned as weak if none passes the cutoff")
+    tool_max_chars: int = retrieval("CODEINFO_TOOL_MAX_CHARS", NumberOr(40_000, lambda n: n >= 1, whole=True), 40_000, "Characters of one tool's output as JSON. Over HTTP: characters of chunk text in one search answer")
+    tool_chunk_max_chars: int = retrieval("CODEINFO_TOOL_CHUNK_MAX_CHARS", NumberOr(5_000, lambda n: n >= 1, whole=True), 5_000, "Characters of one chunk in a search answer")
+
+    chat_provider: str = chat("CODEINFO_CHAT_PROVIDER", choice(*PROVIDERS), "", "Provider that pages preselect (first available when unset)")
+    mcp_provider: str = chat("CODEINFO_MCP_PROVIDER", choice(*PROVIDERS), "", "Provider that answers codebase_question when a call names none (the first available when unset); while a set one is away that endpoint is unavailable")
+    mcp_ingest: bool = chat("CODEINFO_MCP_INGEST", boolean, False, "Whether clients of /mcp may ingest folders beneath CODEINFO_INGEST_BASE (the tool index_repository)")
+    mcp_legacy_names: bool = chat("CODEINFO_MCP_LEGACY_NAMES", boolean, False, "Whether the MCP endpoints are named codeinfo2-mcp and codeinfo2-agents-mcp in serverInfo, as in codeinfo2")
+    openai_base_url: str = chat("CODEINFO_OPENAI_BASE_URL", http_url, "", "Any OpenAI-compatible server, with its /v1. It comes before the one saved on the Providers page")
+    openai_api_key: str = chat("CODEINFO_OPENAI_API_KEY", text, "", "Its key, for CODEINFO_OPENAI_BASE_URL only")
+    openai_context: int = chat("CODEINFO_OPENAI_CONTEXT_CHARS", integer(1_000, 10_000_000), 200_000, "Characters of history and tool results sent to the server; older turns are left out first")
+    lmstudio_base_url: str = chat("LMSTUDIO_BASE_URL", address, lambda k: "http://host.docker.internal:1234" if k["in_container"] else "http://127.0.0.1:1234", "LM Studio's server. While it is set, pages cannot change the address", "`http://127.0.0.1:1234`; `http://host.docker.internal:1234` in a container")
+    lmstudio_api_token: str = chat("CODEINFO_LMSTUDIO_API_TOKEN", lmstudio_token, "", "Its API token (sk-lm-…), where it requires authentication. It comes before the one saved on the Providers page")
+    mcp_lmstudio_model: str = chat("MCP_LMSTUDIO_MODEL", text, "", "LM Studio's model for codebase_question where a call names none (the first that it offers). LMSTUDIO_DEFAULT_MODEL is an alias")
+
+    codex_home: Path = codex("CODEINFO_CODEX_HOME", path, _in_data("codex"), "Codex' settings, credentials and threads", "`codex` in the data folder")
+    codex_workdir: Path = codex("CODEINFO_CODEX_WORKDIR", path, _in_data("codex", "work"), "Where Codex gets a new, empty working folder for each answer. CODEX_WORKDIR is an alias, which comes first", "`codex/work` in the data folder")
+    host_codex_home: Path = codex("CODEINFO_HOST_CODEX_HOME", path, Path(os.path.expanduser("~/.codex")), "Where a login of Codex is copied from if its home has none", "`~/.codex`")
+    mcp_url: str = codex("MCP_URL", http_url, _own_mcp, "Our own /mcp as Codex reaches it", "on `PORT` of this machine")
+    mcp_force_codex: str = codex("MCP_FORCE_CODEX_AVAILABLE", choice("true", "false"), "", "false: Codex is never started and counts as unavailable; true: codebase_question does not ask whether it is available")
+    mcp_codex_model: str = codex("CODEINFO_MCP_CODEX_MODEL", text, "", "Codex' model for codebase_question (the first that it offers)")
+    mcp_codex_effort: str = codex("CODEINFO_MCP_CODEX_EFFORT", choice("low", "medium", "high", "xhigh", "max", "ultra"), "high", "Its reasoning effort there")
+    mcp_codex_network: bool = codex("CODEINFO_MCP_CODEX_NETWORK", boolean, False, "Whether it may use the network there")
+    mcp_codex_web_search: bool = codex("CODEINFO_MCP_CODEX_WEB_SEARCH", boolean, False, "Whether it may search the web there")
+
+    first_byte_seconds: float = limits("CODEINFO_PROVIDER_FIRST_BYTE_SECONDS", float, 60.0, "Time a provider has to begin its answer")
+    idle_seconds: float = limits("CODEINFO_PROVIDER_IDLE_SECONDS", float, 120.0, "Silence after which an answer is given up")
+    max_tool_rounds: int = limits("CODEINFO_MAX_TOOL_ROUNDS", integer(1, 100), 12, "Rounds of tool calls in one answer")
+    max_answer_seconds: float = limits("CODEINFO_MAX_ANSWER_SECONDS", float, 900.0, "Seconds that one answer may take in all")
+
+    log_level: str = logs("LOG_LEVEL", choice("error", "warn", "info", "debug"), "info", "Least level that is logged")
+    log_file_path: Path = logs("LOG_FILE_PATH", path, _in_data("logs", "server.log"), "Log file", "`logs/server.log` in the data folder")
+    log_file_rotate: bool = logs("LOG_FILE_ROTATE", boolean, True, "A new log file each day")
+    log_buffer_max: int = logs("LOG_BUFFER_MAX", integer(1, 1_000_000), 5_000, "Entries that the Logs page and GET /logs can look back at")
+    log_max_client_bytes: int = logs("LOG_MAX_CLIENT_BYTES", integer(1, 1 << 20), 32_768, "Largest body of POST /chat and POST /logs")
+    log_progress_ms: int = logs("LOG_INGEST_WS_THROTTLE_MS", integer(0, 3_600_000), 10_000, "Least time between two progress lines of an ingest, in milliseconds")
+    client_log: bool = logs("VITE_LOG_FORWARD_ENABLED", boolean, True, "Pages send their errors to the log")
+    client_log_bytes: int = logs("VITE_LOG_MAX_BYTES", integer(1, 1 << 20), 32_768, "Larger entries of pages are left out")
+
+    otel_endpoint: str = traces("OTEL_EXPORTER_OTLP_ENDPOINT", http_url, "", "Where traces go: the address of an OTLP receiver, without /v1/traces; no traces when unset")
+    otel_traces_endpoint: str = traces("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", http_url, "", "The same as a full address, which wins")
+    otel_traces_exporter: str = traces("OTEL_TRACES_EXPORTER", choice("otlp", "none"), "otlp", "none switches traces off")
+    otel_disabled: bool = traces("OTEL_SDK_DISABLED", boolean, False, "true switches traces off, too")
+    otel_service_name: str = traces("OTEL_SERVICE_NAME", text, "codeinfo", "The name under which they stand")
     # fmt: on
 
     @classmethod

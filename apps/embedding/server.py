@@ -26,6 +26,9 @@ from apps.servers.types import Server
 logger = logging.getLogger("codeinfo.ingest")
 Result = TypeVar("Result")
 
+# Requests in flight to one server.
+CONCURRENCY = 4
+
 
 @dataclass(frozen=True)
 class CallLimits:
@@ -122,7 +125,7 @@ class ServerEmbedder:
                 self._calls.discard(call)
 
     async def _embed_all(self, batches: Sequence[list[str]]) -> list[Vectors]:
-        gate = asyncio.Semaphore(config().embedding_concurrency)
+        gate = asyncio.Semaphore(CONCURRENCY)
 
         async def one(batch: list[str]) -> Vectors:
             async with gate:

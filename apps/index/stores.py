@@ -1,6 +1,6 @@
 """Deletes from the vector store and the word index together.
 
-A root id of an index is a `Root.store`. Documents that another root of the store names stay.
+A `store` here is a `Root.store`. Documents that another root of the store names stay.
 
 The words of a removed root are deleted first: that works even while Chroma is unavailable. Of a
 root that stays, vectors are deleted first: if Chroma fails, both stores are unchanged, and words
@@ -32,9 +32,9 @@ LISTED_AT_ONCE = 5_000
 
 @dataclass(frozen=True)
 class StoredRoot:
-    """What the two stores have of one root."""
+    """What Chroma and the word index have under one id."""
 
-    root_id: UUID
+    store: UUID
     vectors: bool  # whether there is a Chroma collection
     words: bool  # whether there is a word index
     vectors_of: Origin | None  # origin of the collection; None if it has none recorded
@@ -46,7 +46,7 @@ class StoredRoot:
         return self.vectors_of or self.words_of
 
     def is_foreign(self, installation: str) -> bool:
-        """Whether every store that has the root records another installation."""
+        """Whether all that exists records another installation."""
         return all(
             is_foreign(origin, installation)
             for exists, origin in ((self.vectors, self.vectors_of), (self.words, self.words_of))
@@ -64,22 +64,22 @@ def stored_roots() -> dict[UUID, StoredRoot]:
     vectors = get_store().descriptions()
     words = get_lexical().roots()
     return {
-        root_id: StoredRoot(
-            root_id,
-            vectors=root_id in vectors,
-            words=root_id in words,
-            vectors_of=origin_in(vectors.get(root_id, {})),
-            words_of=words_of(root_id) if root_id in words else None,
-            model=str(vectors.get(root_id, {}).get("model", "")),
+        store: StoredRoot(
+            store,
+            vectors=store in vectors,
+            words=store in words,
+            vectors_of=origin_in(vectors.get(store, {})),
+            words_of=words_of(store) if store in words else None,
+            model=str(vectors.get(store, {}).get("model", "")),
         )
-        for root_id in vectors.keys() | words
+        for store in vectors.keys() | words
     }
 
 
-def words_of(root_id: UUID) -> Origin | None:
+def words_of(store: UUID) -> Origin | None:
     """Return the origin of a root's word index; None if it records none or cannot be read."""
     try:
-        return get_lexical().origin(root_id)
+        return get_lexical().origin(store)
     except Unavailable:
         return None
 
@@ -121,43 +121,43 @@ def _delete_vectors_without_row(store: UUID, check: Check) -> None:
     get_store().delete(store, ids, check)
 
 
-def drop(root_id: UUID, check: Check = never_cancelled) -> None:
+def drop(store: UUID, check: Check = never_cancelled) -> None:
     """Delete all data of a root, except what another installation wrote. An exception from `check`
     leaves some of the vectors."""
-    drop_words_and_copy(root_id)
-    drop_own_vectors(root_id, check)
+    drop_words_and_copy(store)
+    drop_own_vectors(store, check)
 
 
-def drop_own_vectors(root_id: UUID, check: Check = never_cancelled) -> None:
+def drop_own_vectors(store: UUID, check: Check = never_cancelled) -> None:
     """Delete the vectors of a root, except those that another installation wrote. An exception from
     `check` leaves some."""
-    if not is_foreign(get_store().origin(root_id), installation_id()):
-        drop_vectors(root_id, check)
+    if not is_foreign(get_store().origin(store), installation_id()):
+        drop_vectors(store, check)
 
 
-def drop_words_and_copy(root_id: UUID) -> None:
+def drop_words_and_copy(store: UUID) -> None:
     """Delete the files of a root apart from its vectors, which takes milliseconds. Words that
     another installation wrote stay."""
-    get_copies().drop(root_id)
-    if not is_foreign(words_of(root_id), installation_id()):
-        drop_words(root_id)
+    get_copies().drop(store)
+    if not is_foreign(words_of(store), installation_id()):
+        drop_words(store)
 
 
-def drop_words(root_id: UUID) -> None:
+def drop_words(store: UUID) -> None:
     """Delete the word index of a root, and log it."""
-    if root_id in get_lexical().roots():
-        origin, count = words_of(root_id), _count(lambda: get_lexical().count(root_id))
-        get_lexical().drop(root_id)
-        _log(root_id, origin, words=count)
+    if store in get_lexical().roots():
+        origin, count = words_of(store), _count(lambda: get_lexical().count(store))
+        get_lexical().drop(store)
+        _log(store, origin, words=count)
 
 
-def drop_vectors(root_id: UUID, check: Check = never_cancelled) -> int | None:
+def drop_vectors(store: UUID, check: Check = never_cancelled) -> int | None:
     """Delete the collection of a root, and log it. Return the number of vectors; None if the
     collection was too broken to be counted."""
-    origin, count = get_store().origin(root_id), _count(lambda: get_store().count(root_id))
-    get_store().drop(root_id, check)
+    origin, count = get_store().origin(store), _count(lambda: get_store().count(store))
+    get_store().drop(store, check)
     if count or origin:
-        _log(root_id, origin, vectors=count)
+        _log(store, origin, vectors=count)
     return count
 
 
@@ -174,7 +174,7 @@ def _count(count: Callable[[], int]) -> int | None:
         return None
 
 
-def _log(root_id: UUID, origin: Origin | None, **rows: int | None) -> None:
+def _log(store: UUID, origin: Origin | None, **rows: int | None) -> None:
     named = {"path": origin.path, "name": origin.name} if origin else {}
-    facts = {"root": str(root_id), **named, **rows}
+    facts = {"root": str(store), **named, **rows}
     logger.info("index deleted", extra={"context": facts})

@@ -8,8 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.core.errors import InvalidInput
-from apps.core.security.authentication import is_of_server_file
+from apps.core.security.authentication import refuse_all_but_commands
 from apps.embedding.catalogue import available_models
 from apps.index import queries
 from apps.ingest import bases, folders, services
@@ -119,11 +118,7 @@ class RemoveBase(APIView):
 
 
 def _changed(request: Request, change: Callable[[str], Path]) -> Response:
-    if not is_of_server_file(request.headers.get("Authorization", "")):
-        raise InvalidInput(
-            "Only the codeinfo command of the user who runs codeinfo may change these folders.",
-            code="SERVER_TOKEN_ONLY",
-        )
+    refuse_all_but_commands(request.headers.get("Authorization", ""))
     path = change(BaseSerializer.parse(request.data))
     return Response({"status": "ok", "path": str(path), **bases_wire()})
 

@@ -139,24 +139,24 @@ def reembed(path: str, *, force: bool = False) -> IngestRun:
     return _enter(**reembed_fields(root, model), force=force)
 
 
-def ingest_again(root_ids: Iterable[UUID]) -> list[IngestRun]:
+def ingest_again(chosen: Iterable[UUID]) -> list[IngestRun]:
     """Queue the ingest of folders whose index has no row in the database, each as a new root.
 
     Their old index stays until `manage.py drop_index` deletes it. Return the queued runs. Raises
     the error of the first refused folder if none is queued.
     """
-    requested = set(root_ids)
+    requested = set(chosen)
     waiting = set(IngestRun.objects.live().values_list("path", flat=True))
     runs, errors = [], []
     for orphan in orphans.unknown_folders():
-        if orphan.root_id not in requested or orphan.path in waiting:
+        if orphan.store not in requested or orphan.path in waiting:
             continue
         try:
             fields = _as_new_root(orphan)
         except CodeinfoError as error:
             errors.append(error)
             continue
-        if run := insert_run(f"again:{orphan.root_id.hex}", **fields):
+        if run := insert_run(f"again:{orphan.store.hex}", **fields):
             runs.append(run)
     if errors and not runs:
         raise errors[0]

@@ -158,7 +158,7 @@ def reembed(request: HttpRequest) -> HttpResponse:
 @require_POST
 def ingest_again(request: HttpRequest) -> HttpResponse:
     """Queue folders whose index has no row in the database, as new roots."""
-    known = {str(each.root_id): each.root_id for each in orphans.known()}
+    known = {str(each.store): each.store for each in orphans.known()}
     chosen = [known[each] for each in request.POST.getlist("root") if each in known]
     try:
         runs = services.ingest_again(chosen)

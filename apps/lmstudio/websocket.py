@@ -15,8 +15,8 @@ from httpx_ws._api import EndOfStream
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import Event, Message
 
-from apps.core.config import config
-from apps.core.http.limits import named, size
+from apps.core.http import limits
+from apps.core.http.limits import size
 from apps.core.http.replies import MAX_LIST
 
 
@@ -25,29 +25,21 @@ class Bounds:
     """Limits of one connection.
 
     message: bytes of one message.
-    message_limit: that limit in words, with the name of its variable.
     reply: bytes of all messages.
     refused: what exceeded a limit, a clause for the user; "" before.
     """
 
     message: int
-    message_limit: str
     reply: int
     refused: str = ""
 
     @classmethod
     def of_answer(cls) -> "Bounds":
-        settings = config()
-        description = f"{named('max_frame_bytes')} bytes"
-        return cls(settings.max_frame_bytes, description, settings.max_reply_bytes)
+        return cls(limits.MAX_FRAME_BYTES, limits.MAX_REPLY_BYTES)
 
     @classmethod
     def of_list(cls) -> "Bounds":
-        max_bytes = min(MAX_LIST, config().max_reply_bytes)
-        description = (
-            f"{max_bytes} bytes" if max_bytes == MAX_LIST else f"{named('max_reply_bytes')} bytes"
-        )
-        return cls(max_bytes, description, config().max_reply_bytes)
+        return cls(MAX_LIST, limits.MAX_REPLY_BYTES)
 
 
 _bounds: ContextVar[Bounds] = ContextVar("bounds")
@@ -82,9 +74,9 @@ class _Connection(Connection):
         self._message += length
         self._reply += length
         if self._message > self._bounds.message:
-            self._refuse(f"a message of more than {self._bounds.message_limit}")
+            self._refuse(f"a message of more than {self._bounds.message} bytes")
         if self._reply > self._bounds.reply:
-            self._refuse(f"a reply of more than {named('max_reply_bytes')} bytes")
+            self._refuse(f"a reply of more than {self._bounds.reply} bytes")
         if part.message_finished:
             self._message = 0
 

@@ -255,15 +255,15 @@ def _bytes_with(
     """The memory of entries and of a request. Parts that several roots share are counted once; a
     root that is not loaded counts as sharing all it can with the largest root of its store."""
     total = request.bytes
-    parts = {(each.part.root_id, each.part.name) for each in mapped.parts} if mapped else set()
+    parts = {(each.part.store, each.part.name) for each in mapped.parts} if mapped else set()
     largest = 0
     for entry in entries:
         total += entry.bytes
         for each in entry.mapped.parts:
-            if (key := (each.part.root_id, each.part.name)) in parts:
+            if (key := (each.part.store, each.part.name)) in parts:
                 total -= memory_of(len(each), entry.mapped.dimension)
             parts.add(key)
-        if entry.mapped.parts and entry.mapped.parts[0].part.root_id == request.root.store:
+        if entry.mapped.parts and entry.mapped.parts[0].part.store == request.root.store:
             largest = max(largest, entry.bytes)
     return total if mapped else total - min(largest, request.bytes)
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from apps.core.config import config, is_set, lmstudio_token
+from apps.core.config import config, is_set
 from apps.core.values.addresses import Address, split_address
+from apps.core.values.parsers import lmstudio_token
 
 MAX_KEY = 1_000
 BAD_KEY = "holds characters that no key has"

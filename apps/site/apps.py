@@ -1,9 +1,8 @@
 import logging
 from pathlib import Path
 
-from django.apps import AppConfig, apps
+from django.apps import AppConfig
 from django.conf import settings
-from django.db.models.signals import pre_migrate
 
 from apps.core.security import private_files
 
@@ -20,15 +19,6 @@ class SiteConfig(AppConfig):
             logger.warning(problem)
         for each in private_files.repair(settings.CONFIG.data_dir, elsewhere()):
             logger.warning("others may read %s: %s", each.path.name, each.reason)
-        # Sent for each app: once is enough.
-        pre_migrate.connect(_check_schema, sender=apps.get_app_config("index"))
-
-
-def _check_schema(**signal: object) -> None:
-    """Migrate no database that this version cannot read. Raises as `schema.check`."""
-    from apps.site import schema  # noqa: PLC0415 (it needs the models)
-
-    schema.check()
 
 
 def elsewhere() -> list[Path]:

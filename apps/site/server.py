@@ -38,7 +38,7 @@ from apps.retrieval import root_cache, search
 from apps.retrieval.search_processes import search_processes
 from apps.site import requests, sockets, standby
 from apps.site.connections import most_files
-from apps.site.control.server import Control
+from apps.site.control import api as control
 from apps.site.idle import IdleStop
 from apps.site.server_file import ServerFile
 
@@ -209,8 +209,6 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     logger.info("server start", extra={"context": facts()})
     queue.start_worker(WARM_UP_SECONDS)
     freshness.start()
-    control = Control(config().data_dir)
-    control.start()
     gc.collect()
     settled()
     try:

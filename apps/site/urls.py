@@ -5,6 +5,7 @@ from django.urls import path
 
 from apps.core.security.rights import for_users
 from apps.site import api, client_views, views
+from apps.site.control.api import control
 
 user_urlpatterns = [
     path("", views.home, name="home"),
@@ -25,4 +26,5 @@ urlpatterns = [
     *for_users(user_urlpatterns),
     path("ui/site/clients/<slug:client_id>", client_views.client_change, name="client_change"),
     path("metrics", api.metrics_view),
+    path("control/<str:verb>", control),
 ]

@@ -33,7 +33,7 @@ async def test_a_message_past_its_limit_ends_the_answer_and_keeps_the_text_so_fa
     recorded = await record(LMStudioProvider(), chat_request("long"))
     assert recorded.text == "Half"
     assert recorded.failure.code == "PROVIDER_ERROR"
-    assert "CODEINFO_MAX_FRAME_BYTES (1000000)" in recorded.failure.message
+    assert "than 1000000 bytes" in recorded.failure.message
 
 
 @pytest.mark.parametrize(
@@ -46,29 +46,30 @@ async def test_a_message_past_its_limit_ends_the_answer_and_keeps_the_text_so_fa
     ids=["tags", "signs of life", "messages to nobody"],
 )
 async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_the_text_so_far(
-    step: Step, lmstudio: LMStudioStandIn, configure: Configure
+    step: Step, lmstudio: LMStudioStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configure(max_reply_bytes=500_000)
+    monkeypatch.setattr("apps.core.http.limits.MAX_REPLY_BYTES", 500_000)
     lmstudio.scripts["endless"] = PredictionScript([[*say("Half"), *[step] * 2_000, Stall()]])
     recorded = await record(LMStudioProvider(), chat_request("endless"))
     assert recorded.text == "Half"
     assert recorded.failure.code == "PROVIDER_ERROR"
-    assert "CODEINFO_MAX_REPLY_BYTES (500000)" in recorded.failure.message
+    assert "than 500000 bytes" in recorded.failure.message
 
 
 async def test_text_and_thinking_past_their_limits_end_the_answer(
-    lmstudio: LMStudioStandIn, configure: Configure
+    lmstudio: LMStudioStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configure(max_answer_bytes=2_000, max_reasoning_bytes=1_000)
+    monkeypatch.setattr("apps.agents.limits.MAX_ANSWER_BYTES", 2_000)
+    monkeypatch.setattr("apps.agents.limits.MAX_REASONING_BYTES", 1_000)
     lmstudio.scripts["wordy"] = PredictionScript([[*say("word " * 2_000), Stall()]])
     lmstudio.scripts["thinker"] = PredictionScript(
         [[*say("Well."), *say("hm " * 2_000, kind="reasoning"), Stall()]]
     )
     wordy = await record(LMStudioProvider(), chat_request("wordy"))
     thinker = await record(LMStudioProvider(), chat_request("thinker"))
-    assert "CODEINFO_MAX_ANSWER_BYTES (2000)" in wordy.failure.message
+    assert "2000 bytes of text" in wordy.failure.message
     assert (len(wordy.text), thinker.text) == (2_000, "Well.")
-    assert "CODEINFO_MAX_REASONING_BYTES (1000)" in thinker.failure.message
+    assert "1000 bytes of reasoning" in thinker.failure.message
 
 
 async def test_too_many_calls_get_errors_and_the_answer_continues(
@@ -95,7 +96,7 @@ async def test_too_long_arguments_are_reported_to_the_model_and_the_answer_conti
     )
     recorded = await record(LMStudioProvider(), chat_request("long"))
     assert recorded.results[0].error_code == "VALIDATION_FAILED"
-    assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (recorded.results[0].error_message or "")
+    assert "than 32000 bytes" in (recorded.results[0].error_message or "")
     assert recorded.text == "I see."
     assert len(str(lmstudio.predictions[-1].request["history"])) < 20_000
 

@@ -56,10 +56,13 @@ async def test_an_unusable_list_is_reported(reply: str, configure: Configure) ->
         assert says in await refusal(OpenAIProvider())
 
 
-async def test_the_limit_on_replies_is_named(configure: Configure) -> None:
+async def test_the_limit_on_replies_is_named(
+    configure: Configure, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with RawStandIn(http(b"[" + b" " * 5_000)) as server:
-        configure(openai_base_url=server.url, max_reply_bytes=2_000)
-        assert "CODEINFO_MAX_REPLY_BYTES (2000)" in await refusal(OpenAIProvider())
+        configure(openai_base_url=server.url)
+        monkeypatch.setattr("apps.core.http.limits.MAX_REPLY_BYTES", 2_000)
+        assert "than 2000 bytes" in await refusal(OpenAIProvider())
 
 
 async def test_a_list_that_arrives_too_slowly_times_out(configure: Configure) -> None:

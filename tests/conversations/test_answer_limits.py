@@ -17,7 +17,7 @@ from tests.support.chat import ended, question
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 HALF = b'data: {"choices": [{"delta": {"content": "Half an answer."}}]}\n\n'
-LIMIT = "CODEINFO_MAX_FRAME_BYTES (1000000)"
+LIMIT = "than 1000000 bytes"
 
 
 @pytest.fixture(autouse=True)

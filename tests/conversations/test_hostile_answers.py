@@ -4,12 +4,11 @@ import json
 
 import pytest
 
-from apps.core.config import Config
+from apps.agents.limits import MAX_ANSWER_BYTES as LONGEST
 from tests.support.killable import output_of
 
 pytestmark = pytest.mark.door
 
-LONGEST = Config.read({}).max_answer_bytes
 # What a reload shows, and what a page is sent while the answer comes, in ten pieces.
 SHOW = """
 import json, sys

@@ -22,8 +22,8 @@ TOKEN = {"authorization": "Bearer key-1"}
 def guarded(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Three requests and two questions a minute, in a minute that does not end."""
     monkeypatch.setattr(rate_limits.time, "time", lambda: 600.0)
-    limits = {"api_rate": 3, "chat_rate": 2, "login_failures": 5}
-    configure(require_login=True, api_token="key-1", mcp_token="key-1", **limits)
+    tokens = {"api_token": "key-1", "mcp_token": "key-1"}
+    configure(require_login=True, api_rate=3, chat_rate=2, **tokens)
     cache.clear()
     yield
     cache.clear()

@@ -93,6 +93,7 @@ ROUTES = [
     get("api/schema", USER),
     get("api/docs", USER),
     get("metrics", STAFF),
+    post("control/<str:verb>", COMMAND, "control/verify", roots=["/nowhere"]),
     get("login", OPEN),
     form("logout", USER),
     # logs

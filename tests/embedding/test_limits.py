@@ -55,11 +55,13 @@ def test_an_invalid_reply_is_reported(reply: str, configure: Turn) -> None:
 
 
 @pytest.mark.fault("The model server fails")
-def test_a_reply_beyond_the_size_limit_is_not_read(configure: Turn) -> None:
-    configure(max_reply_bytes=100_000)
+def test_a_reply_beyond_the_size_limit_is_not_read(
+    configure: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.core.http.limits.MAX_REPLY_BYTES", 100_000)
     answer = RawStandIn(http(b"["), b" " * 65_536, 16_000)
     error = refusal(configure, answer)
-    assert "CODEINFO_MAX_REPLY_BYTES (100000)" in error.message
+    assert "than 100000 bytes" in error.message
     assert answer.sent < 50_000_000
 
 

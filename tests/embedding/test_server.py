@@ -70,17 +70,15 @@ def test_a_query_is_sent_unchanged(server: EmbeddingsServer) -> None:
     assert request.headers["Authorization"] == "Bearer sesame"
 
 
-def test_concurrent_requests_are_limited_by_the_setting(
-    server: EmbeddingsServer, configure: Turn
-) -> None:
-    configure(embedding_batch=1, embedding_concurrency=3)
-    # Nobody is answered before three have come: fewer at a time would break the barrier.
-    barrier = threading.Barrier(3, timeout=30)
+def test_four_requests_are_sent_at_a_time(server: EmbeddingsServer, configure: Turn) -> None:
+    configure(embedding_batch=1)
+    # Nobody is answered before four have come: fewer at a time would break the barrier.
+    barrier = threading.Barrier(4, timeout=30)
     embedder = model()
     assert embedder.max_tokens
     server.before_answer = barrier.wait
-    embedder.embed_documents(texts(9))
-    assert server.most_in_flight == 3
+    embedder.embed_documents(texts(8))
+    assert server.most_in_flight == 4
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])

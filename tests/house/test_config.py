@@ -20,6 +20,10 @@ def test_the_other_ports_follow_port() -> None:
     assert (known.mcp_port, known.agents_mcp_port) == (9, 7002)
 
 
+def test_a_variable_that_is_no_setting_is_ignored() -> None:
+    assert Config.read({"CODEINFO_LOGIN_FAILURES": "none"}) == Config.read({})
+
+
 @pytest.mark.parametrize("blank", ["", "  "])
 def test_a_blank_value_means_unset(blank: str) -> None:
     known = Config.read({"CODEINFO_RETRIEVAL_DISTANCE_CUTOFF": blank, "PORT": blank})

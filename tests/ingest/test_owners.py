@@ -66,7 +66,7 @@ def test_vectors_and_words_that_no_record_tells_of_stay(
     assert store.count(root_id) == 1 and get_lexical().count(root_id) == 1
     (orphan,) = orphans.known()
     path = origin.path if origin else ""
-    assert (orphan.root_id, orphan.path, orphan.model) == (root_id, path, MODEL_ID)
+    assert (orphan.store, orphan.path, orphan.model) == (root_id, path, MODEL_ID)
     assert str(root_id) in str([record.__dict__ for record in caplog.records])
 
 
@@ -175,7 +175,7 @@ def test_an_orphan_that_cannot_be_read_hides_no_other_and_can_be_dropped(
     sweep.sweep()
     assert not sweep.due.is_set()
     assert removed.id not in stores.roots()
-    assert {each.root_id for each in orphans.known()} == {good, bad}
+    assert {each.store for each in orphans.known()} == {good, bad}
     call_command("drop_index", str(bad), stdout=io.StringIO())
     assert stores.roots() == {good}
 
@@ -184,7 +184,7 @@ def test_orphaned_folders_are_ingested_again(repo: Path, store: Any) -> None:
     root = ingest(repo)
     forget(root)
     sweep.sweep()
-    services.ingest_again([each.root_id for each in orphans.known()])
+    services.ingest_again([each.store for each in orphans.known()])
     queue.drain()
     recreated = Root.objects.get()
     assert (recreated.path, recreated.name, recreated.last_state) == (
@@ -227,7 +227,7 @@ def test_orphans_dropped_by_another_process_are_no_longer_reported(
     fill(orphan, None)
     worker = queue.Worker()
     worker.turn()
-    assert [each.root_id for each in orphans.known()] == [orphan]
+    assert [each.store for each in orphans.known()] == [orphan]
     stores.drop_words(orphan)  # as the command does, in its own process
     stores.drop_vectors(orphan)
     monkeypatch.setattr(queue, "SWEEP_SECONDS", 0)

@@ -75,9 +75,9 @@ def test_a_file_whose_parse_fails_says_so_and_is_tried_again_by_the_next_run(
 
 @pytest.mark.fault("A parser is killed or takes too long")
 def test_a_parse_that_took_too_long_is_told_and_not_tried_again(
-    folder: Path, store: Any, unruly: pytest.MonkeyPatch, configure: Callable[..., None]
+    folder: Path, store: Any, unruly: pytest.MonkeyPatch
 ) -> None:
-    configure(ingest_parse_seconds=0.3)
+    unruly.setattr(pipeline, "Chunker", partial(pipeline.Chunker, parse_seconds=0.3))
     repo = write_files(folder / "repo", {"slow.py": f"hang\n{functions(1)}"})
     root = ingest(repo)
     assert problems(root) == {"slow.py": "Parsing took too long: cut by lines"}

@@ -147,9 +147,9 @@ def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_p
     assert sorted(path.name for path in (tmp_path / "new").iterdir() if path.name != "logs") == [
         "chroma",
         "codeinfo.sqlite3",
-        "control.lock",
         "ingest-bases.json",
         "lexical",
+        "restore.lock",
         "secret.key",
         *locks,
         "texts",
@@ -382,7 +382,7 @@ def test_an_archive_that_is_broken_or_of_another_version_is_refused_and_nothing_
     new = tmp_path / "new" / "data"
     refused(manage(tmp_path / "own", "restore", str(bad), "--data-dir", str(new)), word)
     # But for the file that is locked meanwhile.
-    assert not new.exists() or {path.name for path in new.iterdir()} <= {"control.lock"}
+    assert not new.exists() or {path.name for path in new.iterdir()} <= {"restore.lock"}
     assert not list(tmp_path.rglob("evil.txt"))
 
 

@@ -21,7 +21,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # Pages and their fragments are HTML. They are not described.
 OF_THE_MENU = {page.path[1:] for page in menu.PAGES if not page.has_api}
-PAGES = OF_THE_MENU | {"code/<anything:where>", "login", "logout", "api/docs"}
+OTHER_PAGES = {"code/<anything:where>", "login", "logout", "api/docs"}
+# A door of the project's own commands, which has no other clients.
+CONTROL = {"control/<str:verb>"}
+PAGES = OF_THE_MENU | OTHER_PAGES | CONTROL
 # A value for each parameter of a path.
 VALUES = {
     "agent": "none",

@@ -62,12 +62,7 @@ def play(folder: Path, seed: int, rounds: int) -> None:
 def keep_and_begin_again(world: Any, number: int) -> None:
     """Keep the data folder of a round that was wrong, and go on with an empty one."""
     world.server.end()
-    shutil.copytree(
-        world.data,
-        world.folder / "violations" / str(number),
-        ignore=shutil.ignore_patterns("control.sock"),
-        dirs_exist_ok=True,
-    )
+    shutil.copytree(world.data, world.folder / "violations" / str(number), dirs_exist_ok=True)
     shutil.rmtree(world.data)
     world.sent.clear()
 

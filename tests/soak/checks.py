@@ -28,7 +28,7 @@ def disagreements(data: Path) -> list[str]:
     except CodeinfoError as error:
         return [f"the index cannot be verified: {error.code}: {error.message}"]
     if found is None:
-        return ["the server does not answer on its control socket"]
+        return ["no server runs"]
     differences = [each for root in found["roots"] for each in root["differences"]]
     return [
         f"{each['root']}: {each['kind']}: {each['detail']}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from uuid import uuid4
 
+from apps.agents import limits
 from apps.agents.events import (
     ModelEvent,
     ToolCallRequested,
@@ -20,7 +21,6 @@ from apps.agents.messages import ToolCall, Usage
 from apps.agents.providers.calls import with_arguments
 from apps.agents.providers.characters import Characters, clean
 from apps.agents.reasoning import MarkerParser
-from apps.core.config import config
 from apps.core.http.limits import MAX_NAME, size
 from apps.core.types import JSON
 
@@ -93,7 +93,7 @@ class _Call:
 
     def add(self, arguments: str) -> None:
         """Append a fragment of the arguments; beyond the limit, only count it."""
-        if arguments and self.size <= config().max_tool_argument_bytes:
+        if arguments and self.size <= limits.MAX_TOOL_ARGUMENT_BYTES:
             self.pieces.append(arguments)
         self.size += size(arguments)
 
@@ -152,7 +152,7 @@ class CallAssembler:
 def _read(call: _Call) -> ToolCall:
     id, name = clean(call.id) or f"call_{uuid4().hex[:24]}", clean(call.name)
     text = "".join(call.pieces)
-    if call.size > config().max_tool_argument_bytes:
+    if call.size > limits.MAX_TOOL_ARGUMENT_BYTES:
         return reject_long_arguments(ToolCall(id, name), clean(text))
     try:
         arguments = json.loads(

@@ -1,26 +1,20 @@
-"""Limits on the data of other servers: their names, and cutting text to them."""
+"""Limits on the data of other servers, and cutting text to them."""
 
 import json
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Any
 
-from apps.core.config import Config, config
 from apps.core.errors import Unavailable
 
-_VARIABLES = {item.name: str(item.metadata["env"]) for item in fields(Config)}
+# Bytes of one event of a model server; and of a whole reply of a model server, an embedding server
+# or a list of models.
+MAX_FRAME_BYTES = 1_000_000
+MAX_REPLY_BYTES = 64_000_000
 
 
-def named(field: str) -> str:
-    """Return a limit with its variable: `CODEINFO_MAX_FRAME_BYTES (1000000)`."""
-    value = getattr(config(), field)
-    shown = f"{value:g}" if isinstance(value, float) else value
-    return f"{_VARIABLES[field]} ({shown})"
-
-
-def past(field: str) -> Unavailable:
-    """Return the error of an answer that exceeded this limit."""
-    message = f"The answer was ended because it went past the limit {named(field)}."
+def past(limit: str) -> Unavailable:
+    """Return the error of an answer that exceeded a limit, which completes "the limit of"."""
+    message = f"The answer was ended because it went past the limit of {limit}."
     return Unavailable(message, code="PROVIDER_ERROR", retryable=True)
 
 
@@ -86,9 +80,9 @@ class Budget:
     # Each event costs memory, so it counts as at least one token.
     MIN_BYTES = 4
 
-    def __init__(self, field: str) -> None:
-        self.field = field
-        self._left: int = getattr(config(), field)
+    def __init__(self, most: int, what: str) -> None:
+        self._limit = f"{most} bytes of {what}"
+        self._left = most
 
     def take(self, text: str) -> str:
         """Return the text, cut to the rest of the limit. After a cut, `check` raises."""
@@ -99,4 +93,4 @@ class Budget:
     def check(self) -> None:
         """Raise Unavailable PROVIDER_ERROR, with the name of the limit, if it is exceeded."""
         if self._left < 0:
-            raise past(self.field)
+            raise past(self._limit)

@@ -12,8 +12,7 @@ from typing import Any, Protocol
 
 import httpx
 
-from apps.core.config import config
-from apps.core.http.limits import named
+from apps.core.http import limits
 
 # Bytes that are read of the body of an error response.
 MAX_REFUSAL = 64_000
@@ -53,9 +52,7 @@ class ReplyCounter:
     def feed(self, chunk: bytes) -> bytes:
         self._left -= len(chunk)
         if self._left < 0:
-            is_setting = self._most >= config().max_reply_bytes
-            limit = named("max_reply_bytes") if is_setting else str(self._most)
-            raise ReplyRefused(f"sent a reply of more than {limit} bytes")
+            raise ReplyRefused(f"sent a reply of more than {self._most} bytes")
         return chunk
 
 
@@ -65,8 +62,8 @@ class EventCounter:
     full = False
 
     def __init__(self) -> None:
-        self._reply = ReplyCounter(config().max_reply_bytes)
-        self._most = config().max_frame_bytes
+        self._reply = ReplyCounter(limits.MAX_REPLY_BYTES)
+        self._most = limits.MAX_FRAME_BYTES
         self._size = 0
         # The last bytes, which may be the start of a blank line.
         self._tail = b""
@@ -76,7 +73,7 @@ class EventCounter:
         sizes = [len(event) for event in events]
         sizes[0] += self._size - len(self._tail)
         if max(sizes) > self._most:
-            raise ReplyRefused(f"sent an event of more than {named('max_frame_bytes')} bytes")
+            raise ReplyRefused(f"sent an event of more than {self._most} bytes")
         self._size, self._tail = sizes[-1], events[-1][-2:]
         return self._reply.feed(chunk)
 
@@ -148,14 +145,14 @@ def counted(
 
 
 def _of_request(response: httpx.Response) -> ByteCounter:
-    most = config().max_reply_bytes
+    most = limits.MAX_REPLY_BYTES
     return ReplyCounter(min(most, response.request.extensions.get(MAX_BYTES, most)))
 
 
 def client(**options: Any) -> httpx.AsyncClient:
     """Return an HTTP client for other servers. Its calls also raise ReplyRefused.
 
-    A reply is limited to CODEINFO_MAX_REPLY_BYTES; `extensions={MAX_BYTES: n}` of a request lowers
+    A reply is limited to limits.MAX_REPLY_BYTES; `extensions={MAX_BYTES: n}` of a request lowers
     that. Redirects are not followed, and cookies are not stored.
     """
     hooks = {"response": [counted(_of_request, _HttpxStream)]}

@@ -14,6 +14,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest
 
 from apps.core.config import Config, config
+from apps.core.errors import InvalidInput
 from apps.core.principal import ANONYMOUS, LOCAL, TOKEN, Principal, of_user
 from apps.core.security.server_token import server_token
 
@@ -70,6 +71,15 @@ def is_of_server_file(authorization: str) -> bool:
     """Return True if an Authorization header has the token of this server's `server.json`, which
     only the user who runs codeinfo can read."""
     return bool(authorization) and is_bearer(authorization, server_token())
+
+
+def refuse_all_but_commands(authorization: str) -> None:
+    """Raise InvalidInput SERVER_TOKEN_ONLY, unless the header has the token of `server.json`."""
+    if not is_of_server_file(authorization):
+        raise InvalidInput(
+            "Only the codeinfo command of the user who runs codeinfo may do this.",
+            code="SERVER_TOKEN_ONLY",
+        )
 
 
 def is_bearer(authorization: str, token: str) -> bool:

@@ -29,7 +29,8 @@ from apps.core.values.addresses import read_ip
 RateClass = Literal["api", "chat"]
 
 WINDOW_SECONDS = 60
-LOGIN_SECONDS = 15 * 60
+# Failed logins of a name and address in LOGIN_SECONDS, after which further ones are refused.
+LOGIN_FAILURES, LOGIN_SECONDS = 5, 15 * 60
 # Longest user name.
 MAX_NAME = 254
 
@@ -64,11 +65,10 @@ async def login_attempt(username: str, address: str) -> AsyncIterator[None]:
 
 
 def _check_login(username: str, address: str) -> None:
-    k = config()
-    if not k.login_failures or not limits_apply(k):
+    if not limits_apply(config()):
         return
     first, failures = cache.get(_login_key(username, address), (0.0, 0))
-    if failures >= k.login_failures:
+    if failures >= LOGIN_FAILURES:
         left = LOGIN_SECONDS - int(time.time() - first)
         raise limited(max(left, 1), "Too many failed logins.")
 

@@ -8,9 +8,7 @@ this module raises Unsupported, or returns what its docstring says; a flag that 
 import errno
 import os
 import signal
-import socket
 import stat
-import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,8 +34,6 @@ CRASHES = frozenset(
     for name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
     if hasattr(signal, name)
 )
-# struct ucred: pid, uid and gid of the other end (unix(7), SO_PEERCRED).
-_CREDENTIALS = struct.Struct("3i")
 
 
 class Unsupported(OSError):
@@ -224,23 +220,3 @@ def raise_file_limit(soft: int) -> None:
     if resource is not None and sys.platform != "win32":
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-# Unix sockets
-
-
-def unix_socket() -> socket.socket:
-    """Return a new Unix socket. Raises OSError."""
-    if sys.platform == "win32" or not hasattr(socket, "AF_UNIX"):
-        raise Unsupported("This system has no Unix sockets.")
-    return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-
-
-def is_own_user(end: socket.socket) -> bool:
-    """Return True if the other end of a Unix socket is a process of this user or of root; also on
-    systems without SO_PEERCRED, where the mode of its file protects the socket."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        return True
-    credentials = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    _, uid, _ = _CREDENTIALS.unpack(credentials)
-    return uid in (0, user_id())

@@ -35,7 +35,7 @@ PARTS_AT_ONCE = 8
 class Stores:
     """Where the chunks of a root are, and where its copy is."""
 
-    root_id: UUID
+    store: UUID
     lexical: LexicalStore
     codes: CodesSource
     folder: Path
@@ -97,7 +97,7 @@ def build(
 
     None if the words or the vectors of some are missing. Raises Unavailable, OSError.
     """
-    with stores.lexical.exporting(stores.root_id) as export:
+    with stores.lexical.exporting(stores.store) as export:
         if export is None or not chunks:
             return None
         files = [file for file in export.files() if file.source_file in live]
@@ -214,7 +214,7 @@ def _codes(
     pieces = [part.codes.at(np.array(sources, np.intp)) for part, _, sources in former.values()]
     order = [row for _, rows, _ in former.values() for row in rows] + new
     if new:
-        codes = work.stores.codes.codes(work.stores.root_id, [ids[row] for row in new])
+        codes = work.stores.codes.codes(work.stores.store, [ids[row] for row in new])
         if codes is None:
             return None
         pieces.append(codes)
@@ -233,5 +233,5 @@ def _write(
     lengths = export.lengths(np.array([each.number for each in chunks]))
     with writing_errors():  # not those of the word index
         folder = work.stores.folder
-        parts.write(folder, name, work.stores.root_id, rows, described, (*columns, lengths))
+        parts.write(folder, name, work.stores.store, rows, described, (*columns, lengths))
         return LiveFiles(parts.read(folder, name), np.ones(len(files), np.bool_))

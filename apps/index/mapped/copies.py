@@ -275,10 +275,10 @@ def _read(path: Path) -> dict[str, Any]:
     return described
 
 
-def _open_part(folder: Path, entry: dict[str, Any], root_id: UUID) -> LiveFiles:
+def _open_part(folder: Path, entry: dict[str, Any], store: UUID) -> LiveFiles:
     """Raises files.Damaged, FileNotFoundError."""
     opened = part.read(folder, entry["name"])
-    if opened.root_id != root_id or len(opened) != entry["rows"]:
+    if opened.store != store or len(opened) != entry["rows"]:
         raise files.Damaged(f"{entry['name']} is of another root")
     count = entry["files"]
     live = entry["live"]

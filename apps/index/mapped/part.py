@@ -59,7 +59,7 @@ class Part:
     """
 
     name: str
-    root_id: UUID
+    store: UUID
     dimension: int
     codes: Codes
     words: Words
@@ -126,7 +126,7 @@ class LivePart:
 def write(
     folder: Path,
     name: str,
-    root_id: UUID,
+    store: UUID,
     chunks: Sequence[Chunk],
     of_files: Sequence[tuple[str, str, str]],
     columns: tuple[Codes, Words, Lengths],
@@ -156,7 +156,7 @@ def write(
         "texts": np.frombuffer(b"".join(texts), np.uint8),
         "file_texts": np.frombuffer("\0".join(fields).encode("utf-8", "surrogatepass"), np.uint8),
     }
-    facts = {"root": root_id.hex, "dimension": codes.dimension}
+    facts = {"root": store.hex, "dimension": codes.dimension}
     return files.write(path_of(folder, name), facts, arrays)
 
 

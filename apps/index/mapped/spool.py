@@ -27,7 +27,7 @@ log = logging.getLogger("codeinfo.index")
 class CodesSource(Protocol):
     """Where a copy gets the codes of chunks that no part has."""
 
-    def codes(self, root_id: UUID, ids: Sequence[str]) -> Codes | None:
+    def codes(self, store: UUID, ids: Sequence[str]) -> Codes | None:
         """Called once for each part. Return None if one does not exist. Raises Unavailable."""
 
 
@@ -37,8 +37,8 @@ class StoredCodes:
     def __init__(self, store: VectorStore) -> None:
         self._store = store
 
-    def codes(self, root_id: UUID, ids: Sequence[str]) -> Codes | None:
-        vectors = self._store.vectors(root_id, ids)
+    def codes(self, store: UUID, ids: Sequence[str]) -> Codes | None:
+        vectors = self._store.vectors(store, ids)
         return None if vectors is None else Codes.of(vectors)
 
 
@@ -86,7 +86,7 @@ class CodeSpool:
                 self._place(each, self._rows + place)
             self._rows += len(ids)
 
-    def codes(self, root_id: UUID, ids: Sequence[str]) -> Codes | None:
+    def codes(self, store: UUID, ids: Sequence[str]) -> Codes | None:
         """Return the codes of these chunks, those of earlier runs from the store; None if one does
         not exist. Raises Unavailable."""
         with self._lock:
@@ -94,7 +94,7 @@ class CodeSpool:
         spooled, missing = np.flatnonzero(row_of >= 0), np.flatnonzero(row_of < 0)
         pieces = [self._read(row_of[spooled])] if len(spooled) else []
         if len(missing):
-            others = self._stored.codes(root_id, [ids[place] for place in missing.tolist()])
+            others = self._stored.codes(store, [ids[place] for place in missing.tolist()])
             if others is None:
                 return None
             pieces.append(others)

@@ -9,7 +9,7 @@ from apps.code.syntax.pieces import Cut
 from apps.code.values import ChunkedFile
 from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.index import problems
-from apps.index.parsing.failures import RUN_SECONDS, ParseFailure, SlowParses
+from apps.index.parsing.failures import PARSE_SECONDS, RUN_SECONDS, ParseFailure, SlowParses
 from apps.index.parsing.pool import ParsePool
 from apps.index.parsing.process import IN_BACKGROUND, Command, ParseProcess, Source
 
@@ -33,7 +33,7 @@ class Chunker:
     def __init__(
         self,
         *,
-        parse_seconds: float,
+        parse_seconds: float = PARSE_SECONDS,
         run_seconds: float = RUN_SECONDS,
         max_chars: int = MAX_CHARS,
         processes: int = 0,

@@ -11,6 +11,8 @@ from math import inf
 
 log = logging.getLogger("codeinfo.ingest")
 
+# Processor time of one file's parse.
+PARSE_SECONDS = 5.0
 # Processor time that the failed and slow parses of a run may cost.
 RUN_SECONDS = 60.0
 # A failed parse costs at least this part of it, so that so many failures are enough.

@@ -9,8 +9,7 @@ from typing import TypeVar
 from apps.code.callgraph.facts import Facts
 from apps.code.syntax.pieces import Occurrence, declared_by_words, whole_word
 from apps.core.concurrency.computed import PLACES, TimedOut, computing
-from apps.core.config import config
-from apps.index.parsing.failures import ParseFailure
+from apps.index.parsing.failures import PARSE_SECONDS, ParseFailure
 from apps.index.parsing.pool import ParsePool, Request, batches
 from apps.index.parsing.process import COMMAND, Command, ParseProcess, Source
 
@@ -53,10 +52,9 @@ class Finder:
 
         Raises Unavailable CHUNKER_CLOSED after `close`, and as `computing`.
         """
-        limit = config().ingest_parse_seconds
 
         def find(process: ParseProcess, sources: Sequence[Source]) -> Iterator[list[Occurrence]]:
-            return process.find(sources, name=name, seconds=limit)
+            return process.find(sources, name=name, seconds=PARSE_SECONDS)
 
         results = iter(self._map([file for file in files if file.grammar], find, seconds))
         return [_matches(name, file, next(results) if file.grammar else None) for file in files]
@@ -64,10 +62,9 @@ class Finder:
     def facts(self, files: Sequence[SourceText], seconds: float = SECONDS) -> list[Facts | None]:
         """Return the facts of each file; None if its parse fails, or is not done after `seconds`.
         Each must have a grammar. Raises as `find`."""
-        limit = config().ingest_parse_seconds
 
         def read(process: ParseProcess, sources: Sequence[Source]) -> Iterator[Facts]:
-            return process.facts(sources, seconds=limit)
+            return process.facts(sources, seconds=PARSE_SECONDS)
 
         return self._map(files, read, seconds)
 

@@ -30,7 +30,6 @@ Result = TypeVar("Result")
 
 COMMAND = (sys.executable, "-P", "-m", "apps.index.vectors.child")
 
-# Signals of a crash, as opposed to a kill by a user or the kernel.
 # How Chroma's messages quote SQLite's error code, and the codes of a malformed database.
 _SQLITE_CODE = re.compile(r"\(code: (\d+)\)")
 _MALFORMED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

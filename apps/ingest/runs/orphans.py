@@ -25,7 +25,7 @@ logger = logging.getLogger("codeinfo.ingest")
 class Orphan:
     """A root with an index and without a row. Fields that the index does not record are empty."""
 
-    root_id: UUID
+    store: UUID
     path: str
     name: str
     model: str
@@ -34,7 +34,7 @@ class Orphan:
     @property
     def label(self) -> str:
         # The path is untrusted: another installation may have written it to the Chroma server.
-        return f"{on_one_line(self.path) or 'an unknown folder'} ({self.root_id})"
+        return f"{on_one_line(self.path) or 'an unknown folder'} ({self.store})"
 
 
 _known: tuple[Orphan, ...] = ()
@@ -62,13 +62,13 @@ def find() -> list[Orphan]:
     return [
         orphan_of(each, own)
         for each in stored.values()
-        if each.root_id not in known_ids and (each.root_id not in removed or each.is_foreign(own))
+        if each.store not in known_ids and (each.store not in removed or each.is_foreign(own))
     ]
 
 
-def removed_of(root_ids: Iterable[UUID]) -> set[UUID]:
+def removed_of(ids: Iterable[UUID]) -> set[UUID]:
     """Return the ids that were stores of removed roots of this database."""
-    removed = RemovedRoot.objects.filter(store__in=list(root_ids))
+    removed = RemovedRoot.objects.filter(store__in=list(ids))
     return set(removed.values_list("store", flat=True))
 
 
@@ -76,8 +76,8 @@ def orphan_of(stored: StoredRoot, own: str) -> Orphan:
     # Word indexes are in this installation's data folder.
     elsewhere = bool(config().chroma_url) and not stored.words and stored.is_foreign(own)
     if origin := stored.origin:
-        return Orphan(stored.root_id, origin.path, origin.name, stored.model, elsewhere)
-    return Orphan(stored.root_id, "", "", stored.model, elsewhere)
+        return Orphan(stored.store, origin.path, origin.name, stored.model, elsewhere)
+    return Orphan(stored.store, "", "", stored.model, elsewhere)
 
 
 def refresh() -> None:
@@ -90,15 +90,15 @@ def refresh() -> None:
 def set_known(found: Iterable[Orphan]) -> None:
     """Save the orphans for `known`, and log the new ones."""
     global _known
-    before = {each.root_id for each in _known}
-    _known = tuple(sorted(found, key=lambda each: (each.path, str(each.root_id))))
+    before = {each.store for each in _known}
+    _known = tuple(sorted(found, key=lambda each: (each.path, str(each.store))))
     for each in _known:
-        if each.root_id not in before and not each.elsewhere:
-            facts = {"root": str(each.root_id), "path": each.path, "name": each.name}
+        if each.store not in before and not each.elsewhere:
+            facts = {"root": str(each.store), "path": each.path, "name": each.name}
             logger.warning(
                 "index of a root that the database does not know", extra={"context": facts}
             )
-    if before != {each.root_id for each in _known}:
+    if before != {each.store for each in _known}:
         changes.roots_changed()
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.system import disk
 from apps.core.system.heap import trim
@@ -88,7 +87,7 @@ def _ingest(
             guard.add_unread(len(piece.skipped), piece.skipped[0].reason)
         return reconciler.reconcile(piece)
 
-    cutter = Chunker(parse_seconds=config().ingest_parse_seconds)
+    cutter = Chunker()
     is_large = len(delta.files) >= LARGE_RUN
     embedding = get_embedder(run.model)
     if is_large:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from apps.code.values import Chunk, ChunkedFile
-from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.embedding.catalogue import get_embedder
 from apps.index import freeze, queries, sharing, spans
@@ -83,7 +82,7 @@ def _add_files(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> N
     files = list(by_document.values())
     max_tokens = _max_tokens(root)
     words = SegmentWriter(rebuilt, root.store)
-    with Chunker(parse_seconds=config().ingest_parse_seconds) as chunker:
+    with Chunker() as chunker:
         for start in range(0, len(files), READ_AT_ONCE):
             _check(stop)
             pairs = _chunked(files[start : start + READ_AT_ONCE], chunker, max_tokens)

@@ -113,18 +113,18 @@ def _sweep_stores(stored: dict[UUID, StoredRoot], check: Check) -> None:
     removed = orphans.removed_of(stored)
     rest, dropped = [], []
     for each in stored.values():
-        if users := roots.get(each.root_id):
+        if users := roots.get(each.store):
             record_origin(users, each, own)
-        elif each.root_id in removed and not each.is_foreign(own):
-            dropped.append(each.root_id)
+        elif each.store in removed and not each.is_foreign(own):
+            dropped.append(each.store)
         else:
             rest.append(orphans.orphan_of(each, own))
     orphans.set_known(rest)
     # A million vectors take minutes, for which the words of another root need not wait.
-    for root_id in dropped:
-        stores.drop_words_and_copy(root_id)
-    for root_id in dropped:
-        stores.drop_own_vectors(root_id, check)
+    for store in dropped:
+        stores.drop_words_and_copy(store)
+    for store in dropped:
+        stores.drop_own_vectors(store, check)
 
 
 def _sweep_removed(busy: Set[str], check: Check) -> None:

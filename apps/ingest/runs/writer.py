@@ -34,7 +34,7 @@ class Writer:
 
     def __init__(
         self,
-        root_id: UUID,
+        store: UUID,
         model: str,
         job: Job,
         origin: Origin,
@@ -48,13 +48,13 @@ class Writer:
         spool: gets the vectors, too
         """
         self._spool = spool
-        self._root_id = root_id
+        self._store = store
         self._model = model
         self._origin = origin
         self._job = job
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="ingest-store")
-        self._processes = BackgroundWriter(get_lexical(), root_id, self._check) if large else None
-        self._words = self._processes or SegmentWriter(get_lexical(), root_id, job.check)
+        self._processes = BackgroundWriter(get_lexical(), store, self._check) if large else None
+        self._words = self._processes or SegmentWriter(get_lexical(), store, job.check)
         self._grams = GramWriter(get_grams())
         self._open = ExitStack()
         self._merge: Future[None] | None = None
@@ -117,7 +117,7 @@ class Writer:
             disk.check()
             with self._job.timed("store"):
                 ids = [record.id for record in records[part]]
-                get_store().add(self._root_id, self._model, ids, vectors[part], self._origin)
+                get_store().add(self._store, self._model, ids, vectors[part], self._origin)
             if self._spool is not None:
                 with self._job.timed("copy"):
                     self._spool.add(ids, vectors[part])
@@ -137,8 +137,8 @@ class Writer:
             return
         with self._job.timed("words"):
             has_new_segment = self._words.add(records)
-            get_lexical().set_origin(self._root_id, self._origin)
-            get_lexical().add_symbols(self._root_id, files)
+            get_lexical().set_origin(self._store, self._origin)
+            get_lexical().add_symbols(self._store, files)
         if has_new_segment and (self._merge is None or self._merge.done()):
             self._merge = self._threads.submit(with_context(self._merge_segments))
 
@@ -147,7 +147,7 @@ class Writer:
             if self._processes:
                 self._processes.compact()
             else:
-                get_lexical().compact(self._root_id, self._check)
+                get_lexical().compact(self._store, self._check)
 
     def _check(self) -> None:
         self._job.check()

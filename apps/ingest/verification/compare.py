@@ -109,17 +109,17 @@ def _waits_for_model(root: Root) -> bool:
 
 def _orphans() -> Iterator[Difference]:
     """Yield the indexes of this installation that have no root."""
-    unknown = {orphan.root_id: orphan for orphan in orphans.find()}
-    for root_id in sorted(
+    unknown = {orphan.store: orphan for orphan in orphans.find()}
+    for store in sorted(
         set(stores.stored_roots()) - set(Root.objects.values_list("store", flat=True))
     ):
-        orphan = unknown.get(root_id)
+        orphan = unknown.get(store)
         if orphan is None:
             detail = "an index of a removed root, which the next sweep removes"
-            yield Difference(str(root_id), "left_over", detail)
+            yield Difference(str(store), "left_over", detail)
         elif not orphan.elsewhere:
             detail = f"an index of {orphan.path or 'an unknown folder'}"
-            yield Difference(str(root_id), "orphan", detail)
+            yield Difference(str(store), "orphan", detail)
 
 
 def _lock() -> Iterator[Difference]:

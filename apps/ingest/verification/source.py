@@ -5,7 +5,6 @@ from hashlib import sha256
 from pathlib import Path
 
 from apps.code.values import Chunk, ChunkedFile, Symbol
-from apps.core.config import config
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.embedding.catalogue import get_embedder
 from apps.index.lexical import StoredSymbol, get_lexical
@@ -104,7 +103,7 @@ def _compare_chunks(
     longest = embedder.max_tokens
     embedder.close()
     chunks, symbols = NameSample(), NameSample()
-    with Chunker(parse_seconds=config().ingest_parse_seconds) as chunker:
+    with Chunker() as chunker:
         for start in range(0, len(rows), FILES_AT_ONCE):
             check()
             some = [row for row in rows[start : start + FILES_AT_ONCE] if not row.problem]

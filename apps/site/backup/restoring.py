@@ -28,10 +28,10 @@ UNFINISHED = "restore.unfinished"
 # Moved in this order. The database is last: without it, the other files are not used.
 PARTS = ("chroma", "lexical", "texts", *SINGLE, f"{DATABASE}-wal", DATABASE)
 # Files that manage.py and the codeinfo command create at their start, and locks.
-HARMLESS = frozenset({SECRET, "logs", "child.lock", "chroma.lock", "control.lock"})
+HARMLESS = frozenset({SECRET, "logs", "child.lock", "chroma.lock", "restore.lock"})
 HARMLESS |= {"server.json", "server.lock", "server.start", "server.users"}
-LOCK = "control.lock"
-LOCKS = ("chroma/chroma.lock", LOCK)
+LOCK = "restore.lock"
+LOCKS = ("chroma/chroma.lock", "server.lock", LOCK)
 RESERVE = 100 << 20
 SECONDS, MOST_BYTES = 6 * 3600.0, 256_000_000
 
@@ -161,7 +161,7 @@ def _is_bare(path: Path) -> bool:
 
 def _is_locked(path: Path) -> bool:
     with suppress(FileNotFoundError, NotADirectoryError), path.open("r+b") as file:
-        return not posix.lock(file, wait=False)
+        return not posix.lock(file, shared=True, wait=False)
     return False
 
 

@@ -172,7 +172,7 @@ def orphans_finding(found: Sequence[Orphan]) -> Finding:
     neighbours = f"Of other installations on this Chroma: {_listed(others)}" if others else ""
     if not mine:
         return finding("ok", "None", neighbours or "Every index has a folder in the database.")
-    ids = " ".join(str(each.root_id) for each in mine[:SHOWN])
+    ids = " ".join(str(each.store) for each in mine[:SHOWN])
     return finding(
         "warn",
         "Unknown folders",

@@ -1,6 +1,6 @@
-"""The control socket, by which commands send requests to the running server.
+"""What commands ask the running server for, as it has the stores: `POST /control/<verb>`.
 
-It is a Unix socket in the data folder with mode 0600, for the server's user and root only. A
-request is one line of JSON, `{"verb": …, "options": {…}}`. The response is any number of lines
-`{"progress": text}`, and one line `{"result": …}` or `{"error": {"code", "message"}}`.
+Only the codeinfo commands of the user who runs codeinfo may ask: the request needs the token of
+`server.json`. The body is the verb's options. The response is a stream of events `{"progress":
+text}`, and one `{"result": …}` or `{"error": {"code", "message"}}`.
 """

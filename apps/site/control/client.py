@@ -1,5 +1,6 @@
-"""The client of the control socket. Without a running server, this process does the work."""
+"""The commands' side. Without a running server, this process does the work."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +13,10 @@ from apps.index.lexical import reset_lexical
 from apps.index.texts import reset_texts
 from apps.index.types import never_cancelled
 from apps.index.vectors.store import claim_store, reset_store
-from apps.site.control.address import connect
-from apps.site.control.lines import Lines
 from apps.site.control.verbs import VERBS, Options, Report
-
-# A verification returns a result for each root.
-LONGEST_ANSWER = 256_000_000
+from codeinfo_cli.client import Client
+from codeinfo_cli.errors import CliError
+from codeinfo_cli.server import running
 
 
 class Refused(CodeinfoError):
@@ -38,26 +37,24 @@ def perform(verb: str, options: Options, report: Report) -> dict[str, Any]:
 
 
 def ask(folder: Path, verb: str, options: Options, report: Report) -> dict[str, Any] | None:
-    """Send a request to the server of a data folder and return its result; None if none listens.
+    """Send a request to the server of a data folder and return its result; None if none runs.
     Raises Refused, and Unavailable if the server ends meanwhile."""
-    end = connect(folder)
-    if end is None:
+    address = running(folder)
+    if address is None:
         return None
-    with end:
-        lines = Lines(end, LONGEST_ANSWER)
-        try:
-            lines.write({"verb": verb, "options": dict(options)})
-            while "progress" in (answer := lines.read()):
+    try:
+        for event in Client(address, folder).events(f"/control/{verb}", options):
+            answer = json.loads(event)
+            if "progress" in answer:
                 report(str(answer["progress"]))
-        except (OSError, EOFError, ValueError) as error:
-            raise Unavailable(
-                "The server hung up before it had answered: it ended, or has too many such "
-                "connections."
-            ) from error
-    if "error" in answer:
-        raise Refused(answer["error"]["message"], code=answer["error"]["code"])
-    result: dict[str, Any] = answer["result"]
-    return result
+            elif "error" in answer:
+                raise Refused(answer["error"]["message"], code=answer["error"]["code"])
+            else:
+                result: dict[str, Any] = answer["result"]
+                return result
+    except CliError as error:
+        raise Refused(error.message, code=error.code) from error
+    raise Unavailable("The server ended before it had answered.")
 
 
 @contextmanager
@@ -66,8 +63,8 @@ def _own_stores() -> Iterator[None]:
         claim_store()
     except Unavailable as error:
         raise Unavailable(
-            f"Another process uses the stores in {config().data_dir}, and does not answer on its "
-            "control socket: stop it, then try again.",
+            f"Another process uses the stores in {config().data_dir}, and is not a server that "
+            "answers: stop it, then try again.",
             retryable=False,
         ) from error
     try:

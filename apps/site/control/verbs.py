@@ -1,4 +1,4 @@
-"""The verbs of the control socket, performed by the server or by the command itself."""
+"""The verbs, performed by the server or by the command itself."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -30,18 +30,18 @@ async def test_text_past_its_limit_ends_the_answer_and_the_turn_at_codex(
     codex.api.scripts["wordy"] = Script([[*say("x" * 3_000_000, 100_000)[:-1], Stall()]])
     recorded = await record(PROVIDER, chat_request("wordy"))
     assert recorded.failure.code == "PROVIDER_ERROR"
-    assert "CODEINFO_MAX_ANSWER_BYTES (1000000)" in recorded.failure.message
+    assert "1000000 bytes of text" in recorded.failure.message
     assert len(recorded.text) == 1_000_000
     assert await asyncio.to_thread(codex.api.requests[-1].client_left.wait, 30)
 
 
 async def test_thinking_past_its_limit_ends_the_answer(
-    codex: CodexBackend, configure: Configure
+    codex: CodexBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configure(max_reasoning_bytes=1_000)
+    monkeypatch.setattr("apps.agents.limits.MAX_REASONING_BYTES", 1_000)
     codex.api.scripts["thinker"] = Script([[*think("hm " * 1_000), *say("So."), *end()]])
     recorded = await record(PROVIDER, chat_request("thinker"))
-    assert "CODEINFO_MAX_REASONING_BYTES (1000)" in recorded.failure.message
+    assert "1000 bytes of reasoning" in recorded.failure.message
     assert len(recorded.reasoning) <= 1_000
 
 
@@ -54,33 +54,35 @@ async def test_the_time_limit_of_an_answer_applies_to_codex(
 
 
 async def test_calls_past_their_limit_end_the_answer(
-    codex: CodexBackend, configure: Configure
+    codex: CodexBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configure(max_tool_calls=2)
+    monkeypatch.setattr("apps.agents.limits.MAX_TOOL_CALLS", 2)
     codex.set_tools(TOOLS)
     calls = [step for _ in range(9) for step in call("VectorSearch", {"query": "retry"})]
     codex.api.scripts["crowd"] = Script([[*calls, *end()], [*say("Done."), *end()]])
     recorded = RecordedAnswer([event async for event in run(PROVIDER, chat_request("crowd"), 3)])
-    assert "CODEINFO_MAX_TOOL_CALLS (2)" in recorded.failure.message
+    assert "the limit of 6 tool calls" in recorded.failure.message
     assert sum(event.kind == "tool_started" for event in recorded.events) == 6
 
 
 @pytest.mark.fault("The model server fails")
 @pytest.mark.door
 async def test_a_line_past_its_limit_ends_the_answer_but_not_the_next_one(
-    codex: CodexBackend, configure: Configure
+    codex: CodexBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configure(max_frame_bytes=100_000)
+    monkeypatch.setattr("apps.core.http.limits.MAX_FRAME_BYTES", 100_000)
     codex.api.scripts["long"] = Script([[*say("Half"), *say("x" * 3_000_000, 3_000_000), Stall()]])
     recorded = await record(PROVIDER, chat_request("long"))
     assert recorded.text.startswith("Half")
     assert recorded.failure.code == "PROVIDER_ERROR"
-    assert "CODEINFO_MAX_FRAME_BYTES (100000)" in recorded.failure.message
+    assert "than 100000 bytes" in recorded.failure.message
     assert isinstance((await record(PROVIDER, chat_request("plain"))).end, TurnFinished)
 
 
-async def test_a_thread_of_any_length_resumes(codex: CodexBackend, configure: Configure) -> None:
-    configure(max_frame_bytes=20_000)
+async def test_a_thread_of_any_length_resumes(
+    codex: CodexBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.core.http.limits.MAX_FRAME_BYTES", 20_000)
     codex.api.scripts["wordy"] = Script([[*say("word " * 50_000, 1_000), *end()]])
     first = await record(PROVIDER, chat_request("wordy"))
     assert isinstance(first.end, TurnFinished), first.end

@@ -294,14 +294,15 @@ async def test_stop_ends_the_programs_of_an_answer(codex: CodexBackend, folder: 
 
 
 async def test_requests_above_the_limit_end_the_answer(
-    codex: CodexBackend, configure: Callable[..., None]
+    codex: CodexBackend, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Codex reports calls of unknown tools to its model only."""
-    configure(max_tool_calls=2, max_tool_rounds=3)
+    configure(max_tool_rounds=3)
+    monkeypatch.setattr("apps.agents.limits.MAX_TOOL_CALLS", 2)
     codex.api.scripts["endless"] = Script([[*own("nonsense", {}), *end()]])
     before = len(codex.api.requests)
     recorded = await record(PROVIDER, chat_request("endless"))
-    assert "CODEINFO_MAX_TOOL_CALLS (2)" in recorded.failure.message
+    assert "the limit of 6 requests" in recorded.failure.message
     asked = len(codex.api.requests)
     assert asked - before < 20
     codex.api.scripts["calm"] = Script([[*say("Calm."), *end()]])

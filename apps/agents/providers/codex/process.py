@@ -11,8 +11,7 @@ from typing import Any, TextIO
 
 from openai_codex.errors import TransportClosedError
 
-from apps.core.config import config
-from apps.core.http.limits import named
+from apps.core.http import limits
 from apps.core.system import programs
 
 # A message may repeat a complete item: a tool's result, or the text of an answer.
@@ -32,13 +31,10 @@ class _Messages:
         self._stream = stream
 
     def readline(self) -> str:
-        most = FRAMES_IN_A_LINE * config().max_frame_bytes
+        most = FRAMES_IN_A_LINE * limits.MAX_FRAME_BYTES
         line = self._stream.readline(most)
         if len(line) >= most and not line.endswith("\n"):
-            raise LineTooLong(
-                f"Codex sent a message of more than {most} bytes, {FRAMES_IN_A_LINE} times "
-                f"{named('max_frame_bytes')}."
-            )
+            raise LineTooLong(f"Codex sent a message of more than {most} bytes.")
         return line
 
     def close(self) -> None:

@@ -113,8 +113,9 @@ class CodexProvider:
                     case TurnNotification(method=method, payload=payload):
                         for event in translator.feed(method, payload):
                             yield await _expanded(event)
-                        if translator.requests > max_provider_calls(config().max_tool_rounds):
-                            raise past("max_tool_calls")
+                        most = max_provider_calls(config().max_tool_rounds)
+                        if translator.requests > most:
+                            raise past(f"{most} requests to its model")
                     case Heartbeat():
                         yield item
             if not translator.ended:

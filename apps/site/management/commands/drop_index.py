@@ -1,4 +1,4 @@
-"""`manage.py drop_index ROOT_ID…`: deletes indexes that have no root in the database."""
+"""`manage.py drop_index STORE…`: deletes indexes that have no root in the database."""
 
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("root_id", nargs="+", help="as doctor shows it")
+        parser.add_argument("store", nargs="+", metavar="STORE", help="as doctor shows it")
         parser.add_argument(
             "--of-another-installation",
             action="store_true",
@@ -28,43 +28,43 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        root_ids = [_root_id(text) for text in options["root_id"]]
+        chosen = [_id(text) for text in options["store"]]
         try:
             claim_store()
-            orphan_of = {each.root_id: each for each in orphans.find()}
-            for root_id in root_ids:
-                _check(root_id, orphan_of.get(root_id), others=options["of_another_installation"])
-            for root_id in root_ids:
-                self._drop(orphan_of[root_id])
+            orphan_of = {each.store: each for each in orphans.find()}
+            for store in chosen:
+                _check(store, orphan_of.get(store), others=options["of_another_installation"])
+            for store in chosen:
+                self._drop(orphan_of[store])
         except CodeinfoError as error:
             raise CommandError(error.message) from error
         finally:
             reset_store()
 
     def _drop(self, orphan: Orphan) -> None:
-        stores.drop_words(orphan.root_id)
-        count = stores.drop_vectors(orphan.root_id)
+        stores.drop_words(orphan.store)
+        count = stores.drop_vectors(orphan.store)
         number = "broken" if count is None else f"{count:,}"
         vectors = f"{number} vector{'' if count == 1 else 's'}"
         self.stdout.write(f"Deleted {orphan.label}: {vectors} and their words.")
 
 
-def _root_id(text: str) -> UUID:
+def _id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise CommandError(f"{text!r} is not the id of a root: doctor lists them.") from None
+        raise CommandError(f"{text!r} is not the id of a store: doctor lists them.") from None
 
 
-def _check(root_id: UUID, orphan: Orphan | None, *, others: bool) -> None:
+def _check(store: UUID, orphan: Orphan | None, *, others: bool) -> None:
     """Raise CommandError if the index must not be deleted."""
-    if root := Root.objects.filter(store=root_id).first():
+    if root := Root.objects.filter(store=store).first():
         raise CommandError(
             f"{root.name} is in use: remove it on the Ingest page. drop_index deletes "
             "only what the database does not know."
         )
     if orphan is None:
-        raise CommandError(f"No index of {root_id} is left over here.")
+        raise CommandError(f"No index of {store} is left over here.")
     if orphan.elsewhere and not others:
         raise CommandError(
             f"{orphan.label} belongs to another installation on this Chroma server. If that is "

@@ -62,11 +62,12 @@ class Command(BaseCommand):
                 f"A restore to {settings.data_dir} was interrupted: run {manage('restore')} again"
             )
         listen_on = server.endpoints(settings)
-        schema.check()
         claim_store()
         if migrate:
-            call_command("migrate", verbosity=0)
+            call_command("migrate", verbosity=0)  # checks the schema first
             database.fold_log("TRUNCATE")
+        else:
+            schema.check()
         if message := missing_runs.describe():
             logger.warning(message)
         conversation_recovery.recover()
