@@ -29,7 +29,7 @@ def by_name(
 ) -> Tool:
     """A tool that looks up a name. `fields` are the other fields of Tool."""
 
-    def output(arguments: Mapping[str, Any]) -> JSON:
+    def run(arguments: Mapping[str, Any]) -> JSON:
         query = SymbolQuery.parse(arguments)
         count = parse_snippet_lines(arguments) if has_passages else 0
         answer = find(query)
@@ -54,7 +54,7 @@ def by_name(
     return Tool(
         name=name,
         parameters=schema(properties, "name"),
-        function=output,
+        function=run,
         subject="name",
         has_passages=has_passages,
         **fields,

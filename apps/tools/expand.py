@@ -153,8 +153,8 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _text_rows(row: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[JSON]:
-    """The rows of the full form that a compact row of these tools stands for; `place` has the facts
-    about its file. Context is lost."""
+    """The rows of the full form that a compact row of Grep or ListFiles stands for; `place` has the
+    facts about its file. Context is lost."""
     facts = {"symbol": "", "kind": "match"}
     for line in _strings(row.get("matches")):
         if line.startswith("@"):

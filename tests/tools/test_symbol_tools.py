@@ -30,6 +30,9 @@ def test_a_tool_returns_what_the_endpoint_returns(harbour: Path, post: Post) -> 
     assert FIND_REFERENCES.run(arguments) == post("symbol-references", **arguments)[1]
     file = {"repository": "quay", "path": "main.go"}
     assert FILE_OUTLINE.run(file) == post("file-outline", **file)[1]
+    wrong_case = {"name": "SHIP"}
+    found = post("symbol-references", **wrong_case)[1]
+    assert found == FIND_REFERENCES.run(wrong_case) and "There is Ship, in" in found["hint"]
 
 
 def test_errors_are_typed_and_list_valid_ids(harbour: Path) -> None:

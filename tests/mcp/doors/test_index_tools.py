@@ -156,6 +156,8 @@ async def test_every_output_is_cut_at_a_row_to_the_limit(
     if name == "ListIngestedRepositories":  # One row of a list stays, though it is too long.
         assert cut[rows] == whole[rows]
         return
+    if len(whole[rows]) == 1 and not cut[rows]:  # What it says of that may be longer than the row.
+        return
     assert len(json.dumps(cut, ensure_ascii=False)) <= size - 10
     assert cut[rows] == whole[rows][: len(cut[rows])] or name in (
         *("FindReferences", "Grep", "ListFiles"),  # their rows are groups
