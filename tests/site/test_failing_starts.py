@@ -134,6 +134,7 @@ def test_a_database_of_a_newer_version(data: Path) -> None:
     assert "made by a newer codeinfo" in message and "index.0999_the_future" in message
     assert "backup" in message
     assert "made by a newer codeinfo" in broken(env)["schema"]
+    assert message in manage(env, "serve", "--no-migrate").stderr
 
 
 # What is read of data from before the first release. The app index had the label ingest.

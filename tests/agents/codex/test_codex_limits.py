@@ -75,7 +75,7 @@ async def test_a_line_past_its_limit_ends_the_answer_but_not_the_next_one(
     recorded = await record(PROVIDER, chat_request("long"))
     assert recorded.text.startswith("Half")
     assert recorded.failure.code == "PROVIDER_ERROR"
-    assert "than 100000 bytes" in recorded.failure.message
+    assert "than 1600000 bytes" in recorded.failure.message
     assert isinstance((await record(PROVIDER, chat_request("plain"))).end, TurnFinished)
 
 
