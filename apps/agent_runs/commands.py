@@ -99,7 +99,7 @@ class Execution:
         return {"conversationId": self.log.conversation_id, "command": self.log.command}
 
 
-_executions: set[Execution] = set()
+live_executions: set[Execution] = set()
 
 
 async def start(steps: Sequence[StartTurn]) -> Execution:
@@ -113,7 +113,7 @@ async def start(steps: Sequence[StartTurn]) -> Execution:
 
 async def shutdown() -> None:
     """End every command and every other live run of this process. Returns when all are saved."""
-    executions = list(_executions)
+    executions = list(live_executions)
     for execution in executions:
         execution.closing = True
         execution.stopping.set()
@@ -123,7 +123,7 @@ async def shutdown() -> None:
 
 async def _begin(steps: Sequence[StartTurn]) -> Execution:
     execution = Execution(steps, await runner.start(steps[0]))
-    _executions.add(execution)
+    live_executions.add(execution)
     spawn(_supervise(execution))
     return execution
 
@@ -134,7 +134,7 @@ async def _supervise(execution: Execution) -> None:
         end = await _run(execution)
     finally:
         await _release(execution, end)
-        _executions.discard(execution)
+        live_executions.discard(execution)
         execution.finish(end)
 
 

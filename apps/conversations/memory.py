@@ -42,7 +42,7 @@ class UnsavedConversation:
     stored: Sequence[Message] = ()
 
 
-_unsaved: dict[str, UnsavedConversation] = {}
+unsaved_conversations: dict[str, UnsavedConversation] = {}
 # Running answers, by turn id.
 _running: dict[str, Turn] = {}
 # Ends that could not be written, by conversation: the turn id of the stored answer, and its end.
@@ -118,7 +118,7 @@ def load(conversation_id: str) -> ConversationState:
 
     Raises Error if the database is locked.
     """
-    entry = _unsaved.get(conversation_id)
+    entry = unsaved_conversations.get(conversation_id)
     unsaved = entry.conversation if entry else None
     with suppress(Error):
         write_deferred_end(conversation_id)
@@ -147,12 +147,12 @@ def turns(conversation_id: str) -> list[Turn]:
 
     Empty for the conversation of another user, who may have chosen the same id meanwhile.
     """
-    entry = _unsaved.get(conversation_id)
+    entry = unsaved_conversations.get(conversation_id)
     return list(entry.turns) if entry and current().may_see(entry.conversation.owner_id) else []
 
 
 def discard(conversation_id: str) -> None:
-    _unsaved.pop(conversation_id, None)
+    unsaved_conversations.pop(conversation_id, None)
 
 
 def load_history(request: StartTurn) -> None:
@@ -169,7 +169,9 @@ def load_history(request: StartTurn) -> None:
         history = queries.as_messages((turn.role, turn.parts) for turn in stored)
     except Error:
         return
-    _unsaved.setdefault(request.conversation_id, UnsavedConversation(row)).stored = history
+    unsaved_conversations.setdefault(
+        request.conversation_id, UnsavedConversation(row)
+    ).stored = history
 
 
 def start_turn(request: StartTurn, owner: str) -> StartedTurn:
@@ -209,7 +211,7 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
 
 
 def _conversation_for(request: StartTurn) -> UnsavedConversation:
-    entry = _unsaved.pop(request.conversation_id, None)
+    entry = unsaved_conversations.pop(request.conversation_id, None)
     if entry is None:
         conversation = Conversation(
             id=request.conversation_id,
@@ -222,9 +224,9 @@ def _conversation_for(request: StartTurn) -> UnsavedConversation:
         )
         entry = UnsavedConversation(conversation)
     # At the end: the first entry is the least recently used.
-    _unsaved[request.conversation_id] = entry
-    while len(_unsaved) > MAX_CONVERSATIONS:
-        del _unsaved[next(iter(_unsaved))]
+    unsaved_conversations[request.conversation_id] = entry
+    while len(unsaved_conversations) > MAX_CONVERSATIONS:
+        del unsaved_conversations[next(iter(unsaved_conversations))]
     rows.check_open(entry.conversation, request.agent_name)
     return entry
 
@@ -251,7 +253,7 @@ def may_continue(turn_id: str) -> bool:
 
 
 def name_thread(conversation_id: str, thread_id: str) -> None:
-    entry = _unsaved.get(conversation_id)
+    entry = unsaved_conversations.get(conversation_id)
     if entry is not None:
         entry.conversation.flags["threadId"] = thread_id
 

@@ -146,9 +146,9 @@ class LiveRuns:
         self._ended[log.conversation_id] = log
         if len(self._ended) > MAX_ENDED:
             del self._ended[next(iter(self._ended))]
-        asyncio.get_running_loop().call_later(ENDED_SECONDS, self._forget, log)
+        asyncio.get_running_loop().call_later(ENDED_SECONDS, self.forget, log)
 
-    def _forget(self, log: RunLog) -> None:
+    def forget(self, log: RunLog) -> None:
         if self._ended.get(log.conversation_id) is log:
             del self._ended[log.conversation_id]
 

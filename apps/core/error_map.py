@@ -36,7 +36,7 @@ _statuses: dict[Key, int] = {
     "RATE_LIMITED": 429,
 }
 _route_statuses: dict[tuple[str, str], int] = {}
-_envelopes: dict[str, tuple[Envelope, Condition | None]] = {}
+envelopes: dict[str, tuple[Envelope, Condition | None]] = {}
 
 
 def register_status(key: Key, status: int) -> None:
@@ -51,7 +51,7 @@ def register_route_status(path: str, code: str, status: int) -> None:
 
 def register_envelope(prefix: str, envelope: Envelope, *, when: Condition | None = None) -> None:
     """Use `envelope` for paths that start with `prefix`, and requests for which `when` is true."""
-    _envelopes[prefix] = envelope, when
+    envelopes[prefix] = envelope, when
 
 
 def plain(error: CodeinfoError) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def envelope_for(request: HttpRequest) -> Envelope:
     """Return the envelope for the route of a request."""
     matches = [
         (len(prefix), envelope)
-        for prefix, (envelope, when) in _envelopes.items()
+        for prefix, (envelope, when) in envelopes.items()
         if request.path.startswith(prefix) and (when is None or when(request))
     ]
     return max(matches, key=lambda match: match[0])[1] if matches else plain

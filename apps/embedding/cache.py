@@ -65,14 +65,14 @@ class VectorCache:
                 rows = database.execute(f"SELECT key, numbers FROM vector WHERE {where}", keys)
                 cached |= {indexes[key]: np.frombuffer(row, np.float32) for key, row in rows}
                 # In days, so that a row is written once a day and not at each read.
-                values = [_today(), *keys, _today()]
+                values = [today(), *keys, today()]
                 database.execute(f"UPDATE vector SET used = ? WHERE {where} AND used < ?", values)
         return cached
 
     def write(self, texts: Sequence[str], vectors: Vectors) -> None:
         """Cache the vectors of texts, float32 (len(texts), dimension)."""
         rows = (
-            (self._key(text), self._model, _today(), vector.astype(np.float32).tobytes())
+            (self._key(text), self._model, today(), vector.astype(np.float32).tobytes())
             for text, vector in zip(texts, vectors, strict=True)
         )
         with self._errors_logged(), self._database() as database:
@@ -175,7 +175,7 @@ def _same(one: Vectors, other: Vectors) -> bool:
     return bool(one @ other >= SAME_COSINE * np.linalg.norm(one) * np.linalg.norm(other))
 
 
-def _today() -> int:
+def today() -> int:
     return int(time.time()) // DAY_SECONDS
 
 

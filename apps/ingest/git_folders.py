@@ -62,7 +62,7 @@ class GitFolders:
     is_complete: bool
 
 
-class _OutOfTime(Exception):
+class OutOfTime(Exception):
     """The time limit of the search has passed."""
 
 
@@ -73,7 +73,7 @@ def git_folders(*, leave_out: Iterable[str] = ()) -> GitFolders:
     hidden = set(leave_out)
     found = [path for path in search.repositories() if str(path) not in hidden]
     found.sort(key=lambda path: (-_used_at(path), str(path).casefold()))
-    listed = tuple(_described(path, _until(deadline)) for path in found[:MAX_LISTED])
+    listed = tuple(_described(path, check_until(deadline)) for path in found[:MAX_LISTED])
     allowed = tuple(map(str, bases()))
     return GitFolders(listed, allowed, search.is_complete and len(found) <= MAX_LISTED)
 
@@ -141,10 +141,10 @@ def _used_at(folder: Path) -> float:
         return 0.0
 
 
-def _until(deadline: float) -> Check:
+def check_until(deadline: float) -> Check:
     def check() -> None:
         if time.monotonic() >= deadline:
-            raise _OutOfTime
+            raise OutOfTime
 
     return check
 
@@ -155,7 +155,7 @@ def _described(folder: Path, check: Check) -> GitFolder:
         repository = find_repository(folder)
         check()
         return _measured(plain, repository, folder, check) if repository else plain
-    except _OutOfTime:
+    except OutOfTime:
         return plain
     except Unavailable as error:
         return GitFolder(str(folder), folder.name, problem=error.message)

@@ -119,18 +119,18 @@ class StoreHandler(logging.Handler):
         super().close()
 
 
-_store: LogStore | None = None
+process_store: LogStore | None = None
 
 
 def handler(config: Config) -> StoreHandler:
     """Create the store of this process and its handler. Called by settings.LOGGING."""
-    global _store
-    _store = LogStore(LogFile(config), config.log_buffer_max)
-    return StoreHandler(_store)
+    global process_store
+    process_store = LogStore(LogFile(config), config.log_buffer_max)
+    return StoreHandler(process_store)
 
 
 def get_store() -> LogStore:
     """Return the store of this process. Raises RuntimeError before logging is configured."""
-    if _store is None:
+    if process_store is None:
         raise RuntimeError("logging is not configured yet")
-    return _store
+    return process_store

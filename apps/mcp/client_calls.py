@@ -39,7 +39,7 @@ class LastCall:
 
 
 _lock = threading.Lock()
-_new: dict[str, LastCall] = {}
+unwritten: dict[str, LastCall] = {}
 _timer: threading.Timer | None = None
 
 
@@ -57,18 +57,18 @@ def record(name: str, endpoint: str, call: str) -> None:
     if not name or name == OWN:
         return
     with _lock:
-        _new[name] = LastCall(name, endpoint, call[:MAX_NAME], time.time())
-        if len(_new) > MAX_CLIENTS:
-            del _new[min(_new, key=lambda one: _new[one].at)]
+        unwritten[name] = LastCall(name, endpoint, call[:MAX_NAME], time.time())
+        if len(unwritten) > MAX_CLIENTS:
+            del unwritten[min(unwritten, key=lambda one: unwritten[one].at)]
         if _timer is None:
-            _timer = threading.Timer(WRITE_SECONDS, _write, [config().data_dir])
+            _timer = threading.Timer(WRITE_SECONDS, write, [config().data_dir])
             _timer.start()
 
 
 def last_calls() -> list[LastCall]:
     """Return the last call of each client, newest first."""
     with _lock:
-        recent = dict(_new)
+        recent = dict(unwritten)
     return _merged(_stored(config().data_dir), recent)
 
 
@@ -89,12 +89,12 @@ def _stored(folder: Path) -> dict[str, LastCall]:
     return {}
 
 
-def _write(folder: Path) -> None:
+def write(folder: Path) -> None:
     global _timer
     with _lock:
         _timer = None
-        recent = dict(_new)
-        _new.clear()
+        recent = dict(unwritten)
+        unwritten.clear()
     # What cannot be written is not shown after a restart.
     with suppress(OSError), posix.open_private(folder / LOCK) as lock:
         posix.lock(lock)

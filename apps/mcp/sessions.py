@@ -38,7 +38,7 @@ class CallCancelled(Exception):
 
 _signer = TimestampSigner(salt="apps.mcp.sessions")
 # Key of a call → time of its cancellation, oldest first.
-_early: OrderedDict[str, float] = OrderedDict()
+early: OrderedDict[str, float] = OrderedDict()
 
 
 def new_id(client: str = "") -> str:
@@ -78,9 +78,9 @@ def notified(message: Message, headers: Mapping[str, str]) -> None:
     if message.method != "notifications/cancelled" or not isinstance(request_id, int | str):
         return
     if key := key_of(headers, request_id):
-        _early[key] = time.monotonic()
-        if len(_early) > MAX_EARLY:
-            _early.popitem(last=False)
+        early[key] = time.monotonic()
+        if len(early) > MAX_EARLY:
+            early.popitem(last=False)
         hub.notify(CANCELLED, key)
 
 
@@ -102,12 +102,12 @@ async def cancellable(key: str) -> AsyncIterator[None]:
             raise
         raise CallCancelled from error
     finally:
-        _early.pop(key, None)
+        early.pop(key, None)
 
 
 async def _expire_when_cancelled(key: str, scope: asyncio.Timeout) -> None:
     with hub.subscribe(CANCELLED) as notices:
-        if time.monotonic() - _early.get(key, -EARLY_SECONDS) >= EARLY_SECONDS:
+        if time.monotonic() - early.get(key, -EARLY_SECONDS) >= EARLY_SECONDS:
             async for cancelled in notices:
                 if cancelled == key:
                     break

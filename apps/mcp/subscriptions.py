@@ -37,7 +37,7 @@ class Stream:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-_open: set[Stream] = set()
+open_streams: set[Stream] = set()
 
 
 def check(protocol: ProtocolVersion, params: Mapping[str, Any]) -> None:
@@ -45,7 +45,7 @@ def check(protocol: ProtocolVersion, params: Mapping[str, Any]) -> None:
     of tasks without knowing tasks."""
     if params["notifications"].get("taskIds") is not None:
         tasks.require_declared(protocol)
-    if len(_open) >= MAX_STREAMS:
+    if len(open_streams) >= MAX_STREAMS:
         raise Unavailable("Too many streams are open. Ask again later.", code="TOO_MANY_STREAMS")
 
 
@@ -59,7 +59,7 @@ async def frames(
     resources, wanted = endpoint.resources, params["notifications"].get("resourcesListChanged")
     version = resources.version if resources and resources.topic and wanted else None
     stream = Stream(resources.topic if resources else "")
-    _open.add(stream)
+    open_streams.add(stream)
     try:
         with hub.subscribe(stream.topic) as notices:
             listed = await version() if version else None
@@ -74,13 +74,13 @@ async def frames(
         meta = {**result.get("_meta", {}), SUBSCRIPTION_ID: id}
         yield sse.event({"jsonrpc": "2.0", "id": id, "result": result | {"_meta": meta}})
     finally:
-        _open.discard(stream)
+        open_streams.discard(stream)
         stream.ended.set()
 
 
 async def close() -> None:
     """End all streams of this process with an answer. Called when the server ends."""
-    streams = tuple(_open)
+    streams = tuple(open_streams)
     for stream in streams:
         stream.is_ending = True
         hub.notify_here(stream.topic)

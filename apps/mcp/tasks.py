@@ -82,7 +82,7 @@ class Task:
 
 
 # By id, oldest first.
-_tasks: dict[str, Task] = {}
+live_tasks: dict[str, Task] = {}
 
 
 def is_offered(endpoint: McpEndpoint) -> bool:
@@ -109,15 +109,15 @@ def require_declared(protocol: ProtocolVersion) -> None:
 
 def has_room() -> bool:
     """Discard tasks whose time is over. Return whether one more can be started."""
-    for task in [task for task in _tasks.values() if task.is_expired]:
+    for task in [task for task in live_tasks.values() if task.is_expired]:
         _discard(task)
-    return len(_tasks) < MAX_TASKS
+    return len(live_tasks) < MAX_TASKS
 
 
 def start(endpoint: McpEndpoint, answer: Answer) -> JSON:
     """Start a task that does `answer`, and return the result of the call that makes it."""
     now = datetime.now(UTC)
-    task = Task(secrets.token_urlsafe(24), _owner(endpoint), now, now)
+    task = Task(secrets.token_urlsafe(24), owner_of(endpoint), now, now)
 
     async def report(message: str, done: float | None, total: float | None) -> None:
         task.message, task.updated = message, datetime.now(UTC)
@@ -130,17 +130,17 @@ def start(endpoint: McpEndpoint, answer: Answer) -> JSON:
 
     # The task outlives the request's context, which holds the principal and the request id.
     task.work = create_task(work(), context=copy_context())
-    _tasks[task.id] = task
+    live_tasks[task.id] = task
     return {"resultType": "task"} | task.as_wire()
 
 
 def _discard(task: Task) -> None:
-    del _tasks[task.id]
+    del live_tasks[task.id]
     if task.work is not None:
         task.work.cancel()
 
 
-def _owner(endpoint: McpEndpoint) -> Owner:
+def owner_of(endpoint: McpEndpoint) -> Owner:
     principal = current()
     return endpoint.name, principal.kind, str(principal.user_id)
 
@@ -149,8 +149,8 @@ def _find(endpoint: McpEndpoint, protocol: ProtocolVersion, params: Mapping[str,
     """The task that a request names. Raises RpcError if the caller has none with this id."""
     require_declared(protocol)
     id = params.get("taskId")
-    task = _tasks.get(id) if isinstance(id, str) else None
-    if task is None or task.is_expired or task.owner != _owner(endpoint):
+    task = live_tasks.get(id) if isinstance(id, str) else None
+    if task is None or task.is_expired or task.owner != owner_of(endpoint):
         raise RpcError(INVALID_PARAMS, "Unknown task. It may have expired: call the tool again.")
     return task
 

@@ -152,11 +152,11 @@ class SearchProcesses:
     ) -> None:
         self._start, self._clock, self._idle_seconds = start, clock, idle_seconds
         self._changed = threading.Condition()
-        self._processes: dict[SearchProcess, float] = {}  # with the time of the last use
-        self._searches: Counter[Place] = Counter()  # that each place has
-        self._waiting: deque[Future[Place]] = deque()
+        self.processes: dict[SearchProcess, float] = {}  # with the time of the last use
+        self.searches: Counter[Place] = Counter()  # that each place has
+        self.waiting: deque[Future[Place]] = deque()
         self._starting = 0
-        self._busy_at = -BUSY_SECONDS  # when a search came while another ran
+        self.busy_at = -BUSY_SECONDS  # when a search came while another ran
         self._lost_at = -RETRY_SECONDS
         self._stops = 0  # calls of `stop`
 
@@ -188,7 +188,7 @@ class SearchProcesses:
     def tell(self, function: Callable[..., object], *arguments: Any) -> None:
         """Call a function in each process, between its searches."""
         with self._changed:
-            processes = list(self._processes)
+            processes = list(self.processes)
         for process in processes:
             try:
                 process.call(function, *arguments)
@@ -198,7 +198,7 @@ class SearchProcesses:
     @property
     def pids(self) -> list[int]:
         with self._changed:
-            return [each.pid for each in self._processes]
+            return [each.pid for each in self.processes]
 
     def wait(self, seconds: float) -> bool:
         """Wait until no process is being started. Return False on a timeout."""
@@ -209,7 +209,7 @@ class SearchProcesses:
         """End all processes. A search that runs in one then runs here."""
         with self._changed:
             self._stops += 1
-            processes = list(self._processes)
+            processes = list(self.processes)
         for each in processes:
             self._remove(each)
             each.end()
@@ -218,49 +218,49 @@ class SearchProcesses:
         """Take a place, or wait for one."""
         turn: Future[Place] = Future()
         with self._changed:
-            if self._searches.total():
-                self._busy_at = self._clock()
-                if all(self._searches[each] for each in self._processes):
+            if self.searches.total():
+                self.busy_at = self._clock()
+                if all(self.searches[each] for each in self.processes):
                     self._start_one(first_call)
-            self._waiting.append(turn)
+            self.waiting.append(turn)
             self._serve()
         return turn.result()
 
     def _release(self, place: Place) -> None:
         with self._changed:
-            if place is not None and place not in self._processes:
+            if place is not None and place not in self.processes:
                 return
-            self._searches[place] -= 1
+            self.searches[place] -= 1
             if place is not None:
-                self._processes[place] = self._clock()
+                self.processes[place] = self._clock()
             self._serve()
 
     def _serve(self) -> None:
         """Give places to those who wait, in their order: an idle process while several come, then
         this process, then the socket of a process."""
-        while self._waiting:
-            several = self._clock() - self._busy_at < BUSY_SECONDS
-            place = min(self._processes, key=self._searches.__getitem__, default=None)
-            if place is None or self._searches[place] or not several:
-                if self._searches[None] < (HERE if self._processes else HERE_ALONE):
+        while self.waiting:
+            several = self._clock() - self.busy_at < BUSY_SECONDS
+            place = min(self.processes, key=self.searches.__getitem__, default=None)
+            if place is None or self.searches[place] or not several:
+                if self.searches[None] < (HERE if self.processes else HERE_ALONE):
                     place = None
-                elif place is None or self._searches[place] == DEPTH:
+                elif place is None or self.searches[place] == DEPTH:
                     return
-            self._searches[place] += 1
-            self._waiting.popleft().set_result(place)
+            self.searches[place] += 1
+            self.waiting.popleft().set_result(place)
 
     def _remove(self, process: Place) -> None:
         """Forget a process that was lost or is ended."""
         with self._changed:
-            if process is None or self._processes.pop(process, None) is None:
+            if process is None or self.processes.pop(process, None) is None:
                 return
-            del self._searches[process]
+            del self.searches[process]
             self._lost_at = self._clock()
             self._serve()
 
     def _start_one(self, first_call: Callable[[], Call] | None) -> None:
         """Start a process in the background, if there may be another."""
-        is_full = len(self._processes) + self._starting >= config().search_processes
+        is_full = len(self.processes) + self._starting >= config().search_processes
         if is_full or self._clock() - self._lost_at < RETRY_SECONDS:
             return
         self._starting += 1
@@ -277,7 +277,7 @@ class SearchProcesses:
             if process is None:
                 self._lost_at = self._clock()
             elif self._stops == stops:
-                self._processes[process] = self._clock()
+                self.processes[process] = self._clock()
                 self._serve()
             self._changed.notify_all()
         if process is None:
@@ -300,14 +300,14 @@ class SearchProcesses:
     def _rest(self, process: SearchProcess) -> float:
         """The seconds until a process may end. 0 if it is not used any more."""
         with self._changed:
-            if process not in self._processes:
+            if process not in self.processes:
                 return 0
-            rest = self._processes[process] + self._idle_seconds - self._clock()
+            rest = self.processes[process] + self._idle_seconds - self._clock()
             if rest > 0:
                 return rest
-            if self._searches[process]:
+            if self.searches[process]:
                 return self._idle_seconds or 1.0
-            del self._processes[process]
+            del self.processes[process]
             return 0
 
 

@@ -15,17 +15,17 @@ FRESH_SECONDS = 2.0
 # Time limit of the checks for the home page. A store may take some seconds to open.
 PAGE_LIMIT_SECONDS = 8.0
 
-_runner = CheckRunner()
+runner = CheckRunner()
 
 
 async def quick() -> list[Finding]:
     """Check all parts, for `/health`."""
-    return await _runner.run(parts.all_parts(opening=False), LIMIT_SECONDS, FRESH_SECONDS)
+    return await runner.run(parts.all_parts(opening=False), LIMIT_SECONDS, FRESH_SECONDS)
 
 
 async def thorough() -> list[Finding]:
     """Check all parts without cached results, for the home page."""
-    return await _runner.run(parts.all_parts(), PAGE_LIMIT_SECONDS)
+    return await runner.run(parts.all_parts(), PAGE_LIMIT_SECONDS)
 
 
 def wire(found: list[Finding], *, details: bool) -> dict[str, Any]:

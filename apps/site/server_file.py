@@ -83,7 +83,7 @@ class ServerFile:
                 file.write(json.dumps(facts(self._settings)).encode())
             new.replace(self._path)
         except OSError as error:
-            self._close()
+            self.close()
             logger.warning("no server.json", extra={"context": {"reason": str(error)}})
 
     def remove(self) -> None:
@@ -92,7 +92,7 @@ class ServerFile:
             with suppress(OSError):
                 self._path.unlink()
 
-    def _close(self) -> None:
+    def close(self) -> None:
         if self._lock is not None:
             self._lock.close()
             self._lock = None

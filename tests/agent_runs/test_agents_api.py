@@ -70,7 +70,7 @@ async def done(conversation_id: str = "c1") -> None:
 
 async def command_over() -> CommandRun:
     """The one command of a test, when it is over."""
-    for execution in list(commands._executions):
+    for execution in list(commands.live_executions):
         await asyncio.wait_for(execution.done.wait(), PATIENCE)
     return await CommandRun.objects.aget()
 

@@ -5,7 +5,7 @@ import pytest
 # Imported before the tests: the import takes a second, and some tests have short timeouts.
 import apps.agents.providers.openai_stream
 import apps.lmstudio.sdk  # noqa: F401
-from tests.agents.rigs.base import Backend
+from tests.agents.rigs.base import Backend, Rig
 from tests.agents.rigs.codex import CodexBackend, run_codex_backend
 from tests.agents.rigs.lmstudio import LMStudioBackend
 from tests.agents.rigs.openai import OpenAIBackend
@@ -56,3 +56,19 @@ def codex_backend(codex_home: CodexBackend, configure: Callable[..., None]) -> C
 @pytest.fixture
 def builtin_backend() -> Backend:
     return Backend()
+
+
+@pytest.fixture
+def backend(rig: Rig, request: pytest.FixtureRequest) -> Backend:
+    scenario = request.node.callspec.params.get("scenario")
+    made: Backend = request.getfixturevalue(rig.backend)
+    if scenario is not None:
+        made.set_tools(scenario.tools_offered)
+        if scenario.end == "PROVIDER_TIMEOUT":
+            # A short timeout for scenarios with silence.
+            idle_timeout = {
+                "first_byte_seconds": 60.0 if scenario.text else 0.5,
+                "idle_seconds": 2.0,
+            }
+            request.getfixturevalue("configure")(**idle_timeout)
+    return made

@@ -4,9 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Callable
 from contextlib import aclosing
-from typing import Any
 
 import pytest
 
@@ -17,39 +15,10 @@ from apps.agents.providers.registry import get_provider, providers
 from tests.agents.fakes import RecordedAnswer, chat_request, record
 from tests.agents.rigs import RIGS
 from tests.agents.rigs.base import KINDS, Backend, Rig, Scenario
+from tests.agents.rigs.cases import cases, each_rig
 from tests.stand_ins.openai_scripts import PLAIN
 
 pytestmark = pytest.mark.door
-
-
-def cases(condition: Callable[[Rig, Scenario], object]) -> Any:
-    chosen = [
-        (rig, scenario) for rig in RIGS for scenario in rig.scenarios if condition(rig, scenario)
-    ]
-    ids = [f"{rig.provider}: {scenario.kind}" for rig, scenario in chosen]
-    return pytest.mark.parametrize(("rig", "scenario"), chosen, ids=ids)
-
-
-def each_rig(condition: Callable[[Rig], object] = bool) -> Any:
-    return pytest.mark.parametrize(
-        "rig", list(filter(condition, RIGS)), ids=lambda rig: rig.provider
-    )
-
-
-@pytest.fixture
-def backend(rig: Rig, request: pytest.FixtureRequest) -> Backend:
-    scenario = request.node.callspec.params.get("scenario")
-    made: Backend = request.getfixturevalue(rig.backend)
-    if scenario is not None:
-        made.set_tools(scenario.tools_offered)
-        if scenario.end == "PROVIDER_TIMEOUT":
-            # A short timeout for scenarios with silence.
-            idle_timeout = {
-                "first_byte_seconds": 60.0 if scenario.text else 0.5,
-                "idle_seconds": 2.0,
-            }
-            request.getfixturevalue("configure")(**idle_timeout)
-    return made
 
 
 @pytest.fixture

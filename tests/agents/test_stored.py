@@ -16,8 +16,7 @@ from apps.conversations.types import StartTurn
 from tests.agents.fakes import QUESTION
 from tests.agents.rigs import RIGS
 from tests.agents.rigs.base import Backend, Rig, Scenario
-from tests.agents.test_conformance import backend as backend
-from tests.agents.test_conformance import cases, each_rig
+from tests.agents.rigs.cases import cases, each_rig
 from tests.support.chat import ended
 from tests.support.chat import nothing_left_running as nothing_left_running
 

@@ -12,7 +12,7 @@ from apps.agents import tools
 from apps.agents.messages import ToolCall, ToolResult
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.quoting import CLOSING, quote_result, truncate_result_text
-from apps.agents.tools import _scoped, execute, toolset
+from apps.agents.tools import execute, toolset
 from apps.core.types import JSON
 from apps.index.models import Root
 from apps.index.types import Area
@@ -43,11 +43,15 @@ def test_tools_limited_to_one_repository_have_no_repository_parameter() -> None:
     assert "repository" in REAL_TOOLS[1].parameters["properties"], "the tool itself is unchanged"
 
 
-async def test_tools_limited_to_one_repository_ignore_the_models_choice() -> None:
+@pytest.mark.django_db
+def test_tools_limited_to_one_repository_ignore_the_models_choice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     calls: list[JSON] = []
-    scoped = _scoped(tool("VectorSearch", found(), calls), ("acme",))
-    await execute(ToolCall("c", "VectorSearch", {"query": "x", "repository": "other"}), [scoped])
-    assert calls == [{"query": "x", "repository": "acme"}]
+    monkeypatch.setattr(tools, "TOOLS", (tool("VectorSearch", found(), calls),))
+    (scoped,) = toolset(("acme",))
+    scoped.run({"query": "x", "repository": "other"})
+    assert [call["repository"] for call in calls] == ["acme"]
 
 
 @pytest.mark.django_db

@@ -45,6 +45,7 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
+OpenPage = Callable[..., Page]
 WIDE, PHONE = (1440, 900), (390, 844)
 # A form that came back with its errors: the browser reports the status, which is as it should be.
 # And what htmx says of a request whose page was left meanwhile; of a failed one it says sendError.

@@ -5,17 +5,21 @@ Tests here are plain functions and do not use the database: the product is anoth
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.chromium import CHROMIUM, WIDE, Complaints, chromium, opened_pages
+from tests.browser.chat import model, repository
+from tests.browser.chromium import CHROMIUM, WIDE, Complaints, OpenPage, chromium, opened_pages
+from tests.browser.citations import conversation, harbour
+from tests.browser.lantern import lantern
 from tests.browser.product import HOME, Product, running
 from tests.stand_ins.openai_server import OpenAIStandIn
 
-OpenPage = Callable[..., Page]
+__all__ = ["OpenPage", "conversation", "harbour", "lantern", "model", "repository"]
+
 HERE = Path(__file__).parent
 
 # What is waited for comes in a moment; on a busy machine it may take long, and is no less right.

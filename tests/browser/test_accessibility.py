@@ -2,59 +2,14 @@
 
 import shutil
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.browser.axe import PAGES, VARIANTS, objections
 from tests.browser.chromium import PHONE, WIDE, Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
-
-VARIANTS = {"light": (WIDE, False), "dark": (WIDE, True), "phone": (PHONE, False)}
-PAGES = (
-    *(
-        "/",
-        "/search",
-        "/code",
-        "/ingest",
-        "/chat",
-        "/agents",
-        "/lmstudio",
-        "/providers",
-        "/connect",
-    ),
-    *("/login", "/nowhere"),
-)
-TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-
-
-# Rules whose result depends on the theme: it changes colours, and the picture of a diagram.
-COLOUR_RULES = ["color-contrast", "link-in-text-block", "image-alt"]
-AXE = Axe().axe_script
-# When nothing moves any more, as what is covered for a moment counts as too small. Returns what is
-# wrong only: the rest of a result takes as long to send as to find.
-RUN = """async (options) => {
-  const ends = (each) => each.playState === "running"
-    && each.effect.getComputedTiming().endTime < 5000;
-  const ending = document.getAnimations().filter(ends);
-  await Promise.all(ending.map((each) => each.finished.catch(() => null)));
-  const { violations } = await axe.run(options);
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
-}"""
-
-
-def objections(page: Page, *, colours_only: bool = False) -> list[str]:
-    """What axe finds wrong. colours_only: the rest has been tested in the other theme."""
-    if not page.evaluate("() => Boolean(window.axe)"):
-        page.evaluate(AXE)
-    rules: dict[str, Any] = {"type": "tag", "values": TAGS}
-    if colours_only:
-        rules = {"type": "rule", "values": COLOUR_RULES}
-    options = {"runOnly": rules, "resultTypes": ["violations"]}
-    found: list[str] = page.evaluate(RUN, options)
-    return found
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -1,79 +1,27 @@
 """The chat page in a browser: asking, following, stopping, coming back, opening what is cited."""
 
 import re
-import shutil
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Page, expect
 
+from tests.browser.chat import QUESTION, ask, chip, done, turn
 from tests.browser.chromium import PHONE, Complaints
 from tests.browser.conftest import OpenPage
-from tests.browser.product import Product
+from tests.browser.repository import LONG_WAIT
 from tests.stand_ins.openai_scripts import (
     Script,
     end,
     say,
 )
 from tests.stand_ins.openai_server import OpenAIStandIn
-from tests.support.ingested import SAMPLE, write_files
-
-LONG_WAIT = 60_000
-QUESTION = "How long is the delay before a call is tried again?"
-
-
-@pytest.fixture(scope="module")
-def repository(product: Product, browser: Browser) -> Iterator[str]:
-    """The sample repository, ingested for this file's tests and removed after them."""
-    folder = write_files(product.repos / "lighthouse", SAMPLE)
-    context = browser.new_context(base_url=product.url)
-    page = context.new_page()
-    page.goto("/ingest")
-    page.get_by_label("Folder path").fill(str(folder))
-    page.get_by_label("Display name").fill("lighthouse")
-    page.get_by_role("button", name="Start ingest").click()
-    row = page.locator("#roots [data-row]").filter(has_text="lighthouse")
-    expect(row.get_by_text("Complete")).to_be_visible(timeout=LONG_WAIT)
-    yield "lighthouse"
-    page.get_by_role("button", name="Remove lighthouse").click()
-    page.get_by_role("dialog").get_by_role("button", name="Remove lighthouse").click()
-    expect(row).to_have_count(0, timeout=LONG_WAIT)
-    context.close()
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
-def model(stand_in: OpenAIStandIn) -> Iterator[OpenAIStandIn]:
-    """The stand-in, at its written pace; as it was afterwards."""
-    stand_in.pace = 1
-    yield stand_in
-    stand_in.release()
-    stand_in.pace = 0
-    stand_in.scripts.clear()
-
-
-def ask(page: Page, text: str = QUESTION, *, model: str = "slow-tool") -> None:
-    page.get_by_label("Model").select_option(model)
-    page.get_by_label("Message").fill(text)
-    page.get_by_label("Message").press("Enter")
-
-
-def turn(page: Page, number: int = -1) -> Locator:
-    return page.locator("#turns > .turn").nth(number)
-
-
-def chip(page: Page, number: int = -1) -> Locator:
-    return turn(page, number).locator("[data-chip]")
+from tests.support.ingested import SAMPLE
 
 
 def at_end(page: Page) -> None:
     """The transcript comes to show its end; the content grows first, then the page follows it."""
     box = page.locator("#transcript").element_handle()
     page.wait_for_function("b => b.scrollHeight - b.scrollTop - b.clientHeight <= 64", arg=box)
-
-
-def done(page: Page, word: str = "Complete") -> None:
-    expect(chip(page)).to_have_text(word, timeout=LONG_WAIT)
 
 
 def test_a_question_is_answered_live_with_steps_and_citations(

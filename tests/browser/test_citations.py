@@ -1,125 +1,21 @@
 """A citation lands on its lines, however it is opened. Each test looks at where the pane stands."""
 
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.chromium import PHONE, WIDE
+from tests.browser.citations import FILES, QUESTION, Cited, cited, open_wide, rows, stands_at
 from tests.browser.conftest import OpenPage
-from tests.browser.product import Product
+from tests.browser.repository import LONG_WAIT
 from tests.stand_ins.openai_scripts import JSON, Script, Step, end, say, search
 from tests.stand_ins.openai_scripts import cited as cited_places
 from tests.stand_ins.openai_server import OpenAIStandIn
-from tests.support.ingested import write_files
 
-LONG_WAIT = 60_000
 # Below 1180 px the viewer covers the transcript: nothing opens by itself there.
 NARROW = (1100, 800)
-DEEDS = {
-    "crane.py": "load_container_with_crane",
-    "tide.py": "predict_tide_of_harbour",
-    "lamp.py": "trim_lamp_of_lighthouse",
-}
-QUESTION = "load container with crane, predict tide of harbour, trim lamp of lighthouse"
-
-
-def source(deed: str) -> str:
-    """A file of 360 lines whose function `deed` is far down."""
-    filler = [f"def filler_{n}(value):\n    return value + {n}\n\n\n" for n in range(90)]
-    filler[60] = f"def {deed}(harbour):\n    return harbour.{deed}\n\n\n"
-    return "".join(filler)
-
-
-FILES = {f"src/{name}": source(deed) for name, deed in DEEDS.items()}
-
-
-@pytest.fixture(scope="module")
-def harbour(product: Product, browser: Browser) -> Iterator[Path]:
-    folder = write_files(product.repos / "harbour", FILES)
-    context = browser.new_context(base_url=product.url)
-    page = context.new_page()
-    page.goto("/ingest")
-    page.get_by_label("Folder path").fill(str(folder))
-    page.get_by_label("Display name").fill("harbour")
-    page.get_by_role("button", name="Start ingest").click()
-    row = page.locator("#roots [data-row]").filter(has_text="harbour")
-    expect(row.get_by_text("Complete")).to_be_visible(timeout=LONG_WAIT)
-    yield folder
-    page.get_by_role("button", name="Remove harbour").click()
-    page.get_by_role("dialog").get_by_role("button", name="Remove harbour").click()
-    expect(row).to_have_count(0, timeout=LONG_WAIT)
-    context.close()
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def conversation(product: Product, browser: Browser, harbour: Path) -> str:
-    """The address of a conversation whose answer cites all three files."""
-    context = browser.new_context(base_url=product.url, viewport={"width": 1100, "height": 800})
-    page = context.new_page()
-    page.goto("/chat")
-    page.get_by_label("Provider").select_option("builtin")
-    page.get_by_label("Message").fill(QUESTION)
-    page.get_by_label("Message").press("Enter")
-    chip = page.locator("#turns > .turn [data-chip]")
-    expect(chip).to_have_text("Complete", timeout=LONG_WAIT)
-    address = page.url
-    context.close()
-    return address.removeprefix(product.url)
-
-
-class Cited(NamedTuple):
-    path: str
-    first: int
-    last: int
-
-
-def cited(link: Locator, attribute: str = "data-source") -> Cited:
-    url = link.get_attribute(attribute) or ""
-    query = re.search(r"path=([^&]+)&start=(\d+)&end=(\d+)", url) or re.search(
-        r"/code/harbour/([^?]+)\?lines=(\d+)-(\d+)", url
-    )
-    assert query
-    return Cited(query[1].replace("%2F", "/"), int(query[2]), int(query[3]))
-
-
-def rows(page: Page) -> list[Locator]:
-    """The rows of "Citations (n)", in their order."""
-    page.locator(".sources").evaluate("all => (all.open = true)")
-    return page.locator(".source-row").all()
-
-
-def stands_at(page: Page, place: Cited) -> None:
-    """The viewer shows this file, tints exactly these lines, and its pane stands at the first."""
-    viewer = page.locator("#source, .viewer--page")
-    head = page.locator("#source .viewer__head, .crumbs")
-    expect(head).to_contain_text(place.path.rpartition("/")[2])
-    lines = viewer.locator(".line.is-cited")
-    expect(lines).to_have_count(place.last - place.first + 1)
-    expect(lines.first.locator(".ln")).to_have_text(str(place.first))
-    wanted = FILES[place.path].split("\n")[place.first - 1]
-    expect(lines.first).to_contain_text(wanted)
-    page.wait_for_function(
-        """() => {
-            const pane = document.querySelector(".viewer__code").getBoundingClientRect();
-            const line = document.querySelector(".viewer__code .is-cited").getBoundingClientRect();
-            return line.top >= pane.top && line.bottom <= pane.bottom;
-        }"""
-    )
-
-
-def open_wide(open_page: OpenPage, conversation: str) -> Page:
-    """A wide page after its first citation has opened by itself. That moves the rows: a click at
-    the same moment may miss."""
-    page = open_page(conversation, size=WIDE)
-    stands_at(page, cited(rows(page)[0]))
-    page.wait_for_load_state("networkidle")
-    return page
 
 
 def test_the_answer_cites_all_files(open_page: OpenPage, conversation: str) -> None:

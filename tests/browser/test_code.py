@@ -1,73 +1,20 @@
 """The code browser, and a click on a name wherever code is shown."""
 
 import re
-import shutil
-from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from playwright.sync_api import Browser, Error, Locator, Page, expect
+from playwright.sync_api import Error, Page, expect
 
+from tests.browser.axe import VARIANTS, objections
 from tests.browser.chromium import PHONE, WIDE, Complaints
+from tests.browser.citations import cited as citation_of
+from tests.browser.citations import open_wide, rows, stands_at
 from tests.browser.conftest import OpenPage
-from tests.browser.product import Product
-from tests.browser.test_accessibility import VARIANTS, objections
-from tests.browser.test_citations import cited as citation_of
-from tests.browser.test_citations import conversation, harbour, open_wide, rows, stands_at
-from tests.support.ingested import CALLER, SAMPLE, write_files
+from tests.browser.lantern import LONG, LONG_FILE, line, middle_of, panel
 
-__all__ = ["conversation", "harbour"]
-
-LONG_WAIT = 60_000
-# 3,000 lines: classes of methods.
-LONG = "".join(
-    f"class Keeper{n // 10}:\n"
-    if n % 10 == 0
-    else f"    def step_{n}(self):\n"
-    f'        """Keep the {n}th lamp."""\n'
-    f"        oil = {n}\n"
-    f"        self.fill(oil)\n"
-    f"        return self.step_{n + 1}() + oil\n"
-    for n in range(652)
-)
-HOSTILE = {
-    "odd/<img src=x onerror=alert(1)>.py": "x = 1\n",
-    "odd/line\nbreak.py": "x = 2\n",
-    "odd/\u202egnp.py": "x = 3\n",
-    f"odd/{'long_' * 40}.py": "x = 4\n",
-    f"{'deep/' * 40}end.py": "x = 5\n",
-    "wide.py": "# wide\n" * 2_000 + f"WIDE = '{'w' * 4_000}'\n",
-}
-MACROS = (
-    "#ifdef A\n#define LIMIT 1\n#else\n#define LIMIT 2\n#endif\nint limit(void) { return LIMIT; }\n"
-)
-FILES = {**SAMPLE, **CALLER, **HOSTILE, "src/long.py": LONG, "src/limit.c": MACROS}
 RETRY = "/code/lantern/src/retry.py"
-LONG_FILE = "/code/lantern/src/long.py"
 POLICY = 11  # line of `class RetryPolicy`
-
-
-@pytest.fixture(scope="module")
-def lantern(browser: Browser, product: Product) -> Iterator[None]:
-    """A repository, ingested; gone after the tests of this file."""
-    context = browser.new_context(base_url=product.url)
-    page = context.new_page()
-    page.goto("/ingest")
-    page.get_by_label("Folder path").fill(str(write_files(product.repos / "lantern", FILES)))
-    page.get_by_label("Display name").fill("lantern")
-    page.get_by_role("button", name="Start ingest").click()
-    row = page.locator("#roots [data-row]").filter(has_text="lantern")
-    expect(row).to_contain_text("Completed", timeout=LONG_WAIT)
-    yield
-    page.get_by_role("button", name="Remove lantern").click()
-    page.get_by_role("dialog").get_by_role("button", name="Remove lantern").click()
-    expect(row).to_have_count(0, timeout=LONG_WAIT)
-    context.close()
-    shutil.rmtree(product.repos / "lantern")
-
-
-def line(page: Page, number: int) -> Locator:
-    return page.locator(".viewer__code .line").filter(has=page.locator(f'.ln[name="L{number}"]'))
 
 
 def wait_for_colours(page: Page, number: int) -> None:
@@ -87,30 +34,6 @@ def click_name(page: Page, number: int, name: str) -> None:
     """Click the middle of a name in a line: it is no element."""
     wait_for_colours(page, number)
     page.mouse.click(*middle_of(page, number, name))
-
-
-def middle_of(page: Page, number: int, name: str) -> tuple[float, float]:
-    """The middle of a name in a line, in pixels of the window."""
-    x, y = line(page, number).evaluate(
-        """(line, name) => {
-            const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
-            while (walker.nextNode()) {
-                const at = walker.currentNode.data.search(new RegExp(`\\\\b${name}\\\\b`));
-                if (at < 0) continue;
-                const range = document.createRange();
-                range.setStart(walker.currentNode, at);
-                range.setEnd(walker.currentNode, at + name.length);
-                const box = range.getBoundingClientRect();
-                return [box.x + box.width / 2, box.y + box.height / 2];
-            }
-        }""",
-        name,
-    )
-    return float(x), float(y)
-
-
-def panel(page: Page) -> Locator:
-    return page.get_by_role("dialog", name=re.compile("Definitions|Names in line"))
 
 
 def test_repositories_folders_and_files_are_reached_by_clicks(

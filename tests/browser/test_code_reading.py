@@ -8,9 +8,8 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.test_code import LONG, LONG_FILE, lantern, line, middle_of, panel
+from tests.browser.lantern import LONG, LONG_FILE, line, middle_of, panel
 
-__all__ = ["lantern"]
 STEP = LONG.splitlines().index("    def step_305(self):") + 1
 # A line of the second block, which is plain at first.
 PLAIN = LONG.splitlines().index("    def step_46(self):") + 1

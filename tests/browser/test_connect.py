@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
+from tests.browser.axe import objections
 from tests.browser.chromium import PHONE, WIDE, Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product, running
-from tests.browser.test_accessibility import objections
 
 TOOLS = re.compile("^codeinfo .* tools: .*VectorSearch.*reingest_repository")
 ERAS = ("2025-11-25", "2026-07-28")

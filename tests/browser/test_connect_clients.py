@@ -9,10 +9,10 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.axe import objections
 from tests.browser.chromium import PHONE, WIDE
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
-from tests.browser.test_accessibility import objections
 from tests.mcp.speech import META, PREFIX, STATELESS, headers_for, request
 
 NAME = '<b onclick="alert(1)">client'

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.axe import objections
 from tests.browser.chromium import PHONE, WIDE, Complaints, opened_pages
 from tests.browser.product import Product, running
-from tests.browser.test_accessibility import objections
 from tests.support.git import commit_all, init
 from tests.support.ingested import write_files
 

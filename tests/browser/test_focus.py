@@ -9,9 +9,6 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.chromium import PHONE, WIDE
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
-from tests.browser.test_citations import conversation, harbour
-
-__all__ = ["conversation", "harbour"]
 
 
 def button(name: str) -> Callable[[Page], Locator]:

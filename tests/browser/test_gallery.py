@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.browser.axe import objections
 from tests.browser.chromium import chromium
 from tests.browser.gallery import Gallery, gallery, opened, show
 from tests.browser.states import STATES
-from tests.browser.test_accessibility import objections
 
 VARIANTS = ((1280, False), (1280, True), (320, False), (320, True))
 

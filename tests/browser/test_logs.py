@@ -10,10 +10,10 @@ import httpx
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from tests.browser.axe import VARIANTS, objections
 from tests.browser.chromium import Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
-from tests.browser.test_accessibility import VARIANTS, objections
 from tests.stand_ins.openai_server import OpenAIStandIn
 
 Send = Callable[..., None]

@@ -7,42 +7,28 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+from tests.browser.axe import VARIANTS, objections
 from tests.browser.chromium import PHONE, WIDE, Complaints
 from tests.browser.conftest import OpenPage
+from tests.browser.conversations import made, remove
 from tests.browser.product import Product
-from tests.browser.test_accessibility import VARIANTS, objections
-from tests.browser.test_sidebar import made, remove
+from tests.browser.repository import LONG_WAIT, ingested
 from tests.support.ingested import SAMPLE, write_files
-
-LONG_WAIT = 60_000
-NAME = "lantern"
 
 
 @pytest.fixture(scope="module")
 def index(browser: Browser, product: Product) -> Iterator[None]:
     """The repository `lantern`, and a conversation; gone after the tests of this file."""
-    page = browser.new_context(base_url=product.url).new_page()
-    page.goto("/ingest")
-    page.get_by_label("Folder path").fill(str(write_files(product.repos / NAME, SAMPLE)))
-    page.get_by_label("Display name").fill(NAME)
-    page.get_by_role("button", name="Start ingest").click()
-    row = page.locator("#roots [data-row]").filter(has_text=NAME)
-    expect(row).to_contain_text("Completed", timeout=LONG_WAIT)
-    conversation = made(page, "Ships at night")
-    turn = {"role": "user", "content": "How are beacons lit?", "status": "ok"}
-    answer = page.request.post(
-        f"/conversations/{conversation}/turns",
-        data={**turn, "provider": "builtin", "model": "search"},
-    )
-    assert answer.status == 201
-    yield
-    remove(page, [conversation])
-    page.get_by_role("button", name=f"Remove {NAME}").click()
-    dialog = page.get_by_role("dialog", name=f"Remove {NAME}?")
-    dialog.get_by_role("button", name=f"Remove {NAME}").click()
-    expect(row).to_have_count(0)
-    shutil.rmtree(product.repos / NAME)
-    page.context.close()
+    with ingested(browser, product, "lantern", SAMPLE) as page:
+        conversation = made(page, "Ships at night")
+        turn = {"role": "user", "content": "How are beacons lit?", "status": "ok"}
+        answer = page.request.post(
+            f"/conversations/{conversation}/turns",
+            data={**turn, "provider": "builtin", "model": "search"},
+        )
+        assert answer.status == 201
+        yield
+        remove(page, [conversation])
 
 
 def palette(page: Page, text: str = "") -> Locator:
@@ -135,7 +121,7 @@ def test_conversations_are_filtered_by_the_repository_they_are_about(
     expect(rows.filter(has_text="How is a retry limited?")).to_have_count(1)
     expect(rows.filter(has_text="Ships at night")).to_have_count(1)
     # Its search found something in this repository.
-    page.locator("#f-repo").select_option(NAME)
+    page.locator("#f-repo").select_option("lantern")
     expect(rows.filter(has_text="Ships at night")).to_have_count(0)
     expect(rows.filter(has_text="How is a retry limited?")).to_have_count(1)
     assert objections(page) == []

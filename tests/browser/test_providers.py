@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.axe import objections
 from tests.browser.chromium import PHONE, WIDE, Complaints, opened_pages
 from tests.browser.product import Product, running
-from tests.browser.test_accessibility import objections
 from tests.stand_ins.openai_server import OpenAIStandIn
 
 KEY = "canary-browser-key-1"

@@ -1,16 +1,16 @@
 """Reading an answer: open blocks while they stream, diagrams, and pages that are 320 px wide."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
+from tests.browser.axe import PAGES, objections
+from tests.browser.chat import ask, done, turn
 from tests.browser.conftest import OpenPage
-from tests.browser.test_accessibility import PAGES, objections
-from tests.browser.test_chat import LONG_WAIT, ask, done, model, repository, turn
+from tests.browser.narrow import NARROW, OVERLAPS, sideways
+from tests.browser.repository import LONG_WAIT
 from tests.stand_ins.openai_scripts import Script, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 
-__all__ = ["model", "repository"]
-NARROW = (320, 640)
 LIST = "Steps:\n\n- **first** item\n- second item of the list"
 TABLE = "\n- third\n\n| name | size |\n| --- | --- |\n| one | 1 |\n| two | 2"
 DRAWING = "\n\n```mermaid\nflowchart LR\n" + "".join(
@@ -67,40 +67,6 @@ def test_a_diagram_has_its_own_scroll_and_zoom(open_page: OpenPage, model: OpenA
     expect(view).not_to_have_class("is-zoomed")
     back = image.bounding_box()
     assert back and abs(back["width"] - fitting["width"]) < 1
-
-
-def sideways(page: Page) -> int:
-    """Pixels that the page can be scrolled to the side."""
-    return int(page.evaluate("document.documentElement.scrollWidth - innerWidth")) if page else 0
-
-
-# Pairs of visible controls of which neither contains the other, and whose boxes share more than a
-# pixel in both directions.
-OVERLAPS = """() => {
-  const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
-    .filter((e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true })
-      && !e.closest("dialog:not([open]), .sidebar, .sr-only, .skip, [inert]"));
-  const shown = all.map((e) => {
-    let { left, right, top, bottom } = e.getBoundingClientRect();
-    for (let p = e.parentElement; p; p = p.parentElement) {
-      if (getComputedStyle(p).overflow === "visible") continue;
-      const box = p.getBoundingClientRect();
-      [left, right] = [Math.max(left, box.left), Math.min(right, box.right)];
-      [top, bottom] = [Math.max(top, box.top), Math.min(bottom, box.bottom)];
-    }
-    return { e, left, right, top, bottom };
-  }).filter((s) => s.right - s.left > 1 && s.bottom - s.top > 1);
-  const named = (e) => e.outerHTML.slice(0, 120);
-  const found = [];
-  for (const [i, a] of shown.entries()) for (const b of shown.slice(i + 1)) {
-    if (a.e.contains(b.e) || b.e.contains(a.e)) continue;
-    if (a.e.labels && [...a.e.labels].some((l) => l.contains(b.e))) continue;
-    const x = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-    const y = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-    if (x > 1 && y > 1) found.push(`${named(a.e)} over ${named(b.e)}`);
-  }
-  return found;
-}"""
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if path != "/nowhere"])

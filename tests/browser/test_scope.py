@@ -1,19 +1,19 @@
 """The scope of a question: chips, `@` in the composer, tabs of their own; and an archived chat."""
 
 import re
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.axe import objections
+from tests.browser.chat import ask, done, turn
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
-from tests.browser.test_accessibility import objections
-from tests.browser.test_chat import LONG_WAIT, ask, done, turn
+from tests.browser.repository import ingested
 from tests.stand_ins.openai_server import OpenAIStandIn
-from tests.support.ingested import SAMPLE, write_files
+from tests.support.ingested import SAMPLE
 
 HARBOUR = {
     "src/retry.py": SAMPLE["src/retry.py"],
@@ -25,24 +25,11 @@ QUESTION = "How long is the delay before a call is tried again?"
 @pytest.fixture(scope="module", autouse=True)
 def repositories(product: Product, browser: Browser) -> Iterator[None]:
     """Two repositories with a file of the same path, removed after this file's tests."""
-    context = browser.new_context(base_url=product.url)
-    page = context.new_page()
-    names = {"lantern": SAMPLE, "harbour": HARBOUR}
-    for name, files in names.items():
-        page.goto("/ingest")
-        page.get_by_label("Folder path").fill(str(write_files(product.repos / name, files)))
-        page.get_by_label("Display name").fill(name)
-        page.get_by_role("button", name="Start ingest").click()
-        row = page.locator("#roots [data-row]").filter(has_text=name)
-        expect(row.get_by_text("Complete")).to_be_visible(timeout=LONG_WAIT)
-    yield
-    for name in names:
-        page.get_by_role("button", name=f"Remove {name}").click()
-        page.get_by_role("dialog").get_by_role("button", name=f"Remove {name}").click()
-        row = page.locator("#roots [data-row]").filter(has_text=name)
-        expect(row).to_have_count(0, timeout=LONG_WAIT)
-        shutil.rmtree(product.repos / name)
-    context.close()
+    with (
+        ingested(browser, product, "lantern", SAMPLE),
+        ingested(browser, product, "harbour", HARBOUR),
+    ):
+        yield
 
 
 def chips(page: Page) -> Locator:

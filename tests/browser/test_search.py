@@ -1,42 +1,27 @@
 """The search page in a browser: symbols as one types, filters, keys, the outline of a file."""
 
 import re
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from tests.browser.axe import VARIANTS, objections
 from tests.browser.chromium import PHONE, WIDE
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
-from tests.browser.test_accessibility import VARIANTS, objections
-from tests.support.ingested import SAMPLE, write_files
+from tests.browser.repository import ingested
+from tests.support.ingested import SAMPLE
 
-LONG_WAIT = 60_000
 DEEP = "".join(f"def step_{i}():\n    return {i}\n\n\n" for i in range(900))
-REPOSITORIES = {"lamp": SAMPLE, "tide": {"src/tide.py": DEEP, "web/tide.js": "retry();\n"}}
 
 
 @pytest.fixture(scope="module")
 def index(browser: Browser, product: Product) -> Iterator[None]:
     """Two repositories, ingested; gone after the tests of this file."""
-    page = browser.new_context(base_url=product.url).new_page()
-    page.goto("/ingest")
-    for name, files in REPOSITORIES.items():
-        page.get_by_label("Folder path").fill(str(write_files(product.repos / name, files)))
-        page.get_by_label("Display name").fill(name)
-        page.get_by_role("button", name="Start ingest").click()
-        row = page.locator("#roots [data-row]").filter(has_text=name)
-        expect(row).to_contain_text("Completed", timeout=LONG_WAIT)
-    yield
-    for name in REPOSITORIES:
-        page.get_by_role("button", name=f"Remove {name}").click()
-        dialog = page.get_by_role("dialog", name=f"Remove {name}?")
-        dialog.get_by_role("button", name=f"Remove {name}").click()
-        expect(page.locator("#roots [data-row]").filter(has_text=name)).to_have_count(0)
-        shutil.rmtree(product.repos / name)
-    page.context.close()
+    tide = {"src/tide.py": DEEP, "web/tide.js": "retry();\n"}
+    with ingested(browser, product, "lamp", SAMPLE), ingested(browser, product, "tide", tide):
+        yield
 
 
 def test_a_name_is_looked_up_as_it_is_typed(index: None, open_page: OpenPage) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.axe import objections
 from tests.browser.chromium import PHONE, Complaints, Line
 from tests.browser.conftest import OpenPage
+from tests.browser.conversations import made, remove
 from tests.browser.product import Product
-from tests.browser.test_accessibility import objections
 
 NAMES = ("Bulk one", "Bulk two", "Bulk three")
 # A test may run over midnight.
@@ -25,20 +26,6 @@ def page(open_page: OpenPage, product: Product) -> Iterator[Page]:
     expect(page.locator("#convos [data-row]")).to_have_count(len(NAMES))
     yield page
     remove(page, ids)
-
-
-def made(page: Page, title: str) -> str:
-    body = {"provider": "builtin", "model": "search", "title": title}
-    return str(page.request.post("/conversations", data=body).json()["conversationId"])
-
-
-def remove(page: Page, ids: list[str]) -> None:
-    """Those that are left of them."""
-    listed = page.request.get("/conversations?state=all&limit=100").json()["items"]
-    left = [one["conversationId"] for one in listed if one["conversationId"] in ids]
-    for verb in ("archive", "delete"):
-        done = page.request.post(f"/conversations/bulk/{verb}", data={"conversationIds": left})
-        assert done.status == 200
 
 
 def bar(page: Page) -> Locator:

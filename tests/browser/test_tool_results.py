@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.axe import VARIANTS, objections
 from tests.browser.conftest import OpenPage
-from tests.browser.test_accessibility import VARIANTS, objections
-from tests.browser.test_reading import NARROW, OVERLAPS, sideways
+from tests.browser.narrow import NARROW, OVERLAPS, sideways
 
 ROW = {
     "repo": "a-repository-with-a-rather-long-name",

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.command import Command, command
+from tests.cli.installing import data, machine, run
+from tests.cli.wheels import installed, wheel
 from tests.mcp.conftest import served
 
-__all__ = ["served"]
+__all__ = ["data", "installed", "machine", "run", "served", "wheel"]
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,7 @@ from codeinfo_cli.clients import exposed, installing
 from codeinfo_cli.clients.exposed import is_exposed
 from codeinfo_cli.clients.launch import Launch, this_installation
 from codeinfo_cli.clients.table import CLIENTS, Client, Machine
-from tests.cli.test_install import Result, data, given, install, machine, run
-
-__all__ = ["data", "machine", "run"]
+from tests.cli.installing import Result, given, install
 
 # What earlier versions wrote: from a checkout, and from a wheel without its script
 OLD = (

@@ -5,17 +5,15 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from codeinfo_cli.clients import files, installing, jsonc, texts, toml
 from codeinfo_cli.clients.launch import Launch
 from codeinfo_cli.clients.table import CLIENTS, NAME, Client, Machine, client_named
-from codeinfo_cli.main import main
+from tests.cli.installing import LAUNCH, Result, given, install
 
-LAUNCH = Launch("/opt/codeinfo", ("mcp",), {"CODEINFO_DATA_DIR": "/data ü"})
 JSON_SAMPLE = """\
 {
   "theme": "dark",
@@ -55,18 +53,6 @@ x = 1
 """
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    home = tmp_path / "home"
-    home.mkdir()
-    return Machine(home)
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return tmp_path / "data"
-
-
 def samples(client: Client) -> dict[str, bytes | None]:
     """The states of a configuration that a user may have."""
     if client.format == "TOML":
@@ -95,12 +81,6 @@ def parsed(client: Client, content: bytes | None) -> Any:
     return form(client).loads((content or b"").decode().removeprefix("\ufeff"))
 
 
-def install(client: Client, machine: Machine, data: Path, launch: Launch = LAUNCH) -> int:
-    changes = installing.plan_install(client, machine, launch)
-    installing.make(changes, client, data)
-    return len(changes)
-
-
 def uninstall(client: Client, machine: Machine, data: Path) -> int:
     changes = installing.plan_uninstall(client, machine, data)
     installing.make(changes, client, data, removes=True)
@@ -113,12 +93,6 @@ def tree(folder: Path) -> dict[str, bytes | None]:
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))
     }
-
-
-def given(path: Path, content: bytes | None) -> None:
-    if content is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
 
 
 @pytest.mark.parametrize(("client", "sample"), CASES, ids=lambda x: getattr(x, "id", x))
@@ -312,28 +286,7 @@ def test_variables_and_systems_move_the_files(machine: Machine) -> None:
     )
 
 
-class Result(NamedTuple):
-    exit_code: int
-    output: str  # and messages
-
-
 # --- the command --------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def run(machine: Machine, data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(machine.home))
-    monkeypatch.setenv("CODEINFO_DATA_DIR", str(data))
-
-    def invoke(*words: str, input: str = "") -> Result:
-        with CliRunner().isolation(input=input) as (*_, output):
-            with pytest.raises(SystemExit) as ended:
-                main(words)
-            return Result(int(str(ended.value.code or 0)), output.getvalue().decode())
-
-    return invoke
 
 
 def test_the_command_shows_asks_and_writes(run: Callable[..., Result], machine: Machine) -> None:

@@ -18,7 +18,7 @@ from apps.mcp.search import SEARCH
 from apps.tools.tools import TOOLS
 from release import bundle, metadata
 from tests.house.sources import HOME
-from tests.mcp.test_conformance import PROGRAMS
+from tests.mcp.judges import PROGRAMS
 
 PLUGIN = HOME / "release" / "claude-code"
 PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text())

@@ -186,5 +186,5 @@ def test_a_server_writes_its_file_while_commands_look_for_it(
     found = server.running(tmp_path)
     assert found is not None and found.pid == os.getpid()
     file.remove()
-    file._close()  # as the end of the process does
+    file.close()  # as the end of the process does
     assert server.running(tmp_path) is None

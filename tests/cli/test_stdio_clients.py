@@ -17,12 +17,13 @@ from mcp_types import PromptReference, ResourceTemplateReference
 from codeinfo_cli import server
 from tests.browser.product import Product, running
 from tests.cli.bridge import COMMAND, HELLO, bridge, codex, environment
-from tests.mcp.doors.test_client_context import FILE, TEMPLATE, ingest
+from tests.mcp.doors.clients import FILE, TEMPLATE
+from tests.mcp.judges import PROGRAMS
 from tests.mcp.speech import EVERY, STATELESS, headers_for, request
-from tests.mcp.test_conformance import PROGRAMS
 from tests.ports import free_ports
 from tests.stand_ins.responses_server import ResponsesStandIn, write_config
-from tests.support.ingested import SAMPLE
+from tests.support.ingested import SAMPLE, write_files
+from tests.support.served import ingest_into
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
@@ -55,7 +56,7 @@ METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     with running(tmp_path_factory.mktemp("stdio")) as served:
-        ingest(served, "lighthouse", SAMPLE)
+        ingest_into(served, write_files(served.repos / "lighthouse", SAMPLE))
         yield served
 
 

@@ -19,11 +19,9 @@ from codeinfo_cli import server
 from release import bundle
 from tests.cli.bridge import started
 from tests.cli.hostile import Hostile, hostile
-from tests.cli.test_wheel import Installed, installed, wheel
+from tests.cli.wheels import Installed
 from tests.house.sources import HOME
 from tests.support.waiting import wait_until
-
-__all__ = ["installed", "wheel"]
 
 pytestmark = pytest.mark.door
 

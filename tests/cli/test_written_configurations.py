@@ -29,10 +29,10 @@ from tests.browser.product import Product, running
 from tests.cli.bridge import HELLO, codex, started
 from tests.cli.command import CODEINFO
 from tests.cli.hostile import Hostile, hostile
-from tests.mcp.doors.test_client_context import ingest
-from tests.mcp.test_conformance import PROGRAMS
+from tests.mcp.judges import PROGRAMS
 from tests.stand_ins.responses_server import ResponsesStandIn, write_config
-from tests.support.ingested import SAMPLE
+from tests.support.ingested import SAMPLE, write_files
+from tests.support.served import ingest_into
 
 pytestmark = pytest.mark.door
 
@@ -75,7 +75,7 @@ FORMS: dict[str, Form] = {
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     with running(tmp_path_factory.mktemp("written")) as served:
-        ingest(served, "lighthouse", SAMPLE)
+        ingest_into(served, write_files(served.repos / "lighthouse", SAMPLE))
         yield served
 
 

@@ -11,7 +11,7 @@ from apps.agents.providers import registry
 from apps.agents.providers.openai import OpenAIProvider
 from apps.conversations import runner
 from apps.conversations.models import Turn
-from tests.conversations.test_page_socket import Tab
+from tests.conversations.tab import Tab
 from tests.stand_ins.raw_server import RawStandIn, http
 from tests.support.chat import ended, question
 

@@ -21,7 +21,7 @@ from apps.conversations.types import StartTurn
 from apps.conversations.work import database
 from apps.core.errors import Conflict
 from apps.core.system import disk
-from tests.conversations.test_page_socket import Tab
+from tests.conversations.tab import Tab
 from tests.support.chat import conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
@@ -47,7 +47,7 @@ async def move(transactional_db: None) -> AsyncIterator[Move]:
 
     yield to
     await to("back")
-    for entry in list(memory._unsaved):
+    for entry in list(memory.unsaved_conversations):
         memory.discard(entry)
 
 

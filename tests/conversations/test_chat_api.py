@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -16,8 +15,8 @@ from apps.agents.messages import ToolCall
 from apps.agents.providers.base import Availability
 from apps.conversations import event_streams, rows, runner
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.stream import live_runs
 from apps.core.errors import Unavailable
+from tests.conversations.frames import SSE, events_of, finished, streamed
 from tests.support.chat import PATIENCE, answers, conversation, ended, question, reached
 from tests.support.entries import Entries
 from tests.support.scripted import Gate, ScriptedProvider
@@ -26,32 +25,11 @@ pytestmark = pytest.mark.usefixtures("nothing_left_running")
 
 Scripted = Callable[..., ScriptedProvider]
 Ask = Callable[..., Any]
-SSE = "text/event-stream"
-FRAME = re.compile(r"id: (.+)\ndata: (.+)")
-
-
-async def finished() -> None:
-    """Every run has ended."""
-    for log in live_runs.all():
-        await ended(log)
 
 
 def messages_of(raw: str) -> list[dict[str, Any]]:
     """The JSON of every data frame; each frame must be an id and a line between blank ones."""
     return [message for _, message in events_of(raw)]
-
-
-def events_of(raw: str) -> list[tuple[str, dict[str, Any]]]:
-    """The id and the JSON of every data frame."""
-    frames = raw.split("\n\n")
-    assert frames[-1] == ""
-    matches = [FRAME.fullmatch(frame) for frame in frames[:-1] if frame != ":"]
-    assert all(matches), raw
-    return [(match[1], json.loads(match[2])) for match in matches if match]
-
-
-async def streamed(response: Any) -> str:
-    return "".join([piece.decode() async for piece in response.streaming_content])
 
 
 class TestTheJsonForm:

@@ -6,27 +6,9 @@ from typing import Any
 import pytest
 from django.test import AsyncClient
 
-from tests.conversations.test_page import answered, page, visible
+from tests.conversations.pages import answered, call, match, page, visible
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
-
-
-def match(path: str, line: int, **fields: Any) -> dict[str, Any]:
-    return {
-        "repo": "httpx",
-        "relPath": path,
-        "hostPath": f"/home/ada/httpx/{path}",
-        "chunk": f"def at_{line}():\n    return {line}",
-        "startLine": line,
-        "endLine": line + 1,
-        "score": 0.5,
-        "modelId": "static-code-256-v2",
-    } | fields
-
-
-def call(name: str, result: Any, **parameters: Any) -> dict[str, Any]:
-    called = {"type": "tool", "callId": "1", "name": name, "parameters": parameters}
-    return {**called, "stage": "success", "result": result, "error": None, "seconds": 0.01}
 
 
 def search(*results: dict[str, Any], **parameters: Any) -> dict[str, Any]:

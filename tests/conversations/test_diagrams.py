@@ -17,7 +17,7 @@ pytestmark = pytest.mark.door
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(diagrams, "_cache", diagrams._Cache())
+    monkeypatch.setattr(diagrams, "cache", diagrams.Cache())
     yield
 
 
@@ -53,7 +53,7 @@ def test_text_that_is_no_diagram_is_kept_with_the_reason() -> None:
 
 
 def test_drawing_that_takes_too_long_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagrams, "_DRAW", "while True: pass")
+    monkeypatch.setattr(diagrams, "DRAW", "while True: pass")
     monkeypatch.setattr(diagrams, "TIME_LIMIT_SECONDS", 0.3)
     assert diagrams.draw("flowchart LR\n A --> B") == NotDrawn("Drawing took too long.")
 
@@ -61,7 +61,7 @@ def test_drawing_that_takes_too_long_is_killed(monkeypatch: pytest.MonkeyPatch) 
 def test_a_drawing_process_that_dies_is_a_reason_and_no_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(diagrams, "_DRAW", "import os; os.kill(os.getpid(), 9)")
+    monkeypatch.setattr(diagrams, "DRAW", "import os; os.kill(os.getpid(), 9)")
     assert diagrams.draw("flowchart LR") == NotDrawn("The drawing process ended.")
 
 
@@ -83,7 +83,7 @@ def test_modules_of_the_current_folder_and_of_pythonpath_are_not_run(
 @pytest.mark.fault("Markup in answers and names")
 def test_the_drawing_process_gets_no_variable_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEINFO_OPENAI_API_KEY", "canary")
-    monkeypatch.setattr(diagrams, "_DRAW", "import os, sys; sys.exit(str(dict(os.environ)))")
+    monkeypatch.setattr(diagrams, "DRAW", "import os, sys; sys.exit(str(dict(os.environ)))")
     outcome = diagrams.draw("flowchart LR")
     assert isinstance(outcome, NotDrawn)
     assert "canary" not in outcome.reason
@@ -107,16 +107,17 @@ NESTED = "<g>" * 5_000 + "</g>" * 5_000
         json.dumps('<svg viewBox="0 0 1e999 1"/>'),
         json.dumps('<svg viewBox="0 0 x"/>'),
         json.dumps(f"<svg>{NESTED}</svg>"),
+        json.dumps('<!DOCTYPE svg [<!ENTITY a "b">]><svg viewBox="0 0 1 1"/>'),
         "x" * 10_000_000,
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_output_that_is_no_drawing_is_a_reason_and_no_error(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
 ) -> None:
     output = tmp_path / "output"
     output.write_text(written)
-    monkeypatch.setattr(diagrams, "_DRAW", f"print(open({str(output)!r}).read(), end='')")
+    monkeypatch.setattr(diagrams, "DRAW", f"print(open({str(output)!r}).read(), end='')")
     answer = client.post("/ui/chat/diagram", {"source": "flowchart LR"})
     assert answer.status_code == 200
     assert "Diagram failed to render" in answer.content.decode()
@@ -126,7 +127,7 @@ def test_output_that_is_no_drawing_is_a_reason_and_no_error(
 def test_a_drawing_process_that_writes_without_end_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(diagrams, "_DRAW", "while True: print('x' * 65_536)")
+    monkeypatch.setattr(diagrams, "DRAW", "while True: print('x' * 65_536)")
     assert diagrams.draw("flowchart LR") == NotDrawn("The drawing is too large.")
 
 
@@ -136,11 +137,11 @@ def test_an_endless_source_is_not_tried() -> None:
 
 def test_only_the_latest_outcomes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagrams, "MAX_CACHED", 2)
-    monkeypatch.setattr(diagrams, "_draw", lambda source, work: NotDrawn(source))
+    monkeypatch.setattr(diagrams, "DRAW", "import sys; sys.exit('no')")
     for source in ("a", "b", "c"):
         diagrams.draw(source)
     assert diagrams.drawn("a") is None
-    assert diagrams.drawn("c") == NotDrawn("c")
+    assert diagrams.drawn("c") == NotDrawn("no")
 
 
 NS = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
@@ -193,8 +194,3 @@ def test_what_a_drawing_needs_of_itself_stays() -> None:
     diagrams.clean(root)
     cleaned = ElementTree.tostring(root).decode()
     assert "url(#end)" in cleaned and 'href="#a"' in cleaned and "#shadow" in cleaned
-
-
-def test_a_document_type_is_refused() -> None:
-    with pytest.raises(ValueError, match="document type"):
-        diagrams._checked('<!DOCTYPE svg [<!ENTITY a "b">]><svg/>')

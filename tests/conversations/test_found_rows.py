@@ -10,9 +10,7 @@ from apps.tools.context.tool import CONTEXT
 from apps.tools.expand import expand
 from apps.tools.find_callers import FIND_CALLERS
 from apps.tools.find_imports import FIND_IMPORTS
-from tests.conversations.test_citation_list import match
-from tests.conversations.test_page import answered, page, visible
-from tests.conversations.test_symbol_steps import step
+from tests.conversations.pages import answered, call, match, page, visible
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 
@@ -25,10 +23,6 @@ def row(path: str, line: int, chunk: str, kind: str, **fields: Any) -> dict[str,
 
 def rows(*results: dict[str, Any], **members: Any) -> dict[str, Any]:
     return {"results": list(results), "truncated": False, **members}
-
-
-def call(tool: str, result: dict[str, Any], /, **parameters: Any) -> dict[str, Any]:
-    return step(tool, parameters, result)
 
 
 def positions(html: str, *texts: str) -> list[int]:

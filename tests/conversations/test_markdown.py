@@ -393,7 +393,7 @@ def test_file_names_that_a_tool_reports_are_only_text() -> None:
 
 
 def test_a_diagram_that_was_not_drawn_yet_shows_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagrams, "_cache", diagrams._Cache())
+    monkeypatch.setattr(diagrams, "cache", diagrams.Cache())
     html = plain("```mermaid\nflowchart LR\n  A --> B\n```")
     assert 'data-diagram="pending"' in html
     assert "A --&gt; B" in html

@@ -1,10 +1,8 @@
 """The chat page over HTTP: what it shows, what its forms do, and how they refuse."""
 
-import itertools
 import json
 import re
 from collections.abc import Callable
-from datetime import timedelta
 from html.parser import HTMLParser
 from typing import Any
 
@@ -15,15 +13,15 @@ from apps.agents.events import TextDelta
 from apps.agents.providers.base import Availability
 from apps.agents.providers.builtin import ADVICE, NO_MODEL
 from apps.conversations import runner
-from apps.conversations.models import Conversation, Turn, now_ms
+from apps.conversations.models import Conversation, now_ms
 from apps.conversations.stream import live_runs
+from tests.conversations.pages import answered, page, visible
 from tests.support.chat import answers, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 
 Scripted = Callable[..., ScriptedProvider]
-TICKS = itertools.count()
 SEARCH: dict[str, Any] = {
     "type": "tool",
     "callId": "1",
@@ -49,27 +47,6 @@ SEARCH: dict[str, Any] = {
 }
 
 
-async def answered(*parts: dict[str, Any], **fields: Any) -> Turn:
-    """One exchange in conversation c1, as it is stored."""
-    if not await Conversation.objects.filter(pk="c1").aexists():
-        await conversation(title="Which timeout wins?")
-    await add_turn("user", {"type": "text", "text": "Which <b>timeout</b> wins?"})
-    return await add_turn("assistant", *parts, **fields)
-
-
-async def add_turn(role: str, *parts: dict[str, Any], **fields: Any) -> Turn:
-    defaults: dict[str, Any] = {"conversation_id": "c1", "provider": "openai", "model": "m-1"}
-    # Times within a conversation strictly increase.
-    defaults["created_at"] = now_ms() + next(TICKS) * timedelta(milliseconds=1)
-    return await Turn.objects.acreate(role=role, parts=list(parts), **{**defaults, **fields})
-
-
-async def page(client: AsyncClient, path: str = "/chat?c=c1") -> str:
-    response = await client.get(path, headers={"accept": "text/html"})
-    assert response.status_code == 200
-    return str(response.content.decode())
-
-
 class Attributes(HTMLParser):
     """The names of all attributes of a page."""
 
@@ -79,10 +56,6 @@ class Attributes(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.names |= {name for name, _ in attrs}
-
-
-def visible(html: str) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", html).replace("&nbsp;", " ").split())
 
 
 async def send(client: AsyncClient, **changes: Any) -> Any:

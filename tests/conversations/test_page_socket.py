@@ -20,45 +20,16 @@ from apps.conversations.models import Turn
 from apps.conversations.stream import RunLog
 from apps.core.concurrency.hub import hub
 from codeinfo.asgi import application
-from tests.conversations.test_page import answered, page
+from tests.conversations.pages import answered, page
+from tests.conversations.tab import HEADERS, Tab
 from tests.support.chat import PATIENCE, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")
 
 Scripted = Callable[..., ScriptedProvider]
-HEADERS = [(b"host", b"localhost"), (b"origin", b"http://localhost")]
 BAD_MESSAGES = ["", "nonsense", "[]", '{"turns": []}', '{"turns": {}}', '{"list": ""}', "null"]
 ARTICLE = re.compile(r"<article .*?</article>", re.DOTALL)
-
-
-class Tab:
-    """An open page: what it was sent, and the turns it has."""
-
-    def __init__(self, conversation_id: str = "c1") -> None:
-        path = f"/ws/ui/chat/{conversation_id}"
-        self.socket = WebsocketCommunicator(application, path, headers=HEADERS)
-        self.messages: list[str] = []
-
-    async def open(self, *, mark: str = "", **turns: str) -> None:
-        await self.say(turns=turns, list=mark or hub.version("sidebar"))
-
-    async def say(self, **shown: Any) -> None:
-        connected, _ = await self.socket.connect()
-        assert connected
-        await self.socket.send_json_to(shown)
-
-    async def until(self, text: str) -> str:
-        """Read messages up to the one that holds `text`; that one."""
-        while True:
-            message = await self.socket.receive_from(timeout=PATIENCE)
-            self.messages.append(message)
-            if text in message:
-                return message
-
-    @property
-    def all(self) -> str:
-        return "".join(self.messages)
 
 
 @pytest_asyncio.fixture
@@ -212,7 +183,7 @@ async def test_a_run_that_ends_while_a_page_connects_is_shown_to_its_end(
     gate = Gate()
     log = await running(scripted, TextDelta("Half"), gate)
     await reached(gate.reached)
-    read = html._exchanges
+    read = html.exchanges
 
     async def slow(conversation_id: str) -> Any:
         views = await read(conversation_id)
@@ -220,7 +191,7 @@ async def test_a_run_that_ends_while_a_page_connects_is_shown_to_its_end(
         await ended(log)
         return views
 
-    monkeypatch.setattr(html, "_exchanges", slow)
+    monkeypatch.setattr(html, "exchanges", slow)
     tab = tabs()
     await tab.open(**{log.turn_id: "running"})
     assert 'id="send"' in await tab.until('data-status="ok"')
@@ -230,13 +201,13 @@ async def test_a_run_that_begins_while_a_page_connects_is_followed_live(
     tabs: Callable[..., Tab], scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(html, "FOREIGN_SECONDS", 0)
-    read, gate, logs = html._exchanges, Gate(), []
+    read, gate, logs = html.exchanges, Gate(), []
 
     async def slow(conversation_id: str) -> Any:
         logs.append(await running(scripted, TextDelta("Half"), gate, TextDelta(" and half.")))
         return await read(conversation_id)
 
-    monkeypatch.setattr(html, "_exchanges", slow)
+    monkeypatch.setattr(html, "exchanges", slow)
     tab = tabs()
     await tab.open()
     await tab.until("Half")
@@ -298,14 +269,14 @@ async def test_an_end_that_was_not_saved_is_shown_to_a_page_that_was_slow_to_loo
     def locked(*args: Any) -> None:
         raise OperationalError("database is locked")
 
-    looking, over, look = asyncio.Event(), asyncio.Event(), html._exchanges
+    looking, over, look = asyncio.Event(), asyncio.Event(), html.exchanges
 
     async def slow(conversation_id: str) -> Any:
         looking.set()
         await over.wait()
         return await look(conversation_id)
 
-    monkeypatch.setattr(html, "_exchanges", slow)
+    monkeypatch.setattr(html, "exchanges", slow)
     monkeypatch.setattr(rows, "finish_turn", locked)
     monkeypatch.setattr(runner, "SAVE_PAUSES", ())
     tab = tabs()
@@ -323,7 +294,7 @@ async def test_a_page_whose_turns_cannot_be_read_is_told_to_come_back(
     async def locked(conversation_id: str) -> None:
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(html, "_exchanges", locked)
+    monkeypatch.setattr(html, "exchanges", locked)
     tab = tabs()
     await tab.open()
     closed = await tab.socket.receive_output(timeout=PATIENCE)

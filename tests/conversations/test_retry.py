@@ -11,7 +11,7 @@ from apps.conversations import runner
 from apps.conversations.models import Turn
 from apps.conversations.stream import RunLog
 from apps.core.errors import Unavailable
-from tests.conversations.test_page_socket import Tab
+from tests.conversations.tab import Tab
 from tests.support.chat import ended, question
 from tests.support.scripted import Gate, ScriptedProvider
 

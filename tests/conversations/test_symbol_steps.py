@@ -1,23 +1,11 @@
 """Definitions, references and outlines in an answer: a row each, and citations of their lines."""
 
-from typing import Any
-
 import pytest
 from django.test import AsyncClient
 
-from tests.conversations.test_page import answered, page, visible
+from tests.conversations.pages import answered, page, row, step, visible
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
-
-
-def step(name: str, parameters: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    called = {"type": "tool", "callId": "1", "name": name, "parameters": parameters}
-    return {**called, "stage": "success", "result": result, "error": None, "seconds": 0.01}
-
-
-def row(line: int, end: int, chunk: str, kind: str) -> dict[str, Any]:
-    where = {"repo": "httpx", "relPath": "httpx/_client.py", "language": "python"}
-    return {**where, "startLine": line, "endLine": end, "chunk": chunk, "kind": kind}
 
 
 @pytest.mark.door

@@ -3,8 +3,7 @@
 import pytest
 from django.test import AsyncClient
 
-from tests.conversations.test_page import answered, page, visible
-from tests.conversations.test_symbol_steps import row, step
+from tests.conversations.pages import answered, page, row, step, visible
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 

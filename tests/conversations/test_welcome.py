@@ -15,7 +15,7 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
 from apps.core.config import BASE_DIR
 from apps.index.models import Root
-from tests.conversations.test_page import page
+from tests.conversations.pages import page
 from tests.support.chat import ended
 
 pytestmark = [pytest.mark.door, pytest.mark.django_db(transaction=True)]

@@ -68,7 +68,7 @@ def test_one_user_gets_a_share_of_the_places(entering: Any, places: computed.Pla
     own = [entering(ADA) for _ in range(SHARE)]
     wait_until(lambda: all(each == ["runs"] for each in own))
     waiting = entering(ADA)
-    wait_until(lambda: len(places._waiting) == 1)
+    wait_until(lambda: len(places.waiting) == 1)
     other = entering(GRACE)
     wait_until(lambda: other == ["runs"])
     assert waiting == []
@@ -80,8 +80,8 @@ def test_work_that_waits_gets_the_place_that_becomes_free(
     own = [entering(ADA) for _ in range(SHARE)]
     wait_until(lambda: all(each == ["runs"] for each in own))
     waiting = entering(ADA)
-    wait_until(lambda: len(places._waiting) == 1)
-    first = places._running[0]
+    wait_until(lambda: len(places.waiting) == 1)
+    first = places.running[0]
     places.end_where(lambda work: work is first, Ended)
     wait_until(lambda: waiting == ["runs"])
 
@@ -91,7 +91,7 @@ def test_what_one_user_lets_wait_beyond_a_share_is_refused(
 ) -> None:
     for _ in range(SHARE + WAITING_SHARE):
         entering(ADA)
-    wait_until(lambda: len(places._waiting) == WAITING_SHARE)
+    wait_until(lambda: len(places.waiting) == WAITING_SHARE)
     with acting_as(ADA), pytest.raises(Conflict) as caught, computing(LONG):
         pass
     assert caught.value.code == "RATE_LIMITED"
@@ -102,7 +102,7 @@ def test_what_comes_to_a_full_queue_is_refused(entering: Any, places: computed.P
     each_has = WAITING_SHARE + SHARE
     for n in range(WAITING_PLACES + computed.PLACES):
         entering(Principal("user", n // each_has))
-    wait_until(lambda: len(places._waiting) == WAITING_PLACES)
+    wait_until(lambda: len(places.waiting) == WAITING_PLACES)
     with acting_as(GRACE), pytest.raises(Unavailable) as caught, computing(LONG):
         pass
     assert caught.value.code == "OVERLOADED"
@@ -118,14 +118,14 @@ def test_what_waits_for_too_long_is_refused(
     with acting_as(ADA), pytest.raises(Unavailable) as caught, computing(LONG):
         pass
     assert caught.value.code == "OVERLOADED"
-    assert places._waiting == []
+    assert places.waiting == []
 
 
 def test_work_ends_when_the_server_stops_also_while_it_waits(
     entering: Any, places: computed.Places
 ) -> None:
     own = [entering(ADA) for _ in range(SHARE + 1)]
-    wait_until(lambda: len(places._running) == SHARE and len(places._waiting) == 1)
+    wait_until(lambda: len(places.running) == SHARE and len(places.waiting) == 1)
     places.stop()
     wait_until(lambda: all(own))
     wait_until(lambda: [each[-1] for each in own if each[0] == "runs"] == ["ended"] * SHARE)
@@ -167,22 +167,22 @@ def test_a_place_is_taken_as_long_as_a_thread_computes(places: computed.Places) 
         thread = threading.Thread(target=pytest.raises, args=(TimedOut, work.call, wait, LONG))
         thread.start()
         wait_until(lambda: work.threads == 2)
-    assert places._running == [work]
+    assert places.running == [work]
     work.until = 0.0
     with computing(0.1):  # so that the deadlines are looked at
         wait_until(lambda: work.end is not None)
     thread.join()
-    wait_until(lambda: places._running == [])
+    wait_until(lambda: places.running == [])
 
 
 @pytest.mark.door
 async def test_the_work_of_a_call_that_is_cancelled_ends(places: computed.Places) -> None:
     called = asyncio.create_task(computed.in_thread(computed.computed, LONG, wait, LONG))
-    await asyncio.to_thread(wait_until, lambda: len(places._running) == 1)
+    await asyncio.to_thread(wait_until, lambda: len(places.running) == 1)
     called.cancel()
     with pytest.raises(asyncio.CancelledError):
         await called
-    await asyncio.to_thread(wait_until, lambda: places._running == [])
+    await asyncio.to_thread(wait_until, lambda: places.running == [])
 
 
 def test_work_of_a_client_that_has_left_is_refused_also_while_it_waits(
@@ -190,8 +190,6 @@ def test_work_of_a_client_that_has_left_is_refused_also_while_it_waits(
 ) -> None:
     own = [entering(ADA) for _ in range(SHARE)]
     wait_until(lambda: all(each == ["runs"] for each in own))
-    client = computed.Client()
-    token = computed._client.set(client)
     refused: list[CodeinfoError] = []
 
     def work() -> None:
@@ -202,12 +200,13 @@ def test_work_of_a_client_that_has_left_is_refused_also_while_it_waits(
                 except CodeinfoError as error:
                     refused.append(error)
 
-    with acting_as(ADA):
+    with acting_as(ADA), computed.for_client():
         waiting = [computed.Work(LONG), computed.Work(LONG)]
-    computed._client.reset(token)
+    client = waiting[0].client
+    assert client is not None
     thread = threading.Thread(target=work)
     thread.start()
-    wait_until(lambda: len(places._waiting) == 1)
+    wait_until(lambda: len(places.waiting) == 1)
     client.leave()
     thread.join()
     assert [type(each) for each in refused] == [Ended, Ended]

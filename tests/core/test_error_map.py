@@ -166,7 +166,7 @@ def test_a_body_is_found_by_code_then_by_the_nearest_class() -> None:
 def test_the_longest_prefix_decides_in_whatever_order_apps_register(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("apps.core.error_map._envelopes", {})
+    monkeypatch.setattr("apps.core.error_map.envelopes", {})
     register_envelope("/a/b", lambda error: {"prefix": "/a/b"})
     register_envelope("/a", plain)
     response = respond(NotFound("M"), RequestFactory().get("/a/b/c"))

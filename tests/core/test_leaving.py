@@ -12,7 +12,7 @@ from django.test import AsyncClient
 
 from apps.core.security import access, authentication
 from apps.index.models import IngestRun
-from tests.core.test_owners import socket
+from tests.core.sockets import socket
 from tests.support.chat import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -55,7 +55,6 @@ async def test_a_socket_ends(leave: Callable[..., Any], path: str, staff: AsyncC
         if path == "/ws":
             message = {"protocolVersion": "v1", "requestId": "r", "type": "subscribe_sidebar"}
             await link.send_to(text_data=json.dumps(message))
-        await asyncio.sleep(0.5)
         await leave(staff)
         while (event := await link.receive_output(PATIENCE))["type"] == "websocket.send":
             pass

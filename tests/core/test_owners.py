@@ -1,8 +1,7 @@
 """Conversations belong to those who began them, on every door, while answers are made and after."""
 
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from apps.conversations.models import Conversation
 from apps.conversations.stream import live_runs
 from apps.conversations.types import StartTurn
 from apps.core.principal import Principal, acting_as
-from codeinfo.asgi import application
+from tests.core.sockets import socket
 from tests.support.chat import PATIENCE, answers, ended, nothing_left_running, reached, scripted  # noqa: F401 - fixtures
 from tests.support.scripted import Gate, ScriptedProvider
 
@@ -37,22 +36,6 @@ async def user(name: str, *, staff: bool = False) -> AsyncClient:
     client = AsyncClient()
     await client.aforce_login(known)
     return client
-
-
-def cookie(client: AsyncClient) -> str:
-    return f"sessionid={client.cookies['sessionid'].value}"
-
-
-@asynccontextmanager
-async def socket(path: str, client: AsyncClient) -> AsyncIterator[WebsocketCommunicator]:
-    headers = [(b"host", b"localhost"), (b"cookie", cookie(client).encode())]
-    link = WebsocketCommunicator(application, path, headers=headers)
-    accepted, _ = await link.connect(timeout=PATIENCE)
-    assert accepted
-    try:
-        yield link
-    finally:
-        await link.disconnect(timeout=PATIENCE)
 
 
 async def say(link: WebsocketCommunicator, kind: str, **fields: Any) -> None:

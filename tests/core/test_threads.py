@@ -50,10 +50,10 @@ async def test_a_thread_that_was_idle_for_long_is_not_taken_over() -> None:
     door = Door()
     for seconds, same in ((threads.IDLE_SECONDS - 1, True), (threads.IDLE_SECONDS, False)):
         await door.ask()
-        idle = [thread for thread, _ in door.app._idle]
+        idle = [thread for thread, _ in door.app.idle]
         door.now += seconds
         await door.ask()
-        assert ([thread for thread, _ in door.app._idle] == idle) is same
+        assert ([thread for thread, _ in door.app.idle] == idle) is same
 
 
 async def test_requests_at_once_have_threads_of_their_own() -> None:
@@ -74,7 +74,7 @@ async def test_the_thread_of_a_failed_or_cancelled_request_is_not_reused() -> No
     long.cancel()
     await asyncio.wait({long}, timeout=SECONDS)
     assert long.cancelled()
-    assert door.app._idle == []
+    assert door.app.idle == []
 
 
 async def test_idle_threads_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,5 +84,5 @@ async def test_idle_threads_are_limited(monkeypatch: pytest.MonkeyPatch) -> None
     door.go.set()
     used = {await asyncio.wait_for(one, SECONDS) for one in crowd}
     assert len(used) == 3
-    assert len(door.app._idle) == 1
+    assert len(door.app.idle) == 1
     assert await door.ask() in used

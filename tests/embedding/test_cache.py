@@ -157,7 +157,7 @@ def test_a_full_file_loses_the_least_recently_used_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     day = 1
-    monkeypatch.setattr("apps.embedding.cache._today", lambda: day)
+    monkeypatch.setattr("apps.embedding.cache.today", lambda: day)
     vectors = np.ones((1, 1024), np.float32)  # a page each
     cache = VectorCache(tmp_path / "data" / FILE, "model", KEPT * 4096 * 2)
     for day in range(1, KEPT * 4):

@@ -7,6 +7,7 @@ there were. The name of the pattern that is tried stands on standard error befor
 
 import json
 import re
+import resource
 import sys
 from typing import Any
 
@@ -18,7 +19,12 @@ PUMPS += ["(", "a.", "a:", "a:1", "://", "a@", "=", '"', "'", "\\", "{", "%", "\
 PUMPS += ["eyJ-", "uri=", "Bearer ", "token=", "model ", "sk-", "a/", "A_"]
 
 
+# Of processor time, which all attacks together may take; they take seconds.
+SECONDS = 300
+
+
 def main() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     runs = 0
     for job in json.load(sys.stdin):
         print(job["where"], file=sys.stderr, flush=True)

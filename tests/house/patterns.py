@@ -31,7 +31,8 @@ FUNCTIONS = {
     "findall",
     "finditer",
 }
-SECONDS = 600
+# A busy machine may take many times the half minute of an idle one.
+SECONDS = 3_600
 
 
 class NotConstant(Exception):
@@ -147,9 +148,9 @@ class Module:
             case ast.BinOp(op=ast.Add()):
                 return self.value(node.left) + self.value(node.right)
             case ast.Name(id=name):
-                return self._constant(name)
+                return self.constant(name)
             case ast.Attribute(value=ast.Name(id=name), attr="pattern"):
-                return self._constant(name)
+                return self.constant(name)
             case ast.Call(args=[first, *_]) if _called(node)[1] == "compile":
                 return self.value(first)
         raise NotConstant(ast.unparse(node))
@@ -158,7 +159,7 @@ class Module:
         inner = part.value if isinstance(part, ast.FormattedValue) else part
         return str(self.value(inner))
 
-    def _constant(self, name: str) -> Any:
+    def constant(self, name: str) -> Any:
         for node in self._assignments():
             if name in _targets(node):
                 return self.value(node.value)
@@ -167,7 +168,7 @@ class Module:
                 path = str(node.module).replace(".", "/")
                 for file in (f"{path}.py", f"{path}/__init__.py"):
                     if file in self.others:
-                        return self.others[file]._constant(name)
+                        return self.others[file].constant(name)
         raise NotConstant(name)
 
     def _assignments(self) -> Iterator[Any]:

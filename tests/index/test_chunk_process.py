@@ -119,9 +119,9 @@ def test_processes_that_died_while_they_were_idle_cost_no_tree() -> None:
     """Both are found dead only when they are asked: the file is parsed in a third."""
     with unruly(processes=2) as chunker:
         chunker.chunk_many([(f"{n}.py", GOOD) for n in range(64)])
-        for process in chunker._pool._all:
+        for process in chunker.pool.all_processes:
             process.kill()
-            os.waitid(os.P_PID, process._process.pid, os.WEXITED | os.WNOWAIT)
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert symbols([chunker.chunk("a.py", GOOD)]) == ["good"]
 
 
@@ -161,8 +161,8 @@ def test_close_from_another_thread_ends_the_work(tmp_path: Path) -> None:
 def process_of(chunker: Chunker) -> int:
     """The number of the process that has parsed a file for a chunker."""
     assert symbols([chunker.chunk("a.py", GOOD)]) == ["good"]
-    (process,) = chunker._pool._all
-    return process._process.pid
+    (process,) = chunker.pool.all_processes
+    return process.pid
 
 
 def test_one_process_waits_for_the_next_chunker() -> None:
@@ -243,7 +243,7 @@ def test_our_secrets_do_not_reach_the_process(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("CODEINFO_OPENAI_API_KEY", "sk-canary")
     with Chunker(parse_seconds=5) as chunker:
         chunker.chunk("a.py", GOOD)
-        (process,) = chunker._pool._all
-        environ = Path(f"/proc/{process._process.pid}/environ").read_bytes()
+        (process,) = chunker.pool.all_processes
+        environ = Path(f"/proc/{process.pid}/environ").read_bytes()
     assert b"PYTHONPATH" in environ
     assert b"canary" not in environ

@@ -19,7 +19,7 @@ from apps.index.vectors.chroma import failed
 from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import sweep
-from tests.index.test_lexical_files import spoil
+from tests.support.damage import spoil
 from tests.support.ingested import SAMPLE, ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -183,7 +183,7 @@ def test_a_missing_text_of_a_changed_file_leaves_its_chunks_out(root: Root) -> N
 def test_a_broken_text_store_leaves_all_out_and_has_the_stores_checked(root: Root) -> None:
     assert read(root)
     get_texts().close()
-    spoil(get_texts()._index.path)
+    spoil(get_texts().index.path)
     shutil.rmtree(root.path)
     assert read(root) == {}
     assert failed.is_set()

@@ -8,14 +8,15 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 
-from apps.code.values import Chunk, ChunkedFile, Symbol
+from apps.code.values import ChunkedFile, Symbol
 from apps.core.errors import Unavailable
 from apps.index.lexical import ChunkFacts, LexicalStore, merging, scoring, words
 from apps.index.lexical.encoding import decode_rows
 from apps.index.lexical.frames import FRAME_ROWS, packed
 from apps.index.models import SourceFile
-from apps.index.types import ChunkRecord, Filters
+from apps.index.types import Filters
 from apps.ingest.runs.job import RunCancelled
+from tests.index.records import record
 
 ROOT = uuid4()
 
@@ -31,30 +32,6 @@ def delete_run(store: LexicalStore, run: str) -> int:
     """Delete the files of a run, as `record` names them."""
     files = [each for each in store.documents(ROOT) if each.startswith(f"{run}/")]
     return store.delete_files(ROOT, files)
-
-
-def record(
-    path: str, text: str, number: int = 0, run: str = "r", names: str = "", symbol: str = ""
-) -> ChunkRecord:
-    """A chunk whose file has a hundred characters before it for each earlier one."""
-    return ChunkRecord(
-        id=f"{run}:{path}:{number}",
-        source_file=f"{run}/{path}",
-        run_id=run,
-        path=path,
-        language="python" if path.endswith(".py") else "markdown",
-        sha256=sha256(path.encode()).hexdigest(),
-        index=number,
-        chunk=Chunk(
-            text,
-            10 * number + 1,
-            10 * number + 9,
-            symbol=symbol,
-            names=tuple(names.split()),
-            signature=f"def {names}" if names else "",
-            offset=100 * number,
-        ),
-    )
 
 
 def found(

@@ -17,7 +17,8 @@ from apps.core.data import sqlite_files
 from apps.core.errors import Unavailable
 from apps.index.lexical import LexicalStore, schema, segments
 from apps.index.types import ChunkRecord
-from tests.index.test_lexical import record
+from tests.index.records import record
+from tests.support.damage import spoil
 
 ROOT = uuid4()
 HOME = Path(__file__).resolve().parents[2]
@@ -42,13 +43,6 @@ def path(folder: Path) -> Path:
 
 def some(count: int, run: str = "r") -> list[ChunkRecord]:
     return [record(f"f{n}.py", f"retry it{n}", run=run) for n in range(count)]
-
-
-def spoil(path: Path) -> None:
-    """No database any more, whatever SQLite had put beside it."""
-    for ending in ("", "-wal", "-shm"):
-        Path(f"{path}{ending}").unlink(missing_ok=True)
-    path.write_bytes(b"no database at all, but long enough to be looked at" * 100)
 
 
 def test_a_file_that_is_no_index_raises_and_the_next_write_replaces_it(

@@ -24,7 +24,7 @@ from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
 from apps.index.types import ChunkRecord
 from apps.index.vectors.store import VectorStore
-from tests.index.test_lexical import record
+from tests.index.records import record
 from tests.support.mapped import unit_vectors
 
 DIMENSION = 32

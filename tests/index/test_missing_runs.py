@@ -8,8 +8,8 @@ import pytest
 
 from apps.index import missing_runs
 from apps.index.lexical import get_lexical
-from tests.index.test_lexical import record
-from tests.index.test_lexical_files import spoil
+from tests.index.records import record
+from tests.support.damage import spoil
 from tests.support.ingested import ingest, outdate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

@@ -2,10 +2,9 @@
 
 import random
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -14,57 +13,19 @@ from apps.index.texts import TextStore
 from apps.index.texts import store as store_module
 from apps.index.texts.segments import BLOCK_BYTES, Segments
 from apps.ingest.runs.job import RunCancelled
+from tests.index.texts import (
+    Texts,
+    folder,
+    key_of,
+    keyed,
+    named,
+    noise,
+    reopened,
+    segments_in,
+    texts,
+)
 
-Texts = dict[str, str]
-
-
-def key_of(text: str) -> str:
-    return sha256(text.encode()).hexdigest()
-
-
-def keyed(*texts: str) -> Texts:
-    return {key_of(text): text for text in texts}
-
-
-def noise(chars: int, seed: int = 7) -> str:
-    """A text that hardly compresses."""
-    return "".join(random.Random(seed).choices("abcdefghijklmnopqrstuvwxyzß港😀 \n", k=chars))
-
-
-def named(*groups: Texts) -> Callable[[Sequence[str]], Collection[str]]:
-    """As the rows of a database that name these texts."""
-    keys = {key for group in groups for key in group}
-    return lambda asked: keys.intersection(asked)
-
-
-def segments_in(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.zst"))
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "texts"
-
-
-@pytest.fixture
-def texts(folder: Path) -> Iterator[TextStore]:
-    made = TextStore(folder)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def reopened(folder: Path) -> Iterator[Callable[[], TextStore]]:
-    """As another process sees the store: it has read nothing yet."""
-    made: list[TextStore] = []
-
-    def reopen() -> TextStore:
-        made.append(TextStore(folder))
-        return made[-1]
-
-    yield reopen
-    for each in made:
-        each.close()
+__all__ = ["folder", "reopened", "texts"]
 
 
 # --- adding and reading ---------------------------------------------------------------------------
@@ -93,7 +54,7 @@ def test_many_small_texts_share_a_block(texts: TextStore, folder: Path) -> None:
     texts.add(added)
     (segment,) = segments_in(folder)
     assert segment.stat().st_size < sum(map(len, added.values())) / 8
-    assert len({place.block for place in texts._index.places(list(added)[:500]).values()}) <= 2
+    assert len({place.block for place in texts.index.places(list(added)[:500]).values()}) <= 2
 
 
 def test_parts_of_texts_of_any_size_are_read_alone(texts: TextStore) -> None:
@@ -180,9 +141,9 @@ def test_unneeded_blocks_leave_memory(texts: TextStore, monkeypatch: pytest.Monk
         texts.sync()
     for _ in range(2):
         assert texts.read(added) == added
-        cached = sum(map(len, texts._segments._blocks.values()))
-        assert texts._segments._cached == cached <= 3 * BLOCK_BYTES + max(map(len, added.values()))
-        assert len(texts._segments._files) <= 2
+        cached = sum(map(len, texts.segments.blocks.values()))
+        assert texts.segments.cached == cached <= 3 * BLOCK_BYTES + max(map(len, added.values()))
+        assert len(texts.segments.files) <= 2
 
 
 # --- collecting -----------------------------------------------------------------------------------
@@ -351,7 +312,7 @@ def test_readers_see_every_text_whatever_is_added_and_collected(
 
 
 def _known_segments(texts: TextStore) -> list[int]:
-    with texts._index.reading() as database:
+    with texts.index.reading() as database:
         assert database is not None
         return [number for (number,) in database.execute("SELECT id FROM segment")]
 

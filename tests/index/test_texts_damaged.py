@@ -18,16 +18,7 @@ from apps.core.system import posix
 from apps.index.texts import TextStore
 from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
 from tests.house.sources import HOME
-from tests.index.test_texts import (
-    Texts,
-    folder,
-    keyed,
-    named,
-    noise,
-    reopened,
-    segments_in,
-    texts,
-)
+from tests.index.texts import Texts, folder, keyed, named, noise, reopened, segments_in, texts
 
 __all__ = ["folder", "reopened", "texts"]
 
@@ -41,13 +32,13 @@ def filled(texts: TextStore) -> TextStore:
     """A store of two blocks in one segment."""
     texts.add(FIRST)
     texts.add(SECOND)
-    blocks = {place.block for place in texts._index.places([*FIRST, *SECOND]).values()}
+    blocks = {place.block for place in texts.index.places([*FIRST, *SECOND]).values()}
     assert len(blocks) == 2
     return texts
 
 
 def block_of(texts: TextStore, some: Texts) -> Block:
-    return texts._index.places([next(iter(some))])[next(iter(some))].block
+    return texts.index.places([next(iter(some))])[next(iter(some))].block
 
 
 def flip(path: Path, at: int) -> None:
@@ -130,7 +121,7 @@ def test_a_block_that_cannot_be_read_stays_while_the_others_are_moved(
     store = reopened()
     store.collect(named(kept))
     assert store.read(kept) == kept
-    assert store._segments.path(bad.segment) not in segments_in(folder)
+    assert store.segments.path(bad.segment) not in segments_in(folder)
 
 
 def test_a_segment_that_was_cut_lacks_its_last_texts(
@@ -176,7 +167,7 @@ def test_a_write_that_fails_before_its_commit_leaves_nothing(
 ) -> None:
     """At every point between the blocks and the commit."""
     new = keyed(*(noise(BLOCK_BYTES, n) for n in range(100, 104)))
-    write = TextStore._write
+    write = TextStore.write
     for blocks in range(5):
         left = iter(range(blocks))
 
@@ -186,7 +177,7 @@ def test_a_write_that_fails_before_its_commit_leaves_nothing(
                 raise ZeroDivisionError
 
         with monkeypatch.context() as patch:
-            patch.setattr(TextStore, "_write", failing)
+            patch.setattr(TextStore, "write", failing)
             with suppress(ZeroDivisionError):
                 filled.add(new)
         if blocks < 4:
@@ -377,7 +368,7 @@ import django; django.setup()
 import sys
 from pathlib import Path
 from apps.index.texts import TextStore
-from tests.index.test_texts import keyed
+from tests.index.texts import keyed
 for folder in sys.stdin:
     store = TextStore(Path(folder.strip()))
     for n in range(20):
@@ -464,15 +455,15 @@ import django; django.setup()
 import os, signal, sys
 from pathlib import Path
 from apps.index.texts import TextStore
-from tests.index.test_texts import keyed, noise
-write, left = TextStore._write, int(sys.argv[2])
+from tests.index.texts import keyed, noise
+write, left = TextStore.write, int(sys.argv[2])
 def killed(self, *args):
     global left
     write(self, *args)
     left -= 1
     if left < 0:
         os.kill(os.getpid(), signal.SIGKILL)
-TextStore._write = killed
+TextStore.write = killed
 store = TextStore(Path(sys.argv[1]))
 store.add(keyed(*(noise(70_000, n) for n in range(200, 203))))
 """

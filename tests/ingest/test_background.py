@@ -137,7 +137,7 @@ def test_a_cancel_ends_the_processes(
     def cancelled(writer: BackgroundWriter, *args: Any) -> bool:
         added = add(writer, *args)
         seen.append(children())
-        (job,) = queue._jobs.values()
+        (job,) = queue.jobs.values()
         job.cancel()
         return added
 

@@ -16,12 +16,13 @@ from apps.index import queries, stores
 from apps.index.lexical import get_lexical
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest import services
-from apps.ingest.discovery.discovery import _Classifier
+from apps.ingest.discovery.discovery import Classifier
 from apps.ingest.discovery.walk import ListedFile
 from apps.ingest.runs import queue, sweep
 from apps.ingest.runs.job import RunCancelled
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
 
@@ -117,15 +118,15 @@ def test_a_folder_is_not_looked_through_to_its_end(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     classified: list[ListedFile] = []
-    classify = _Classifier.classify
+    classify = Classifier.classify
 
-    def cancelled_at_the_first(classifier: _Classifier, listed: ListedFile) -> Any:
+    def cancelled_at_the_first(classifier: Classifier, listed: ListedFile) -> Any:
         if not classified:
             cancel_now()
         classified.append(listed)
         return classify(classifier, listed)
 
-    monkeypatch.setattr(_Classifier, "classify", cancelled_at_the_first)
+    monkeypatch.setattr(Classifier, "classify", cancelled_at_the_first)
     assert run_ingest(repo).state == "cancelled"
     assert len(classified) == 1
 
@@ -378,8 +379,8 @@ def test_cancel_does_not_wait_for_what_is_left_to_the_sweep(
 
     def wait() -> None:
         reached.set()
-        (job,) = queue._jobs.values()
-        assert job._cancelled.wait(30)
+        (job,) = queue.jobs.values()
+        wait_until(lambda: job.cancelled)
 
     hook("publishing", Nth(1, wait), monkeypatch.setattr)
     queue.start_worker()
@@ -407,8 +408,8 @@ def test_a_flag_set_by_another_process_is_seen(
     def chunk_for_ever() -> None:
         reached.set()
         # Only the heartbeat can see the flag: the pipeline writes nothing meanwhile.
-        (job,) = queue._jobs.values()
-        assert job._cancelled.wait(20)
+        (job,) = queue.jobs.values()
+        wait_until(lambda: job.cancelled)
 
     monkeypatch.setattr("apps.ingest.runs.heartbeat.BEAT_SECONDS", 0.01)
     hook("chunking", Nth(1, chunk_for_ever), monkeypatch.setattr)

@@ -37,7 +37,7 @@ HARMS = (*damage.OF_THE_STORE, *damage.OF_A_ROOT)
 @pytest.fixture
 def data(configure: Config, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The data folder of an installation of its own, which asks before it ingests again."""
-    monkeypatch.setattr(health, "_runner", CheckRunner())
+    monkeypatch.setattr(health, "runner", CheckRunner())
     monkeypatch.setattr(health, "LIMIT_SECONDS", 60)
     monkeypatch.setattr(health, "FRESH_SECONDS", 0)
     reset_store()

@@ -11,7 +11,7 @@ import pytest
 from apps.core.errors import InvalidInput
 from apps.index.root_directory import MAX_DEPTH, TOO_DEEP, read_file
 from apps.ingest.discovery.discovery import discover
-from tests.ingest.test_discovery_walk import names, reasons
+from tests.ingest.discovered import names, reasons
 from tests.support.git import commit_all, git, init
 from tests.support.ingested import write_files
 

@@ -268,7 +268,7 @@ def test_hashing_many_files_can_be_cancelled(
 
     def reading(folder: Path, path: str) -> bytes:
         read.append(path)
-        (job,) = queue._jobs.values()
+        (job,) = queue.jobs.values()
         job.cancel()
         return b""
 

@@ -499,7 +499,7 @@ def test_descriptors_that_run_out_in_a_walk_take_nothing_away(
     repo = write_files(folder / "repo", many(24))
     root = ingest(repo)
     monkeypatch.setattr(discovery, "SETTLE_NS", -(10**12))
-    real, real_verdicts = os.open, discovery._Classifier.classify_all
+    real, real_verdicts = os.open, discovery.Classifier.classify_all
     for allowed in range(6, 80, 7):
         left = iter(range(allowed))
 
@@ -517,7 +517,7 @@ def test_descriptors_that_run_out_in_a_walk_take_nothing_away(
                 finally:
                     patch.setattr(os, "open", real)
 
-            patch.setattr(discovery._Classifier, "classify_all", verdicts)
+            patch.setattr(discovery.Classifier, "classify_all", verdicts)
             run_ingest(repo)
         assert_whole(root, store)
         assert root.files == 24

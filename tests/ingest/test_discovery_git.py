@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from apps.ingest.discovery.discovery import discover
-from tests.ingest.test_discovery_walk import names, reasons, write
+from tests.ingest.discovered import names, reasons
 from tests.support.git import commit_all, init
 from tests.support.git import git as run_git
+from tests.support.ingested import write_files
 
 pytestmark = pytest.mark.door
 
@@ -23,7 +24,7 @@ def git(folder: Path) -> Git:
 
 
 def test_only_tracked_files_count(folder: Path, git: Git) -> None:
-    write(folder, {"a.py": "x", "sub/b.py": "x", "untracked.py": "x", "new/c.py": "x"})
+    write_files(folder, {"a.py": "x", "sub/b.py": "x", "untracked.py": "x", "new/c.py": "x"})
     git("add", "a.py", "sub/b.py")
     found = discover(folder)
     assert names(found) == ["a.py", "sub/b.py"]
@@ -31,25 +32,27 @@ def test_only_tracked_files_count(folder: Path, git: Git) -> None:
 
 
 def test_a_tracked_file_counts_though_gitignore_names_it(folder: Path, git: Git) -> None:
-    write(folder, {".gitignore": "*.py", "a.py": "x", "b.py": "x"})
+    write_files(folder, {".gitignore": "*.py", "a.py": "x", "b.py": "x"})
     git("add", "-f", "a.py", ".gitignore")
     assert names(discover(folder)) == [".gitignore", "a.py"]
 
 
 def test_a_folder_within_a_work_tree_can_be_a_root(folder: Path, git: Git) -> None:
-    write(folder, {"top.py": "x", "sub/a.py": "x", "sub/deep/b.py": "x", "sub/untracked.py": "x"})
+    write_files(
+        folder, {"top.py": "x", "sub/a.py": "x", "sub/deep/b.py": "x", "sub/untracked.py": "x"}
+    )
     git("add", "top.py", "sub/a.py", "sub/deep/b.py")
     assert names(discover(folder / "sub")) == ["a.py", "deep/b.py"]
 
 
 def test_a_repository_without_tracked_files_is_empty_not_walked(folder: Path, git: Git) -> None:
-    write(folder, {"a.py": "x"})
+    write_files(folder, {"a.py": "x"})
     assert discover(folder).files == ()
 
 
 def test_odd_names_come_through(folder: Path, git: Git) -> None:
     odd = ["a b.py", "line\nbreak.py", "日本語.py", 'quote".py', "tab\t.py"]
-    write(folder, dict.fromkeys(odd, "x"))
+    write_files(folder, dict.fromkeys(odd, "x"))
     git("add", ".")
     assert names(discover(folder)) == sorted(odd)
 
@@ -58,7 +61,7 @@ def test_a_submodule_is_skipped_as_one(
     folder: Path, git: Git, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     other = init(tmp_path_factory.mktemp("other"))
-    write(other, {"inner.py": "x"})
+    write_files(other, {"inner.py": "x"})
     commit_all(other)
     git("submodule", "add", "-q", str(other), "libs/other")
     found = discover(folder)
@@ -68,7 +71,7 @@ def test_a_submodule_is_skipped_as_one(
 
 @pytest.mark.fault("Links and special files")
 def test_tracked_links_and_deleted_files_are_skipped(folder: Path, git: Git) -> None:
-    write(folder, {"a.py": "x", "gone.py": "x", "sub/b.py": "x"})
+    write_files(folder, {"a.py": "x", "gone.py": "x", "sub/b.py": "x"})
     (folder / "link.py").symlink_to("/etc/passwd")
     git("add", ".")
     (folder / "gone.py").unlink()
@@ -80,8 +83,8 @@ def test_a_folder_that_became_a_link_is_not_followed(
     folder: Path, git: Git, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("outside")
-    write(outside, {"a.py": "stolen"})
-    write(folder, {"sub/a.py": "x"})
+    write_files(outside, {"a.py": "stolen"})
+    write_files(folder, {"sub/a.py": "x"})
     git("add", ".")
     (folder / "sub").rename(folder / "moved")
     (folder / "sub").symlink_to(outside)
@@ -91,7 +94,7 @@ def test_a_folder_that_became_a_link_is_not_followed(
 
 
 def test_a_folder_that_became_a_file_holds_nothing(folder: Path, git: Git) -> None:
-    write(folder, {"sub/a.py": "x"})
+    write_files(folder, {"sub/a.py": "x"})
     git("add", ".")
     (folder / "sub" / "a.py").unlink()
     (folder / "sub").rmdir()
@@ -102,7 +105,7 @@ def test_a_folder_that_became_a_file_holds_nothing(folder: Path, git: Git) -> No
 def test_an_ordinary_word_excludes_only_at_the_top_of_a_repository(folder: Path, git: Git) -> None:
     """Somebody who tracks `apps/logs` means it as source."""
     tracked = ["logs/a.py", "apps/logs/b.py", "apps/node_modules/c.js", "apps/node_modules/d.js"]
-    write(folder, dict.fromkeys(tracked, "x"))
+    write_files(folder, dict.fromkeys(tracked, "x"))
     git("add", "-f", ".")
     found = discover(folder)
     assert names(found) == ["apps/logs/b.py"]
@@ -113,14 +116,14 @@ def test_an_ordinary_word_excludes_only_at_the_top_of_a_repository(folder: Path,
 
 
 def test_a_path_in_conflict_is_listed_once(folder: Path, git: Git) -> None:
-    write(folder, {"a.py": "base\n"})
+    write_files(folder, {"a.py": "base\n"})
     git("add", ".")
     git("commit", "-qm", "base")
     git("checkout", "-qb", "other")
-    write(folder, {"a.py": "other\n"})
+    write_files(folder, {"a.py": "other\n"})
     git("commit", "-qam", "other")
     git("checkout", "-q", "-")
-    write(folder, {"a.py": "mine\n"})
+    write_files(folder, {"a.py": "mine\n"})
     git("commit", "-qam", "mine")
     with pytest.raises(subprocess.CalledProcessError):
         git("merge", "other")
@@ -134,7 +137,7 @@ def test_variables_of_a_calling_hook_do_not_lead_elsewhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     other = init(tmp_path_factory.mktemp("other"))
-    write(folder, {"a.py": "x"})
+    write_files(folder, {"a.py": "x"})
     git("add", ".")
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(other))
@@ -142,7 +145,7 @@ def test_variables_of_a_calling_hook_do_not_lead_elsewhere(
 
 
 def test_a_repository_cannot_name_a_program_to_run(folder: Path, git: Git) -> None:
-    write(folder, {"a.py": "x"})
+    write_files(folder, {"a.py": "x"})
     git("add", ".")
     git("config", "core.fsmonitor", f"touch {folder}/ran; false")
     assert names(discover(folder)) == ["a.py"]
@@ -152,14 +155,14 @@ def test_a_repository_cannot_name_a_program_to_run(folder: Path, git: Git) -> No
 def test_no_git_is_needed_on_the_machine(
     folder: Path, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(folder, {"a.py": "x", "untracked.py": "x"})
+    write_files(folder, {"a.py": "x", "untracked.py": "x"})
     git("add", "a.py")
     monkeypatch.setenv("PATH", str(folder))
     assert names(discover(folder)) == ["a.py"]
 
 
 def test_a_plain_folder_is_walked_though_it_is_a_repository(folder: Path, git: Git) -> None:
-    write(folder, {"a.py": "x", ".gitignore": "b.py", "b.py": "x"})
+    write_files(folder, {"a.py": "x", ".gitignore": "b.py", "b.py": "x"})
     found = discover(folder, plain=True)
     assert names(found) == [".gitignore", "a.py"]
     assert reasons(found) == {".git/": "Excluded: .git/", "b.py": "Ignored by .gitignore"}

@@ -11,7 +11,7 @@ from django.test import Client
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index.models import IngestRun
 from apps.ingest.discovery.discovery import discover
-from tests.ingest.test_discovery_walk import names, reasons
+from tests.ingest.discovered import names, reasons
 from tests.support.git import commit_all, init
 from tests.support.ingested import write_files
 

@@ -11,23 +11,8 @@ import pytest
 
 from apps.core.errors import InvalidInput, NotFound
 from apps.ingest.discovery.discovery import discover
-from apps.ingest.types import Discovery
-
-
-def write(root: Path, files: dict[str, str | bytes]) -> None:
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-
-
-def names(found: Discovery) -> list[str]:
-    return [candidate.path for candidate in found.files]
-
-
-def reasons(found: Discovery) -> dict[str, str]:
-    return {skipped.path: skipped.reason for skipped in found.skipped}
-
+from tests.ingest.discovered import names, reasons
+from tests.support.ingested import write_files
 
 KNOWN = """
     a.py web/a.tsx web/a.vue web/a.css web/a.html infra/main.tf api/a.proto db/a.sql a.graphql
@@ -39,14 +24,14 @@ KNOWN = """
 
 def test_code_prose_and_settings_are_found_by_extension_and_by_whole_name(folder: Path) -> None:
     expected = KNOWN.split()
-    write(folder, dict.fromkeys(expected, "text\n"))
+    write_files(folder, dict.fromkeys(expected, "text\n"))
     found = discover(folder)
     assert names(found) == sorted(expected)
     assert found.skipped == ()
 
 
 def test_a_candidate_carries_the_size_and_time_of_its_file(folder: Path) -> None:
-    write(folder, {"a.py": "x = 1\n"})
+    write_files(folder, {"a.py": "x = 1\n"})
     os.utime(folder / "a.py", ns=(1, 1_700_000_000_123_456_789))
     (candidate,) = discover(folder).files
     assert (candidate.stat.size, candidate.stat.mtime_ns) == (6, 1_700_000_000_123_456_789)
@@ -96,7 +81,7 @@ def test_a_candidate_carries_the_size_and_time_of_its_file(folder: Path) -> None
 def test_what_is_no_text_for_people_is_skipped_with_its_reason(
     folder: Path, name: str, content: str | bytes, reason: str
 ) -> None:
-    write(folder, {name: content})
+    write_files(folder, {name: content})
     found = discover(folder)
     assert reasons(found) == {name: reason}
     assert found.skipped[0].size == len(content)
@@ -126,7 +111,7 @@ def test_what_is_no_text_for_people_is_skipped_with_its_reason(
     ],
 )
 def test_odd_but_readable_files_are_kept(folder: Path, name: str, content: str | bytes) -> None:
-    write(folder, {name: content})
+    write_files(folder, {name: content})
     if name == "id_rsa.pub":  # no secret, but no known type either
         assert reasons(discover(folder)) == {name: "Not a known type"}
     else:
@@ -134,8 +119,10 @@ def test_odd_but_readable_files_are_kept(folder: Path, name: str, content: str |
 
 
 def test_an_excluded_folder_is_one_entry(folder: Path) -> None:
-    write(folder, {"node_modules/a/a.js": "x", "node_modules/b.js": "x", "web/dist/c.js": "x"})
-    write(folder, {"web/logs/d.py": "x", "web/src/e.py": "x"})
+    write_files(
+        folder, {"node_modules/a/a.js": "x", "node_modules/b.js": "x", "web/dist/c.js": "x"}
+    )
+    write_files(folder, {"web/logs/d.py": "x", "web/src/e.py": "x"})
     found = discover(folder)
     assert names(found) == ["web/src/e.py"]
     assert reasons(found) == {
@@ -149,10 +136,10 @@ def test_ingest_exclude_adds_names_folders_and_suffixes(
     folder: Path, configure: Callable[..., None]
 ) -> None:
     configure(ingest_exclude=("fixtures", "secret_plan.md", "*.spec.ts"))
-    write(
+    write_files(
         folder, {"a/fixtures/b.py": "x", "secret_plan.md": "x", "a/b.spec.ts": "x", "a/b.ts": "x"}
     )
-    write(folder, {"node_modules/x.js": "x"})
+    write_files(folder, {"node_modules/x.js": "x"})
     found = discover(folder)
     assert names(found) == ["a/b.ts"]
     assert set(reasons(found).values()) == {
@@ -168,7 +155,7 @@ def test_ingest_include_replaces_the_table_but_lets_no_secret_in(
     folder: Path, configure: Callable[..., None]
 ) -> None:
     configure(ingest_include=("csv", ".XYZ", "Dockerfile", "env"))
-    write(folder, {"a.csv": "x", "b.xyz": "x", "Dockerfile": "x", "c.py": "x", ".env": "x"})
+    write_files(folder, {"a.csv": "x", "b.xyz": "x", "Dockerfile": "x", "c.py": "x", ".env": "x"})
     found = discover(folder)
     assert names(found) == ["Dockerfile", "a.csv", "b.xyz"]
     assert reasons(found) == {"c.py": "Not a known type", ".env": "Secret"}
@@ -177,13 +164,13 @@ def test_ingest_include_replaces_the_table_but_lets_no_secret_in(
 @pytest.mark.fault("Huge, minified and binary files")
 def test_the_size_cap_is_a_knob(folder: Path, configure: Callable[..., None]) -> None:
     configure(ingest_max_file_bytes=1_500)
-    write(folder, {"a.py": "#" * 1_500, "b.py": "#" * 1_501})
+    write_files(folder, {"a.py": "#" * 1_500, "b.py": "#" * 1_501})
     found = discover(folder)
     assert reasons(found)["b.py"] == "Too large: over 1.5 kB"
 
 
 def test_gitignore_files_of_every_level_are_honoured(folder: Path) -> None:
-    write(
+    write_files(
         folder,
         {
             ".gitignore": "*.txt\n/only_top.py\nout/\n!keep.txt\ndocs/**/draft.md\n",
@@ -227,8 +214,8 @@ def test_links_and_special_files_are_never_followed_or_opened(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("outside")
-    write(outside, {"stolen.py": "x"})
-    write(folder, {"a.py": "x", "sub/b.py": "x"})
+    write_files(outside, {"stolen.py": "x"})
+    write_files(folder, {"a.py": "x", "sub/b.py": "x"})
     (folder / "loop").symlink_to(folder)
     (folder / "out").symlink_to(outside)
     (folder / "link.py").symlink_to(outside / "stolen.py")
@@ -255,19 +242,19 @@ def test_links_and_special_files_are_never_followed_or_opened(
 
 
 def test_a_gitignore_that_is_a_link_is_ignored(folder: Path) -> None:
-    write(folder, {"a.py": "x", "rules": "*.py"})
+    write_files(folder, {"a.py": "x", "rules": "*.py"})
     (folder / ".gitignore").symlink_to(folder / "rules")
     assert names(discover(folder)) == ["a.py"]
 
 
 def test_a_broken_pattern_spoils_no_other(folder: Path) -> None:
-    write(folder, {".gitignore": b"!\n\xff\xfe\n*.txt\n", "a.py": "x", "a.txt": "x"})
+    write_files(folder, {".gitignore": b"!\n\xff\xfe\n*.txt\n", "a.py": "x", "a.txt": "x"})
     assert names(discover(folder)) == [".gitignore", "a.py"]
 
 
 def test_unreadable_files_are_skipped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused by a stand-in for the kernel, since root may read everything."""
-    write(folder, {"a.py": "x", "closed.py": "x", "closed/b.py": "x"})
+    write_files(folder, {"a.py": "x", "closed.py": "x", "closed/b.py": "x"})
     open_file = os.open
 
     def refuse_open(path: str, *arguments: Any, **options: Any) -> int:
@@ -283,7 +270,7 @@ def test_unreadable_files_are_skipped(folder: Path, monkeypatch: pytest.MonkeyPa
 
 def test_names_with_spaces_line_breaks_and_other_scripts_are_eligible(folder: Path) -> None:
     odd = ["a b.py", "line\nbreak.py", "naïve/日本語.py", "quote\"'.py", "-dash.py", "p%20.py"]
-    write(folder, dict.fromkeys(odd, "x"))
+    write_files(folder, dict.fromkeys(odd, "x"))
     assert names(discover(folder)) == sorted(odd)
 
 
@@ -293,7 +280,7 @@ def test_a_name_that_is_no_utf8_is_skipped_and_shown_with_a_replacement(folder: 
 
 
 def test_both_lists_are_sorted_by_path(folder: Path) -> None:
-    write(folder, dict.fromkeys(["b/a.py", "b.py", "a/z.py", "B.py", "z.png", "a.png"], "x"))
+    write_files(folder, dict.fromkeys(["b/a.py", "b.py", "a/z.py", "B.py", "z.png", "a.png"], "x"))
     found = discover(folder)
     assert names(found) == sorted(names(found))
     assert list(reasons(found)) == sorted(reasons(found))
@@ -302,7 +289,7 @@ def test_both_lists_are_sorted_by_path(folder: Path) -> None:
 def test_a_folder_that_cannot_be_listed_raises(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(folder, {"a.py": "x"})
+    write_files(folder, {"a.py": "x"})
     with pytest.raises(NotFound):
         discover(folder / "missing")
     with pytest.raises(InvalidInput) as caught:

@@ -156,8 +156,8 @@ def test_a_run_waits_out_a_database_that_is_locked_for_a_while(
         "bulk_create",
         lambda *a, **o: sometimes("rows") or real_insert(*a, **o),
     )
-    real_advance = Generation._advance
-    monkeypatch.setattr(Generation, "_advance", lambda *a: sometimes("publish") or real_advance(*a))
+    real_advance = Generation.advance
+    monkeypatch.setattr(Generation, "advance", lambda *a: sometimes("publish") or real_advance(*a))
     root = ingest(repo)
     assert failures["rows"] == failures["publish"] == 0
     assert store.count(root.id) == root.chunks

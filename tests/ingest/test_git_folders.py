@@ -10,7 +10,7 @@ from django.test import Client
 
 from apps.index.models import IngestRun, Root
 from apps.ingest import git_folders, panels
-from tests.ingest.test_page import HTMX, make_root, make_run
+from tests.ingest.pages import HTMX, make_root, make_run
 from tests.support.git import commit_all, git, init
 from tests.support.ingested import write_files
 
@@ -157,9 +157,9 @@ class TestLimits:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def late(*arguments: object) -> None:
-            raise git_folders._OutOfTime
+            raise git_folders.OutOfTime
 
-        monkeypatch.setattr(git_folders, "_until", lambda deadline: late)
+        monkeypatch.setattr(git_folders, "check_until", lambda deadline: late)
         assert [each.size for each in self.found().folders] == [None] * 3
 
 

@@ -15,7 +15,7 @@ from apps.core.errors import Unavailable
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.discovery.git_index import tracked_files
 from apps.ingest.discovery.repository import find_repository
-from tests.ingest.test_discovery_walk import names, reasons
+from tests.ingest.discovered import names, reasons
 from tests.support.git import commit_all, git, init, listed
 from tests.support.ingested import write_files
 

@@ -12,7 +12,7 @@ from apps.index.root_directory import RootDirectory
 from apps.ingest.discovery import gitignore
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.types import Skipped
-from tests.ingest.test_discovery_walk import names, reasons
+from tests.ingest.discovered import names, reasons
 from tests.support.git import git, init
 from tests.support.ingested import write_files
 

@@ -1,6 +1,5 @@
 """Another embedding model for the whole index."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +9,13 @@ from django.test import Client
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index.models import IndexLock, IngestRun, Root
 from apps.ingest.runs import queue
-from tests.ingest.test_start import post
+from tests.ingest.embeddings import OTHER
+from tests.ingest.pages import HTMX
+from tests.ingest.requests import post
 from tests.stand_ins.embeddings_server import DIMENSION, EmbeddingsServer
 from tests.support.ingested import run_ingest
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
-
-OTHER = "openai:text-embedding-small"
-HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture
-def server(configure: Callable[..., None]) -> Iterator[EmbeddingsServer]:
-    with EmbeddingsServer() as running:
-        configure(embedding_base_url=running.url)
-        yield running
 
 
 @pytest.fixture
@@ -39,7 +30,7 @@ def search(client: Client, **parameters: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_every_folder_is_embedded_again_with_the_new_model(
-    client: Client, root: Root, server: EmbeddingsServer
+    client: Client, root: Root, embeddings: EmbeddingsServer
 ) -> None:
     status, answer = post(client, "/ingest/model", {"model": "text-embedding-small"})
     assert (status, len(answer["runIds"])) == (202, 1)
@@ -55,7 +46,7 @@ def test_every_folder_is_embedded_again_with_the_new_model(
 
 
 def test_a_folder_cannot_be_searched_until_it_is_embedded_again(
-    client: Client, root: Root, server: EmbeddingsServer
+    client: Client, root: Root, embeddings: EmbeddingsServer
 ) -> None:
     post(client, "/ingest/model", {"model": OTHER})
     assert search(client)[1]["results"] == []
@@ -65,7 +56,7 @@ def test_a_folder_cannot_be_searched_until_it_is_embedded_again(
 
 
 def test_a_failed_run_can_be_queued_again(
-    client: Client, root: Root, server: EmbeddingsServer
+    client: Client, root: Root, embeddings: EmbeddingsServer
 ) -> None:
     post(client, "/ingest/model", {"model": OTHER})
     (Path(root.path) / "src").rename(Path(root.path) / "code")
@@ -77,7 +68,9 @@ def test_a_failed_run_can_be_queued_again(
     assert (run.state, run.model) == ("completed", OTHER)
 
 
-def test_the_dialog_lists_the_models(client: Client, root: Root, server: EmbeddingsServer) -> None:
+def test_the_dialog_lists_the_models(
+    client: Client, root: Root, embeddings: EmbeddingsServer
+) -> None:
     html = client.get("/ui/ingest/model", headers=HTMX).content.decode()
     assert f'<option value="{DEFAULT_MODEL}" selected>' in html
     assert f'<option value="{OTHER}"' in html
@@ -102,9 +95,9 @@ def test_an_unknown_model_changes_nothing(
 
 
 def test_a_server_that_is_away_changes_nothing(
-    client: Client, root: Root, server: EmbeddingsServer
+    client: Client, root: Root, embeddings: EmbeddingsServer
 ) -> None:
-    server.__exit__(None, None, None)
+    embeddings.__exit__(None, None, None)
     status, answer = post(client, "/ingest/model", {"model": OTHER})
     assert (status, answer["code"]) == (502, "EMBEDDER_UNAVAILABLE")
     assert IndexLock.objects.get().model == DEFAULT_MODEL

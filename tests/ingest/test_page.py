@@ -18,20 +18,9 @@ from apps.index.changes import run_changed
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest import panels, skips
 from apps.ingest.consumers import IngestPageConsumer
+from tests.ingest.pages import HTMX, make_root, make_run
 
 pytestmark = pytest.mark.django_db
-
-HTMX = {"HX-Request": "true"}
-
-
-def make_run(**fields: object) -> IngestRun:
-    own = {"operation": "start", "path": "/code/redis", "name": "redis", "model": MODEL_ID}
-    return IngestRun.objects.create(**own | fields)
-
-
-def make_root(name: str = "httpx", **fields: object) -> Root:
-    own = {"path": f"/code/{name}", "model": MODEL_ID, "generation": 1}
-    return Root.objects.create(name=name, **own | fields)
 
 
 def skip(run: IngestRun, path: str, reason: str, root: Root | None = None) -> SourceFile:

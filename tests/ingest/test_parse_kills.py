@@ -128,16 +128,16 @@ def test_after_kills_of_its_parsers_the_index_is_that_of_a_clean_ingest(
     clean = ingest_alone(write_files(folder / "clean", files))
     calls = itertools.count(1)
     killed = []
-    real = ParseProcess._receive
+    real = ParseProcess.receive
 
     def receive(process: ParseProcess) -> bytes:
         if next(calls) % every == 0:
-            os.kill(process._process.pid, signal.SIGKILL)
+            os.kill(process.pid, signal.SIGKILL)
             killed.append(process)
         return real(process)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ParseProcess, "_receive", receive)
+        patch.setattr(ParseProcess, "receive", receive)
         root = ingest_alone(repo)
     assert len(killed) > 5
     # Who was hit twice says so, and nobody else differs.

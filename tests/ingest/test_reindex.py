@@ -17,8 +17,8 @@ from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import queue, reindex, sweep
-from tests.index.test_lexical_files import spoil
 from tests.ingest.stages import Nth, hook
+from tests.support.damage import spoil
 from tests.support.ingested import ingest, outdate, run_ingest, write_files
 
 pytestmark = pytest.mark.door

@@ -20,7 +20,7 @@ from apps.ingest import services
 from apps.ingest.runs import queue, submit, sweep
 from apps.ingest.runs.job import RunCancelled
 from apps.ingest.verification import compare_all, outcome, verify
-from tests.index.test_lexical_files import spoil
+from tests.support.damage import spoil
 from tests.support.index import chunk_record
 from tests.support.ingested import ingest, write_files
 

@@ -28,13 +28,12 @@ from apps.retrieval.query import SearchQuery
 from apps.retrieval.results import Match
 from apps.retrieval.root_cache import RootCache
 from apps.retrieval.search import search
-from tests.ingest.test_model_change import OTHER, server
+from tests.ingest.embeddings import OTHER
 from tests.stand_ins.embeddings_server import EmbeddingsServer
 from tests.support.ingested import ingest, ingest_alone, outdate, run_ingest, write_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
-__all__ = ["server"]
 
 COPIES = 5
 STEPS = 24
@@ -252,7 +251,7 @@ def test_a_new_chunker_makes_all_chunks_again_once(
 
 
 def test_a_root_that_gets_another_model_leaves_the_store_and_the_others_whole(
-    folder: Path, store: Any, server: EmbeddingsServer
+    folder: Path, store: Any, embeddings: EmbeddingsServer
 ) -> None:
     first, second = copies_of(folder, 2)
     (first / "port/own.py").write_text(module(77))

@@ -13,16 +13,11 @@ from django.utils import timezone
 
 from apps.embedding.static import MODEL_ID
 from apps.index.models import IndexLock, IngestRun, Root
+from tests.ingest.requests import post
 
 pytestmark = pytest.mark.django_db
 
 MODEL = MODEL_ID
-
-
-def post(client: Client, address: str, body: Any = None) -> tuple[int, dict[str, Any]]:
-    raw = "" if body is None else json.dumps(body)
-    answer = client.post(address, raw, content_type="application/json")
-    return answer.status_code, answer.json()
 
 
 def body(repo: Path, **changes: Any) -> dict[str, Any]:

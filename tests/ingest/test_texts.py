@@ -22,7 +22,7 @@ def segments() -> list[Path]:
 
 def has_bytes_of(word: str) -> bool:
     """Whether any text of the store has the word."""
-    with get_texts()._index.reading() as database:
+    with get_texts().index.reading() as database:
         assert database is not None
         keys = [key.hex() for (key,) in database.execute("SELECT sha256 FROM text")]
     return any(word in text for text in get_texts().read(keys).values())

@@ -17,8 +17,8 @@ from apps.index.vectors.chroma import unavailable
 from apps.index.vectors.store import get_store
 from apps.ingest.runs.job import RunCancelled
 from apps.ingest.verification import rows, verify, verify_root
-from tests.index.test_lexical_files import spoil
 from tests.ingest.stages import Nth, hook
+from tests.support.damage import spoil
 from tests.support.index import chunk_record, first_is_zero
 from tests.support.ingested import ingest, outdate, write_files
 

@@ -36,7 +36,7 @@ def make_store(tmp_path: Path) -> Iterator[MakeStore]:
 def store(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch) -> LogStore:
     """The store of the API and the page, with only the entries of the test."""
     made = make_store()
-    monkeypatch.setattr(store_module, "_store", made)
+    monkeypatch.setattr(store_module, "process_store", made)
     return made
 
 

@@ -4,7 +4,6 @@ import json
 import logging
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.http import QueryDict
@@ -13,11 +12,7 @@ from apps.core.errors import InvalidInput
 from apps.logs.store import LogStore, StoreHandler
 from apps.logs.types import LogQuery
 from tests.logs.conftest import MakeStore
-
-
-def entry(message: str = "hello", **changes: Any) -> dict[str, Any]:
-    moment = "2026-01-02T03:04:05.678Z"
-    return {"level": "info", "message": message, "timestamp": moment, "source": "server"} | changes
+from tests.support.entries import entry
 
 
 def messages(store: LogStore, query: str = "") -> list[str]:

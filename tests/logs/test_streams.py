@@ -15,7 +15,7 @@ from apps.logs import store as store_module
 from apps.logs.store import LogStore
 from apps.logs.types import LogQuery
 from tests.logs.conftest import MakeStore
-from tests.logs.test_store import entry
+from tests.support.entries import entry
 
 PATIENCE = 30
 
@@ -296,7 +296,7 @@ class TestThePage:
         self, make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store = make_store(max_entries=10)
-        monkeypatch.setattr(store_module, "_store", store)
+        monkeypatch.setattr(store_module, "process_store", store)
         fill(store, 50)
         async with self.reading(store, after=15) as frames:
             reader = Reader(frames)

@@ -10,6 +10,7 @@ from typing import Any
 from asgiref.testing import ApplicationCommunicator
 
 from apps.core.types import JSON
+from apps.mcp import tasks
 from codeinfo.asgi import application
 
 EARLY = ("2024-11-05", "2025-03-26", "2025-06-18")
@@ -19,6 +20,7 @@ EVERY = (*HANDSHAKE, STATELESS)
 PATIENCE = 60
 PREFIX = "io.modelcontextprotocol"
 META = {f"{PREFIX}/protocolVersion": STATELESS, f"{PREFIX}/clientCapabilities": {}}
+KNOWS = META | {f"{PREFIX}/clientCapabilities": {"extensions": {tasks.EXTENSION: {}}}}
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 NAMED |= dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId")
 BOTH = "application/json, text/event-stream"

@@ -110,7 +110,7 @@ async def test_cancellations_that_nothing_waits_for_are_bounded() -> None:
                 sessions.Message("notifications/cancelled", None, {"requestId": id}),
                 {sessions.HEADER: session},
             )
-    assert len(sessions._early) == sessions.MAX_EARLY
+    assert len(sessions.early) == sessions.MAX_EARLY
 
 
 async def test_stateless_revisions_have_no_session() -> None:

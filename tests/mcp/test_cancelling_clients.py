@@ -14,8 +14,9 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.browser.product import Product
-from tests.mcp.test_conformance import PROGRAMS
-from tests.mcp.test_served import PATIENCE, waiting
+from tests.mcp.judges import PROGRAMS
+from tests.mcp.speech import PATIENCE
+from tests.mcp.waiting import waiting
 
 pytestmark = pytest.mark.door
 

@@ -8,7 +8,6 @@ check that begins to pass must leave the list.
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,8 @@ from typing import Any
 import pytest
 
 from tests.browser.product import Product, running
+from tests.mcp.judges import HERE, PROGRAMS, node
 
-HERE = Path(__file__).parent
-PROGRAMS = HERE / "node_modules" / ".bin"
-MINUTES = 120
 REVISIONS = ("2026-07-28", "2025-11-25")
 ERAS = ("modern", "legacy")
 ENDPOINTS = ("/mcp", "/mcp/chat", "/mcp/agents")
@@ -31,14 +28,6 @@ pytestmark = [
     ),
     pytest.mark.door,
 ]
-
-
-def node(program: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [str(PROGRAMS / "node"), str(PROGRAMS / program), *arguments]
-    own = {"PATH": os.environ["PATH"], "HOME": str(cwd), "NO_COLOR": "1"}
-    return subprocess.run(
-        command, cwd=cwd, env=own, capture_output=True, text=True, timeout=MINUTES, check=False
-    )
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)

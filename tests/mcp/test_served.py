@@ -11,22 +11,10 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tests.browser.product import Product
-from tests.mcp.speech import BOTH, EVERY, STATELESS, headers_for, request
+from tests.mcp.speech import EVERY, PATIENCE, STATELESS, request
+from tests.mcp.waiting import headers, waiting
 
 pytestmark = pytest.mark.door
-
-PATIENCE = 60
-
-
-def headers(body: Any, version: str) -> dict[str, str]:
-    return {"accept": BOTH, **headers_for(body, version)}
-
-
-def waiting(served: Product) -> list[str]:
-    body = request("tools/call", {"name": "who_waits"})
-    answer = httpx.post(f"{served.url}/mcp", json=body, headers=headers(body, STATELESS))
-    found: list[str] = answer.json()["result"]["structuredContent"]["waiting"]
-    return found
 
 
 @contextmanager

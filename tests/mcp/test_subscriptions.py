@@ -111,7 +111,7 @@ async def test_a_change_of_the_list_is_told(listed: Listed) -> None:
         listed.change("b")
         assert (await ear.next())["method"] == told["method"]
         await hang_up(ear.door)
-    assert subscriptions._open == set()
+    assert subscriptions.open_streams == set()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ async def test_the_end_of_the_server_ends_the_stream_with_an_answer(listed: List
         last = await ear.next()
         await closing
     assert (last["id"], last["result"]["_meta"][ID]) == ("s-1", "s-1")
-    assert subscriptions._open == set()
+    assert subscriptions.open_streams == set()
 
 
 async def test_changes_of_other_processes_are_noticed_at_the_heartbeat(

@@ -19,9 +19,7 @@ from apps.mcp.rpc import serve
 from apps.mcp.types import Call, McpEndpoint, McpTool
 from apps.mcp.wire import RpcError
 from tests.mcp.endpoint import OPEN, serving
-from tests.mcp.speech import HANDSHAKE, META, PATIENCE, PREFIX, STATELESS, Answer, ask
-
-KNOWS = META | {f"{PREFIX}/clientCapabilities": {"extensions": {tasks.EXTENSION: {}}}}
+from tests.mcp.speech import HANDSHAKE, KNOWS, META, PATIENCE, STATELESS, Answer, ask
 
 
 class Work:
@@ -45,9 +43,9 @@ class Work:
 
 @pytest.fixture(autouse=True)
 def no_tasks() -> Iterator[None]:
-    tasks._tasks.clear()
+    tasks.live_tasks.clear()
     yield
-    tasks._tasks.clear()
+    tasks.live_tasks.clear()
 
 
 @pytest.fixture
@@ -130,7 +128,7 @@ async def test_other_clients_get_the_result(work: Work, version: str) -> None:
     result = (await call(meta, version)).result
     assert result["structuredContent"] == {"done": True}
     assert result.get("resultType", "complete") == "complete"
-    assert tasks._tasks == {}
+    assert tasks.live_tasks == {}
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
@@ -149,7 +147,7 @@ async def test_only_who_started_a_task_knows_it(work: Work, method: str) -> None
     for wrong, place in ((id[:-1], "/mcp"), ("", "/mcp"), (id, "/mcp/chat")):
         answer = await about(method, wrong, path=place)
         assert (answer.status, answer.error["code"]) == (400, -32602)
-    tasks._tasks[id].owner = ("test", "user", "7")
+    tasks.live_tasks[id].owner = ("test", "user", "7")
     assert (await about(method, id)).error["code"] == -32602
     assert not work.ended.is_set()
     await asyncio.wait_for(work.started.wait(), PATIENCE)
@@ -161,17 +159,17 @@ def test_owners_are_users_of_an_endpoint() -> None:
     owners = set()
     for principal in (Principal("user", 1), Principal("user", 2), Principal("token")):
         with acting_as(principal):
-            owners |= {tasks._owner(endpoint), tasks._owner(replace(endpoint, name="b"))}
+            owners |= {tasks.owner_of(endpoint), tasks.owner_of(replace(endpoint, name="b"))}
     assert len(owners) == 6
 
 
 async def test_a_task_is_discarded_when_its_time_is_over(work: Work) -> None:
     id = (await call()).result["taskId"]
     await asyncio.wait_for(work.started.wait(), PATIENCE)
-    tasks._tasks[id].created -= timedelta(seconds=tasks.KEPT_SECONDS)
+    tasks.live_tasks[id].created -= timedelta(seconds=tasks.KEPT_SECONDS)
     assert (await about("tasks/get", id)).error["code"] == -32602
     assert tasks.has_room()
-    assert tasks._tasks == {}
+    assert tasks.live_tasks == {}
     await asyncio.wait_for(work.ended.wait(), PATIENCE)
 
 

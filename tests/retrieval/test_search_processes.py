@@ -59,7 +59,7 @@ def held(processes: SearchProcesses, result: Callable[[], object]) -> Iterator[F
         assert may_end.wait(SECONDS)
         return result()
 
-    processes._busy_at = -2 * BUSY_SECONDS  # so that it takes this process
+    processes.busy_at = -2 * BUSY_SECONDS  # so that it takes this process
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(processes.run, work)
         assert begun.wait(SECONDS)
@@ -192,9 +192,9 @@ class Long:
 
     def wait_for_place(self, search: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         """Begin a search that has to wait."""
-        waiting = len(self._processes._waiting)
+        waiting = len(self._processes.waiting)
         running = self._pool.submit(self._processes.run, search, *arguments)
-        while len(self._processes._waiting) == waiting and not running.done():
+        while len(self._processes.waiting) == waiting and not running.done():
             pass
         return running
 
@@ -236,7 +236,7 @@ def test_an_idle_process_comes_before_the_socket_of_another(rig: Rig, configure:
     assert len(rig.started) == 2
 
     def begun() -> list[int]:
-        return [rig.processes._searches[place] for place in (*rig.processes._processes, None)]
+        return [rig.processes.searches[place] for place in (*rig.processes.processes, None)]
 
     with Long(rig.processes) as long:
         for counts in ([1, 0, 0], [1, 1, 0], [1, 1, 1], [2, 1, 1], [2, 2, 1]):
@@ -342,7 +342,7 @@ class Door:
 
     def here(self, text: str, **keys: Any) -> SearchResult:
         """The result of a search that no other has come close to."""
-        self.processes._busy_at = -2 * BUSY_SECONDS
+        self.processes.busy_at = -2 * BUSY_SECONDS
         return search(SearchQuery.parse({"query": text, "limit": 10, **keys}))
 
     def there(self, text: str, **keys: Any) -> SearchResult:
@@ -453,7 +453,7 @@ def test_a_search_whose_process_is_killed_is_answered(
     with here(door.processes), ThreadPoolExecutor(DEPTH) as pool:
         # One that it has begun, and one in its socket.
         running = [pool.submit(door.here, QUESTIONS[0]) for _ in range(DEPTH)]
-        while door.processes._searches.total() < HERE + DEPTH:
+        while door.processes.searches.total() < HERE + DEPTH:
             pass
         os.kill(child, signal.SIGKILL)
         assert [each.result(SECONDS) for each in running] == [expected] * DEPTH

@@ -37,7 +37,7 @@ def add_sessions() -> None:
 def main() -> None:
     from apps.conversations.answers import diagrams  # noqa: PLC0415
 
-    diagrams._DRAW = ENDLESS + diagrams._DRAW
+    diagrams.DRAW = ENDLESS + diagrams.DRAW
     diagrams.TIME_LIMIT_SECONDS = 600.0
     call_command("migrate", verbosity=0)
     add_sessions()

@@ -28,9 +28,10 @@ from apps.ingest.runs.job import RunCancelled
 from apps.site.backup import archive, copying, making, manifest, restoring
 from apps.site.backup.making import make
 from tests.browser.product import Product, running
-from tests.site.test_verify_index import ended, ingest_into, manage, start_ingest, until
+from tests.site.commands import manage_data
 from tests.stand_ins.embeddings_server import EmbeddingsServer
 from tests.support.ingested import SAMPLE, write_files
+from tests.support.served import ended, ingest_into, start_ingest, until
 
 pytestmark = pytest.mark.door
 
@@ -81,13 +82,13 @@ def test_a_backup_taken_during_an_ingest_is_restored_verified_and_searched(
         stalled = Stalled(server)
         with running(tmp_path / "first", **environ) as product:
             repo = write_files(product.repos / "lighthouse", SAMPLE)
-            ingest_into(product, repo, MODEL)
+            ingest_into(product, repo, model=MODEL)
             many = {f"many/m{n}.py": f"def m{n}() -> int:\n    return {n}\n" for n in range(1_500)}
             write_files(repo, many | {"README.md": "# Another\n\nAll of it is new.\n"})
             stalled.after(1_100)
-            run = start_ingest(product, repo, MODEL)
+            run = start_ingest(product, repo, model=MODEL)
             assert stalled.reached.wait(300)
-            done = manage(product.data, "backup", str(packed))
+            done = manage_data(product.data, "backup", str(packed))
             assert done.returncode == 0, done.stderr
             # The run was under way all the time, and goes on.
             state = httpx.get(f"{product.url}/ingest/status/{run}").json()["state"]
@@ -96,12 +97,12 @@ def test_a_backup_taken_during_an_ingest_is_restored_verified_and_searched(
             assert until(product, run, ended)["state"] == "completed"
             assert stat.S_IMODE(packed.stat().st_mode) == 0o600
             assert [path.name for path in packed.parent.iterdir()] == [packed.name]
-        done = manage(copy / "data", "restore", str(packed))
+        done = manage_data(copy / "data", "restore", str(packed))
         assert done.returncode == 0, done.stderr
         assert "Restored the backup" in done.stdout
         assert "0 differences in 1 root." in done.stdout
         # As it was published: the run that was cut off does not count.
-        done = manage(copy / "data", "verify_index", "--json")
+        done = manage_data(copy / "data", "verify_index", "--json")
         assert done.returncode == 0, done.stdout
         (root,) = json.loads(done.stdout)["roots"]
         assert root["rows"] == 4 and root["vectors"] == root["words"] == root["chunks"] > 0
@@ -109,7 +110,7 @@ def test_a_backup_taken_during_an_ingest_is_restored_verified_and_searched(
             assert "src/retry.py" in search(restored, "seconds to wait before an attempt")
             status = httpx.get(f"{restored.url}/ingest/status/{run}").json()
             assert status["state"] in ("cancelled", "error"), status
-            done = manage(restored.data, "verify_index")
+            done = manage_data(restored.data, "verify_index")
             assert done.returncode == 0, done.stdout
         assert (copy / "data" / "secret.key").read_text() == (
             tmp_path / "first" / "data" / "secret.key"
@@ -125,7 +126,7 @@ def backup_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     write_files(product.data, {bases.NAME: '{"bases": ["/srv/code"]}'})
     packed = folder / "packed" / "codeinfo.tar.gz"
     packed.parent.mkdir()
-    done = manage(product.data, "backup", str(packed))
+    done = manage_data(product.data, "backup", str(packed))
     assert done.returncode == 0, done.stderr
     yield packed
 
@@ -141,9 +142,9 @@ def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_p
     # What commands leave that looked for the stores, or for a server, there.
     locks = ("server.lock", "server.start", "server.users")
     write_files(tmp_path / "new", dict.fromkeys(("chroma/chroma.lock", *locks), ""))
-    done = manage(tmp_path, "restore", str(backup_file), "--data-dir", str(tmp_path / "new"))
+    done = manage_data(tmp_path, "restore", str(backup_file), "--data-dir", str(tmp_path / "new"))
     assert done.returncode == 0, done.stderr
-    assert manage(tmp_path / "new", "verify_index").returncode == 0
+    assert manage_data(tmp_path / "new", "verify_index").returncode == 0
     assert sorted(path.name for path in (tmp_path / "new").iterdir() if path.name != "logs") == [
         "chroma",
         "codeinfo.sqlite3",
@@ -223,7 +224,7 @@ def test_a_manifest_of_other_kinds_of_values_is_refused(
 def test_a_manifest_writes_nothing_but_text_to_the_terminal(tmp_path: Path) -> None:
     migrations = [["x\x1b[2J", "y\n" * 5_000]]
     packed = packed_with(tmp_path / "x.tar.gz", DATABASE, migrations=migrations)
-    done = manage(tmp_path / "own", "restore", str(packed))
+    done = manage_data(tmp_path / "own", "restore", str(packed))
     refused(done, "\\u001b[2J")
     assert len(done.stderr.splitlines()) == 1 and len(done.stderr) < 10_000
 
@@ -262,7 +263,7 @@ def test_a_folder_that_cannot_be_locked_takes_a_backup(
         raise OSError(errno.EBADF, "as NFS says of a folder")
 
     monkeypatch.setattr(posix, "lock", refuse)
-    with making._partial(tmp_path / "x.tar.gz") as folder:
+    with making.partial_folder(tmp_path / "x.tar.gz") as folder:
         assert folder.is_dir()
 
 
@@ -270,16 +271,16 @@ def test_an_existing_file_is_replaced_only_by_force(backup_file: Path, tmp_path:
     data = backup_file.parent.parent / "data"
     there = tmp_path / "there.tar.gz"
     there.write_text("mine")
-    refused(manage(data, "backup", str(there)), "--force")
+    refused(manage_data(data, "backup", str(there)), "--force")
     assert there.read_text() == "mine"
-    assert manage(data, "backup", str(there), "--force").returncode == 0
+    assert manage_data(data, "backup", str(there), "--force").returncode == 0
     with archive.reading(there) as opened:
         assert opened.manifest.roots[0].name == "lighthouse"
     link = tmp_path / "link.tar.gz"
     link.symlink_to(there)
-    refused(manage(data, "backup", str(link), "--force"), "is a link")
-    refused(manage(data, "backup", str(tmp_path / "none" / "x.tar.gz")), "There is no folder")
-    refused(manage(data, "backup", str(tmp_path)), "is not a file")
+    refused(manage_data(data, "backup", str(link), "--force"), "is a link")
+    refused(manage_data(data, "backup", str(tmp_path / "none" / "x.tar.gz")), "There is no folder")
+    refused(manage_data(data, "backup", str(tmp_path)), "is not a file")
 
 
 @pytest.mark.parametrize(
@@ -293,24 +294,28 @@ def test_stores_that_are_not_in_the_folder_are_left_to_their_own_means(
     backup_file: Path, tmp_path: Path, variable: str, value: str, word: str
 ) -> None:
     new = tmp_path / "new.tar.gz"
-    refused(manage(tmp_path / "data", "backup", str(new), **{variable: value}), word)
+    refused(manage_data(tmp_path / "data", "backup", str(new), **{variable: value}), word)
     assert not new.exists()
-    refused(manage(tmp_path / "data", "restore", str(backup_file), **{variable: value}), word)
+    refused(manage_data(tmp_path / "data", "restore", str(backup_file), **{variable: value}), word)
 
 
 @pytest.mark.fault("A restore is refused or killed")
 def test_a_folder_that_holds_data_is_refused(backup_file: Path, tmp_path: Path) -> None:
     data = backup_file.parent.parent / "data"
-    refused(manage(data, "restore", str(backup_file)), "holds data already", "codeinfo.sqlite3")
+    refused(
+        manage_data(data, "restore", str(backup_file)), "holds data already", "codeinfo.sqlite3"
+    )
     strange = write_files(tmp_path / "strange", {"letter.txt": "mine"})
-    refused(manage(tmp_path, "restore", str(backup_file), "--data-dir", str(strange)), "letter.txt")
+    refused(
+        manage_data(tmp_path, "restore", str(backup_file), "--data-dir", str(strange)), "letter.txt"
+    )
     assert (strange / "letter.txt").read_text() == "mine"
 
 
 @pytest.mark.fault("A restore is refused or killed")
 def test_a_folder_whose_server_runs_is_refused(backup_file: Path, tmp_path: Path) -> None:
     with running(tmp_path) as product:
-        refused(manage(product.data, "restore", str(backup_file)), "A codeinfo runs on")
+        refused(manage_data(product.data, "restore", str(backup_file)), "A codeinfo runs on")
 
 
 def changed(backup_file: Path, target: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
@@ -380,7 +385,7 @@ def test_an_archive_that_is_broken_or_of_another_version_is_refused_and_nothing_
 ) -> None:
     bad = changed(backup_file, tmp_path / "bad.tar.gz", change)
     new = tmp_path / "new" / "data"
-    refused(manage(tmp_path / "own", "restore", str(bad), "--data-dir", str(new)), word)
+    refused(manage_data(tmp_path / "own", "restore", str(bad), "--data-dir", str(new)), word)
     # But for the file that is locked meanwhile.
     assert not new.exists() or {path.name for path in new.iterdir()} <= {"restore.lock"}
     assert not list(tmp_path.rglob("evil.txt"))
@@ -396,7 +401,7 @@ def test_a_file_that_is_no_archive_is_refused(backup_file: Path, tmp_path: Path)
         shutil.rmtree(tmp_path / "chroma", ignore_errors=True)
         for path in tmp_path.glob("codeinfo*"):
             path.unlink()
-    refused(manage(tmp_path / "own", "restore", str(tmp_path / "none")), "There is no file")
+    refused(manage_data(tmp_path / "own", "restore", str(tmp_path / "none")), "There is no file")
 
 
 def test_a_link_in_an_archive_is_refused(backup_file: Path, tmp_path: Path) -> None:
@@ -431,9 +436,9 @@ def test_a_restore_that_was_killed_begins_again_and_no_server_starts_on_it(
     data = tmp_path / "data"
     (data / "restore.unfinished").mkdir(parents=True)
     write_files(data, {"chroma/chroma.sqlite3": "half", "restore.unfinished/x": "y"})
-    refused(manage(data, "serve"), "restore", "was interrupted")
-    assert manage(data, "restore", str(backup_file)).returncode == 0
-    assert manage(data, "verify_index").returncode == 0
+    refused(manage_data(data, "serve"), "restore", "was interrupted")
+    assert manage_data(data, "restore", str(backup_file)).returncode == 0
+    assert manage_data(data, "verify_index").returncode == 0
 
 
 @pytest.mark.fault("The database is copied without its log")
@@ -452,11 +457,11 @@ def test_a_copy_without_its_log_is_named(tmp_path: Path) -> None:
         copy = tmp_path / "copy" / "data"
         shutil.copytree(product.data, copy, ignore=_without_log)
     shutil.copyfile(tmp_path / "without_log", copy / "codeinfo.sqlite3")
-    done = manage(copy, "doctor")
+    done = manage_data(copy, "doctor")
     assert done.returncode == 1
     assert "does not have 1 run that wrote to the index of" in done.stdout
     assert "codeinfo.sqlite3-wal" in done.stdout
-    done = manage(product.data, "doctor")
+    done = manage_data(product.data, "doctor")
     assert "The database has all runs" in done.stdout
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.browser.product import SERVE, running
-from tests.site.test_damaged_folders import Home, call, made
-from tests.site.test_failing_starts import WITHOUT_RIGHTS, Done, env_of, manage
+from tests.site.commands import WITHOUT_RIGHTS, Done, env_of, manage
+from tests.site.stopped import Home, call, made
 
 pytestmark = pytest.mark.door
 

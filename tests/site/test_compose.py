@@ -16,11 +16,10 @@ import yaml
 
 from apps.core.config import Config, variable_names
 from apps.core.security.access import check_exposure
-from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import running
 from tests.house.sources import HOME
-from tests.site.test_documented_commands import until_ingested
 from tests.support import image
+from tests.support.served import ingest_into
 
 COMPOSE = find_spec("compose")
 HADOLINT = shutil.which("hadolint", path=str(Path(sys.executable).parent))
@@ -267,9 +266,7 @@ def test_the_content_of_the_image_serves_the_end_to_end_fixture(tmp_path: Path) 
     with running(tmp_path, home=built.home, command=built.command, **environment) as product:
         assert "codeinfo" in httpx.get(product.url, timeout=30).text
         assert httpx.get(f"{product.url}/static/css/tokens.css").status_code == 200
-        arguments = {"path": str(fixtures / "repo"), "name": "repo", "model": DEFAULT_MODEL}
-        run = httpx.post(f"{product.url}/ingest/start", json=arguments, timeout=30).json()
-        until_ingested(f"{product.url}/ingest/status/{run['runId']}")
+        ingest_into(product, fixtures / "repo")
         question = {"query": "What does main.txt say about the project?"}
         found = httpx.post(f"{product.url}/tools/vector-search", json=question, timeout=30).json()
     [best] = found["results"]

@@ -35,7 +35,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, configure: Any) -> 
     data = tmp_path / "own-data"
     data.mkdir()
     configure(data_dir=data)
-    monkeypatch.setattr(client_calls, "_new", {})
+    monkeypatch.setattr(client_calls, "unwritten", {})
     return home
 
 
@@ -175,8 +175,8 @@ def test_calls_are_bounded_stored_and_their_names_escaped(page: Page) -> None:
     for number in range(200):
         client_calls.record(client_calls.name_of({"name": f"client {number}"}), "codeinfo", "x")
     client_calls.record(client_calls.name_of({"name": HOSTILE * 100}), "codeinfo", "y" * 1000)
-    client_calls._write(folder)
-    assert client_calls._new == {}
+    client_calls.write(folder)
+    assert client_calls.unwritten == {}
     calls = client_calls.last_calls()
     assert len(calls) == client_calls.MAX_CLIENTS
     assert len(calls[0].name) <= client_calls.MAX_NAME

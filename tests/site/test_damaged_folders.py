@@ -3,32 +3,22 @@
 Each is damaged between two starts. `python -m tests.site.test_damaged_folders` prints what is said.
 """
 
-import json
-import os
 import shutil
-import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
-from uuid import UUID
 
 import pytest
 
-from tests.browser.product import HOME, Product, running
+from tests.browser.product import Product
+from tests.site.stopped import PATIENCE, Home, call, made
 from tests.support import damage
 from tests.support.damage import Harm
-from tests.support.ingested import SAMPLE, write_files
 
 pytestmark = pytest.mark.door
 
-PATIENCE = 120
 KINDS: tuple[Harm, ...] = (
     damage.chroma_deleted,
     damage.database_overwritten,
@@ -36,13 +26,6 @@ KINDS: tuple[Harm, ...] = (
     damage.index_deleted,
     damage.vectors_flipped,
 )
-
-
-def call(product: Product, path: str, body: dict[str, Any] | None = None) -> Any:
-    data = None if body is None else json.dumps(body).encode()
-    request = Request(product.url + path, data, {"content-type": "application/json"})
-    with urlopen(request, timeout=PATIENCE) as answer:
-        return json.load(answer)
 
 
 def until(answers: Callable[[], Any], is_so: Callable[[Any], bool]) -> Any:
@@ -57,51 +40,6 @@ def until(answers: Callable[[], Any], is_so: Callable[[Any], bool]) -> Any:
 def roots(product: Product) -> list[Any]:
     found: list[Any] = call(product, "/ingest/roots")["roots"]
     return found
-
-
-def ingest(product: Product, name: str, files: dict[str, str]) -> None:
-    path = str(write_files(product.repos / name, files))
-    model = call(product, "/ingest/models")["models"][0]["id"]
-    body = {"path": path, "name": name, "model": model}
-    run = call(product, "/ingest/start", body)["runId"]
-    until(
-        lambda: call(product, f"/ingest/status/{run}")["state"], lambda state: state == "completed"
-    )
-
-
-@dataclass(frozen=True)
-class Home:
-    """A folder in which a server has ingested two repositories, and is stopped."""
-
-    folder: Path
-    ships: UUID
-
-    def serve(self, **environ: str) -> Any:
-        return running(self.folder, **environ)
-
-    def doctor(self) -> str:
-        """What it prints while no server runs."""
-        env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.folder),
-            "CODEINFO_DATA_DIR": str(self.folder / "data"),
-            "CODEINFO_INGEST_BASE": str(self.folder / "repos"),
-            "MCP_FORCE_CODEX_AVAILABLE": "false",
-        }
-        command = [sys.executable, "manage.py", "doctor"]
-        done = subprocess.run(
-            command, cwd=HOME, env=env, capture_output=True, text=True, check=False
-        )
-        return done.stdout + done.stderr
-
-
-def made(folder: Path) -> Home:
-    with running(folder) as product:
-        ingest(product, "ships", damage.many_files())
-        ingest(product, "lighthouse", SAMPLE)
-    with closing(sqlite3.connect(folder / "data" / "codeinfo.sqlite3")) as database:
-        (key,) = database.execute("SELECT id FROM index_root WHERE name = 'ships'").fetchone()
-    return Home(folder, UUID(key))
 
 
 def answers_of(home: Home, how: Harm) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from django.core.management import get_commands
 
 from tests.browser.product import Product, running
 from tests.support.ingested import SAMPLE, write_files
+from tests.support.served import until_ingested
 
 HOME = Path(__file__).parent.parent.parent
 DOCUMENTS = [HOME / "README.md", HOME / "CONTRIBUTING.md", *sorted((HOME / "docs").glob("*.md"))]
@@ -53,7 +54,7 @@ def test_each_curl_command_succeeds_in_the_order_of_the_document(tmp_path: Path)
             assert '"isError": true' not in answer.text, (command, answer.text)
             if "runId" in answer.text and "/ingest/start" in command:
                 run = answer.json()["runId"]
-                until_ingested(f"{product.url}/ingest/status/{run}")
+                until_ingested(product, run)
         roots = httpx.get(f"{product.url}/ingest/roots").json()["roots"]
         assert [root["name"] for root in roots] == ["repo"]
 
@@ -65,11 +66,6 @@ def at(product: Product, command: str) -> str:
     for documented, url in zip(("5010", "5011", "5012"), ports, strict=True):
         command = command.replace(f"http://127.0.0.1:{documented}", url)
     return command
-
-
-def until_ingested(status: str) -> None:
-    while (state := httpx.get(status).json()["state"]) != "completed":
-        assert state in ("queued", "scanning", "embedding"), state
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"python3? -m ([\w.]+)", TEXT))))

@@ -4,7 +4,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,43 +12,13 @@ import httpx
 import pytest
 
 from tests.browser.product import running
-from tests.house.sources import HOME
-from tests.ports import free_ports
+from tests.site.commands import env_of, manage
 from tests.support.small_disk import small_disk
 
 pytestmark = pytest.mark.door
 
 NOBODY = 65534
 OPEN = "WARN others may read"
-# Root without the right to pass over permissions: as any other user, whose files these are not.
-WITHOUT_RIGHTS = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
-
-Done = subprocess.CompletedProcess[str]
-
-
-def env_of(data: Path, **more: str) -> dict[str, str]:
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": str(data.parent),
-        "CODEINFO_DATA_DIR": str(data),
-        "CODEINFO_INGEST_BASE": str(HOME),
-        "CODEINFO_FIRST_ROOT": "none",
-        "MCP_FORCE_CODEX_AVAILABLE": "false",
-        "PORT": str(free_ports(3)),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    } | more
-
-
-def manage(env: dict[str, str], *command: str, user: bool = False) -> Done:
-    return subprocess.run(
-        [*(WITHOUT_RIGHTS if user else ()), sys.executable, "manage.py", *command],
-        cwd=HOME,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=90,
-    )
 
 
 def refused(env: dict[str, str], *, user: bool = False) -> str:

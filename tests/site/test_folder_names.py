@@ -6,11 +6,10 @@ import httpx
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.embedding.catalogue import DEFAULT_MODEL
 from codeinfo import settings
 from tests.browser.product import Product, running
-from tests.site.test_documented_commands import until_ingested
 from tests.support.ingested import SAMPLE, write_files
+from tests.support.served import ingest_into
 
 PATIENCE = 60
 SAME = "one "
@@ -25,10 +24,7 @@ def paths_found(product: Product) -> set[str]:
 
 def ingest(product: Product) -> None:
     repo = write_files(product.repos / "light#house?%41+", SAMPLE)
-    body = {"path": str(repo), "name": "lighthouse", "model": DEFAULT_MODEL}
-    started = httpx.post(f"{product.url}/ingest/start", json=body, timeout=PATIENCE)
-    assert started.status_code == 202, started.text
-    until_ingested(f"{product.url}/ingest/status/{started.json()['runId']}")
+    ingest_into(product, repo, name="lighthouse")
 
 
 @pytest.mark.fault("A data folder with an odd name")

@@ -27,7 +27,7 @@ PATIENCE = 30
 @pytest.fixture(autouse=True)
 def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is remembered from other tests, and a slow machine has its time."""
-    monkeypatch.setattr(health, "_runner", CheckRunner())
+    monkeypatch.setattr(health, "runner", CheckRunner())
     monkeypatch.setattr(health, "LIMIT_SECONDS", PATIENCE)
 
 
@@ -174,11 +174,11 @@ async def test_details_are_for_those_who_may_call_the_api(
 
 async def test_a_dead_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = queue.Worker()
-    monkeypatch.setattr(queue, "_worker", worker)
+    monkeypatch.setattr(queue, "worker", worker)
     assert (await parts.WORKER.ask()).level == "bad"
     monkeypatch.setattr(worker, "is_alive", lambda: True)
     assert (await parts.WORKER.ask()).word == "Ready"
-    monkeypatch.setitem(queue._jobs, object(), object())  # type: ignore[misc]
+    monkeypatch.setitem(queue.jobs, object(), object())  # type: ignore[misc]
     assert (await parts.WORKER.ask()).word == "Working"
 
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from apps.core.security import private_files
-from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import HOME, SERVE, Product, running
+from tests.support.served import ingest_into
 
 pytestmark = pytest.mark.door
 
@@ -44,12 +44,7 @@ def ingest(product: Product) -> None:
     (folder / "a.py").write_text("def area(width, height):\n    return width * height\n")
     known = httpx.get(f"{product.url}/ingest/roots").json()
     if not known["roots"]:
-        arguments = {"path": str(folder), "name": "repo", "model": DEFAULT_MODEL}
-        started = httpx.post(f"{product.url}/ingest/start", json=arguments).json()
-        assert "runId" in started, started
-        status = f"{product.url}/ingest/status/{started['runId']}"
-        while httpx.get(status).json()["state"] not in ("completed", "error"):
-            pass
+        ingest_into(product, folder)
     question = {"query": "area of a rectangle"}
     assert httpx.post(f"{product.url}/tools/vector-search", json=question).json()["results"]
 

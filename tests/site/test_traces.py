@@ -12,12 +12,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from apps.core.config import Config
 from apps.core.monitoring import telemetry
-from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import HOME, running
-from tests.site.test_documented_commands import until_ingested
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.stand_ins.otlp_receiver import Receiver, receiving
 from tests.support.ingested import SAMPLE, write_files
+from tests.support.served import ingest_into
 
 CANARY = "canary-4711"
 TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -41,9 +40,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
         with running(folder, **more) as product:
             files = SAMPLE | {f"src/{CANARY}.py": f"KEY = '{CANARY}'\n"}
             repo = write_files(product.repos / CANARY, files)
-            body = {"path": str(repo), "name": CANARY, "model": DEFAULT_MODEL}
-            run = httpx.post(f"{product.url}/ingest/start", json=body, timeout=30).json()["runId"]
-            until_ingested(f"{product.url}/ingest/status/{run}")
+            ingest_into(product, repo)
             question = {
                 "provider": "openai",
                 "model": "tool",

@@ -7,11 +7,10 @@ import chromadb
 import httpx
 import pytest
 
-from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import Product, running
-from tests.site.test_documented_commands import until_ingested
 from tests.support.index import Server, server  # noqa: F401 - a fixture
 from tests.support.ingested import write_files
+from tests.support.served import ingest_into
 
 pytestmark = pytest.mark.door
 
@@ -22,9 +21,7 @@ def ingest(product: Product, name: str) -> None:
     """A run comes after a sweep."""
     # Each has files of its own: folders with equal files would share one index.
     repo = write_files(product.repos / name, {f"{name}.py": f"def {name}():\n    return 1\n"})
-    body = {"path": str(repo), "name": name, "model": DEFAULT_MODEL}
-    answer = httpx.post(f"{product.url}/ingest/start", json=body, timeout=PATIENCE)
-    until_ingested(f"{product.url}/ingest/status/{answer.json()['runId']}")
+    ingest_into(product, repo)
 
 
 def vector_counts(url: str) -> dict[str, int]:

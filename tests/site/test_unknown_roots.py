@@ -13,26 +13,18 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import stores
 from apps.index.lexical import get_lexical
 from apps.index.models import Installation, RemovedRoot, Root
 from apps.index.vectors.store import get_store
 from apps.ingest.runs import queue, sweep
 from tests.browser.product import HOME, Product, running
-from tests.site.test_documented_commands import until_ingested
 from tests.support.ingested import SAMPLE, ingest, write_files
+from tests.support.served import ingest_into
 
 pytestmark = pytest.mark.door
 
 PATIENCE = 60
-
-
-def started(product: Product, repo: Path) -> None:
-    """Ingested through the API, as the docs tell."""
-    body = {"path": str(repo), "name": "lighthouse", "model": DEFAULT_MODEL}
-    answer = httpx.post(f"{product.url}/ingest/start", json=body, timeout=PATIENCE)
-    until_ingested(f"{product.url}/ingest/status/{answer.json()['runId']}")
 
 
 def doctor(product: Product, *command: str) -> "subprocess.CompletedProcess[str]":
@@ -59,7 +51,7 @@ def doctor(product: Product, *command: str) -> "subprocess.CompletedProcess[str]
 def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(tmp_path: Path) -> None:
     with running(tmp_path) as product:
         repo = write_files(product.repos / "lighthouse", SAMPLE)
-        started(product, repo)
+        ingest_into(product, repo)
     (words,) = (product.data / "lexical").glob("*.sqlite3")
     indexes = {each.name for each in (product.data / "chroma").iterdir() if each.is_dir()}
     for file in product.data.glob("codeinfo.sqlite3*"):
@@ -80,7 +72,7 @@ def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(tmp_
         assert str(repo) in found["detail"]
         assert "not in this database" in httpx.get(f"{product.url}/ingest").text
         # A run comes after a sweep: the sweep has left everything.
-        started(product, repo)
+        ingest_into(product, repo)
         refused = doctor(product, "drop_index", words.stem)
         assert refused.returncode == 1 and "Another process" in refused.stderr
         assert "not in this database" not in httpx.get(f"{product.url}/").text

@@ -13,10 +13,10 @@ import pytest
 from websockets.sync.client import connect
 
 from apps.core.config import config
-from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import HOME, Product, running
 from tests.stores.servers import owners_of_runs, stores_called
 from tests.support.ingested import SAMPLE, write_files
+from tests.support.served import start_ingest
 
 PATIENCE = 60
 
@@ -64,9 +64,7 @@ def test_the_worker_ingests_and_the_server_s_pages_see_it(
         with connect(f"{product.url.replace('http', 'ws')}/ws", open_timeout=PATIENCE) as socket:
             hello = {"protocolVersion": "v1", "requestId": "r", "type": "subscribe_ingest"}
             socket.send(json.dumps(hello))
-            body = {"path": str(repo), "name": "lighthouse", "model": DEFAULT_MODEL}
-            started = httpx.post(f"{product.url}/ingest/start", json=body, timeout=PATIENCE)
-            assert started.status_code == 202, started.text
+            start_ingest(product, repo)
             states = (frame.get("status") or {} for frame in frames(socket))
             ended = next(s for s in states if s.get("state") in ("completed", "error"))
         assert ended["state"] == "completed", ended

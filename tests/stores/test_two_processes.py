@@ -9,11 +9,10 @@ import httpx
 import pytest
 from websockets.sync.client import connect
 
-from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import Product, running
-from tests.site.test_documented_commands import until_ingested
 from tests.stores.servers import stores_called
 from tests.support.ingested import SAMPLE, write_files
+from tests.support.served import ingest_into
 
 PATIENCE = 60
 
@@ -59,8 +58,7 @@ def test_a_repository_ingested_by_one_process_is_searched_by_the_other(
 ) -> None:
     one, other = two
     repo = write_files(one.repos / "lighthouse", SAMPLE)
-    run = ask(one.url, "/ingest/start", path=str(repo), name="lighthouse", model=DEFAULT_MODEL)
-    until_ingested(f"{one.url}/ingest/status/{run['runId']}")
+    ingest_into(one, repo)
     found = ask(other.url, "/tools/vector-search", query="how long to wait before a retry")
     assert found["results"][0]["relPath"] == "src/retry.py"
     question = {"provider": "builtin", "model": "search", "message": "Where is saveShip?"}

@@ -132,3 +132,10 @@ OF_A_ROOT: tuple[Harm, ...] = (
     table_overwritten,
     lengths_deleted,
 )
+
+
+def spoil(path: Path) -> None:
+    """No database any more, whatever SQLite had put beside it."""
+    for ending in ("", "-wal", "-shm"):
+        Path(f"{path}{ending}").unlink(missing_ok=True)
+    path.write_bytes(b"no database at all, but long enough to be looked at" * 100)

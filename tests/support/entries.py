@@ -26,3 +26,8 @@ class Entries(logging.Handler):
 
     def __exit__(self, *raised: object) -> None:
         logging.getLogger("codeinfo").removeHandler(self)
+
+
+def entry(message: str = "hello", **changes: Any) -> dict[str, Any]:
+    moment = "2026-01-02T03:04:05.678Z"
+    return {"level": "info", "message": message, "timestamp": moment, "source": "server"} | changes

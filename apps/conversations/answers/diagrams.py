@@ -33,7 +33,7 @@ THEMES = ("default", "dark")
 # The process imports neither Django nor this project.
 # `-I`: modules come from the installation alone, not from the current folder or PYTHONPATH.
 COMMAND = (sys.executable, "-I", "-c")
-_DRAW = """
+DRAW = """
 import json, os, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 resource.setrlimit(resource.RLIMIT_CPU, (15, 15))
@@ -75,7 +75,7 @@ class NotDrawn:
     reason: str
 
 
-class _Cache:
+class Cache:
     """The latest outcomes by hash of the source, with failures, so that none is drawn twice."""
 
     def __init__(self) -> None:
@@ -93,12 +93,12 @@ class _Cache:
                 self._outcomes.popitem(last=False)
 
 
-_cache = _Cache()
+cache = Cache()
 
 
 def drawn(source: str) -> Diagram | NotDrawn | None:
     """The cached outcome of a source; None if it was not drawn yet. Never draws."""
-    return _cache.get(_key(source))
+    return cache.get(_key(source))
 
 
 def draw(source: str) -> Diagram | NotDrawn:
@@ -107,13 +107,13 @@ def draw(source: str) -> Diagram | NotDrawn:
     Raises Unavailable OVERLOADED, Conflict RATE_LIMITED, and Ended.
     """
     key = _key(source)
-    if (known := _cache.get(key)) is not None:
+    if (known := cache.get(key)) is not None:
         return known
     if len(source) > MAX_SOURCE_CHARS:
         return NotDrawn("The diagram is too long.")
     with computing(TIME_LIMIT_SECONDS) as work:
-        outcome = _cache.get(key) or _draw(source, work)
-    _cache.put(key, outcome)
+        outcome = cache.get(key) or _draw(source, work)
+    cache.put(key, outcome)
     return outcome
 
 
@@ -133,7 +133,7 @@ def _drawing(source: str, theme: str, work: Work) -> bytes | NotDrawn:
     job = json.dumps({"source": source, "theme": theme}).encode()
     try:
         done = programs.run(
-            [*COMMAND, _DRAW],
+            [*COMMAND, DRAW],
             env={},
             data=job,
             seconds=TIME_LIMIT_SECONDS,

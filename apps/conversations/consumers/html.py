@@ -103,7 +103,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
 
     async def _catch_up(self, live: RunLog | None, begun: "asyncio.Queue[RunLog]") -> None:
         """Send every turn that is missing or outdated on the page, except the live one."""
-        for view in self._from_first_shown(await _exchanges(self.conversation_id)):
+        for view in self._from_first_shown(await exchanges(self.conversation_id)):
             if live is not None and view.id == live.turn_id:
                 continue
             if view.running:
@@ -252,7 +252,7 @@ def _end_of(view: Exchange) -> str:
 
 
 @database_sync_to_async
-def _exchanges(conversation_id: str) -> list[Exchange]:
+def exchanges(conversation_id: str) -> list[Exchange]:
     return exchanges_of(memory.load(conversation_id).turns)
 
 

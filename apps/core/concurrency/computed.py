@@ -153,8 +153,8 @@ class Places:
 
     def __init__(self, places: int = PLACES, share: int = SHARE) -> None:
         self._places, self._share = places, share
-        self._running: list[Work] = []
-        self._waiting: list[Work] = []  # in their order
+        self.running: list[Work] = []
+        self.waiting: list[Work] = []  # in their order
         self._idle: list[Background] = []
         self._is_stopping = False
         self._changed = threading.Condition(_lock)
@@ -170,7 +170,7 @@ class Places:
                 work.end_with(Ended)
             if work.seconds <= 0:
                 work.end_with(TimedOut)
-            self._waiting.append(work)
+            self.waiting.append(work)
             try:
                 if self._next() is not work:
                     self._check_waiting(work)
@@ -178,11 +178,11 @@ class Places:
                     if not self._changed.wait(until - time.monotonic()):
                         raise _busy()
                 work.check()
-                self._running.append(work)
+                self.running.append(work)
                 work.until = time.monotonic() + work.seconds
                 self._watch(work.until)
             finally:
-                self._waiting.remove(work)
+                self.waiting.remove(work)
                 self._changed.notify_all()
 
     def leave(self, work: Work) -> None:
@@ -191,7 +191,7 @@ class Places:
             work.threads -= 1
             if work.threads:
                 return
-            self._running.remove(work)
+            self.running.remove(work)
             process = work.take_back()
             if process is not None and process.is_usable() and len(self._idle) < MAX_IDLE:
                 self._idle.append(process)
@@ -203,7 +203,7 @@ class Places:
     def end_where(self, test: Callable[[Work], bool], end: type[Unavailable]) -> None:
         """End the work, running and waiting, for which `test` is true."""
         with _lock:
-            for each in filter(test, [*self._running, *self._waiting]):
+            for each in filter(test, [*self.running, *self.waiting]):
                 each.end_with(end)
             self._changed.notify_all()
 
@@ -224,17 +224,17 @@ class Places:
 
     def _next(self) -> Work | None:
         """The work that starts next, if there is a place for it."""
-        if len(self._running) >= self._places:
+        if len(self.running) >= self._places:
             return None
-        users = [each.user for each in self._running]
-        return next((each for each in self._waiting if users.count(each.user) < self._share), None)
+        users = [each.user for each in self.running]
+        return next((each for each in self.waiting if users.count(each.user) < self._share), None)
 
     def _check_waiting(self, work: Work) -> None:
-        if [each.user for each in self._waiting].count(work.user) > WAITING_SHARE:
+        if [each.user for each in self.waiting].count(work.user) > WAITING_SHARE:
             message = f"Too much at once. Try again in {RETRY_SECONDS} seconds."
             details = {"retryAfter": RETRY_SECONDS}
             raise Conflict(message, code="RATE_LIMITED", details=details)
-        if len(self._waiting) > WAITING_PLACES:
+        if len(self.waiting) > WAITING_PLACES:
             raise _busy()
 
     def _watch(self, until: float) -> None:
@@ -250,10 +250,10 @@ class Places:
         with _lock:
             while True:
                 now = time.monotonic()
-                for each in self._running:
+                for each in self.running:
                     if each.until <= now:
                         each.end_with(TimedOut)
-                waited = [each.until for each in self._running if each.end is None]
+                waited = [each.until for each in self.running if each.end is None]
                 self._watched = min(waited, default=math.inf)
                 self._deadlines.wait(self._watched - now if waited else None)
 

@@ -28,7 +28,7 @@ class ReusedThreads:
     def __init__(self, app: Application, clock: Callable[[], float] = time.monotonic) -> None:
         self.app = app
         self._clock = clock
-        self._idle: list[tuple[ThreadSensitiveContext, float]] = []  # with the time it became idle
+        self.idle: list[tuple[ThreadSensitiveContext, float]] = []  # with the time it became idle
         request_started.disconnect(close_old_connections)
         request_started.disconnect(reset_queries)
 
@@ -40,14 +40,14 @@ class ReusedThreads:
         finally:
             SyncToAsync.thread_sensitive_context.reset(token)
         # Not reached after an error or a cancel, when the thread may still be working.
-        if len(self._idle) < MAX_IDLE:
-            self._idle.append((thread, self._clock()))
+        if len(self.idle) < MAX_IDLE:
+            self.idle.append((thread, self._clock()))
 
     def _acquire(self) -> ThreadSensitiveContext:
         """Return a context, which owns a thread. Django uses the context that is set."""
-        if self._idle:
-            thread, since = self._idle.pop()
+        if self.idle:
+            thread, since = self.idle.pop()
             if self._clock() - since < IDLE_SECONDS:
                 return thread
-            self._idle.clear()  # the others have been idle for longer
+            self.idle.clear()  # the others have been idle for longer
         return ThreadSensitiveContext()

@@ -61,7 +61,7 @@ class Trim:
     def soon(self) -> None:
         """Schedule a trim. Called when much memory was freed, from any thread."""
         with self._lock:
-            if self._timer is not None or _malloc_trim() is None:
+            if self._timer is not None or malloc_trim() is None:
                 return
             self._timer = threading.Timer(self._seconds, self.now)
             self._timer.daemon = True
@@ -83,7 +83,7 @@ class Trim:
         """Trim in this thread."""
         with self._lock:
             self._timer = None
-        trim = _malloc_trim()
+        trim = malloc_trim()
         if trim is not None:
             start = time.perf_counter()
             gc.collect()
@@ -93,7 +93,7 @@ class Trim:
 
 
 @cache
-def _malloc_trim() -> Any:
+def malloc_trim() -> Any:
     """Return glibc's malloc_trim; None with other C libraries."""
     try:
         return ctypes.CDLL(None).malloc_trim

@@ -42,7 +42,7 @@ class Chunker:
         self._parse_seconds = parse_seconds
         self._max_chars = max_chars
         slow = SlowParses(parse_seconds, run_seconds)
-        self._pool = ParsePool(processes=processes, command=command, spare=True, slow=slow)
+        self.pool = ParsePool(processes=processes, command=command, spare=True, slow=slow)
 
     def __enter__(self) -> Self:
         return self
@@ -62,12 +62,12 @@ class Chunker:
     def chunk_many(self, items: Sequence[tuple[str, bytes]]) -> list[ChunkedFile]:
         """Return the chunks of several files (path, content), in order."""
         files = [DecodedFile.of(path, data) for path, data in items]
-        cuts = self._pool.map([file for file in files if file.grammar], self._cut)
+        cuts = self.pool.map([file for file in files if file.grammar], self._cut)
         return [self._chunked(file, next(cuts) if file.grammar else None) for file in files]
 
     def close(self) -> None:
         """End the parse processes, except one for the next chunker. Calls in progress raise."""
-        self._pool.close()
+        self.pool.close()
 
     def _cut(self, process: ParseProcess, sources: Sequence[Source]) -> Iterator[Cut]:
         return process.cut(sources, max_chars=self._max_chars, seconds=self._parse_seconds)

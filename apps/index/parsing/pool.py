@@ -77,7 +77,7 @@ class ParsePool:
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._idle: list[ParseProcess] = []
-        self._all: set[ParseProcess] = set()
+        self.all_processes: set[ParseProcess] = set()
         workers = processes or min(MAX_PROCESSES, os.cpu_count() or 1)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parse")
 
@@ -102,13 +102,13 @@ class ParsePool:
         with self._lock:
             self._closed.set()
             idle, self._idle = self._idle, []
-            self._all -= {each for each in idle[: self._max_spares] if _spare(each)}
-            for process in self._all:
+            self.all_processes -= {each for each in idle[: self._max_spares] if _spare(each)}
+            for process in self.all_processes:
                 process.kill()
         self._threads.shutdown(cancel_futures=True)
-        for process in self._all:
+        for process in self.all_processes:
             process.close()
-        self._all.clear()
+        self.all_processes.clear()
 
     def _map_batch(
         self, batch: Sequence[Parsable], request: Request[Result]
@@ -169,7 +169,7 @@ class ParsePool:
             if self._idle and not new:
                 return self._idle.pop()
             process = (None if new else _take_spare(self._command)) or ParseProcess(self._command)
-            self._all.add(process)
+            self.all_processes.add(process)
             return process
 
     def _release(self, process: ParseProcess) -> None:
@@ -180,7 +180,7 @@ class ParsePool:
 
     def _discard(self, process: ParseProcess) -> None:
         with self._lock:
-            self._all.discard(process)
+            self.all_processes.discard(process)
         process.close()
 
 

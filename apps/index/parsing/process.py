@@ -36,6 +36,7 @@ class ParseProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
+        self.pid = self._process.pid
 
     def cut(self, files: Sequence[Source], *, max_chars: int, seconds: float) -> Iterator[Cut]:
         """Yield the pieces and declarations of each file, in order. Raises ProcessEnded.
@@ -73,7 +74,7 @@ class ParseProcess:
             self._send([json.dumps(request).encode(), b"\n", *(source for _, source in files)])
             for _ in files:
                 self.seconds = seconds
-                self.seconds, value = json.loads(self._receive())
+                self.seconds, value = json.loads(self.receive())
                 yield value
         except (OSError, ValueError) as error:
             raise ProcessEnded from error
@@ -83,7 +84,7 @@ class ParseProcess:
         self._process.stdin.write(b"".join(parts))
         self._process.stdin.flush()
 
-    def _receive(self) -> bytes:
+    def receive(self) -> bytes:
         assert self._process.stdout is not None
         return self._process.stdout.readline()  # b"" at the end, for which json raises ValueError
 

@@ -63,9 +63,9 @@ class Segments:
         self._folder = folder
         self._cached_bytes = cached_bytes
         self._lock = threading.Lock()
-        self._files: OrderedDict[int, int] = OrderedDict()  # segment → descriptor
-        self._blocks: OrderedDict[Block, bytes] = OrderedDict()
-        self._cached = 0  # bytes
+        self.files: OrderedDict[int, int] = OrderedDict()  # segment → descriptor
+        self.blocks: OrderedDict[Block, bytes] = OrderedDict()
+        self.cached = 0  # bytes
 
     def path(self, segment: int) -> Path:
         return self._folder / f"{segment:x}.zst"
@@ -73,8 +73,8 @@ class Segments:
     def read(self, block: Block) -> bytes:
         """Return the texts of a block. Raises ZstdError if it is damaged."""
         with self._lock:
-            if (data := self._blocks.get(block)) is not None:
-                self._blocks.move_to_end(block)
+            if (data := self.blocks.get(block)) is not None:
+                self.blocks.move_to_end(block)
                 return data
             compressed = posix.pread(self._descriptor(block.segment), block.size, block.offset)
         data = _decompressed(compressed)
@@ -124,10 +124,10 @@ class Segments:
         with self._lock:
             waiting = []
             for block in dict.fromkeys(blocks):
-                if (data := self._blocks.get(block)) is None:
+                if (data := self.blocks.get(block)) is None:
                     waiting.append(block)
                 else:
-                    self._blocks.move_to_end(block)
+                    self.blocks.move_to_end(block)
                     found[block] = data
             for run in _runs(waiting):
                 try:
@@ -148,11 +148,11 @@ class Segments:
     def _keep(self, block: Block, data: bytes) -> None:
         """Keep a decompressed block in memory, in the place of those that were used long ago."""
         with self._lock:
-            if block not in self._blocks:
-                self._blocks[block] = data
-                self._cached += len(data)
-            while self._cached > (self._cached_bytes or CACHED_BYTES) and len(self._blocks) > 1:
-                self._cached -= len(self._blocks.popitem(last=False)[1])
+            if block not in self.blocks:
+                self.blocks[block] = data
+                self.cached += len(data)
+            while self.cached > (self._cached_bytes or CACHED_BYTES) and len(self.blocks) > 1:
+                self.cached -= len(self.blocks.popitem(last=False)[1])
 
     def size(self, segment: int) -> int:
         """Return the size of a segment in bytes; -1 if it is missing."""
@@ -165,10 +165,10 @@ class Segments:
         """Remove a segment, if it exists."""
         self.path(segment).unlink(missing_ok=True)
         with self._lock:
-            if (descriptor := self._files.pop(segment, None)) is not None:
+            if (descriptor := self.files.pop(segment, None)) is not None:
                 os.close(descriptor)
-            for block in [each for each in self._blocks if each.segment == segment]:
-                self._cached -= len(self._blocks.pop(block))
+            for block in [each for each in self.blocks if each.segment == segment]:
+                self.cached -= len(self.blocks.pop(block))
 
     def copy(self, segment: int, target: Path) -> None:
         """Copy a segment to a folder, if it exists."""
@@ -188,19 +188,19 @@ class Segments:
 
     def close(self) -> None:
         with self._lock:
-            while self._files:
-                os.close(self._files.popitem()[1])
-            self._blocks.clear()
-            self._cached = 0
+            while self.files:
+                os.close(self.files.popitem()[1])
+            self.blocks.clear()
+            self.cached = 0
 
     def _descriptor(self, segment: int) -> int:
         """The open file of a segment. The caller holds the lock."""
-        if segment in self._files:
-            self._files.move_to_end(segment)
-            return self._files[segment]
-        descriptor = self._files[segment] = posix.open_nofollow(self.path(segment))
-        while len(self._files) > OPEN_SEGMENTS:
-            os.close(self._files.popitem(last=False)[1])
+        if segment in self.files:
+            self.files.move_to_end(segment)
+            return self.files[segment]
+        descriptor = self.files[segment] = posix.open_nofollow(self.path(segment))
+        while len(self.files) > OPEN_SEGMENTS:
+            os.close(self.files.popitem(last=False)[1])
         return descriptor
 
 

@@ -51,8 +51,8 @@ class TextStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._index = TextIndex(folder / "index.sqlite3")
-        self._segments = Segments(folder)
+        self.index = TextIndex(folder / "index.sqlite3")
+        self.segments = Segments(folder)
         self._writing = threading.Lock()
         self._writer: SegmentWriter | None = None
         self.moves = 0  # texts that were not where a caller has looked
@@ -75,20 +75,20 @@ class TextStore:
     def places(self, keys: Iterable[str]) -> dict[str, Place]:
         """Return key → where its text is now. Keys without a text are left out."""
         with text_errors():
-            found = (self._index.places(part) for part in slices(keys, KEYS_AT_ONCE))
+            found = (self.index.places(part) for part in slices(keys, KEYS_AT_ONCE))
             return {key: place for each in found for key, place in each.items()}
 
     def each_place(self) -> list[tuple[bytes, int, int, int, int, int]]:
         """As `TextIndex.each_place`: 100,000 in a third of a second."""
         with text_errors():
-            return self._index.each_place()
+            return self.index.each_place()
 
     def read_at(self, places: Mapping[str, Place]) -> dict[str, bytes]:
         """Return key → text in UTF-8, as `read` does. `places` may be old; `moves` changes when
         they are better looked up again."""
         texts: dict[str, bytes] = {}
         with text_errors():
-            blocks = self._segments.read_all(dict.fromkeys(p.block for p in places.values()))
+            blocks = self.segments.read_all(dict.fromkeys(p.block for p in places.values()))
             for key, place in places.items():
                 if (block := blocks.get(place.block)) is not None:
                     texts[key] = block[place.start : place.start + place.size]
@@ -99,7 +99,7 @@ class TextStore:
     def keys(self) -> set[str]:
         """Return the keys of all texts, without reading them."""
         with text_errors():
-            return self._index.keys()
+            return self.index.keys()
 
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Return the keys without a text: it was never added, its segment is missing or cut, or it
@@ -110,7 +110,7 @@ class TextStore:
     def count(self) -> int:
         """Return the number of texts."""
         with text_errors():
-            return self._index.count()
+            return self.index.count()
 
     # --- writing ---
 
@@ -128,13 +128,13 @@ class TextStore:
         with text_errors(), self._writing:
             if self._writer is not None:
                 self._writer.sync()
-                self._index.sync()
+                self.index.sync()
             self._close_writer()
 
     def discard(self, keys: Sequence[str], referenced: Referenced) -> None:
         """Delete those of the texts that no row names. Their bytes stay until `collect`."""
         with text_errors():
-            if not self._index.path.exists():
+            if not self.index.path.exists():
                 return
             for part in slices(keys, KEYS_AT_ONCE):
                 with self._transaction() as database:
@@ -146,7 +146,7 @@ class TextStore:
         `check` is called between the steps; an exception leaves the rest.
         """
         with text_errors():
-            if not self._index.path.exists():
+            if not self.index.path.exists():
                 return 0
             deleted = self._delete_unreferenced(referenced, check)
             self._merge(check)
@@ -155,15 +155,15 @@ class TextStore:
 
     def copy(self, target: Path, check: Check = never_cancelled) -> None:
         """Copy the store to `target`, an empty folder. `collect` must not run meanwhile."""
-        with text_errors(), self._index.reading() as database:
+        with text_errors(), self.index.reading() as database:
             if database is None:
                 return
-            with closing(sqlite3.connect(target / self._index.path.name)) as copy:
+            with closing(sqlite3.connect(target / self.index.path.name)) as copy:
                 database.backup(copy)
                 segments = [each for (each,) in copy.execute("SELECT DISTINCT segment FROM text")]
             for segment in segments:
                 check()
-                self._segments.copy(segment, target)
+                self.segments.copy(segment, target)
 
     def files(self) -> list[Path]:
         """Return the files of the store."""
@@ -172,28 +172,28 @@ class TextStore:
     def repair(self) -> bool:
         """Delete a broken index: its texts are added again. Return whether it was broken."""
         with text_errors():
-            broken = self._index.is_broken()
+            broken = self.index.is_broken()
             if broken:
-                self._index.remove()
+                self.index.remove()
             return broken
 
     def close(self) -> None:
         """Close all files. The next call opens them again."""
         with self._writing:
             self._close_writer()
-        self._segments.close()
-        self._index.close()
+        self.segments.close()
+        self.index.close()
 
     def _data(self, key: str, place: Place) -> bytes | None:
         """A text in UTF-8; None if it is missing or damaged."""
         block, start, size = place
         try:
-            return self._segments.read(block)[start : start + size]
+            return self.segments.read(block)[start : start + size]
         except FileNotFoundError:
             pass  # a merge has moved it, or the file is lost
         except (OSError, zstandard.ZstdError):
             self._damaged.add(block)
-        moved = self._index.places([key]).get(key)
+        moved = self.index.places([key]).get(key)
         if moved is None or moved == place:
             return None
         self.moves += 1
@@ -201,16 +201,16 @@ class TextStore:
 
     def _missing(self, keys: Sequence[str]) -> Sequence[str]:
         """As `missing`, for at most KEYS_AT_ONCE keys."""
-        places = self._index.places(keys)
+        places = self.index.places(keys)
         while True:
             # Read after the places, as segments grow.
             segments = {place.block.segment for place in places.values()}
-            sizes = {segment: self._segments.size(segment) for segment in segments}
+            sizes = {segment: self.segments.size(segment) for segment in segments}
             keys = [key for key in keys if not self._exists(places.get(key), sizes)]
             if not keys:
                 return []
             # A merge may have moved them.
-            before, places = places, self._index.places(keys)
+            before, places = places, self.index.places(keys)
             if all(places.get(key) == before.get(key) for key in keys):
                 return keys
 
@@ -228,7 +228,7 @@ class TextStore:
         After an error the segment in progress has blocks that the index does not know, or is one
         that it does not know (`_writer_for`).
         """
-        with self._writing, self._index.writing() as database:
+        with self._writing, self.index.writing() as database:
             yield database
 
     def _write_all(self, database: sqlite3.Connection, texts: Iterable[tuple[str, bytes]]) -> None:
@@ -239,12 +239,12 @@ class TextStore:
             block.append((key, data))
             size += len(data)
             if size >= BLOCK_BYTES:
-                self._write(database, block)
+                self.write(database, block)
                 block, size = [], 0
         if block:
-            self._write(database, block)
+            self.write(database, block)
 
-    def _write(self, database: sqlite3.Connection, texts: Sequence[tuple[str, bytes]]) -> None:
+    def write(self, database: sqlite3.Connection, texts: Sequence[tuple[str, bytes]]) -> None:
         """Write a block with some texts, and where they are."""
         writer = self._writer_for(database)
         block = writer.write(b"".join(data for _, data in texts))
@@ -271,7 +271,7 @@ class TextStore:
                 self._close_writer()
         if self._writer is None:
             number = randbits(62)
-            self._writer = SegmentWriter(self._segments.path(number), number)
+            self._writer = SegmentWriter(self.segments.path(number), number)
             database.execute("INSERT INTO segment VALUES (?, 0, 0)", (number,))
         return self._writer
 
@@ -302,7 +302,7 @@ class TextStore:
     def _merge(self, check: Check) -> None:
         """Write the texts of sparse and of many small segments to a new one."""
         self.sync()
-        with self._index.reading() as database:
+        with self.index.reading() as database:
             assert database is not None
             rows = database.execute(
                 "SELECT segment.id, segment.size, texts, ifnull(sum(text.size), 0) FROM segment"
@@ -333,7 +333,7 @@ class TextStore:
             if not unreadable:
                 database.execute("DELETE FROM segment WHERE id = ?", (segment,))
         if not unreadable:
-            self._segments.remove(segment)
+            self.segments.remove(segment)
 
     def _texts_of(
         self,
@@ -346,7 +346,7 @@ class TextStore:
         for key, offset, block_size, start, size in rows:
             block = Block(segment, offset, block_size)
             try:
-                data = self._segments.read(block)
+                data = self.segments.read(block)
             except (FileNotFoundError, zstandard.ZstdError):
                 continue
             except OSError:
@@ -359,9 +359,9 @@ class TextStore:
         """Remove segments that the index does not know: their transaction was not committed."""
         with self._transaction() as database:
             known = {number for (number,) in database.execute("SELECT id FROM segment")}
-            for segment in self._segments.names():
+            for segment in self.segments.names():
                 if segment not in known:
-                    self._segments.remove(segment)
+                    self.segments.remove(segment)
 
 
 def _delete(database: sqlite3.Connection, keys: Iterable[str]) -> None:

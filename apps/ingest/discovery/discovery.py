@@ -75,7 +75,7 @@ def discover(
             if not tracked:
                 return Discovery((), (), why_nothing(repository), left_out)
             listed = from_git(sorted(tracked), rules)
-        classifier = _Classifier(directory, rules, known or {}, time.time_ns() - SETTLE_NS)
+        classifier = Classifier(directory, rules, known or {}, time.time_ns() - SETTLE_NS)
         return _sorted(classifier.classify_all(listed, check), left_out)
 
 
@@ -118,7 +118,7 @@ def _sorted(classified: Iterable[Candidate | Skipped], left_out: LeftOut) -> Dis
 
 
 @dataclass(frozen=True)
-class _Classifier:
+class Classifier:
     """Decides for each listed file whether it is eligible."""
 
     directory: RootDirectory

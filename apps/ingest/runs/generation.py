@@ -175,7 +175,7 @@ class Generation:
         if not retry_on_locked(partial(claimable.update, publishing=True)):
             self._raise_unclaimed()
         try:
-            published = retry_on_locked(lambda: self._advance(delta))
+            published = retry_on_locked(lambda: self.advance(delta))
         except IntegrityError:
             raise name_taken(self.run.name) from None
         if not published:
@@ -184,7 +184,7 @@ class Generation:
         changes.roots_changed()
 
     @transaction.atomic
-    def _advance(self, delta: Delta) -> int:
+    def advance(self, delta: Delta) -> int:
         changed = {"generation": self.number, **asdict(self._counts())} if delta else {}
         current = Root.objects.filter(id=self.root.id, generation=self.root.generation)
         published = current.exclude(fenced_run_id=self.run.id).update(

@@ -56,7 +56,7 @@ STOP_SECONDS = 15.0
 # How long a cancel waits for the run to end, so that it answers within a second.
 CANCEL_SECONDS = 0.7
 
-_jobs: dict[UUID, Job] = {}
+jobs: dict[UUID, Job] = {}
 
 
 def claim() -> IngestRun | None:
@@ -95,7 +95,7 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
 
     beating: whether to start a Heartbeat
     """
-    job = _jobs[run.id] = Job(run.id)
+    job = jobs[run.id] = Job(run.id)
     try:
         with log_context(run.request_id, runId=str(run.id)):
             journal.run_started(run)
@@ -105,23 +105,23 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
             finish.end(run.id, ending)
             database.fold_log("PASSIVE")
     finally:
-        del _jobs[run.id]
+        del jobs[run.id]
         job.done.set()
     return job
 
 
 def drain() -> list[Job]:
     """Execute all queued runs in this thread, for a command whose process has no worker."""
-    jobs = []
+    executed = []
     while run := claim():
-        jobs.append(execute(run))
-    return jobs
+        executed.append(execute(run))
+    return executed
 
 
 def stop_run(run_id: UUID, timeout: float = STOP_SECONDS) -> bool:
     """Stop a run whose row has `cancel_requested`, or end one that publishes sooner. Return whether
     it has ended within `timeout` seconds, and its unpublished data is deleted."""
-    job = _jobs.get(run_id)
+    job = jobs.get(run_id)
     if job:
         job.cancel()
         return job.done.wait(timeout) and not job.has_leftovers
@@ -247,7 +247,7 @@ class Worker(threading.Thread):
         """Claim no further run, and interrupt the one in progress."""
         self._stopping.set()
         self.wake()
-        for job in list(_jobs.values()):
+        for job in list(jobs.values()):
             job.cancel(reason="the server stops")
 
     def turn(self) -> bool:
@@ -360,29 +360,29 @@ class Worker(threading.Thread):
         return True
 
 
-_worker: Worker | None = None
+worker: Worker | None = None
 
 
 def start_worker(delay: float = 0.0) -> None:
     """Start the worker thread of this process, unless Celery is used. `delay` as of Worker."""
-    global _worker
-    if _worker is None and not config().celery_broker_url:
-        _worker = Worker(delay)
-        _worker.start()
+    global worker
+    if worker is None and not config().celery_broker_url:
+        worker = Worker(delay)
+        worker.start()
 
 
 def stop_worker() -> None:
     """Stop the worker thread. Returns when it has ended, or after STOP_SECONDS."""
-    global _worker
-    if _worker is not None:
-        _worker.stop()
-        _worker = None
+    global worker
+    if worker is not None:
+        worker.stop()
+        worker = None
 
 
 def worker_state() -> Literal["idle", "working", "dead", "absent"]:
     """Return the state of this process's worker; "absent" if it has none."""
-    if _worker is None:
+    if worker is None:
         return "absent"
-    if not _worker.is_alive():
+    if not worker.is_alive():
         return "dead"
-    return "working" if _jobs else "idle"
+    return "working" if jobs else "idle"

@@ -85,7 +85,7 @@ def _matched(batch: Sequence[Candidate], work: Work, look: Look) -> Batch:
         for each, answer in zip(batch, found, strict=True)
         if answer is None or (answer and look.mode == "lines")
     ]
-    texts = _texts(wanted) if wanted else {}
+    texts = read_texts(wanted) if wanted else {}
     matched = []
     for each, answer in zip(batch, found, strict=True):
         text = texts.get(each.file.sha256)
@@ -110,7 +110,7 @@ def _batches(candidates: Iterable[Candidate]) -> Iterator[list[Candidate]]:
         yield batch
 
 
-def _texts(batch: Sequence[Candidate]) -> dict[str, bytes]:
+def read_texts(batch: Sequence[Candidate]) -> dict[str, bytes]:
     """SHA-256 → text of some files, without those that the text store lacks."""
     found = (table.texts(numbers) for table, _, numbers in _by_table(batch))
     return {key: data for each in found for key, data in each.items()}

@@ -98,20 +98,20 @@ def _line_numbers(data: bytes, matches: Sequence[LineMatch]) -> Iterator[int]:
 
 
 def _shown(lines: Sequence[bytes]) -> tuple[str, ...]:
-    return tuple(_cut(line.decode("utf-8", "replace"), 0) for line in lines)
+    return tuple(cut_line(line.decode("utf-8", "replace"), 0) for line in lines)
 
 
 def _text(data: bytes, match: LineMatch) -> str:
     """The lines of a match, long ones cut around it."""
     first, *rest = data[match.start : match.end].decode("utf-8", "replace").split("\n")
     at = len(data[match.start : match.at].decode("utf-8", "replace"))
-    lines = [_cut(first, at), *(_cut(line, 0) for line in rest[: MAX_SPAN - 1])]
+    lines = [cut_line(first, at), *(cut_line(line, 0) for line in rest[: MAX_SPAN - 1])]
     if len(rest) >= MAX_SPAN:
         lines.append("…")
     return "\n".join(lines)
 
 
-def _cut(line: str, at: int) -> str:
+def cut_line(line: str, at: int) -> str:
     """MAX_LINE characters of a line, from a little before the character `at`."""
     if len(line) <= MAX_LINE:
         return line

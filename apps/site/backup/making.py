@@ -43,7 +43,7 @@ def make(file: Path, *, force: bool, check: Check, report: Report) -> dict[str, 
     _refuse_target(file, force)
     try:
         _refuse_full_disk(file.parent)
-        with _partial(file) as folder:
+        with partial_folder(file) as folder:
             return _made(file, folder, check, report, force=force)
     except OSError as error:
         raise Unavailable(
@@ -117,7 +117,7 @@ def _is_own(file: Path) -> bool:
 
 
 @contextmanager
-def _partial(file: Path) -> Iterator[Path]:
+def partial_folder(file: Path) -> Iterator[Path]:
     """Yield a private folder beside `file`, on the same disk. Removes those of killed backups."""
     start = f".{file.name[:100]}."
     for left in file.parent.glob(f"{_literal(start)}*.partial"):

@@ -111,7 +111,7 @@ async def test_a_missing_sdk_is_reported_with_the_command_that_installs_it(
 async def test_turned_off_it_is_never_started(empty: Path, configure: Callable[..., None]) -> None:
     configure(mcp_force_codex="false")
     assert "MCP_FORCE_CODEX_AVAILABLE" in await reason()
-    assert server.server_at(empty)._client is None
+    assert server.server_at(empty).client is None
 
 
 async def test_its_own_models_are_listed_with_their_efforts(

@@ -97,7 +97,7 @@ async def test_its_process_does_not_run_in_the_folder_where_codeinfo_was_started
     codex: CodexBackend,
 ) -> None:
     assert await PROVIDER.models()
-    client = server_at(codex.home)._client
+    client = server_at(codex.home).client
     assert client is not None
     assert client._proc is not None
     assert os.readlink(f"/proc/{client._proc.pid}/cwd") == str(Path("/"))

@@ -23,7 +23,7 @@ from apps.agents.providers.base import ModelRequest, Rights
 from apps.agents.providers.codex import sandbox, work_folder
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.agents.providers.codex.server import server_at
-from apps.agents.providers.codex.turn import _Opened
+from apps.agents.providers.codex.turn import Opened
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.principal import Principal, acting_as
@@ -331,11 +331,11 @@ async def test_web_search_and_network_are_for_staff(codex: CodexBackend) -> None
 
 
 def test_a_codex_that_ignores_the_sandbox_answers_nothing() -> None:
-    opened = _Opened.model_validate({"thread": {"id": "t"}})
+    opened = Opened.model_validate({"thread": {"id": "t"}})
     assert opened.limited({"sandbox": "danger-full-access"}).id == "t"
     with pytest.raises(Unavailable, match="does not know the sandbox"):
         opened.limited({"permissions": sandbox.PROFILE})
-    opened = _Opened.model_validate(
+    opened = Opened.model_validate(
         {"thread": {"id": "t"}, "activePermissionProfile": {"id": ":workspace"}}
     )
     with pytest.raises(Unavailable):

@@ -49,7 +49,7 @@ def input_lines(codex: CodexBackend) -> list[str]:
 
 
 def pid_of(codex: CodexBackend) -> int:
-    client = server_at(codex.home)._client
+    client = server_at(codex.home).client
     assert client is not None
     assert client._proc is not None
     return client._proc.pid

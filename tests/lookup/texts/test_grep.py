@@ -174,7 +174,7 @@ def test_texts_that_a_merge_has_moved_are_looked_up_again_once(
 
 def test_a_long_line_is_cut_around_the_match() -> None:
     line = "a" * 1_000 + "needle" + "b" * 1_000
-    cut = hits._cut(line, 1_000)
+    cut = hits.cut_line(line, 1_000)
     assert "needle" in cut and cut.startswith("…a") and cut.endswith("b…") and len(cut) < 310
 
 
@@ -274,7 +274,7 @@ def test_reading_ahead_ends_with_the_page_and_reports_errors(
     monkeypatch.setattr(batches, "FIRST_FILES", 1)
     monkeypatch.setattr(batches, "MOST_FILES", 1)
     read = list[int]()
-    whole = batches._texts
+    whole = batches.read_texts
 
     def counted(batch: Sequence[batches.Candidate]) -> dict[str, bytes]:
         read.append(len(batch))
@@ -282,7 +282,7 @@ def test_reading_ahead_ends_with_the_page_and_reports_errors(
             raise Unavailable("The text store failed", code="TEXTS_UNAVAILABLE")
         return whole(batch)
 
-    monkeypatch.setattr(batches, "_texts", counted)
+    monkeypatch.setattr(batches, "read_texts", counted)
     fails = False
     _, answer = post("grep", pattern="i", limit=1)
     assert len(answer["results"]) == 1 and len(read) == 1

@@ -22,8 +22,8 @@ __all__ = ["post"]
 pytestmark = [pytest.mark.door, pytest.mark.django_db]
 
 LIMIT = 0.3
-# That a pattern may be over the limit: 0.1 s were measured. Without a limit it is minutes.
-OVER = 3.0
+# However busy the machine is. Without a limit it is minutes.
+OVER = 60.0
 BYTES = 990_000
 ATOMS = ("[ab_ c]", "(?:a|b)", ".", r"\w", r"[^\n]", r"(?:.a|b.)", "[a-c ]", r"(?:a.{0,9}b)")
 

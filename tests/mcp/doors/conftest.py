@@ -8,11 +8,10 @@ import pytest
 
 from apps.core.types import JSON
 from apps.mcp.types import Call, McpTool
+from tests.mcp.speech import PATIENCE
 from tests.support.chat import nothing_left_running, scripted
 
 __all__ = ["caller", "nothing_left_running", "scripted"]
-
-PATIENCE = 60
 
 
 @dataclass

@@ -138,7 +138,7 @@ async def test_a_disconnect_stops_the_step_and_starts_no_other(
         result_of("run_command", agentName="reviewer", commandName="check")
     )
     await reached(gate.reached)
-    (execution,) = commands._executions
+    (execution,) = commands.live_executions
     pending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await pending

@@ -1,6 +1,5 @@
 """The official Python client, in both its modes, in this process and over a socket."""
 
-import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -15,21 +14,21 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from apps.core.types import JSON
-from apps.embedding.static import MODEL_ID
 from codeinfo.asgi import django_application
 from tests.browser.product import Product, running
+from tests.mcp.doors.clients import MODES, result_of
+from tests.mcp.speech import PATIENCE
 from tests.stand_ins.openai_scripts import Script, answer_from_tools, call, end, question
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.support.ingested import SAMPLE, ingest_sample, write_files
+from tests.support.served import ingest_into
 
 pytestmark = pytest.mark.door
 
 Connect = Callable[[str], AbstractAsyncContextManager[Client]]
 
-MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 QUESTION = "How long does a retry wait?"
 FOLLOW_UP = "And who decides whether it happens at all?"
-PATIENCE = 60
 
 
 def looks_up(request: JSON) -> list[Any]:
@@ -54,16 +53,8 @@ def product(model: OpenAIStandIn, tmp_path_factory: pytest.TempPathFactory) -> I
     """A server of its own process, with one repository."""
     config = {"CODEINFO_OPENAI_BASE_URL": model.url, "CODEINFO_MCP_PROVIDER": "openai"}
     with running(tmp_path_factory.mktemp("mcp"), **config) as served:
-        folder = write_files(served.repos / "lighthouse", SAMPLE)
-        body = {"path": str(folder), "name": "lighthouse", "model": MODEL_ID}
-        run = httpx.post(f"{served.url}/ingest/start", json=body).json()["runId"]
-        while (state := run_state(served, run)) != "completed":
-            assert state in ("queued", "scanning", "embedding"), state
+        ingest_into(served, write_files(served.repos / "lighthouse", SAMPLE))
         yield served
-
-
-def run_state(product: Product, run: str) -> str:
-    return str(httpx.get(f"{product.url}/ingest/status/{run}").json()["state"])
 
 
 @asynccontextmanager
@@ -79,15 +70,6 @@ async def in_this_process(path: str, mode: str) -> AsyncIterator[Client]:
 async def over_a_socket(path: str, mode: str, product: Product) -> AsyncIterator[Client]:
     async with Client(f"{product.url}{path}", mode=mode) as client:
         yield client
-
-
-async def result_of(client: Client, name: str, **arguments: Any) -> JSON:
-    """The object that a tool answers, which stands in the text, too."""
-    result = await client.call_tool(name, arguments, read_timeout_seconds=PATIENCE)
-    assert not result.is_error, result.content
-    (item,) = result.content
-    assert json.loads(item.text) == result.structured_content
-    return dict(result.structured_content)
 
 
 async def search_then_ask(connect: Connect, model: OpenAIStandIn) -> None:

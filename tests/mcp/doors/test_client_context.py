@@ -13,32 +13,20 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from apps.core.types import JSON
-from apps.embedding.static import MODEL_ID
 from apps.mcp.calls import LINKS_META_KEY
 from tests.browser.product import Product, running
-from tests.mcp.doors.test_client import MODES, PATIENCE, run_state
-from tests.mcp.speech import BOTH, STATELESS, headers_for, request
-from tests.mcp.test_tasks import KNOWS
+from tests.mcp.doors.clients import FILE, MODES, TEMPLATE
+from tests.mcp.speech import BOTH, KNOWS, PATIENCE, STATELESS, headers_for, request
 from tests.support.ingested import SAMPLE, write_files
+from tests.support.served import ingest_into
 
 pytestmark = pytest.mark.door
-
-TEMPLATE = "codeinfo://{repository}/{+path}"
-FILE = "codeinfo://lighthouse/src/retry.py"
-
-
-def ingest(product: Product, name: str, files: dict[str, str]) -> None:
-    folder = write_files(product.repos / name, files)
-    body = {"path": str(folder), "name": name, "model": MODEL_ID}
-    run = httpx.post(f"{product.url}/ingest/start", json=body).json()["runId"]
-    while (state := run_state(product, run)) != "completed":
-        assert state in ("queued", "scanning", "embedding"), state
 
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     with running(tmp_path_factory.mktemp("mcp")) as served:
-        ingest(served, "lighthouse", SAMPLE)
+        ingest_into(served, write_files(served.repos / "lighthouse", SAMPLE))
         yield served
 
 
@@ -88,7 +76,7 @@ async def test_a_client_hears_of_a_new_repository_and_of_the_end(tmp_path: Path)
         ):
             assert changes.honored.resources_list_changed
             events = aiter(changes)
-            ingest(product, "lighthouse", SAMPLE)
+            ingest_into(product, write_files(product.repos / "lighthouse", SAMPLE))
             await anext(events)
             listed = (await client.list_resources()).resources
             assert [resource.name for resource in listed] == ["lighthouse"]

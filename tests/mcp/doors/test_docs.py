@@ -5,16 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
-from apps.embedding.static import MODEL_ID
 from apps.mcp.agents import AGENTS
 from apps.mcp.chat import CHAT
 from apps.mcp.failures import HINTS, RPC_CODES
 from apps.mcp.search import SEARCH
 from tests.browser.product import running
 from tests.support.ingested import SAMPLE, write_files
+from tests.support.served import ingest_into
 
 TOOLS = [tool for endpoint in (CHAT, SEARCH, AGENTS) for tool in endpoint.registry()]
 DOC = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text()
@@ -26,12 +25,7 @@ WORDS = [*HINTS, *RPC_CODES, "PROVIDER_UNAVAILABLE", "PROVIDER_ERROR", "REPO_NOT
 def test_the_python_example_of_the_document_runs(tmp_path: Path) -> None:
     (snippet,) = SNIPPETS
     with running(tmp_path, CODEINFO_MCP_PROVIDER="builtin") as product:
-        folder = write_files(product.repos / "repo", SAMPLE)
-        body = {"path": str(folder), "name": "repo", "model": MODEL_ID}
-        run = httpx.post(f"{product.url}/ingest/start", json=body).json()["runId"]
-        status = f"{product.url}/ingest/status/{run}"
-        while (state := httpx.get(status).json()["state"]) != "completed":
-            assert state in ("queued", "scanning", "embedding"), state
+        ingest_into(product, write_files(product.repos / "repo", SAMPLE))
         base, _, port = product.url.rpartition(":")
         here = snippet.replace("http://127.0.0.1:5010", product.url)
         here = here.replace("http://127.0.0.1:5011", f"{base}:{int(port) + 1}")

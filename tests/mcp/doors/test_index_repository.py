@@ -20,9 +20,9 @@ from apps.ingest.runs import queue
 from apps.mcp.indexing import INDEX_REPOSITORY
 from apps.mcp.search import SEARCH
 from tests.browser.product import Product, running
-from tests.mcp.doors.conftest import PATIENCE, Caller
-from tests.mcp.doors.test_client import MODES, result_of
-from tests.mcp.speech import EVERY, ask
+from tests.mcp.doors.clients import MODES, result_of
+from tests.mcp.doors.conftest import Caller
+from tests.mcp.speech import EVERY, PATIENCE, ask
 from tests.support.ingested import SAMPLE, write_files
 
 ON = {"CODEINFO_MCP_INGEST": "true"}

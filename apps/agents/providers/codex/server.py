@@ -45,13 +45,13 @@ class AppServer:
     def __init__(self, home: Path) -> None:
         self.home = home
         self._starting = threading.Lock()
-        self._client: CodexClient | None = None
+        self.client: CodexClient | None = None
         self._signature: tuple[int, ...] = ()
 
     @property
     def stale(self) -> bool:
         """True if the home's files have changed since the process started."""
-        return self._client is not None and self._signature != homes.signature(self.home)
+        return self.client is not None and self._signature != homes.signature(self.home)
 
     def call(self, request: Callable[[CodexClient], T]) -> T:
         """Call `request` with a client; call it again, once, if the process was dead.
@@ -73,14 +73,14 @@ class AppServer:
 
     def close(self) -> None:
         """End the process; the next call starts another."""
-        if self._client is not None:
-            self._shut_down(self._client)
+        if self.client is not None:
+            self._shut_down(self.client)
 
     def _ensure_client(self) -> CodexClient:
         with self._starting:
-            if self._client is None:
-                self._client = self._start()
-            return self._client
+            if self.client is None:
+                self.client = self._start()
+            return self.client
 
     def _start(self) -> CodexClient:
         client = CodexClient(self._config(), approval_handler=_decline)
@@ -109,8 +109,8 @@ class AppServer:
 
     def _shut_down(self, client: CodexClient) -> None:
         with self._starting:
-            if self._client is client:
-                self._client = None
+            if self.client is client:
+                self.client = None
         _close(client)
 
 

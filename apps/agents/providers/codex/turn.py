@@ -48,7 +48,7 @@ class _Named(BaseModel):
     id: str
 
 
-class _Opened(BaseModel):
+class Opened(BaseModel):
     """The used part of the response to `thread/start` and `thread/resume`."""
 
     thread: _Named
@@ -149,13 +149,13 @@ class CodexTurn:
             try:
                 # Without its turns: a long conversation exceeds the size of one message.
                 parameters = {**thread, "threadId": thread_id, "excludeTurns": True}
-                resumed = client.request("thread/resume", parameters, response_model=_Opened)
+                resumed = client.request("thread/resume", parameters, response_model=Opened)
                 return client, ThreadOpened(resumed.limited(thread).id)
             except InvalidRequestError as error:
                 if not THREAD_NOT_FOUND.search(error.message):
                     raise
         parameters = {**thread, "developerInstructions": self._parameters.instructions or None}
-        started = client.request("thread/start", parameters, response_model=_Opened)
+        started = client.request("thread/start", parameters, response_model=Opened)
         opened = started.limited(thread)
         return client, ThreadOpened(opened.id, replaced=thread_id is not None)
 

@@ -1,0 +1,43 @@
+"""Commands of manage.py on a data folder, in a process of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.house.sources import HOME
+from tests.ports import free_ports
+
+# Root without the right to pass over permissions: as any other user, whose files these are not.
+WITHOUT_RIGHTS = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
+Done = subprocess.CompletedProcess[str]
+
+
+def env_of(data: Path, **more: str) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(data.parent),
+        "CODEINFO_DATA_DIR": str(data),
+        "CODEINFO_INGEST_BASE": str(HOME),
+        "CODEINFO_FIRST_ROOT": "none",
+        "MCP_FORCE_CODEX_AVAILABLE": "false",
+        "PORT": str(free_ports(3)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    } | more
+
+
+def manage(env: dict[str, str], *command: str, user: bool = False) -> Done:
+    return subprocess.run(
+        [*(WITHOUT_RIGHTS if user else ()), sys.executable, "manage.py", *command],
+        cwd=HOME,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1_800,  # however busy the machine is
+    )
+
+
+def manage_data(data: Path, *command: str, **more: str) -> Done:
+    """On a data folder whose repositories lie beside it."""
+    return manage(env_of(data, CODEINFO_INGEST_BASE=str(data.parent), **more), *command)

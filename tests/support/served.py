@@ -1,0 +1,45 @@
+"""Ingests by a running server, as a client of its API starts and follows them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from apps.embedding.catalogue import DEFAULT_MODEL
+from tests.browser.product import Product
+
+PATIENCE = 60
+
+
+def start_ingest(
+    product: Product, folder: Path, *, name: str = "", model: str = DEFAULT_MODEL
+) -> str:
+    body = {"path": str(folder), "name": name or folder.name, "model": model}
+    answer = httpx.post(f"{product.url}/ingest/start", json=body, timeout=PATIENCE)
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["runId"])
+
+
+def until(product: Product, run: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """The status of a run as soon as it is so, or as it ended."""
+    address = f"{product.url}/ingest/status/{run}"
+    while True:
+        status: dict[str, Any] = httpx.get(address, timeout=PATIENCE).json()
+        if reached(status) or ended(status):
+            return status
+
+
+def ended(status: dict[str, Any]) -> bool:
+    return status["state"] in ("completed", "skipped", "error", "cancelled")
+
+
+def until_ingested(product: Product, run: str) -> None:
+    status = until(product, run, ended)
+    assert status["state"] == "completed", status
+
+
+def ingest_into(
+    product: Product, folder: Path, *, name: str = "", model: str = DEFAULT_MODEL
+) -> None:
+    until_ingested(product, start_ingest(product, folder, name=name, model=model))
