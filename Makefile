@@ -49,8 +49,8 @@ fix: .venv/dev.stamp ## format, repair, and write what is generated
 	$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 	$(BIN)/djade --target-version 5.2 $$(git ls-files 'templates/*.html')
 	$(BIN)/python scripts/faults.py
-	$(BIN)/python -m scripts.tools
 	$(BIN)/python -m scripts.settings
+	$(BIN)/python -m scripts.tools
 	$(BIN)/python scripts/notice.py
 
 lock: .venv/dev.stamp ## compile requirements/*.in to requirements*.txt
