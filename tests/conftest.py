@@ -98,6 +98,7 @@ LONG = (
     "mcp/test_conformance.py",
     "cli/test_wheel.py",
     "site/test_two_installations.py",
+    "recipes/test_recipes.py",
 )
 
 

@@ -70,9 +70,11 @@ def links(output: JSON) -> list[str]:
 
 
 def _links(row: JSON) -> list[str]:
-    """The URIs of a row: one, or those of the files that it lists."""
+    """The URIs of a row: one, or those of the files that it lists; none if it is of no file."""
     if "relPath" in row:
         return [_link(row)]
+    if "repo" not in row:
+        return []
     files = [*row.get("files", ()), *row.get("entries", ())]
     return [uri_of(row["repo"], each.partition(": ")[0]) for each in files]
 

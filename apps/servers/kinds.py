@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from apps.core.config import config, is_set
 from apps.core.values.addresses import Address, split_address
 from apps.core.values.parsers import lmstudio_token
-from apps.servers.types import KindId
 
 MAX_KEY = 1_000
 BAD_KEY = "holds characters that no key has"
@@ -39,7 +38,7 @@ class Kind:
     parse_address, parse_key: raise ValueError with a clause about the address or the key.
     """
 
-    id: KindId
+    id: str
     key_name: str
     address_variable: str
     key_variable: str

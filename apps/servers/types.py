@@ -1,12 +1,10 @@
 """A server of models, with its key."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from apps.core.values.addresses import connect_to_checked
-
-KindId = Literal["openai", "lmstudio"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +18,7 @@ class Server:
     is_unreadable: a key is saved, but was encrypted with another SECRET_KEY.
     """
 
-    kind: KindId
+    kind: str
     address: str = field(repr=False)
     key: str = field(default="", repr=False)
     is_saved: bool = False

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.conversations.models import Conversation, Turn
+from apps.core.security.menu import PAGES, Page
 from apps.core.security.server_token import server_token
 from tests.support.calls import REQUESTS
 
@@ -292,3 +293,15 @@ def test_without_a_required_login_all_requests_are_served(route: Route) -> None:
     command = ask(Client(HTTP_AUTHORIZATION=TOKEN), route)
     assert (command.status_code in (401, 403)) is (route.level == LOCAL)
     assert not (route.level == OWNER and is_refused(answer))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
+def test_the_menu_leads_everyone_to_the_pages_that_they_may_open(
+    people: dict[str, Client], page: Page
+) -> None:
+    for name in ("ada", "staff"):
+        answer = people[name].get(page.path, headers={"accept": "text/html"})
+        assert answer["Content-Type"].startswith("text/html")
+        menu = people[name].get("/connect").content.decode()
+        links = [f'href="{page.path}"', f"Go to {page.title}<"]
+        assert [link in menu for link in links] == [answer.status_code == 200] * 2

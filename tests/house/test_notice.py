@@ -10,7 +10,7 @@ pytestmark = pytest.mark.door
 
 
 def test_the_notice_is_that_of_the_locked_packages_and_the_used_grammars() -> None:
-    """If this fails: python scripts/notice.py"""
+    """If this fails: make fix"""
     text = (HOME / "NOTICE").read_text()
     assert text == notice.notice()
     lines = text.splitlines()

@@ -12,6 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve
 from drf_spectacular.validation import validate_schema
 
 from apps.core.config import variable_names
+from apps.core.security import menu
 from apps.site.openapi.document import document
 from tests.house.sources import HOME
 
@@ -19,21 +20,11 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # Pages and their fragments are HTML. They are not described.
-PAGES = {
-    "",
-    "search",
-    "code",
-    "code/<anything:where>",
-    "ingest",
-    "lmstudio",
-    "providers",
-    "connect",
-    "login",
-    "logout",
-    "api/docs",
-    # A door of the project's own commands, which has no other clients.
-    "control/<str:verb>",
-}
+OF_THE_MENU = {page.path[1:] for page in menu.PAGES if not page.has_api}
+OTHER_PAGES = {"code/<anything:where>", "login", "logout", "api/docs"}
+# A door of the project's own commands, which has no other clients.
+CONTROL = {"control/<str:verb>"}
+PAGES = OF_THE_MENU | OTHER_PAGES | CONTROL
 # A value for each parameter of a path.
 VALUES = {
     "agent": "none",

@@ -51,26 +51,27 @@ class OpenAIProvider:
     id = "openai"
     label = "OpenAI-compatible server"
     system_prompt = SYSTEM_PROMPT
+    kind = OPENAI
 
     def __init__(self) -> None:
         self._models = ModelListCache(list_chat_models)
         self._streamer: Streamer | None = None
 
     async def origin(self) -> str:
-        return (await current_async(OPENAI)).origin
+        return (await current_async(self.kind)).origin
 
     async def availability(self) -> Availability:
         return await availability_of(self.models())
 
     async def models(self) -> Sequence[Model]:
         """List the models, cached for 30 s. Raises Unavailable that says what is missing."""
-        return await self._models.models(await current_async(OPENAI))
+        return await self._models.models(await current_async(self.kind))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         if self._streamer is None:
             # In a thread, so that the import does not block other answers.
             self._streamer = await asyncio.to_thread(_import_streamer)
-        server = checked(await current_async(OPENAI))
+        server = checked(await current_async(self.kind))
         async with aclosing(self._streamer(server, request)) as events:
             async for event in events:
                 yield event

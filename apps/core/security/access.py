@@ -35,15 +35,15 @@ from apps.core.security.authentication import (
     principal_of,
     principal_of_scope,
 )
+from apps.core.security.menu import PAGES
 from apps.core.security.rate_limits import RateClass, address_of, check_rate, login_attempt
 from apps.core.security.rights import is_for_users
 
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-# Pages, their fragments and the admin: these use Django's own CSRF tokens and login.
-PAGE = re.compile(
-    r"^/($|ui/|admin(/|$)|login$|logout$|static/|search$|code($|/)|ingest$|connect$|lmstudio$|providers$|api/docs$|favicon)"
-)
-BOTH = ("/chat", "/agents", "/logs")
+BOTH = frozenset(page.path for page in PAGES if page.has_api)
+ONLY_PAGES = frozenset(page.path for page in PAGES) - BOTH
+# Other pages, fragments and the admin. Like pages, they use Django's own CSRF tokens and login.
+PAGE = re.compile(r"^/(ui/|admin(/|$)|login$|logout$|static/|code/|api/docs$|favicon)")
 # The MCP endpoints check the same themselves, and respond in JSON-RPC (apps/mcp/guard.py).
 MCP = ("/mcp", "/mcp/chat", "/mcp/agents")
 OPEN = ("/health",)
@@ -98,7 +98,7 @@ def is_page(request: HttpRequest) -> bool:
     """Whether a request is for a page: HTML, with CSRF tokens. All others are for the API."""
     if request.path in BOTH:
         return request.method in ("GET", "HEAD") and wants_html(request)
-    return bool(PAGE.match(request.path))
+    return request.path in ONLY_PAGES or bool(PAGE.match(request.path))
 
 
 def wants_html(request: HttpRequest) -> bool:

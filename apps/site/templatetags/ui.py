@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from apps.browse import lines
 from apps.core import principal
+from apps.core.security.menu import PAGES, Page
 from apps.index import paths
 from apps.index.models import Root
 from apps.ingest import freshness
@@ -31,6 +32,12 @@ def icon(name: str, extra: str = "") -> SafeString:
 def staff() -> bool:
     """Whether the current user is staff."""
     return principal.current().is_staff
+
+
+@register.simple_tag
+def pages() -> list[Page]:
+    """The pages of the menu that the current user may open."""
+    return [page for page in PAGES if principal.current().is_staff or not page.for_staff]
 
 
 @register.simple_tag

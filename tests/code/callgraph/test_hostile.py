@@ -7,6 +7,7 @@ import pytest
 from apps.code.callgraph.callers import targets
 from apps.code.callgraph.extract import call_facts, facts_of
 from apps.code.callgraph.facts import MAX_CHAIN, MAX_FACTS, Facts
+from apps.code.callgraph.languages import GRAMMARS
 from apps.code.callgraph.resolve import Resolver
 from benchmarks.callers_project import MemoryProject
 from tests.code.callgraph.edges import edges
@@ -63,7 +64,7 @@ def test_facts_of_a_large_file_are_limited() -> None:
     assert (len(facts.calls), facts.complete) == (MAX_FACTS, False)
 
 
-@pytest.mark.parametrize("grammar", ["python", "javascript", "typescript", "tsx", "go", "java"])
+@pytest.mark.parametrize("grammar", GRAMMARS)
 def test_facts_survive_the_way_between_processes(grammar: str) -> None:
     text = "class A { m() { return f(x => x.y) } }\ndef g(a: B): return a.b()\nfunc f() {}\n"
     lines = text.split("\n")
@@ -74,14 +75,15 @@ def test_facts_survive_the_way_between_processes(grammar: str) -> None:
 def test_code_that_does_not_parse_has_the_facts_that_it_has() -> None:
     broken = "class A(:\n    def f(self:\n        self.g(\nimport\nfrom x import\ndef h(): h()\n"
     assert "h -> h" in edges({"a.py": broken})
-    for grammar in ("javascript", "typescript", "go", "java", "rust", "c", "cpp"):
+    for grammar in GRAMMARS:
         facts_of(broken.split("\n"), grammar)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.path)
 def test_every_beginning_of_a_file_is_read(sample: Sample) -> None:
     text = sample.source
-    for grammar in ("python", "tsx", "go", "java", "rust", "cpp"):
+    # One grammar of each language's rules
+    for grammar in {rules: grammar for grammar, rules in GRAMMARS.items()}.values():
         for cut in range(0, len(text), max(1, len(text) // 10)):
             facts_of(text[:cut].split("\n"), grammar)
 
