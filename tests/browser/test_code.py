@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import Error, Page, expect
 
-from tests.browser.axe import VARIANTS, objections
+from tests.browser.axe import objections_of_looks
 from tests.browser.chromium import PHONE, WIDE, Complaints
 from tests.browser.citations import cited as citation_of
 from tests.browser.citations import open_wide, rows, stands_at
@@ -298,28 +298,21 @@ ADDRESSES = (
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-@pytest.mark.parametrize("variant", VARIANTS)
 def test_axe_has_no_objections(
-    lantern: None, look: OpenPage, complaints: Complaints, variant: str, address: str
+    lantern: None, look: OpenPage, complaints: Complaints, address: str
 ) -> None:
     complaints.expected.append("status of 404")
-    size, dark = VARIANTS[variant]
-    page = look(address, size=size, dark=dark)
+    page = look(address)
     page.wait_for_load_state("networkidle")
-    # A line's number is as high as the line of code it stands in: WCAG 2.5.8 exempts such targets.
-    assert [found for found in objections(page) if 'class="ln"' not in found] == []
+    assert objections_of_looks(page) == []
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_axe_has_no_objections_to_the_panel(
-    lantern: None, open_page: OpenPage, variant: str
-) -> None:
-    size, dark = VARIANTS[variant]
-    page = open_page("/code/lantern/src/work.py", size=size, dark=dark)
+def test_axe_has_no_objections_to_the_panel(lantern: None, open_page: OpenPage) -> None:
+    page = open_page("/code/lantern/src/work.py")
     click_name(page, 5, "RetryPolicy")
     expect(panel(page)).not_to_contain_text("Looking…")
     page.wait_for_load_state("networkidle")
-    assert [found for found in objections(page) if 'class="ln"' not in found] == []
+    assert objections_of_looks(page) == []
 
 
 @pytest.mark.parametrize("size", [(320, 700), (390, 844), (768, 1024), (1600, 900)])

@@ -10,9 +10,11 @@ from playwright.sync_api import Browser, expect
 from tests.browser.axe import objections
 from tests.browser.chromium import chromium
 from tests.browser.gallery import Gallery, gallery, opened, show
-from tests.browser.states import STATES
+from tests.browser.narrow import OVERLAPS
+from tests.browser.states import STATES, as_it_opens
 
-VARIANTS = ((1280, False), (1280, True), (320, False), (320, True))
+# Colours are the same at each width.
+VARIANTS = ((1280, False), (1280, True), (320, False))
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +146,18 @@ def test_a_page_is_plain_and_complete(servers: Gallery, browser: Browser, name: 
             assert page.evaluate(SIDEWAYS) == []
             assert page.evaluate(CLIPPED) == []
             assert objections(page, colours_only=dark) == []
+            if width == 320 and STATES[name].reach is as_it_opens:
+                assert page.evaluate(OVERLAPS) == []
+
+
+def test_the_menu_of_a_phone_has_nothing_that_axe_finds_wrong(
+    servers: Gallery, browser: Browser
+) -> None:
+    with opened(servers, browser, STATES["home"]) as page:
+        show(page, 390, dark=True)
+        page.get_by_role("link", name="Open menu").click()
+        expect(page.locator("#sidebar")).to_be_visible()
+        assert objections(page) == []
 
 
 def test_the_preview_of_a_wide_search_begins_below_its_head(

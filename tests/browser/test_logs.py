@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.browser.axe import VARIANTS, objections
+from tests.browser.axe import objections_of_looks
 from tests.browser.chromium import Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
@@ -225,16 +225,14 @@ def test_errors_that_cannot_be_sent_are_sent_later(
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_axe_has_no_objections(look: OpenPage, send: Send, variant: str) -> None:
+def test_axe_has_no_objections(look: OpenPage, send: Send) -> None:
     send("an error to look at", level="error", context={"traceback": "Traceback:\n  x"})
-    size, dark = VARIANTS[variant]
-    page = look("/logs?text=error+to+look", size=size, dark=dark)
+    page = look("/logs?text=error+to+look")
     expect(page.locator(LIVE)).to_have_text("Live")
     opener = page.get_by_role("button", name="Context of an error to look at").first
     opener.click()
     expect(page.get_by_label("Traceback").first).to_be_visible()
-    assert objections(page) == []
+    assert objections_of_looks(page) == []
 
 
 @pytest.mark.parametrize("size", [(320, 700), (768, 1024), (1280, 800)])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from tests.browser.axe import VARIANTS, objections
+from tests.browser.axe import objections, objections_of_looks
 from tests.browser.chromium import PHONE, WIDE, Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.conversations import made, remove
@@ -197,16 +197,14 @@ def test_it_answers_while_an_ingest_runs(
     shutil.rmtree(product.repos / "busy")
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_axe_has_no_objections(index: None, open_page: OpenPage, variant: str) -> None:
-    size, dark = VARIANTS[variant]
-    page = open_page("/", size=size, dark=dark)
+def test_axe_has_no_objections(index: None, open_page: OpenPage) -> None:
+    page = open_page("/")
     page.wait_for_load_state("networkidle")
     dialog = settled(palette(page, "retry"))
-    assert objections(page) == []
+    assert objections_of_looks(page) == []
     dialog.get_by_label("Find or run").fill("zzyzx")
     settled(dialog)
-    assert objections(page) == []
+    assert objections_of_looks(page) == []
 
 
 @pytest.mark.parametrize("size", [(320, 700), PHONE, WIDE])

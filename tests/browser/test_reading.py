@@ -1,9 +1,8 @@
 """Reading an answer: open blocks while they stream, diagrams, and pages that are 320 px wide."""
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.axe import PAGES, objections
+from tests.browser.axe import objections
 from tests.browser.chat import ask, done, turn
 from tests.browser.conftest import OpenPage
 from tests.browser.narrow import NARROW, OVERLAPS, sideways
@@ -67,14 +66,6 @@ def test_a_diagram_has_its_own_scroll_and_zoom(open_page: OpenPage, model: OpenA
     expect(view).not_to_have_class("is-zoomed")
     back = image.bounding_box()
     assert back and abs(back["width"] - fitting["width"]) < 1
-
-
-@pytest.mark.parametrize("path", [path for path in PAGES if path != "/nowhere"])
-def test_at_320_pixels_nothing_overlaps(look: OpenPage, repository: str, path: str) -> None:
-    page = look(path, size=NARROW)
-    page.wait_for_load_state("networkidle")
-    assert sideways(page) == 0
-    assert page.evaluate(OVERLAPS) == []
 
 
 def test_at_320_pixels_an_answer_does_not_overlap(

@@ -1,9 +1,9 @@
 """What a tool returned, as a person reads it below its name: on a phone, and after a failure."""
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.axe import VARIANTS, objections
+from tests.browser.axe import objections_of_looks
+from tests.browser.chromium import WIDE
 from tests.browser.conftest import OpenPage
 from tests.browser.narrow import NARROW, OVERLAPS, sideways
 
@@ -87,8 +87,5 @@ def test_on_a_phone_a_row_gives_the_code_the_whole_width(open_page: OpenPage) ->
     assert page.evaluate(OVERLAPS) == []
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_axe_has_no_objections(open_page: OpenPage, variant: str) -> None:
-    size, dark = VARIANTS[variant]
-    page = opened(open_page, size, dark=dark)
-    assert objections(page) == []
+def test_axe_has_no_objections(open_page: OpenPage) -> None:
+    assert objections_of_looks(opened(open_page, WIDE)) == []

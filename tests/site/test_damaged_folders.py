@@ -19,13 +19,8 @@ from tests.support.damage import Harm
 
 pytestmark = pytest.mark.door
 
-KINDS: tuple[Harm, ...] = (
-    damage.chroma_deleted,
-    damage.database_overwritten,
-    damage.database_deleted,
-    damage.index_deleted,
-    damage.vectors_flipped,
-)
+# Of the store and of a root; tests/ingest/test_damage.py has all.
+KINDS: tuple[Harm, ...] = (damage.database_overwritten, damage.index_deleted)
 
 
 def until(answers: Callable[[], Any], is_so: Callable[[Any], bool]) -> Any:

@@ -5,7 +5,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,26 +109,25 @@ class Limited(NamedTuple):
 
     tools: dict[str, Any]
     inside: set[tuple[str, str]]
+    forms: Iterator[bool]  # whether the next answer is compact
 
     def call(self, tool: str, **arguments: Any) -> str:
-        """The full and the compact answer as JSON, or the refusal; names no file outside."""
-        texts: list[str] = []
+        """The full or the compact answer as JSON, in turns, or the refusal; names no file
+        outside."""
         said = {str(arguments.get(key, "")) for key in ("name", "path")}
         # What was asked for may be said again, also without its repository and its line.
         said |= {each.partition(":")[0] for each in said}
         said |= {each.partition("/")[2] for each in said if each.partition("/")[0] in FILES}
-        for is_compact in (False, True):
-            try:
-                answer = self.tools[tool].run(arguments, is_compact=is_compact)
-            except CodeinfoError as error:
-                answer = {"message": error.message, "details": error.details}
-            text = json.dumps(answer)
-            named = {each for each in self.outside(text) if each[1] not in said}
-            named |= set(places(answer)) & EVERY - self.inside
-            assert not named, (tool, arguments, named)
-            assert not self.text_outside(text) - set(re.findall(r"\w+", str(arguments)))
-            texts.append(text)
-        return "\n".join(texts)
+        try:
+            answer = self.tools[tool].run(arguments, is_compact=next(self.forms))
+        except CodeinfoError as error:
+            answer = {"message": error.message, "details": error.details}
+        text = json.dumps(answer)
+        named = {each for each in self.outside(text) if each[1] not in said}
+        named |= set(places(answer)) & EVERY - self.inside
+        assert not named, (tool, arguments, named)
+        assert not self.text_outside(text) - set(re.findall(r"\w+", str(arguments)))
+        return text
 
     def outside(self, text: str) -> set[tuple[str, str]]:
         """The files outside the areas that a text names: by repository, or by a path that is
@@ -190,7 +189,7 @@ def limited_to(areas: tuple[Area, ...], inside: str) -> Limited:
     tools = {tool.name: tool for tool in toolset(areas=areas)}
     assert set(tools) == {tool.name for tool in TOOLS}
     every = {(repo, path) for repo, path in EVERY if re.fullmatch(inside, f"{repo}/{path}")}
-    return Limited(tools, every)
+    return Limited(tools, every, cycle((False, True)))
 
 
 def with_file(limited: Limited, *, ending: str = ".py") -> set[tuple[str, str]]:
