@@ -114,7 +114,7 @@ def library(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Library]
     made.lexical.close()
 
 
-@pytest.mark.parametrize("library", range(3), indirect=True)
+@pytest.mark.parametrize("library", range(2), indirect=True)
 def test_parts_answer_as_the_words_while_roots_of_a_store_change(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:

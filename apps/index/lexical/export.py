@@ -37,7 +37,7 @@ class ExportedChunk(NamedTuple):
 
     number: int
     file: int  # number of its file
-    index: int  # within the file
+    chunk_index: int  # within the file
 
 
 class HitBatch(NamedTuple):

@@ -170,7 +170,7 @@ def _written(work: _Work, export: Export) -> Iterator[LiveFiles | None]:
         some = groups[at : at + PARTS_AT_ONCE]
         for chunks, words in zip(some, _words(export, some, work.stores.check), strict=True):
             work.stores.check()
-            ids = [chunk_id(work.files[each.file].source_file, each.index) for each in chunks]
+            ids = [chunk_id(work.files[each.file].source_file, each.chunk_index) for each in chunks]
             codes = _codes(work, ids, encoded)
             if codes is None:
                 yield None
@@ -256,7 +256,7 @@ def _files(work: _Work, export: Export, chunks: Sequence[ExportedChunk]) -> list
     files = [
         NewFile(
             *work.files[chunks[start].file][1:],
-            chunks[start].index,
+            chunks[start].chunk_index,
             facts[start:end],
             definitions.pop(chunks[start].file, ()),
         )
@@ -268,4 +268,4 @@ def _files(work: _Work, export: Export, chunks: Sequence[ExportedChunk]) -> list
 def _follows(each: ExportedChunk, chunks: Sequence[ExportedChunk], place: int) -> bool:
     """Whether a chunk continues the file of the one before it."""
     before = chunks[place - 1]
-    return place > 0 and (each.file, each.index) == (before.file, before.index + 1)
+    return place > 0 and (each.file, each.chunk_index) == (before.file, before.chunk_index + 1)

@@ -166,7 +166,7 @@ class Part:
         return columns.file_of.data, columns.first.data, columns.ends.data, columns.texts.data
 
 
-_GROUPS = {
+_GROUPS: Mapping[str, Any] = {
     "codes": Codes,
     "words": Words,
     "definitions": Definitions,
