@@ -142,10 +142,9 @@ def main() -> None:
             raise SystemExit(f"{folder} is not mapped.")
         shadow = Shadow(root, queries.live_file_ids(root), get_lexical(), mapped)
         comparisons = list(shadow.comparisons())
-        parts = list(get_copies().folder.rglob("*.part"))
+        size = sum(path.stat().st_size for path in get_copies().folder.rglob("*.part"))
         reset_store()
-    sizes = sum(path.stat().st_size for path in parts) if parts[0].exists() else 0
-    print(f"{root.files:,} files, {root.chunks:,} chunks, {sizes:,} bytes of parts")
+    print(f"{root.files:,} files, {root.chunks:,} chunks, {size:,} bytes of parts")
     print("\n".join(table(comparisons)))
     if any(each.words != each.parts for each in comparisons):
         raise SystemExit(1)
