@@ -174,7 +174,7 @@ def test_a_damaged_part_is_an_error_and_no_answer(library: Library, harm: str) -
     mapped = library.publish(root)
     (live,) = mapped.parts
     definitions = live.part.definitions
-    name = next(definitions.rows.read([0]))[0]
+    name = definitions.rows.read([0])[0][0]
     value = 1 << 20 if harm == "places" else 0
     broken = definitions._replace(**{harm: np.full_like(getattr(definitions, harm), value)})
     harmed = replace(live, part=replace(live.part, definitions=broken))

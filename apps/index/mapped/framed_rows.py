@@ -1,7 +1,7 @@
 """Rows of JSON values in frames (`index.frames`), as arrays of a part."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -30,16 +30,17 @@ class FramedRows(NamedTuple):
         content = np.frombuffer(b"".join(frames), np.uint8)
         return cls(content, np.cumsum([0, *map(len, frames)]).astype(np.uint32))
 
-    def read(self, rows: Iterable[int]) -> Iterator[list[Any]]:
-        """Yield the values of some rows. Rows of one frame that follow each other decompress it
-        once. Raises files.Damaged."""
-        reader = Frames()
-        for number, of_frame in groupby(rows, key=lambda row: row // FRAME_ROWS):
+    def read(self, rows: Sequence[int]) -> list[Any]:
+        """Return the values of some rows. Each frame is decompressed once. Raises files.Damaged."""
+        reader, found = Frames(), [None] * len(rows)
+        by_row = sorted(range(len(rows)), key=rows.__getitem__)
+        for number, places in groupby(by_row, key=lambda place: rows[place] // FRAME_ROWS):
             lines = self._lines(reader, number)
-            for row in of_frame:
-                if row % FRAME_ROWS >= len(lines):
+            for place in places:
+                if rows[place] % FRAME_ROWS >= len(lines):
                     raise files.Damaged("a frame has no row for a number")
-                yield json.loads(lines[row % FRAME_ROWS])
+                found[place] = json.loads(lines[rows[place] % FRAME_ROWS])
+        return found
 
     def _lines(self, reader: Frames, number: int) -> list[bytes]:
         if number >= len(self.ends) - 1:

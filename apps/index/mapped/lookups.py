@@ -75,7 +75,7 @@ def facts(parts: Parts, ids: Iterable[str]) -> dict[str, ChunkFacts]:
             for chunk_id, document, index in wanted
             if (row := each.part.row_of(document, index, each.files)) is not None
         }
-        found |= {rows[row]: stored for row, stored in _facts(each, sorted(rows))}
+        found |= {rows[row]: stored for row, stored in _facts(each, list(rows))}
     return found
 
 
