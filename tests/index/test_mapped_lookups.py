@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import cast
 from uuid import UUID, uuid4
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.embedding.types import Vectors
 from apps.index.lexical import LexicalStore
 from apps.index.mapped import building, files
+from apps.index.mapped.codes import Codes
 from apps.index.mapped.copies import MappedCopies
+from apps.index.mapped.part_builder import PartBuilder
 from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root, SourceFile
 from apps.index.records import records
@@ -36,8 +39,11 @@ class Library:
         self.random = Random(seed)
         self.store = uuid4()
         self.roots: list[Root] = []
+        self.apart = True
         self.live: dict[UUID, dict[str, SourceFile]] = {}  # by root and path
         self._rest: list[ChunkRecord] = []
+        # What a run has of each file.
+        self.read: list[tuple[SourceFile, tuple[Symbol, ...], list[ChunkRecord]]] = []
 
     def root(self) -> Root:
         number = len(self.roots)
@@ -51,7 +57,7 @@ class Library:
     ) -> None:
         """Write another version of a file. Some of its chunks have no vector, and so no row."""
         size = self.random.choice((0, 1, 2, 5, 70)) if chunks is None else chunks
-        definitions = self.random.choice((0, 1, 3, 70)) if symbols is None else symbols
+        definitions = self.random.choice((0, 1, 3, 30)) if symbols is None else symbols
         made = ChunkedFile(
             path,
             sha256=f"{self.random.getrandbits(256):064x}",
@@ -65,12 +71,14 @@ class Library:
         all_records = [record for record, _ in records([(row, made)])]
         stored = [each for each in all_records if self.random.random() < 0.9]
         # The chunks of a file may be apart, those of another one between them.
-        half = self.random.choice((0, len(stored) // 2))
+        half = self.random.choice((0, len(stored) // 2)) if self.apart else 0
         self.lexical.add(self.store, stored[half:] + self._rest)
         self._rest = stored[:half]
         self.lexical.add_symbols(self.store, [(row, made)])
         row.embedded = len(stored)
         self.live[root.id][path] = row
+
+        self.read.append((row, made.symbols, stored))
 
     def publish(self, root: Root) -> MappedRoot:
         self.lexical.add(self.store, self._rest)
@@ -92,7 +100,13 @@ class Library:
 
     def vectors(self, root_id: UUID, ids: list[str]) -> Vectors:
         """The verb of a VectorStore."""
-        return unit_vectors(len(ids), DIMENSION)
+        seeds = [crc32(each.encode()) for each in ids]
+        return np.concatenate(
+            [
+                np.zeros((0, DIMENSION), np.float32),
+                *(unit_vectors(1, DIMENSION, seed) for seed in seeds),
+            ]
+        )
 
     def _name(self) -> str:
         return "".join(self.random.choices(LETTERS, k=self.random.randint(1, 3)))
@@ -100,7 +114,10 @@ class Library:
     def _chunk(self, number: int) -> Chunk:
         names = tuple(self._name() for _ in range(self.random.randint(0, 3)))
         symbol, signature = self.random.choice((("", ""), ("A.b", "def b(self, é):\n")))
-        return Chunk(f"chunk {number}", number, number + 3, symbol, names, signature, 100 * number)
+        text = " ".join(self._name() * self.random.choice((1, 1, 300)) for _ in range(5))
+        return Chunk(
+            f"chunk {number} {text}", number, number + 3, symbol, names, signature, 100 * number
+        )
 
     def _symbol(self) -> Symbol:
         name, line = self._name(), self.random.randint(1, 40)
@@ -120,9 +137,9 @@ def test_parts_answer_as_the_words_while_roots_of_a_store_change(
 ) -> None:
     monkeypatch.setattr(building, "PART_ROWS", 200)
     roots = [library.root(), library.root()]
-    for number in range(8):
+    for number in range(6):
         library.change(roots[0], f"{number % 3}/{number}.py")
-    library.change(roots[0], "large.py", chunks=450)
+    library.change(roots[0], "large.py", chunks=450, symbols=5)
     library.live[roots[1].id] |= library.live[roots[0].id]
     for _ in range(2):
         for root in roots:
@@ -165,6 +182,27 @@ def test_a_name_in_another_case_is_found_if_no_other_has_it(library: Library) ->
     assert sorted(found("GET")) == ["Get", "get"]
     # Letters of other alphabets have to be equal, as in SQLite's NOCASE.
     assert (found("grÖße"), found("GRöße")) == ([], ["Größe"])
+
+
+@pytest.mark.parametrize("library", range(3), indirect=True)
+def test_a_part_of_what_a_run_reads_is_that_of_the_word_index_bit_by_bit(library: Library) -> None:
+    root = library.root()
+    library.apart = False
+    for number in range(15):
+        library.change(root, f"{number}.py")
+    library.change(root, "large.py", chunks=300)
+    (exported,) = library.publish(root).parts
+    builder = PartBuilder()
+    for row, symbols, stored in library.read:
+        vectors = library.vectors(root.id, [each.id for each in stored])
+        builder.add(row, symbols, stored, Codes.of(vectors))
+    built = builder.part(root.id)
+    assert (built.runs, built.files) == (exported.part.runs, exported.part.files)
+    for group in ("codes", "words", "definitions", "facts", "columns"):
+        arrays = getattr(built, group)._asdict()
+        for name, array in getattr(exported.part, group)._asdict().items():
+            assert (array.dtype, array.shape) == (arrays[name].dtype, arrays[name].shape), name
+            assert array.tobytes() == arrays[name].tobytes(), name
 
 
 @pytest.mark.parametrize("harm", ["content", "ends", "places"])

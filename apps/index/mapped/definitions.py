@@ -6,16 +6,20 @@ the word index (SQLite's NOCASE).
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.code.values import Symbol
+from apps.index.frames import line_of
 from apps.index.mapped import files
 from apps.index.mapped.framed_rows import FramedRows
 
 Numbers = NDArray[np.uint32]
+_FIELDS = attrgetter("name", "path", "kind", "start_line", "end_line", "signature")
 # Sorts behind whatever begins with a prefix.
 _LAST = "\U0010ffff"
 
@@ -92,6 +96,12 @@ class Definitions(NamedTuple):
         if len(numbers) and numbers.max() >= self.bounds[-1]:
             raise files.Damaged("a name has a definition that is not there")
         return numbers
+
+
+def lines_of(symbols: Iterable[Symbol]) -> list[bytes]:
+    """The definitions in a file by line, outer before inner, as lines of frames."""
+    by_line = sorted(symbols, key=lambda each: (each.start_line, -each.end_line))
+    return [line_of(_FIELDS(each)) for each in by_line]
 
 
 def folded(name: str) -> bytes:
