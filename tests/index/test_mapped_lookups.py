@@ -120,8 +120,8 @@ class Library:
         )
 
     def _symbol(self) -> Symbol:
-        name, line = self._name(), self.random.randint(1, 40)
-        return Symbol(name, f"Outer.{name}", "function", line, line + 2, f"def {name}():")
+        name, line, end = self._name(), self.random.randint(1, 40), self.random.randint(0, 9)
+        return Symbol(name, f"Outer.{name}", "function", line, line + end, f"def {name}():")
 
 
 @pytest.fixture
