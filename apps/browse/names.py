@@ -7,8 +7,8 @@ from django.db.models import Case, IntegerField, Value, When
 
 from apps.core.errors import Unavailable
 from apps.index import queries, sharing
-from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
+from apps.index.symbols import symbols_beginning
 from apps.lookup.symbols.definitions import OUTLINE_ONLY, Hit, rank_of
 from apps.lookup.symbols.types import SEPARATORS, Place
 from apps.retrieval.overlaps import repeated_files
@@ -83,7 +83,7 @@ def symbols_named(text: str, limit: int) -> list[Hit]:
 
 def _beginning(root: Root, prefix: str) -> Iterator[Hit]:
     try:
-        symbols = get_lexical().symbols_beginning(root.store, prefix, MAX_SYMBOLS)
+        symbols = symbols_beginning(root, prefix, MAX_SYMBOLS)
     except Unavailable:
         return
     reader = sharing.reader(root)

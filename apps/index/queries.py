@@ -10,7 +10,7 @@ from apps.index.models import IndexLock, IngestRun, Root, SourceFile, SourceFile
 from apps.index.query_cache import CachedQuery, per_generation
 
 _published = CachedQuery(lambda: Root.objects.published().order_by())
-_locked = CachedQuery(lambda: IndexLock.objects.only("model"))
+_locked = CachedQuery(lambda: IndexLock.objects.only("model", "dimension"))
 
 
 def published_roots() -> list[Root]:
@@ -48,6 +48,11 @@ def index_lock() -> IndexLock | None:
 def locked_model() -> str | None:
     """Return the id of the model of `index_lock`. Cached, as every search reads it."""
     return next((lock.model for lock in _locked.rows()), None)
+
+
+def locked_dimension() -> int | None:
+    """Return the number of dimensions of all vectors; None while the index is empty. Cached."""
+    return next((lock.dimension for lock in _locked.rows()), None)
 
 
 def find_run(run_id: str | UUID) -> IngestRun:

@@ -9,8 +9,8 @@ from apps.code.chunking import lines_of
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.index import queries
 from apps.index.chunks import unchanged_text
-from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
+from apps.index.symbols import outline_of
 from apps.index.texts import get_texts
 from apps.index.types import Area
 from apps.retrieval.query import is_inside, listed
@@ -92,7 +92,7 @@ def definition_lines(root: Root, file: SourceFile) -> list[int]:
     """The first lines of the definitions in a file as it was ingested; none if the words of the
     repository cannot be read."""
     try:
-        return [each.start_line for each in get_lexical().outline(root.store, file.document)]
+        return [each.start_line for each in outline_of(root, file.document)]
     except Unavailable:
         return []
 

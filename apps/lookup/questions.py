@@ -19,10 +19,10 @@ from apps.code.callgraph.resolve import Resolver
 from apps.code.languages import known_type
 from apps.code.paths import TEST_WORDS, kinds
 from apps.core.errors import CodeinfoError
-from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.queries import generation_files
 from apps.index.query_cache import per_generation
+from apps.index.symbols import outline_of
 from apps.lookup.symbols import SymbolQuery, find_definitions
 from apps.lookup.symbols.project import FILES_AT_ONCE, RootProject
 from apps.retrieval.query import SearchQuery
@@ -256,7 +256,7 @@ def _from_outlines(root: Root, count: int, known: Sequence[str], shows: _Answers
     rows = generation_files(root).ingested().filter(path__in=files[:MAX_FILES])
     documents = dict(rows.values_list("path", "document"))
     for path in files[:MAX_FILES]:
-        symbols = get_lexical().outline(root.store, str(documents[path]))
+        symbols = outline_of(root, documents[path])
         public = [
             each
             for each in symbols

@@ -26,7 +26,7 @@ from django.db import DatabaseError
 from apps.core.concurrency.hub import hub
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.index import changes, queries
+from apps.index import changes, opened, queries
 from apps.index.lexical import get_lexical
 from apps.index.mapped.copies import fits, get_copies, memory_of
 from apps.index.mapped.root import MappedRoot
@@ -269,6 +269,7 @@ def _bytes_with(
 
 
 root_cache = RootCache(writes=settings.WRITES_COPIES)
+opened.use(lambda root, dimension: root_cache.get(root, dimension))
 
 
 def map_roots(roots: Sequence[tuple[Root, int]]) -> None:

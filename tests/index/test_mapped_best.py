@@ -43,7 +43,7 @@ def hits_of(random: np.random.Generator, shares: Sequence[float]) -> list[PartHi
         )
         part = replace(part_of(units), words=words)
         slices = [slice(*bounds) for bounds in zip(ends, ends[1:], strict=False)]
-        parts.append(PartHits(LivePart(part, mask, of_rows), slices, idf))
+        parts.append(PartHits(LivePart(part, mask, of_rows, mask), slices, idf))
     return parts
 
 

@@ -57,9 +57,10 @@ class World:
         for path in (*changed, *removed):
             self.live = {k: v for k, v in self.live.items() if not k.endswith(f"/{path}")}
         for path in changed:
+            texts = [f"{TEXTS[(len(path) + i) % 4]} {path}" for i in range(3)]
             rows = [
-                record(path, f"{TEXTS[(len(path) + i) % 4]} {path}", i, run, names=f"a{i} b")
-                for i in range(3)
+                replace(record(path, text, i, run, names=f"a{i} b"), id=f"{run}/{path}:{i}")
+                for i, text in enumerate(texts)
             ]
             self.lexical.add(self.root.id, rows)
             self.live[f"{run}/{path}"] = rows
@@ -217,7 +218,7 @@ def test_a_damaged_copy_is_not_used_and_written_again(
     content = path.read_bytes()
     harmed = {
         "truncated": content[:-64],
-        "header": content.replace(b"dimension", b"dimensiom", 1),
+        "header": content.replace(b"version", b"versiom", 1),
         "column": content[:-1_000] + bytes(100) + content[-900:],
         "older": content.replace(b"codeinfo-mapped", b"codeinfo-mappet", 1),
         "empty": b"",

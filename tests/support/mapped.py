@@ -6,10 +6,13 @@ from uuid import uuid4
 import numpy as np
 
 from apps.embedding.types import Vectors
+from apps.index.mapped import writing
 from apps.index.mapped.codes import Codes
 from apps.index.mapped.part import Mask, Part
 from apps.index.mapped.root import MappedRoot
 from apps.index.mapped.words import Words
+from apps.index.mapped.writing import NewChunk, NewFile
+from apps.index.spans import Span
 
 
 def unit_vectors(count: int, dimension: int, seed: int = 0) -> Vectors:
@@ -20,29 +23,22 @@ def unit_vectors(count: int, dimension: int, seed: int = 0) -> Vectors:
 
 
 def part_of(units: Vectors) -> Part:
-    """Chunk i has the id `i`, and is the only one of the file `i.py`."""
+    """Chunk i is the only one of the document `file i`, and of the file `i.py`."""
     count = len(units)
-    texts = [f"{i}\0".encode() for i in range(count)]
+    chunk = NewChunk(names="", symbol="", signature="", span=Span(1, 1, 0, 1))
+    files = [
+        NewFile(f"file {i}", f"{i}.py", "python", "00" * 32, "run", 0, [chunk], ())
+        for i in range(count)
+    ]
     none = np.zeros(0)
-    return Part(
-        name="any",
-        root_id=uuid4(),
-        dimension=units.shape[1],
-        codes=Codes.of(units),
-        words=Words(
-            none.astype(np.uint64),
-            np.zeros(1, np.uint32),
-            none.astype(np.uint16),
-            none.astype(np.uint8),
-        ),
-        file_of=np.arange(count, dtype=np.uint32),
-        lengths=np.zeros(count, np.uint32),
-        ends=np.cumsum([0, *map(len, texts)]).astype(np.uint32),
-        texts=np.frombuffer(b"".join(texts), np.uint8),
-        file_texts=np.frombuffer(
-            "\0".join(f"file {i}\0{i}.py\0python\0" for i in range(count)).encode(), np.uint8
-        ),
+    words = Words(
+        none.astype(np.uint64),
+        np.zeros(1, np.uint32),
+        none.astype(np.uint16),
+        none.astype(np.uint8),
     )
+    columns = Codes.of(units), words, np.zeros(count, np.uint32)
+    return writing.part_of(uuid4(), files, columns)
 
 
 def mapped_of(

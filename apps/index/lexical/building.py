@@ -27,7 +27,7 @@ _CHUNK_BYTES, _HIT_BYTES, _NAME_BYTES = 16, 10, 200
 HitsRow = tuple[int, str, int, bytes]
 
 
-class _Hits(NamedTuple):
+class Hits(NamedTuple):
     """Some hits, by key, then chunk. Arrays: (hits,)."""
 
     keys: NDArray[np.int32]  # numbers in a vocabulary
@@ -41,7 +41,7 @@ class _Table:
     def __init__(self, name: str) -> None:
         self.names = Vocabulary()
         self._bits = TIMES_BITS[name]
-        self._hits: list[_Hits] = []
+        self._hits: list[Hits] = []
 
     @property
     def bytes(self) -> int:
@@ -50,7 +50,12 @@ class _Table:
 
     def add(self, keys: Numbers, chunks: Numbers, times: Numbers) -> None:
         hits = keys.astype(np.int32), chunks.astype(np.int32), times.astype(np.uint16)
-        self._hits.append(_Hits(*hits))
+        self._hits.append(Hits(*hits))
+
+    def hits(self) -> Hits:
+        """All hits in the order in which they were added: the chunks of each key ascend."""
+        empty = Hits(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint16))
+        return Hits(*map(np.concatenate, zip(empty, *self._hits, strict=True)))
 
     def rows(self, segment: int) -> Iterator[HitsRow]:
         """Yield the rows in the order of their keys."""
@@ -59,7 +64,7 @@ class _Table:
         rank = np.empty(len(names), np.int32)
         rank[number_of] = np.arange(len(names))
         ingest_throttle.yield_to_queries()
-        keys, chunks, times = (np.concatenate(each) for each in zip(*self._hits, strict=True))
+        keys, chunks, times = self.hits()
         ranks = rank[keys]
         # Stable: the chunks of each key stay in order.
         order = np.argsort(ranks, kind="stable")

@@ -1,4 +1,4 @@
-"""Reads the chunks and the postings of some files in written order, for the mapped copy
+"""Reads files, their chunks and definitions, and the postings in written order, for the mapped copy
 (`apps.index.mapped`)."""
 
 import json
@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.index.lexical import descriptions, scoring
+from apps.index.lexical.descriptions import Description
 from apps.index.lexical.encoding import decode_rows
+from apps.index.lexical.frames import Frames
+from apps.index.spans import Span
 
 # Hits that are read together: 16 MB.
 _BATCH_HITS = 2_000_000
@@ -25,15 +28,16 @@ class ExportedFile(NamedTuple):
     source_file: str  # SourceFile.document
     path: str  # relative to the root
     language: str
+    sha256: str
+    run: str
 
 
 class ExportedChunk(NamedTuple):
     """A chunk of the index."""
 
     number: int
-    id: str  # as in the vector store
-    names: str  # declared by the chunk, separated by spaces
     file: int  # number of its file
+    chunk_index: int  # within the file
 
 
 class HitBatch(NamedTuple):
@@ -52,26 +56,43 @@ class Export:
         self._database = database
 
     def files(self) -> list[ExportedFile]:
-        rows = self._database.execute("SELECT id, source_file, path, language FROM file")
+        columns = "id, source_file, path, language, sha256, run"
+        rows = self._database.execute(f"SELECT {columns} FROM file")
         return [ExportedFile(*row) for row in rows]
 
     def chunks(self, files: Iterable[int]) -> list[ExportedChunk]:
         """The chunks of these files, in written order."""
         rows = self._database.execute(
-            "SELECT number, prefix || ':' || chunk_index, file FROM json_each(?) AS wanted"
-            " CROSS JOIN chunk ON file = wanted.value JOIN file ON file.id = chunk.file"
-            " ORDER BY number",
+            "SELECT number, file, chunk_index FROM json_each(?) AS wanted"
+            " CROSS JOIN chunk ON file = wanted.value ORDER BY number",
             (json.dumps(list(files)),),
-        ).fetchall()
-        chunks = []
-        for start in range(0, len(rows), _BATCH_CHUNKS):
-            some = rows[start : start + _BATCH_CHUNKS]
-            described = descriptions.of_chunks(self._database, [number for number, *_ in some])
-            chunks += [
-                ExportedChunk(number, chunk_id, described[number].names, file)
-                for number, chunk_id, file in some
-            ]
-        return chunks
+        )
+        return [ExportedChunk(*row) for row in rows]
+
+    def facts(self, numbers: Sequence[int]) -> Iterator[tuple[Description, Span]]:
+        """Yield what the chunks of these numbers declare, and where they are in their files."""
+        columns = "start_line, end_line, offset, length"
+        for start in range(0, len(numbers), _BATCH_CHUNKS):
+            some = numbers[start : start + _BATCH_CHUNKS]
+            described = descriptions.of_chunks(self._database, some)
+            rows = self._database.execute(
+                f"SELECT number, {columns} FROM json_each(?) CROSS JOIN chunk ON number = value",
+                (json.dumps(some),),
+            )
+            spans = {number: Span(*span) for number, *span in rows}
+            yield from ((described[each], spans[each]) for each in some)
+
+    def definitions(self, files: Iterable[int]) -> dict[int, list[bytes]]:
+        """Return file → its definitions by line, as lines of frames. Files without are left out."""
+        rows = self._database.execute(
+            "SELECT file, content FROM json_each(?) AS wanted"
+            " CROSS JOIN outline ON file = wanted.value ORDER BY outline.id",
+            (json.dumps(list(files)),),
+        )
+        frames, found = Frames(), dict[int, list[bytes]]()
+        for file, content in rows:
+            found.setdefault(file, []).extend(frames.lines(content))
+        return found
 
     def lengths(self, numbers: NDArray[np.intp]) -> NDArray[np.uint32]:
         """The number of words of each chunk, 0 if it is deleted."""

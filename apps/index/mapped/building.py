@@ -7,20 +7,23 @@ so that their number grows with the logarithm of the number of chunks (as in an 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import numpy as np
 
 from apps.core.concurrency.ingest_throttle import ingest_throttle
+from apps.index.chunk_ids import chunk_id
 from apps.index.lexical import LexicalStore
 from apps.index.lexical.export import Export, ExportedChunk, ExportedFile
 from apps.index.mapped import part as parts
 from apps.index.mapped.codes import Codes
 from apps.index.mapped.files import writing_errors
-from apps.index.mapped.part import PART_ROWS, Chunk, Mask, Part
+from apps.index.mapped.part import PART_ROWS, Mask, Part
 from apps.index.mapped.spool import CodesSource
 from apps.index.mapped.words import Words, WordsBuilder, hashes_of
+from apps.index.mapped.writing import NewChunk, NewFile, part_of
 from apps.index.types import Check, never_cancelled
 
 # A part with a smaller share of live chunks is written again.
@@ -64,10 +67,10 @@ class _Work:
     """What is to be written."""
 
     stores: Stores
-    files: Sequence[ExportedFile]
+    files: Mapping[int, ExportedFile]  # by number
     chunks: Sequence[ExportedChunk]
-    # Parts that are written again, for their codes.
-    replaced: Sequence[LiveFiles] = field(default=())
+    replaced: Sequence[LiveFiles]  # parts that are written again, for their codes
+    described: set[int] = field(default_factory=set)  # files whose definitions are written
 
 
 def live_parts(groups: Iterable[Sequence[Part]], live: Set[str]) -> list[LiveFiles]:
@@ -122,16 +125,21 @@ def _planned(
     """The parts that stay, and what is to be written."""
     former = live_parts(before, {file.source_file for file in files})
     kept = [each for each in former if _stays(each)]
-    new = _chunks(export, files, kept)
+    missing = _missing(files, kept)
+    new = export.chunks(missing)
     size = len(new)
     for each in sorted(kept, key=lambda each: len(each.part)):
-        if not size or len(each.part) > min(GROWTH * size, PART_ROWS // 2):
+        if size and len(each.part) > min(GROWTH * size, PART_ROWS // 2):
+            break
+        # Without chunks that have a vector, new files may still have definitions.
+        if not size and not export.definitions(missing):
             break
         kept.remove(each)
         size += each.rows
-    replaced = [each for each in former if each not in kept]
-    new = new if size == len(new) else _chunks(export, files, kept)
-    return kept, _Work(stores, files, new, replaced)
+    if size != len(new):
+        missing = _missing(files, kept)
+        new = export.chunks(missing)
+    return kept, _Work(stores, missing, new, [each for each in former if each not in kept])
 
 
 def _stays(each: LiveFiles) -> bool:
@@ -143,28 +151,27 @@ def _mask(part: Part, live: Set[str]) -> Mask:
     return np.array([file.source_file in live for file in part.files], np.bool_)
 
 
-def _chunks(
-    export: Export, files: Sequence[ExportedFile], kept: Sequence[LiveFiles]
-) -> list[ExportedChunk]:
-    """The chunks of the files that no kept part has."""
+def _missing(files: Sequence[ExportedFile], kept: Sequence[LiveFiles]) -> dict[int, ExportedFile]:
+    """The files that no kept part has, by number."""
     covered = {name for each in kept for name in each.documents}
-    return export.chunks(file.number for file in files if file.source_file not in covered)
+    return {file.number: file for file in files if file.source_file not in covered}
 
 
 def _written(work: _Work, export: Export) -> Iterator[LiveFiles | None]:
     """Write the chunks in parts. Yields None, and ends, if a vector is missing."""
     encoded = {
-        chunk_id: (each.part, row)
+        key: (each.part, row)
         for each in work.replaced
         for rows in [np.flatnonzero(each.live[each.part.file_of]).tolist()]
-        for row, (chunk_id, _, _) in zip(rows, each.part.chunks(rows), strict=True)
+        for row, (key, _, _) in zip(rows, each.part.chunks(rows), strict=True)
     }
     groups = _groups(work.chunks)
     for at in range(0, len(groups), PARTS_AT_ONCE):
         some = groups[at : at + PARTS_AT_ONCE]
         for chunks, words in zip(some, _words(export, some, work.stores.check), strict=True):
             work.stores.check()
-            codes = _codes(work, [each.id for each in chunks], encoded)
+            ids = [chunk_id(work.files[each.file].source_file, each.chunk_index) for each in chunks]
+            codes = _codes(work, ids, encoded)
             if codes is None:
                 yield None
                 return
@@ -224,14 +231,41 @@ def _codes(
 def _write(
     work: _Work, export: Export, chunks: Sequence[ExportedChunk], columns: tuple[Codes, Words]
 ) -> LiveFiles:
-    by_number = {file.number: file for file in work.files}
-    places = {number: i for i, number in enumerate(dict.fromkeys(each.file for each in chunks))}
-    files = [by_number[number] for number in places]
-    name = uuid4().hex
-    rows = [Chunk(each.id, each.names, places[each.file]) for each in chunks]
-    described = [(file.source_file, file.path, file.language) for file in files]
-    lengths = export.lengths(np.array([each.number for each in chunks]))
+    numbers = [each.number for each in chunks]
+    lengths = export.lengths(np.array(numbers))
+    files = _files(work, export, chunks)
+    part = part_of(work.stores.store, files, (*columns, lengths))
     with writing_errors():  # not those of the word index
-        folder = work.stores.folder
-        parts.write(folder, name, work.stores.store, rows, described, (*columns, lengths))
-        return LiveFiles(parts.read(folder, name), np.ones(len(files), np.bool_))
+        parts.write(work.stores.folder, part)
+        opened = parts.read(work.stores.folder, part.name)
+    return LiveFiles(opened, np.ones(len(files), np.bool_))
+
+
+def _files(work: _Work, export: Export, chunks: Sequence[ExportedChunk]) -> list[NewFile]:
+    """The files of these chunks. Those without chunks are with the first ones."""
+    facts = [
+        NewChunk(described.names, described.symbol, described.signature, span)
+        for described, span in export.facts([each.number for each in chunks])
+    ]
+    wanted = {each.file for each in chunks}
+    if not work.described:
+        wanted |= work.files.keys() - {each.file for each in work.chunks}
+    definitions = export.definitions(wanted - work.described)
+    work.described.update(wanted)
+    starts = [place for place, each in enumerate(chunks) if not _follows(each, chunks, place)]
+    files = [
+        NewFile(
+            *work.files[chunks[start].file][1:],
+            chunks[start].chunk_index,
+            facts[start:end],
+            definitions.pop(chunks[start].file, ()),
+        )
+        for start, end in pairwise([*starts, len(chunks)])
+    ]
+    return files + [NewFile(*work.files[n][1:], 0, (), lines) for n, lines in definitions.items()]
+
+
+def _follows(each: ExportedChunk, chunks: Sequence[ExportedChunk], place: int) -> bool:
+    """Whether a chunk continues the file of the one before it."""
+    before = chunks[place - 1]
+    return place > 0 and (each.file, each.chunk_index) == (before.file, before.chunk_index + 1)

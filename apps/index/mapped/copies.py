@@ -45,7 +45,7 @@ _DESCRIPTION = re.compile(r"([0-9a-f]{32})-(\d{1,10})\.json")
 # its length, norm, scale and file.
 FACTS_BYTES = 250
 # Of a chunk on the disk, about, at 256 dimensions.
-DISK_BYTES = 900
+DISK_BYTES = 1_000
 
 
 def memory_of(chunks: int, dimension: int) -> int:

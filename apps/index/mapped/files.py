@@ -24,7 +24,7 @@ from apps.core.errors import Unavailable
 from apps.core.system import disk, posix
 
 # Increment it if the arrays or their meaning change: older files are then written again.
-VERSION = 1
+VERSION = 2
 ALIGNMENT = 64
 # Larger arrays are not compared with their CRC-32 when a file is opened, which takes 1 ms a MB.
 CHECKED_BYTES = 1 << 16

@@ -4,25 +4,32 @@ A part never changes. A generation is a list of parts, and of their files that a
 """
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.index.chunk_ids import chunk_id
 from apps.index.lexical import scoring
 from apps.index.mapped import files
 from apps.index.mapped.codes import Codes
+from apps.index.mapped.definitions import Definitions
+from apps.index.mapped.framed_rows import FramedRows
 from apps.index.mapped.words import Words
 
 # A row of a hit has 16 bits.
 PART_ROWS = 1 << 16
 # The arrays that searches scan. They read the others for some hundred chunks only.
-SCANNED = ("signs", "high", "scales", *Words._fields, "file_of", "lengths", "file_texts")
+SCANNED = (
+    *(f"codes.{field}" for field in ("signs", "high", "scales")),
+    *(f"words.{field}" for field in Words._fields),
+    *(f"columns.{field}" for field in ("file_of", "lengths", "file_texts")),
+)
 Mask = NDArray[np.bool_]
 Lengths = NDArray[np.uint32]
 
@@ -34,49 +41,95 @@ MAX_DECODED = 5_000
 
 
 class PartFile(NamedTuple):
-    """A file with chunks in a part."""
+    """A file with chunks or definitions in a part."""
 
     source_file: str  # SourceFile.document
     path: str  # relative to the root
     language: str
-    prefix: str  # of the ids of its chunks
 
 
-class Chunk(NamedTuple):
-    """A chunk that is written to a part."""
+class Columns(NamedTuple):
+    """The other arrays of a part: of its n chunks, then of its m files.
 
-    id: str
-    names: str  # separated by spaces
-    file: int  # index into the files of the part
+    file_of: uint32 (n,), index of each chunk's file, ascending
+    lengths: uint32 (n,), number of words
+    spans: uint32 (n, 4): index.spans.Span
+    ends: uint32 (n + 1,), where the names of each chunk end in `texts`, from 0
+    texts: UTF-8: the names that each chunk declares, separated by spaces
+    file_texts: UTF-8: the fields of each PartFile, with NUL between
+    first: uint32 (m,), index of the first chunk in its document; the others follow
+    hashes: uint8 (m, 32), SHA-256: the key of the text
+    run_of: uint32 (m,), index into `Part.runs`
+    """
+
+    file_of: NDArray[np.uint32]
+    lengths: Lengths
+    spans: NDArray[np.uint32]
+    ends: NDArray[np.uint32]
+    texts: NDArray[np.uint8]
+    file_texts: NDArray[np.uint8]
+    first: NDArray[np.uint32]
+    hashes: NDArray[np.uint8]
+    run_of: NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
 class Part:
-    """n chunks of m files.
-
-    file_of: uint32 (n,), index of each chunk's file
-    lengths: uint32 (n,), number of words
-    """
+    """n chunks of m files. The chunks of a file are consecutive: a document whose chunks are not,
+    because one has no vector, is several files."""
 
     name: str
     store: UUID
-    dimension: int
+    runs: Sequence[str]  # ids of the runs that read the files
     codes: Codes
     words: Words
-    file_of: NDArray[np.uint32]
-    lengths: Lengths
-    ends: NDArray[np.uint32]  # (n + 1,), where the text of each chunk ends in `texts`
-    texts: NDArray[np.uint8]  # UTF-8: id without the prefix of its file, NUL, names
-    file_texts: NDArray[np.uint8]  # UTF-8: the fields of the files, with NUL between
+    definitions: Definitions  # in each document, at its first file
+    facts: FramedRows  # symbol and signature of each chunk
+    columns: Columns
+
+    @property
+    def file_of(self) -> NDArray[np.uint32]:
+        return self.columns.file_of
+
+    @property
+    def lengths(self) -> Lengths:
+        return self.columns.lengths
+
+    @property
+    def dimension(self) -> int:
+        return self.codes.dimension
 
     def __len__(self) -> int:
         return len(self.file_of)
 
     @cached_property
     def files(self) -> list[PartFile]:
-        text = _text(self.file_texts)
+        text = self.columns.file_texts.tobytes().decode("utf-8", "surrogatepass")
         fields = text.split("\0") if text else []
-        return [PartFile(*fields[at : at + 4]) for at in range(0, len(fields), 4)]
+        size = len(PartFile._fields)
+        return [PartFile(*fields[at : at + size]) for at in range(0, len(fields), size)]
+
+    @cached_property
+    def places(self) -> Mapping[str, Sequence[int]]:
+        """The files of each document."""
+        places: dict[str, list[int]] = {}
+        for place, file in enumerate(self.files):
+            places.setdefault(file.source_file, []).append(place)
+        return places
+
+    @cached_property
+    def starts(self) -> Sequence[int]:
+        """(m + 1,), the first row of each file."""
+        starts: list[int] = np.searchsorted(self.file_of, np.arange(len(self.files) + 1)).tolist()
+        return starts
+
+    def row_of(self, document: str, index: int, live: Mask) -> int | None:
+        """The row of a chunk of a live file, bool (m,); None if the part has none."""
+        for file in self.places.get(document, ()):
+            row = self.starts[file] + index - self.columns.first.item(file)
+            if live[file] and self.starts[file] <= row < self.starts[file + 1]:
+                return row
+        return None
 
     @cached_property
     def largest_scale(self) -> float:
@@ -94,11 +147,12 @@ class Part:
         return chunks
 
     def _decode(self, row: int) -> ChunkTexts:
-        file_of, ends, texts, files = self._views
-        file = files[file_of[row]]
-        text = str(texts[ends[row] : ends[row + 1]], "utf-8", "surrogatepass")
-        rest, _, names = text.partition("\0")
-        return file.prefix + rest, file.path, tuple(names.split())
+        file_of, first, ends, texts = self._views
+        place = file_of[row]
+        file = self.files[place]
+        names = str(texts[ends[row] : ends[row + 1]], "utf-8", "surrogatepass")
+        index = row - self.starts[place] + first[place]
+        return chunk_id(file.source_file, index), file.path, tuple(names.split())
 
     @cached_property
     def _decoded(self) -> dict[int, ChunkTexts]:
@@ -106,9 +160,19 @@ class Part:
         return {}
 
     @cached_property
-    def _views(self) -> tuple[memoryview, memoryview, memoryview, list[PartFile]]:
+    def _views(self) -> tuple[memoryview, memoryview, memoryview, memoryview]:
         """A memoryview returns an item in a tenth of the time of an array."""
-        return self.file_of.data, self.ends.data, self.texts.data, self.files
+        columns = self.columns
+        return columns.file_of.data, columns.first.data, columns.ends.data, columns.texts.data
+
+
+_GROUPS: Mapping[str, Any] = {
+    "codes": Codes,
+    "words": Words,
+    "definitions": Definitions,
+    "facts": FramedRows,
+    "columns": Columns,
+}
 
 
 @dataclass(frozen=True)
@@ -118,60 +182,32 @@ class LivePart:
     part: Part
     live: Mask | None  # (n,), None if all chunks are live
     norms: scoring.Scores  # float32 (n,), `scoring.norms` over the root; infinite if not live
+    files: Mask  # (m,), which are live
 
     def __len__(self) -> int:
         return len(self.part)
 
 
-def write(
-    folder: Path,
-    name: str,
-    store: UUID,
-    chunks: Sequence[Chunk],
-    of_files: Sequence[tuple[str, str, str]],
-    columns: tuple[Codes, Words, Lengths],
-) -> int:
-    """Write a part. Return the size of its file.
-
-    of_files: source file, path and language of each file
-    columns: of the chunks, in their order
-
-    Raises OSError.
-    """
-    codes, words, lengths = columns
-    prefixes = _prefixes(chunks, len(of_files))
-    texts = [
-        f"{each.id[len(prefixes[each.file]) :]}\0{each.names}".encode("utf-8", "surrogatepass")
-        for each in chunks
-    ]
-    fields = (
-        field for file, prefix in zip(of_files, prefixes, strict=True) for field in (*file, prefix)
-    )
+def write(folder: Path, part: Part) -> int:
+    """Write a part. Return the size of its file. Raises OSError."""
     arrays = {
-        **codes._asdict(),
-        **words._asdict(),
-        "lengths": lengths,
-        "file_of": np.array([each.file for each in chunks], np.uint32),
-        "ends": np.cumsum([0, *map(len, texts)]).astype(np.uint32),
-        "texts": np.frombuffer(b"".join(texts), np.uint8),
-        "file_texts": np.frombuffer("\0".join(fields).encode("utf-8", "surrogatepass"), np.uint8),
+        f"{group}.{field}": array
+        for group in _GROUPS
+        for field, array in getattr(part, group)._asdict().items()
     }
-    facts = {"root": store.hex, "dimension": codes.dimension}
-    return files.write(path_of(folder, name), facts, arrays)
+    facts = {"root": part.store.hex, "runs": part.runs}
+    return files.write(path_of(folder, part.name), facts, arrays)
 
 
 def read(folder: Path, name: str) -> Part:
     """Map a part. Raises files.Damaged; FileNotFoundError."""
     facts, arrays = files.open_file(path_of(folder, name), SCANNED)
     try:
-        return Part(
-            name,
-            UUID(hex=facts["root"]),
-            int(facts["dimension"]),
-            Codes(*(arrays[field] for field in Codes._fields)),
-            Words(*(arrays[field] for field in Words._fields)),
-            *(arrays[f] for f in ("file_of", "lengths", "ends", "texts", "file_texts")),
-        )
+        groups: dict[str, Any] = {
+            group: kind(*(arrays[f"{group}.{field}"] for field in kind._fields))
+            for group, kind in _GROUPS.items()
+        }
+        return Part(name, UUID(hex=facts["root"]), facts["runs"], **groups)
     except (KeyError, ValueError) as error:
         raise files.Damaged(f"{name} lacks {error}") from error
 
@@ -187,22 +223,3 @@ def packed(mask: Mask) -> str:
 
 def unpacked(text: str, size: int) -> Mask:
     return np.unpackbits(np.frombuffer(base64.b64decode(text), np.uint8), count=size).astype(bool)
-
-
-def _prefixes(chunks: Sequence[Chunk], count: int) -> list[str]:
-    """The beginning that all ids of a file have in common. The chunks of a file may be apart."""
-    prefixes: list[str | None] = [None] * count
-    for each in chunks:
-        prefix = prefixes[each.file]
-        prefixes[each.file] = each.id if prefix is None else _common(prefix, each.id)
-    return [prefix or "" for prefix in prefixes]
-
-
-def _common(prefix: str, other: str) -> str:
-    while not other.startswith(prefix):
-        prefix = prefix[:-1]
-    return prefix
-
-
-def _text(array: NDArray[np.uint8]) -> str:
-    return array.tobytes().decode("utf-8", "surrogatepass")

@@ -1,11 +1,12 @@
 """The live chunks of one generation of a root, mapped from files."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from apps.index.lexical import scoring
+from apps.index.lexical import ChunkFacts, StoredSymbol, scoring
+from apps.index.mapped import lookups
 from apps.index.mapped.best import PartHits
 from apps.index.mapped.part import LivePart, Mask, Part
 from apps.index.mapped.words import hashes_of
@@ -41,8 +42,10 @@ class MappedRoot:
         norms, chunks = scoring.norms(np.concatenate([np.zeros(0, np.uint32), *lengths]))
         ends = np.cumsum([len(part) for part, _ in parts])[:-1]
         live_parts = [
-            LivePart(part, None if mask.all() else mask, of_part)
-            for (part, _), mask, of_part in zip(parts, masks, np.split(norms, ends), strict=False)
+            LivePart(part, None if mask.all() else mask, of_part, files)
+            for (part, files), mask, of_part in zip(
+                parts, masks, np.split(norms, ends), strict=False
+            )
         ]
         return cls(generation, dimension, live_parts, chunks, sum(int(m.sum()) for m in masks))
 
@@ -62,6 +65,22 @@ class MappedRoot:
         """The document frequency of each word that any live chunk contains."""
         pairs = zip(words, self._hits(words), strict=True)
         return {word: hits.count for word, hits in pairs if hits}
+
+    def definitions(self, name: str) -> list[StoredSymbol]:
+        """The definitions of a name; if there are none, those of the name in other case."""
+        return lookups.definitions(self.parts, name)
+
+    def symbols_beginning(self, prefix: str, n: int) -> list[StoredSymbol]:
+        """n symbols whose name begins with a prefix, in any case, by name."""
+        return lookups.beginning(self.parts, prefix, n)
+
+    def outline(self, document: str) -> list[StoredSymbol] | None:
+        """The definitions in a file, by line; None if no part has it."""
+        return lookups.outline(self.parts, document)
+
+    def facts(self, ids: Iterable[str]) -> dict[str, ChunkFacts]:
+        """Chunk id → facts. Unknown ids are left out."""
+        return lookups.facts(self.parts, ids)
 
     def _hits(self, words: Sequence[str]) -> "list[WordHits]":
         hashes = hashes_of(words)

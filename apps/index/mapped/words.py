@@ -6,11 +6,12 @@ finds another one.
 
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.index.lexical.building import Hits
 from apps.index.lexical.export import HitBatch
 
 Hashes = NDArray[np.uint64]
@@ -35,6 +36,19 @@ class Words(NamedTuple):
     bounds: NDArray[np.uint32]
     rows: NDArray[np.uint16]
     times: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, words: Iterable[str], hits: Hits) -> "Words":
+        """words: distinct, which `hits.keys` number"""
+        hashes, number_of = np.unique(hashes_of(words), return_inverse=True)
+        keys = number_of[hits.keys]
+        order = np.argsort(keys, kind="stable")
+        return cls(
+            hashes,
+            np.cumsum([0, *np.bincount(keys, minlength=len(hashes))]).astype(np.uint32),
+            hits.chunks[order].astype(np.uint16),
+            _codes_of(hits.times[order]),
+        )
 
     def find(self, hashes: Hashes) -> list[slice]:
         """The hits of each word, empty if no chunk contains it."""
@@ -78,8 +92,7 @@ class WordsBuilder:
         self._hashes.append(hashes[words])
         self._counts.append(counts[words])
         self._rows.append((rows[selected] - self._first).astype(np.uint16))
-        times = np.searchsorted(TIMES, batch.weighted_tf[selected]).clip(max=255)
-        self._times.append(times.astype(np.uint8))
+        self._times.append(_codes_of(batch.weighted_tf[selected]))
 
     def words(self) -> Words:
         """All hits, by hash. The hits of a word keep the order in which they were added."""
@@ -96,6 +109,11 @@ class WordsBuilder:
             np.concatenate([np.zeros(0, np.uint16), *self._rows])[hits],
             np.concatenate([np.zeros(0, np.uint8), *self._times])[hits],
         )
+
+
+def _codes_of(weighted_tf: NDArray[Any]) -> NDArray[np.uint8]:
+    """The index into TIMES of each."""
+    return np.searchsorted(TIMES, weighted_tf.astype(np.float32)).clip(max=255).astype(np.uint8)
 
 
 def _ranges(starts: NDArray[np.intp], counts: NDArray[np.intp]) -> NDArray[np.intp]:

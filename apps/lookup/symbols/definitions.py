@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from apps.code.paths import kinds
-from apps.index import sharing
-from apps.index.lexical import StoredSymbol, get_lexical
+from apps.index.lexical import StoredSymbol
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
+from apps.index.symbols import definitions_of
 from apps.lookup.ingested import ingested_lines
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.types import (
@@ -79,7 +79,7 @@ def matching(query: SymbolQuery) -> tuple[list[Hit], MatchedName, str]:
 
 def _of_root(root: Root, query: SymbolQuery) -> Iterator[Hit]:
     live = live_file_ids(root)
-    for symbol in get_lexical().definitions(root.store, query.last, sharing.reader(root)):
+    for symbol in definitions_of(root, query.last):
         if symbol.kind in OUTLINE_ONLY or symbol.source_file not in live:
             continue
         if fits(query.filters, root, symbol.file_path, symbol.language):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from apps.code.values import Symbol
-from apps.index.lexical import get_lexical
+from apps.index.symbols import outline_of
 from apps.lookup.ingested import live_file
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.types import Outline, OutlineItem, OutlineQuery, Place, symbol_fields
@@ -21,9 +21,7 @@ def file_outline(query: OutlineQuery) -> Outline:
     required_model()
     root = find_root(query.repository)
     file = live_file(root, query.path, query.areas)
-    symbols, degraded = collect_symbols(
-        [root], lambda root: get_lexical().outline(root.store, file.document)
-    )
+    symbols, degraded = collect_symbols([root], lambda root: outline_of(root, file.document))
     place = Place(root, file.path, file.language)
     return Outline(place, nested(without_repeats(symbols)), degraded)
 

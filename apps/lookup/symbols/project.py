@@ -13,11 +13,11 @@ from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.code.callgraph.project import Tree
 from apps.code.languages import known_type
 from apps.core.errors import Unavailable
-from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.parsing.finder import SourceText, get_finder
 from apps.index.queries import generation_files
 from apps.index.query_cache import per_generation
+from apps.index.symbols import definitions_of
 from apps.lookup.ingested import ingested_lines
 
 # Seconds in which one query may parse files that it has not met before.
@@ -164,7 +164,7 @@ class RootProject:
 
     def defining(self, name: str) -> Sequence[str]:
         if name not in self._defining:
-            symbols = get_lexical().definitions(self.root.store, name)
+            symbols = definitions_of(self.root, name)
             paths = dict.fromkeys(
                 each.file_path
                 for each in symbols

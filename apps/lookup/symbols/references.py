@@ -9,10 +9,10 @@ from typing import NamedTuple
 from apps.code.languages import FILE_TYPES
 from apps.code.paths import kinds
 from apps.core.errors import Unavailable
-from apps.index import sharing
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.parsing.finder import NameMatches, SourceText, get_finder
+from apps.index.symbols import definitions_of
 from apps.lookup.ingested import ingested_lines
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.definitions import LAST_FILES
@@ -94,7 +94,7 @@ def _defining(name: str, roots: Sequence[Root]) -> set[str]:
 
 def _stored(root: Root, name: str) -> Sequence[StoredSymbol]:
     try:
-        return get_lexical().definitions(root.store, name, sharing.reader(root))
+        return definitions_of(root, name)
     except Unavailable:
         return ()  # `collect_symbols` has told
 

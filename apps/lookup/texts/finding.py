@@ -17,11 +17,11 @@ import numpy as np
 
 from apps.core.concurrency.computed import TimedOut, Work, computing
 from apps.core.errors import Unavailable
-from apps.index import sharing
 from apps.index.changes import sweep_due
 from apps.index.grams import Segment, get_grams, literals_of, required_by
-from apps.index.lexical import StoredSymbol, get_lexical
+from apps.index.lexical import StoredSymbol
 from apps.index.models import Root
+from apps.index.symbols import definitions_of, outline_of
 from apps.index.types import Filters
 from apps.lookup.ingested import ingested_text
 from apps.lookup.symbols.definitions import OUTLINE_ONLY, rank_of
@@ -252,7 +252,7 @@ def _definitions(search: Search, names: Sequence[str]) -> list[tuple[Root, Store
     for name in names:
         for root in search.roots:
             try:
-                stored = get_lexical().definitions(root.store, name, sharing.reader(root))
+                stored = definitions_of(root, name)
             except Unavailable:
                 continue  # lines come by path then
             symbols += [
@@ -270,7 +270,7 @@ def with_symbols(hits: Sequence[Hit]) -> list[Hit]:
     for hit in hits:
         if hit.source_file not in outlines:
             try:
-                outline = get_lexical().outline(hit.place.root.store, hit.source_file)
+                outline = outline_of(hit.place.root, hit.source_file)
             except Unavailable:
                 outline = []
             outlines[hit.source_file] = outline

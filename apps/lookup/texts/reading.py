@@ -9,9 +9,9 @@ from typing import Any
 
 from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
-from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.root_directory import RootDirectory
+from apps.index.symbols import outline_of
 from apps.index.types import Area
 from apps.lookup.ingested import ingested_lines, live_file
 from apps.lookup.symbols.outline import nested
@@ -179,7 +179,7 @@ def _row(start: int, texts: Sequence[str]) -> dict[str, Any]:
 def _outline(root: Root, file: SourceFile, room: int) -> list[str]:
     """The definitions of the file, a line each, indented; the outermost if `room` is small."""
     try:
-        symbols = get_lexical().outline(root.store, file.document)
+        symbols = outline_of(root, file.document)
     except Unavailable:
         return []
     items = nested(symbols)

@@ -8,10 +8,10 @@ from apps.code.paths import kinds
 from apps.code.values import Symbol
 from apps.core.errors import NotFound, Unavailable
 from apps.embedding.words import stems
-from apps.index import sharing
-from apps.index.lexical import StoredSymbol, get_lexical
+from apps.index.lexical import StoredSymbol
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
+from apps.index.symbols import definitions_of, outline_of
 from apps.index.types import Area, Filters
 from apps.lookup.ingested import ingested_lines, live_file
 from apps.lookup.symbols import SymbolQuery, find_references
@@ -120,7 +120,7 @@ def _line_of_name(piece: Piece, symbol: Symbol) -> int:
 def _defined_in(root: Root, piece: Piece) -> list[StoredSymbol]:
     """The definitions that begin in a passage."""
     try:
-        outline = get_lexical().outline(root.store, live_file(root, piece.place.path).document)
+        outline = outline_of(root, live_file(root, piece.place.path).document)
     except (Unavailable, NotFound):
         return []
     return [
@@ -145,7 +145,7 @@ def _names(root: Root, passages: Sequence[Piece], question: str) -> list[str]:
 def _defined(root: Root, name: str, live: frozenset[str]) -> list[StoredSymbol]:
     """The definitions of a name; [] if there are too many to tell which is meant."""
     try:
-        symbols = get_lexical().definitions(root.store, name, sharing.reader(root))
+        symbols = definitions_of(root, name)
     except Unavailable:
         return []
     symbols = [

@@ -7,7 +7,11 @@ import pytest
 
 from tests.lookup.symbols.conftest import Post
 
-pytestmark = [pytest.mark.django_db, pytest.mark.door]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.door,
+    pytest.mark.usefixtures("harbour", "lookups"),
+]
 
 
 @pytest.fixture

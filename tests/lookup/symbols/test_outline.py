@@ -11,7 +11,11 @@ from apps.lookup.symbols.types import OutlineItem
 from tests.lookup.symbols.conftest import Post
 from tests.support.ingested import ingest, write_files
 
-pytestmark = [pytest.mark.django_db, pytest.mark.door]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.door,
+    pytest.mark.usefixtures("harbour", "lookups"),
+]
 
 
 def tree(items: list[dict[str, Any]]) -> list[Any]:

@@ -1,0 +1,51 @@
+"""Rows of JSON values in frames (`index.frames`), as arrays of a part."""
+
+import json
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.index.frames import FRAME_ROWS, FrameDamaged, Frames, compressed
+from apps.index.mapped import files
+
+
+class FramedRows(NamedTuple):
+    """n rows, FRAME_ROWS of them in each of f frames.
+
+    content: uint8, the frames
+    ends: uint32 (f + 1,), where each frame ends in `content`, from 0
+    """
+
+    content: NDArray[np.uint8]
+    ends: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, lines: Sequence[bytes]) -> "FramedRows":
+        """lines: the rows, by `frames.line_of`"""
+        starts = range(0, len(lines), FRAME_ROWS)
+        frames = [compressed(lines[at : at + FRAME_ROWS]) for at in starts]
+        content = np.frombuffer(b"".join(frames), np.uint8)
+        return cls(content, np.cumsum([0, *map(len, frames)]).astype(np.uint32))
+
+    def read(self, rows: Sequence[int]) -> list[Any]:
+        """Return the values of some rows. Each frame is decompressed once. Raises files.Damaged."""
+        reader, found = Frames(), [None] * len(rows)
+        by_row = sorted(range(len(rows)), key=rows.__getitem__)
+        for number, places in groupby(by_row, key=lambda place: rows[place] // FRAME_ROWS):
+            lines = self._lines(reader, number)
+            for place in places:
+                if rows[place] % FRAME_ROWS >= len(lines):
+                    raise files.Damaged("a frame has no row for a number")
+                found[place] = json.loads(lines[rows[place] % FRAME_ROWS])
+        return found
+
+    def _lines(self, reader: Frames, number: int) -> list[bytes]:
+        if number >= len(self.ends) - 1:
+            raise files.Damaged("a row is in no frame")
+        try:
+            return reader.lines(self.content[self.ends[number] : self.ends[number + 1]].tobytes())
+        except FrameDamaged as error:
+            raise files.Damaged(str(error)) from error

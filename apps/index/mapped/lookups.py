@@ -1,0 +1,134 @@
+"""What look-ups read of the live files of some parts: definitions by name and by file, and facts of
+chunks. Raises files.Damaged."""
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import NamedTuple
+
+from apps.index.lexical.types import ChunkFacts, StoredSymbol
+from apps.index.mapped.definitions import Numbers
+from apps.index.mapped.part import LivePart
+
+# Longer texts are no index of a chunk.
+_LONGEST_INDEX = 9
+
+Parts = Sequence[LivePart]
+
+
+class _Place(NamedTuple):
+    """Where a definition is. Places of one name are listed in this order."""
+
+    path: str
+    part: int  # index
+    number: int  # in the part
+    file: int  # in the part
+
+
+def definitions(parts: Parts, name: str) -> list[StoredSymbol]:
+    """As MappedRoot.definitions."""
+    named = enumerate(each.part.definitions.named(name) for each in parts)
+    found = list(_symbols(parts, _live(parts, named)))
+    return [symbol for symbol in found if symbol.name == name] or found
+
+
+def beginning(parts: Parts, prefix: str, n: int) -> list[StoredSymbol]:
+    """As MappedRoot.symbols_beginning."""
+    names = heapq.merge(*(_names(part, each, prefix) for part, each in enumerate(parts)))
+    found: list[_Place] = []
+    for _, of_name in groupby(names, key=itemgetter(0)):
+        if len(found) >= n:
+            break
+        found += _live(parts, ((part, numbers) for _, part, numbers in of_name))
+    return list(_symbols(parts, found[:n]))
+
+
+def outline(parts: Parts, document: str) -> list[StoredSymbol] | None:
+    """As MappedRoot.outline."""
+    places = [
+        (part, file)
+        for part, each in enumerate(parts)
+        for file in each.part.places.get(document, ())
+        if each.files[file]
+    ]
+    found = [
+        _Place("", part, number, file)
+        for part, file in places
+        for number in parts[part].part.definitions.of_file(file)
+    ]
+    return list(_symbols(parts, found)) if places else None
+
+
+def facts(parts: Parts, ids: Iterable[str]) -> dict[str, ChunkFacts]:
+    """As MappedRoot.facts."""
+    parsed = [(each, *each.rpartition(":")[::2]) for each in ids]
+    wanted = [
+        (each, document, int(index))
+        for each, document, index in parsed
+        if index.isdecimal() and len(index) <= _LONGEST_INDEX
+    ]
+    found: dict[str, ChunkFacts] = {}
+    for each in parts:
+        rows = {
+            row: chunk_id
+            for chunk_id, document, index in wanted
+            if (row := each.part.row_of(document, index, each.files)) is not None
+        }
+        found |= {rows[row]: stored for row, stored in _facts(each, list(rows))}
+    return found
+
+
+def _names(part: int, each: LivePart, prefix: str) -> Iterator[tuple[bytes, int, Numbers]]:
+    for name, numbers in each.part.definitions.beginning(prefix):
+        yield name, part, numbers
+
+
+def _live(parts: Parts, of_parts: Iterable[tuple[int, Numbers]]) -> list[_Place]:
+    """The definitions of a name that are in live files, by path and line."""
+    places = []
+    for part, numbers in of_parts:
+        each = parts[part]
+        in_files = each.part.definitions.files_of(numbers)
+        live = each.files[in_files]
+        for number, file in zip(numbers[live].tolist(), in_files[live].tolist(), strict=True):
+            places.append(_Place(each.part.files[file].path, part, number, file))
+    return sorted(places)
+
+
+def _symbols(parts: Parts, places: Iterable[_Place]) -> Iterator[StoredSymbol]:
+    for part, of_part in groupby(places, key=attrgetter("part")):
+        each, some = parts[part].part, list(of_part)
+        rows = each.definitions.rows.read([place.number for place in some])
+        for place, fields in zip(some, rows, strict=True):
+            file = each.files[place.file]
+            yield StoredSymbol(
+                *fields, source_file=file.source_file, file_path=file.path, language=file.language
+            )
+
+
+def _facts(each: LivePart, rows: Sequence[int]) -> Iterator[tuple[int, ChunkFacts]]:
+    part = each.part
+    spans, files = part.columns.spans[rows].tolist(), part.file_of[rows].tolist()
+    chunks = zip(rows, part.chunks(rows), part.facts.read(rows), spans, files, strict=True)
+    for row, (chunk_id, path, names), (symbol, signature), span, place in chunks:
+        start_line, end_line, offset, length = span
+        file = part.files[place]
+        yield (
+            row,
+            ChunkFacts(
+                id=chunk_id,
+                source_file=file.source_file,
+                path=path,
+                chunk_index=int(chunk_id.rpartition(":")[2]),
+                start_line=start_line,
+                end_line=end_line,
+                symbol=symbol,
+                names=names,
+                signature=signature,
+                language=file.language,
+                sha256=part.columns.hashes[place].tobytes().hex(),
+                offset=offset,
+                length=length,
+            ),
+        )

@@ -1,0 +1,74 @@
+"""Makes a part of files as a run reads them, without the word index."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from uuid import UUID
+
+from apps.code.values import Symbol
+from apps.index.lexical.building import Builder
+from apps.index.mapped.codes import Codes
+from apps.index.mapped.definitions import lines_of
+from apps.index.mapped.part import Part
+from apps.index.mapped.words import Words
+from apps.index.mapped.writing import NewChunk, NewFile, part_of
+from apps.index.models import SourceFile
+from apps.index.spans import span_of
+from apps.index.types import ChunkRecord
+
+
+class PartBuilder:
+    """Collects up to PART_ROWS chunks, and their files with the definitions. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._words = Builder(0)
+        self._files: list[NewFile] = []
+        self._codes: list[Codes] = []
+
+    def add(
+        self,
+        row: SourceFile,
+        symbols: Sequence[Symbol],
+        chunks: Sequence[ChunkRecord],
+        codes: Codes,
+    ) -> None:
+        """Add a file.
+
+        chunks: those that have a vector, in order
+        codes: of these vectors
+        """
+        self._words.add(chunks, [0] * len(chunks))
+        self._codes.append(codes)
+        definitions = lines_of(symbols)
+        starts = [
+            place
+            for place, each in enumerate(chunks)
+            if not place or each.index != chunks[place - 1].index + 1
+        ]
+        # A file without such chunks may have definitions.
+        for start, end in pairwise([*starts, len(chunks)] if chunks else [0, 0]):
+            self._files.append(
+                NewFile(
+                    str(row.document),
+                    row.path,
+                    row.language,
+                    row.sha256,
+                    str(row.run_id),
+                    chunks[start].index if chunks else 0,
+                    [_new(each) for each in chunks[start:end]],
+                    () if start else definitions,
+                )
+            )
+
+    def part(self, store: UUID) -> Part:
+        """The part of all files that were added."""
+        posting = self._words.tables["posting"]
+        words = Words.of(posting.names, posting.hits())
+        with_chunks = [each for each in self._files if each.chunks]
+        others = [each for each in self._files if not each.chunks and each.definitions]
+        columns = Codes.joined(self._codes), words, self._words.lengths
+        return part_of(store, [*with_chunks, *others], columns)
+
+
+def _new(record: ChunkRecord) -> NewChunk:
+    chunk = record.chunk
+    return NewChunk(" ".join(chunk.names), chunk.symbol, chunk.signature, span_of(chunk))
