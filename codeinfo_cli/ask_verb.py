@@ -81,12 +81,12 @@ def _choose(client: Client, provider: str | None, model: str | None) -> tuple[st
     if provider and model:
         return provider, model
     offers = json.loads(client.get("/chat/providers"))["providers"]
-    ids = [provider] if provider else [each["id"] for each in offers if each["available"]]
+    ids = [provider] if provider else [offer["id"] for offer in offers if offer["available"]]
     for each in ids:
         answer = json.loads(client.get("/chat/models", provider=each))
         if answer.get("models") and answer["provider"] == each:
             return each, model or answer["models"][0]["key"]
-    known = ", ".join(each["id"] for each in offers)
+    known = ", ".join(offer["id"] for offer in offers)
     reason = next((str(o.get("reason") or "") for o in offers if o["id"] == provider), "")
     message = f"{provider or 'No provider'} has no model that can answer. {reason}".strip()
     raise CliError(message, "PROVIDER_UNAVAILABLE", next_step=f"Providers: {known}.")

@@ -47,9 +47,9 @@ def file_filter(globs: tuple[str, ...], folder: str = "") -> str:
     """
     if not globs:
         return folder
-    if any(each.startswith("!") for each in globs):
+    if any(glob.startswith("!") for glob in globs):
         raise click.UsageError("A glob that leaves files out (!) is not supported.")
-    named = [each if _is_pattern(each) else f"**/{each}" for each in globs]
+    named = [glob if _is_pattern(glob) else f"**/{glob}" for glob in globs]
     joined = named[0] if len(named) == 1 else f"{{{','.join(named)}}}"
     return f"{_escaped(folder.rstrip('/'))}/{joined}" if folder else joined
 

@@ -74,7 +74,7 @@ def chosen(client: Client, names: Sequence[str], every: bool) -> list[str]:
     every: the option --all
     """
     if names:
-        return [_name(each) for each in names]
+        return [_name(name) for name in names]
     if every:
         return []
     place = containing(repositories(client), here())

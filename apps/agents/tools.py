@@ -48,7 +48,7 @@ def _common(repositories: tuple[str, ...], of_areas: tuple[str, ...]) -> tuple[s
     """What both allow; empty: all."""
     if not repositories or not of_areas:
         return repositories or of_areas
-    common = tuple(each for each in repositories if each in of_areas)
+    common = tuple(repository for repository in repositories if repository in of_areas)
     if not common:
         _check_allowed(of_areas[0], repositories)
     return common

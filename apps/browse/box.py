@@ -116,7 +116,7 @@ class Box:
         data = text.encode("utf-8", "surrogatepass")
         if not all(map(_has(data), self.required)) or any(map(_has(data), self.excluded)):
             return False
-        return not any(_has_word(each, f"{place} {text}") for each in self.excluded_words)
+        return not any(_has_word(word, f"{place} {text}") for word in self.excluded_words)
 
     def spans(self, lines: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Where the required patterns match in each line: start and end, in characters. Nowhere, if

@@ -165,7 +165,7 @@ def _branch(
     shown = list(entries[start : start + PAGE_SIZE])
     # What is open is shown, however far behind it stands.
     wanted = inner.folder if inner else current
-    shown += [each for each in entries[start + PAGE_SIZE :] if each.path == wanted]
+    shown += [entry for entry in entries[start + PAGE_SIZE :] if entry.path == wanted]
     twigs = [
         Twig(
             repo,

@@ -153,7 +153,7 @@ def _found(data: dict[str, str]) -> dict[str, Any]:
         return {"tree": code_page.tree_of(root, place.path, is_file=place.is_file)}
     entries, more = matching_files(root, data["q"], code_page.MAX_FOUND_FILES)
     repo = repo_id(root)
-    return {"found": [code_page.Twig(repo, each) for each in entries], "found_more": more}
+    return {"found": [code_page.Twig(repo, entry) for entry in entries], "found_more": more}
 
 
 @require_safe

@@ -144,7 +144,7 @@ def definition_hit(definition: Definition) -> DefinitionHit:
 
 def reference_files(references: Iterable[Reference], name: str) -> list[ReferenceFile]:
     """References grouped by file, in their order, with each line highlighted and `name` marked."""
-    files = groupby(references, key=lambda each: each.place)
+    files = groupby(references, key=lambda reference: reference.place)
     return [
         ReferenceFile(
             place.repo, place.path, None, None, tuple(_reference_line(each, name) for each in group)

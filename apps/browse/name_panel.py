@@ -118,8 +118,8 @@ def definitions(query: NameQuery) -> FoundDefinitions:
         note = (
             f"Not defined in {query.repo}. Other repositories define it." if found.results else ""
         )
-    results = sorted(found.results, key=lambda each: not _is_same_file(each, query))
-    lines = tuple(_definition_line(each, query) for each in results[:MAX_DEFINITIONS])
+    results = sorted(found.results, key=lambda result: not _is_same_file(result, query))
+    lines = tuple(_definition_line(result, query) for result in results[:MAX_DEFINITIONS])
     more = found.truncated or len(results) > len(lines)
     return FoundDefinitions(lines, more, note, found.degraded)
 
@@ -135,10 +135,14 @@ def callers(query: NameQuery) -> FoundCallers:
     name. Raises as `find_callers`."""
     wanted = CallersQuery(replace(query.symbol, limit=MAX_CALLERS))
     found = find_callers(wanted)
-    here = [each for each in found.definitions if _is_clicked(each.place.path, each.line, query)]
+    here = [
+        definition
+        for definition in found.definitions
+        if _is_clicked(definition.place.path, definition.line, query)
+    ]
     if here and len(found.definitions) > 1:
         found = find_callers(replace(wanted, path=query.path, line=query.line))
-    lines = tuple(_caller_line(each, query.name) for each in found.results)
+    lines = tuple(_caller_line(result, query.name) for result in found.results)
     return FoundCallers(lines, found.truncated, found.notes, found.degraded)
 
 

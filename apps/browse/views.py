@@ -141,8 +141,8 @@ def _symbols(query: PageQuery) -> dict[str, Any]:
     first = (query.page - 1) * query.limit
     shown = definitions.results[first : first + query.limit]
     references = find_references(replace(wanted, limit=MAX_REFERENCES))
-    places = [each.place for each in definitions.results]
-    places += [each.place for each in references.results]
+    places = [result.place for result in definitions.results]
+    places += [result.place for result in references.results]
     hint = "" if places else scope.hint(wanted.repositories, wanted.filters)
     return {
         "hint": hint,

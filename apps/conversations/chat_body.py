@@ -112,7 +112,7 @@ def _areas(body: Mapping[str, Any]) -> tuple[Area, ...] | None:
     texts = body.get("scope")
     if texts is None:
         return None
-    if not isinstance(texts, list) or not all(isinstance(each, str) and each for each in texts):
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
         raise InvalidInput("scope must be a list of non-empty strings")
     return read_areas(texts)
 

@@ -75,7 +75,7 @@ def _with_texts(store: UUID, facts: Mapping[str, ChunkFacts]) -> dict[str, Store
     """Return chunk id → chunk with its text. If the text store lacks a text, it is that of an
     unchanged file on the disk, and the ingest worker checks the stores. Other chunks are left
     out."""
-    keys = {each.sha256 for each in facts.values()}
+    keys = {fact.sha256 for fact in facts.values()}
     try:
         texts = get_texts().read(keys)
     except Unavailable as error:
@@ -83,7 +83,7 @@ def _with_texts(store: UUID, facts: Mapping[str, ChunkFacts]) -> dict[str, Store
         texts = {}
     if missing := keys - texts.keys():
         store_failed.set()
-        files = {each.sha256: each.path for each in facts.values() if each.sha256 in missing}
+        files = {fact.sha256: fact.path for fact in facts.values() if fact.sha256 in missing}
         texts |= _texts_on_disk(store, files)
     return {
         key: StoredChunk(each, texts[each.sha256][each.offset : each.offset + each.length])

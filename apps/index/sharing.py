@@ -37,8 +37,8 @@ class FileRow(Protocol):
 
 def is_shared(root: Root) -> bool:
     """Whether the store of a root has, or may have, documents of other roots."""
-    roots = sum(each.store == root.store for each in _stores.rows())
-    return roots > 1 or any(each.store == root.store for each in _left_over.rows())
+    roots = sum(row.store == root.store for row in _stores.rows())
+    return roots > 1 or any(row.store == root.store for row in _left_over.rows())
 
 
 def reader(root: Root) -> Reader | None:

@@ -267,7 +267,7 @@ def details(request: HttpRequest, root_id: str) -> HttpResponse:
 
 def _known_names() -> set[str]:
     kinds = languages.FILE_TYPES
-    return {f".{each}" for kind in kinds for each in kind.extensions} | {
+    return {f".{extension}" for kind in kinds for extension in kind.extensions} | {
         name for kind in kinds for name in kind.names
     }
 

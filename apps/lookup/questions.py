@@ -91,8 +91,8 @@ class _Answers:
         query = SymbolQuery.parse({"name": name, "repository": self._repository})
         first, last = match.start_line or 0, match.end_line or 0
         return any(
-            each.place.path == match.rel_path and first <= each.start_line <= last
-            for each in find_definitions(query).results
+            result.place.path == match.rel_path and first <= result.start_line <= last
+            for result in find_definitions(query).results
         )
 
 
@@ -258,9 +258,9 @@ def _from_outlines(root: Root, count: int, known: Sequence[str], shows: _Answers
     for path in files[:MAX_FILES]:
         symbols = outline_of(root, documents[path])
         public = [
-            each
-            for each in symbols
-            if each.kind in OUTLINED and len(each.name) >= MIN_NAME and each.name[0] != "_"
+            symbol
+            for symbol in symbols
+            if symbol.kind in OUTLINED and len(symbol.name) >= MIN_NAME and symbol.name[0] != "_"
         ]
         longest = sorted(
             public, key=lambda each: (each.kind not in TYPES, each.start_line - each.end_line)

@@ -71,7 +71,7 @@ def _names_only(schema: JSON) -> JSON:
 def _types(schema: JSON) -> set[str]:
     """The types that a schema or its alternatives allow; empty if it allows any."""
     types = [branch.get("type", ()) for branch in schema.get("anyOf", [schema])]
-    return {name for each in types for name in ([each] if isinstance(each, str) else each)}
+    return {name for type_ in types for name in ([type_] if isinstance(type_, str) else type_)}
 
 
 def _is_omitted(value: Any, schema: JSON) -> bool:
@@ -80,7 +80,7 @@ def _is_omitted(value: Any, schema: JSON) -> bool:
         return bool(types) and "null" not in types
     if value == "":
         texts = [each for each in schema.get("anyOf", [schema]) if "string" in _types(each)]
-        return bool(types) and all(each.get("minLength", 0) > 0 for each in texts)
+        return bool(types) and all(text.get("minLength", 0) > 0 for text in texts)
     number = _number(value) if types & {"integer", "number"} else None
     return number == 0 and (schema.get("minimum", 0) > 0 or schema.get("maximum", 0) < 0)
 

@@ -76,7 +76,7 @@ def _links(row: JSON) -> list[str]:
     if "repo" not in row:
         return []
     files = [*row.get("files", ()), *row.get("entries", ())]
-    return [uri_of(row["repo"], each.partition(": ")[0]) for each in files]
+    return [uri_of(row["repo"], file.partition(": ")[0]) for file in files]
 
 
 def _link(row: JSON) -> str:

@@ -277,7 +277,7 @@ class CacheSource:
 
     def _accepted_of(self, root: Root, part: LivePart) -> NDArray[np.bool_]:
         accepts = self._query.accepts
-        files = [accepts(root, each.path, each.language) for each in part.part.files]
+        files = [accepts(root, file.path, file.language) for file in part.part.files]
         accepted = np.array(files, np.bool_)[part.part.file_of]
         return accepted if part.live is None else accepted & part.live
 

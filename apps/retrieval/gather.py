@@ -56,7 +56,7 @@ def gather(roots: Sequence[Root], query: SearchQuery) -> Candidates:
     vector and the word index fails.
     """
     sources = sources_of(roots, query)
-    stored = [each.root for each in sources if isinstance(each, StoreSource)]
+    stored = [source.root for source in sources if isinstance(source, StoreSource)]
     n = WIDTH
     while True:
         near, by_words, failed = _hits(sources, stored, query, n)
@@ -106,8 +106,8 @@ def _hits(
     and the ids of the `roots` whose vectors failed. `roots` are those that are not in memory."""
     # Chroma works in another process. The words are searched meanwhile.
     store_result = _query_store(roots, query, n)
-    by_words = [each.word_hits(n) for each in sources]
-    cached = {each: each.nearest(n) for each in sources if isinstance(each, CacheSource)}
+    by_words = [source.word_hits(n) for source in sources]
+    cached = {source: source.nearest(n) for source in sources if isinstance(source, CacheSource)}
     try:
         stored = store_result()
     except Unavailable:
@@ -116,8 +116,8 @@ def _hits(
         stored = {}
     failed = set() if query.vector is None else {root.id for root in roots} - set(stored)
     near = [
-        cached[each] if isinstance(each, CacheSource) else stored.get(each.root.id, NO_HITS)
-        for each in sources
+        cached[source] if isinstance(source, CacheSource) else stored.get(source.root.id, NO_HITS)
+        for source in sources
     ]
     return near, by_words, failed
 
@@ -202,8 +202,8 @@ def _frequencies(sources: Iterable[Source]) -> Frequencies:
     chunks that they were counted in."""
     counts: Counter[str] = Counter()
     total = 0
-    for each in sources:
-        of_source, chunks = each.frequencies()
+    for source in sources:
+        of_source, chunks = source.frequencies()
         counts.update(of_source)
         total += chunks
     return counts, total
@@ -227,7 +227,7 @@ def _measured(
         measured = get_store().distances_each(ids, query.vector)
     except Unavailable as error:
         log.warning("distances unavailable", extra={"context": {"reason": error.message}})
-        return candidates, {each.id for each in candidates.roots if each.store in ids}
+        return candidates, {root.id for root in candidates.roots if root.store in ids}
     distances = candidates.distances.copy()
     for index in unknown:
         distance = measured.get(candidates.roots[index].store, {}).get(candidates.ids[index])

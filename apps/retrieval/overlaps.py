@@ -77,10 +77,10 @@ def _repeated(files: Iterable[Sequence["_Version"]]) -> RepeatedFiles:
     repeated: dict[UUID, dict[str, Repeated]] = defaultdict(dict)
     for versions in files:
         answering = _answering(versions) if len(versions) > 1 else None
-        for each in versions:
-            if answering is not None and each is not answering:
-                is_equal = each.sha256 == answering.sha256
-                repeated[each.root_id][each.path] = Repeated(each.language, is_equal)
+        for version in versions:
+            if answering is not None and version is not answering:
+                is_equal = version.sha256 == answering.sha256
+                repeated[version.root_id][version.path] = Repeated(version.language, is_equal)
     return dict(repeated)
 
 
@@ -172,7 +172,7 @@ def _answering(versions: Sequence[_Version]) -> _Version:
     latest = max(versions)
     same = (latest.complete, latest.sha256)
     return max(
-        (each for each in versions if (each.complete, each.sha256) == same),
+        (version for version in versions if (version.complete, version.sha256) == same),
         key=lambda each: each.depth,
     )
 

@@ -118,7 +118,7 @@ def finished(output: JSON) -> JSON:
 def _call(query: Any) -> object:
     if not is_dataclass(query):
         return query
-    names = [each.name for each in fields(query) if each.name not in _OF_A_PAGE]
+    names = [field.name for field in fields(query) if field.name not in _OF_A_PAGE]
     return [(name, _call(getattr(query, name))) for name in names]
 
 

@@ -356,5 +356,5 @@ def count_weaker(
 ) -> int:
     """The number of candidates beyond the cutoff that are not among the matches."""
     shown = {(match.repo, match.rel_path, match.chunk_id) for match in matches}
-    beyond = [each for each in candidates if not passes(each, cutoff)]
+    beyond = [candidate for candidate in candidates if not passes(candidate, cutoff)]
     return sum((each.repo, each.rel_path, each.chunk_id) not in shown for each in beyond)

@@ -136,7 +136,7 @@ class RootCache:
     def mapped_roots(self) -> list[tuple[Root, int]]:
         """The roots that are mapped, with the dimension of their vectors."""
         with self._changed:
-            return [(each.root, each.mapped.dimension) for each in self._entries.values()]
+            return [(entry.root, entry.mapped.dimension) for entry in self._entries.values()]
 
     def refresh(self, roots: Iterable[Root], dimension: int) -> None:
         """Load the published roots that are not cached, or cached at an earlier generation."""
@@ -255,13 +255,13 @@ def _bytes_with(
     """The memory of entries and of a request. Parts that several roots share are counted once; a
     root that is not loaded counts as sharing all it can with the largest root of its store."""
     total = request.bytes
-    parts = {(each.part.store, each.part.name) for each in mapped.parts} if mapped else set()
+    parts = {(part.part.store, part.part.name) for part in mapped.parts} if mapped else set()
     largest = 0
     for entry in entries:
         total += entry.bytes
-        for each in entry.mapped.parts:
-            if (key := (each.part.store, each.part.name)) in parts:
-                total -= memory_of(len(each), entry.mapped.dimension)
+        for part in entry.mapped.parts:
+            if (key := (part.part.store, part.part.name)) in parts:
+                total -= memory_of(len(part), entry.mapped.dimension)
             parts.add(key)
         if entry.mapped.parts and entry.mapped.parts[0].part.store == request.root.store:
             largest = max(largest, entry.bytes)

@@ -83,12 +83,12 @@ def _nearest(roots: Sequence[Root], wanted: Filters) -> list[str]:
         return []
     places: dict[str, dict[str, None]] = {}  # by name in lower case, in order
     for path, _ in _paths(roots, Filters(areas=wanted.areas)):
-        for each in _with_folders(path):
-            last = each.rstrip("/").rpartition("/")[2].lower()
+        for folder in _with_folders(path):
+            last = folder.rstrip("/").rpartition("/")[2].lower()
             if last in places or len(places) < MAX_NAMES:
                 paths = places.setdefault(last, {})
                 if len(paths) < MAX_PATHS:
-                    paths[each] = None
+                    paths[folder] = None
     names = [name] if name in places else get_close_matches(name, places, MAX_PATHS, SIMILARITY)
     return [path for each in names for path in places[each]][:MAX_PATHS]
 

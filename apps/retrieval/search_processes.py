@@ -198,7 +198,7 @@ class SearchProcesses:
     @property
     def pids(self) -> list[int]:
         with self._changed:
-            return [each.pid for each in self.processes]
+            return [process.pid for process in self.processes]
 
     def wait(self, seconds: float) -> bool:
         """Wait until no process is being started. Return False on a timeout."""
@@ -210,9 +210,9 @@ class SearchProcesses:
         with self._changed:
             self._stops += 1
             processes = list(self.processes)
-        for each in processes:
-            self._remove(each)
-            each.end()
+        for process in processes:
+            self._remove(process)
+            process.end()
 
     def _acquire(self, first_call: Callable[[], Call] | None) -> Place:
         """Take a place, or wait for one."""
@@ -220,7 +220,7 @@ class SearchProcesses:
         with self._changed:
             if self.searches.total():
                 self.busy_at = self._clock()
-                if all(self.searches[each] for each in self.processes):
+                if all(self.searches[process] for process in self.processes):
                     self._start_one(first_call)
             self.waiting.append(turn)
             self._serve()

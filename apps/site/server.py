@@ -157,7 +157,7 @@ def facts() -> dict[str, object]:
 def _watchdog() -> Watchdog:
     """Return the watchdog. While the event loop is stalled, it responds on PORT (`standby`)."""
     listeners = (each for each in reactor.getReaders() if isinstance(each, Port))
-    main = next(each for each in listeners if each.getHost().port == config().port)
+    main = next(listener for listener in listeners if listener.getHost().port == config().port)
     return Watchdog(reactor._asyncioEventloop, standby.Standby(main.socket).answer)
 
 

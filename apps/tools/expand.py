@@ -73,7 +73,7 @@ def _expanded(row: Any, roots: Mapping[str, Root]) -> Iterable[Any]:
     if any(name in row for name in ("matches", "files", "entries")):
         return list(_text_rows(row, place))
     if "references" in row:
-        return [place | each for each in _expanded_references(row)]
+        return [place | reference for reference in _expanded_references(row)]
     chunk = row.get("chunk")
     start, _, end = str(row.get("lines", "")).partition("-")
     lines = {"startLine": _number(start), "endLine": _number(end or start)}

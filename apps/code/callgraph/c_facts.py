@@ -120,7 +120,7 @@ def annotation(node: Any) -> Chain:
         return (_name(name), INSTANCE) if name is not None else LITERAL_CHAIN
     if kind == "template_type":
         arguments = field(node, "arguments").named_children
-        types = [each for each in arguments if each.type == "type_descriptor"]
+        types = [argument for argument in arguments if argument.type == "type_descriptor"]
         if types and _name(node) in POINTERS:
             return annotation(types[0])
         if types and _name(node) in COLLECTIONS:
@@ -165,8 +165,8 @@ def _macro(scopes: Scopes, node: Any) -> None:
 
 def _storage(node: Any) -> bool:
     return any(
-        each.type == "storage_class_specifier" and each.text == b"static"
-        for each in node.named_children
+        child.type == "storage_class_specifier" and child.text == b"static"
+        for child in node.named_children
     )
 
 
@@ -271,9 +271,9 @@ def _class(scopes: Scopes, node: Any) -> None:
     bases: list[Chain] = []
     for clause in node.named_children:
         if clause.type == "base_class_clause":
-            types = [each for each in clause.named_children if each.type != "access_specifier"]
-            bases += [annotation(each)[:-1] for each in types]
-    found = tuple(each for each in bases if each)
+            types = [child for child in clause.named_children if child.type != "access_specifier"]
+            bases += [annotation(type_)[:-1] for type_ in types]
+    found = tuple(base for base in bases if base)
     short = _name(name) if name is not None else ""
     if name is not None and name.type == "qualified_identifier":
         short = _qualified(name)[-1]

@@ -26,7 +26,7 @@ def targets(resolver: Resolver, path: str, call: Call) -> list[Target]:
     found = dict.fromkeys(_definitions(resolver, values))
     if not rules_for(path).constructs:
         found = {each: None for each in found if _definition(resolver, *each).kind != "class"}
-    is_unknown = any(each.kind == "unknown" for each in values)
+    is_unknown = any(value.kind == "unknown" for value in values)
     if found:
         # Overloads have one name.
         names = {(file, _definition(resolver, file, at).path) for file, at in found}
@@ -91,7 +91,7 @@ def is_method(every: Sequence[Definition], each: Definition) -> bool:
 def unresolved(resolver: Resolver, path: str, call: Call) -> bool:
     """Whether a call is on an object that the resolver knows nothing about."""
     values = resolver.callees(path, call)
-    return len(call.chain) > 1 and any(each.kind == "unknown" for each in values)
+    return len(call.chain) > 1 and any(value.kind == "unknown" for value in values)
 
 
 def ancestors(resolver: Resolver, path: str, index: int) -> Iterator[tuple[str, int]]:

@@ -30,7 +30,7 @@ def container_member(value: Value, name: str) -> Values:
 def reaching(items: list[Item], row: int, indent: int) -> list[Item]:
     """The items that may have their name at a place in the same scope: those before it, back to the
     last one that is not in a deeper block."""
-    earlier = [each for each in items if each.row <= row] or items
+    earlier = [item for item in items if item.row <= row] or items
     found: list[Item] = []
     for each in reversed(earlier):
         found.append(each)

@@ -166,7 +166,7 @@ class Facts:
     def from_json(cls, value: Sequence[Any]) -> "Facts":
         definitions, bindings, imports, calls, package, complete = value
         return cls(
-            [_definition(each) for each in definitions],
+            [_definition(definition) for definition in definitions],
             [Binding._make([*plain, tuple(value)]) for *plain, value in bindings],
             [Import(*each) for each in imports],
             [Call._make([*plain, tuple(chain)]) for *plain, chain in calls],

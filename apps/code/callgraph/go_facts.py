@@ -145,9 +145,9 @@ def _results(scopes: Scopes, node: Any, index: int) -> None:
         types = [annotation(result)]
     else:
         types = []
-        for each in result.named_children:
-            named = each.children_by_field_name("name")
-            types += [annotation(field(each, "type"))] * max(1, len(named))
+        for child in result.named_children:
+            named = child.children_by_field_name("name")
+            types += [annotation(field(child, "type"))] * max(1, len(named))
             for one in named if index == scopes.scope else ():
                 scopes.bind(one, types[-1])
     if len(types) == 1:
@@ -247,7 +247,9 @@ def _variables(scopes: Scopes, node: Any) -> None:
 
 def _short(scopes: Scopes, node: Any) -> None:
     left, right = field(node, "left"), field(node, "right")
-    if node.type == "assignment_statement" and not any(each.type == "=" for each in node.children):
+    if node.type == "assignment_statement" and not any(
+        child.type == "=" for child in node.children
+    ):
         return
     _assign(scopes, left.named_children, right.named_children)
 

@@ -204,8 +204,8 @@ def _package(scopes: Scopes, node: Any) -> None:
 
 
 def _import(scopes: Scopes, node: Any) -> None:
-    path = next(each for each in node.named_children if "identifier" in each.type)
-    if any(each.type == "asterisk" for each in node.named_children):
+    path = next(child for child in node.named_children if "identifier" in child.type)
+    if any(child.type == "asterisk" for child in node.named_children):
         scopes.add_import(node, "*", text(path), "*")
     else:
         module, _, name = text(path).rpartition(".")
@@ -214,13 +214,13 @@ def _import(scopes: Scopes, node: Any) -> None:
 
 def _class(scopes: Scopes, node: Any) -> None:
     bases: list[Chain] = []
-    for each in node.named_children:
-        if each.type in BASES:
-            lists = [c for c in each.named_children if c.type == "type_list"]
-            types = lists[0].named_children if lists else each.named_children
+    for child in node.named_children:
+        if child.type in BASES:
+            lists = [c for c in child.named_children if c.type == "type_list"]
+            types = lists[0].named_children if lists else child.named_children
             bases += [annotation(one)[:-1] for one in types]
     flags = (TYPE,) if node.type == "interface_declaration" else ()
-    found = tuple(each for each in bases if each)
+    found = tuple(base for base in bases if base)
     scopes.define(node, field(node, "name"), "class", bases=found, flags=flags)
     parameters = field(node, "parameters")  # of a record
     for each in parameters.named_children if parameters is not None else ():
@@ -252,7 +252,7 @@ def _variables(scopes: Scopes, node: Any) -> None:
 def _parameter(scopes: Scopes, node: Any) -> None:
     name, type_ = field(node, "name"), field(node, "type")
     if node.type == "spread_parameter":
-        types = [each for each in node.named_children if each.type != "modifiers"]
+        types = [child for child in node.named_children if child.type != "modifiers"]
         type_, name = types[0], field(types[-1], "name")
         scopes.bind(name, (*annotation(type_), CONTAINER))
     elif name is not None and type_ is not None and node.parent.parent.type != "record_declaration":
@@ -293,7 +293,7 @@ def _passed(node: Any, arguments: Any, parameter: int) -> Chain:
     if not is_call or arguments.named_child_count > MAX_ARGUMENTS:
         return UNKNOWN_CHAIN
     called = chain(arguments.parent)[:-1]
-    position = [each.id for each in arguments.named_children].index(node.id)
+    position = [child.id for child in arguments.named_children].index(node.id)
     part = f"{ARGUMENT}{position}.{parameter}"
     return (*called, part) if called and len(called) < MAX_CHAIN else UNKNOWN_CHAIN
 
@@ -305,7 +305,7 @@ def _constant(scopes: Scopes, node: Any) -> None:
 
 
 def _type_parameter(scopes: Scopes, node: Any) -> None:
-    name, *bounds = [each for each in node.named_children if each.type != "modifiers"]
+    name, *bounds = [child for child in node.named_children if child.type != "modifiers"]
     bound = annotation(bounds[0].named_children[0])[:-1] if bounds else ()
     scopes.bind(name, bound or UNKNOWN_CHAIN)
 

@@ -91,7 +91,7 @@ class JavaScriptRules(Rules):
         """What a file exports by this name in a statement of its own; empty if it does not."""
         facts = names.project.facts(path)
         exports = facts.exports.get(name, ()) if facts else ()
-        found = names.union(self.imported(names, path, each) for each in exports)
+        found = names.union(self.imported(names, path, export) for export in exports)
         return found or (names.module_names(path, name) if name == "default" else NO_VALUES)
 
     def outside_members(

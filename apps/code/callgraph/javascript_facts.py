@@ -64,13 +64,13 @@ def _class(scopes: Scopes, node: Any) -> None:
             continue
         for clause in heritage.named_children:
             if clause.type in ("extends_clause", "implements_clause"):
-                bases += [_base(each) for each in clause.named_children]
+                bases += [_base(child) for child in clause.named_children]
             else:
                 bases.append(_base(clause))
     name = field(node, "name") or scopes.notes.get(("name", node.id))
     given = "default" if name is None and is_default(node) else ""
     flags = (TYPE,) if node.type == "interface_declaration" else ()
-    found = tuple(each for each in bases if each)
+    found = tuple(base for base in bases if base)
     scopes.define(node, name, "class", name=given, bases=found, flags=flags)
 
 
@@ -105,7 +105,7 @@ def _returned(node: Any) -> tuple[Chain, ...]:
 
 
 def _flags(node: Any) -> tuple[str, ...]:
-    return (PROPERTY,) if any(each.type == "get" for each in node.children) else ()
+    return (PROPERTY,) if any(child.type == "get" for child in node.children) else ()
 
 
 def _method(scopes: Scopes, node: Any) -> None:
@@ -153,7 +153,7 @@ def _passed(function: Any, parameter: int) -> Chain:
         return UNKNOWN_CHAIN
     called = arguments.parent
     callee = field(called, "function") or field(called, "constructor")
-    position = [each.id for each in arguments.named_children].index(function.id)
+    position = [child.id for child in arguments.named_children].index(function.id)
     return _part(chain(callee), f"{ARGUMENT}{position}.{parameter}")
 
 
@@ -273,12 +273,12 @@ def _assignment(scopes: Scopes, node: Any) -> None:
 def _export_value(scopes: Scopes, node: Any, name: str, value: Any) -> None:
     """`exports.name = value`, and `module.exports = value` with the name "="."""
     if value.type == "object" and name == "=":
-        for each in value.named_children:
-            if each.type == "shorthand_property_identifier":
-                scopes.add_import(each, text(each), "", text(each), exported=True)
-            elif each.type == "pair" and field(each, "value").type == "identifier":
-                key, inner = text(field(each, "key")), text(field(each, "value"))
-                scopes.add_import(each, key, "", inner, exported=True)
+        for child in value.named_children:
+            if child.type == "shorthand_property_identifier":
+                scopes.add_import(child, text(child), "", text(child), exported=True)
+            elif child.type == "pair" and field(child, "value").type == "identifier":
+                key, inner = text(field(child, "key")), text(field(child, "value"))
+                scopes.add_import(child, key, "", inner, exported=True)
         _names_value(scopes, node, node, value)
         scopes.add_import(node, "=", "", text(node), exported=True)
     elif value.type in FUNCTIONS:
@@ -339,9 +339,9 @@ def _returned_values(scopes: Scopes, node: Any) -> list[Chain]:
 def _object(scopes: Scopes, node: Any, name: Any) -> int:
     outer = scopes.scope
     index = scopes.define(node, name, "class")
-    for each in node.named_children:
-        if each.type == "shorthand_property_identifier":
-            scopes.bind(each, (text(each),), within=outer)
+    for child in node.named_children:
+        if child.type == "shorthand_property_identifier":
+            scopes.bind(child, (text(child),), within=outer)
     return index
 
 
@@ -353,7 +353,7 @@ def _catch(scopes: Scopes, node: Any) -> None:
 
 def _for(scopes: Scopes, node: Any) -> None:
     left, right = field(node, "left"), field(node, "right")
-    is_of = any(each.type == "of" for each in node.children)
+    is_of = any(child.type == "of" for child in node.children)
     _bind(scopes, left, [_part(chain(right), ELEMENT)] if is_of else [LITERAL_CHAIN])
 
 

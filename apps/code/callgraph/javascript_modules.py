@@ -36,10 +36,10 @@ def require(scopes: Scopes, pattern: Any, module: str) -> None:
 
 def visit_import(scopes: Scopes, node: Any) -> None:
     source = field(node, "source")
-    clauses = [each for each in node.named_children if each.type == "import_clause"]
-    for each in node.named_children:
-        if each.type == "import_require_clause":
-            scopes.add_import(each, text(each.named_children[0]), quoted(field(each, "source")))
+    clauses = [child for child in node.named_children if child.type == "import_clause"]
+    for child in node.named_children:
+        if child.type == "import_require_clause":
+            scopes.add_import(child, text(child.named_children[0]), quoted(field(child, "source")))
     if source is None:
         return
     module = quoted(source)
@@ -60,11 +60,11 @@ def visit_export(scopes: Scopes, node: Any) -> None:
     source, value = field(node, "source"), field(node, "value")
     module = quoted(source) if source is not None else ""
     has_names = False
-    for each in node.named_children:
-        if each.type == "namespace_export":
+    for child in node.named_children:
+        if child.type == "namespace_export":
             has_names = True
-            scopes.add_import(each, text(each.named_children[0]), module, "*", exported=True)
-        for one in _children(each, "export_specifier"):
+            scopes.add_import(child, text(child.named_children[0]), module, "*", exported=True)
+        for one in _children(child, "export_specifier"):
             has_names = True
             name, alias = field(one, "name") or one.children[0], field(one, "alias")
             exported = text(alias) if alias is not None else text(name)
@@ -87,10 +87,10 @@ def is_default(node: Any) -> bool:
     return bool(
         parent is not None
         and parent.type == "export_statement"
-        and any(each.type == "default" for each in parent.children)
+        and any(child.type == "default" for child in parent.children)
     )
 
 
 def _children(node: Any, kind: str) -> list[Any]:
     """The children of a type. Others may be comments."""
-    return [each for each in node.named_children if each.type == kind]
+    return [child for child in node.named_children if child.type == kind]

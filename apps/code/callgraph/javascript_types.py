@@ -59,8 +59,8 @@ def visit_type_parameter(scopes: Scopes, node: Any) -> None:
     values = annotation(constraint.named_children[0]) if constraint is not None else []
     name, is_inside = field(node, "name"), scopes.enclosing_class() == scopes.scope != MODULE
     shown = TYPE_PARAMETER.format(text(name)) if is_inside else text(name)
-    for each in values or [UNKNOWN_CHAIN]:
-        scopes.bind(name, each[:-1] if each[-1] == INSTANCE else each, name=shown)
+    for value in values or [UNKNOWN_CHAIN]:
+        scopes.bind(name, value[:-1] if value[-1] == INSTANCE else value, name=shown)
 
 
 def visit_type(scopes: Scopes, node: Any) -> None:

@@ -100,8 +100,8 @@ class PythonRules(Rules):
             return found
         facts = names.project.facts(module.path)
         stars = [each for each in facts.imports if each.name == "*"] if facts else []
-        for each in stars:
-            for file in self.import_paths(names.project, module.path, each)[:1]:
+        for star in stars:
+            for file in self.import_paths(names.project, module.path, star)[:1]:
                 inner = names.member(Value("module", file), name)
                 if inner and inner != UNKNOWN_VALUES:
                     return inner
@@ -133,11 +133,11 @@ class PythonRules(Rules):
         while folder:
             folder = folder_of(folder)
             roots.append(folder)
-        places = [*(each for each in roots if not _is_package(project, each)), *SOURCES]
+        places = [*(root for root in roots if not _is_package(project, root)), *SOURCES]
         if module.partition(".")[0] in sys.stdlib_module_names:
             # A package's own `typing.py` is imported as `package.typing`, also by its folders.
-            places = [each for each in places if not _is_in_package(project, each)]
-        found = (_first(project, join(each, name)) for each in dict.fromkeys(places))
+            places = [place for place in places if not _is_in_package(project, place)]
+        found = (_first(project, join(fromkey, name)) for fromkey in dict.fromkeys(places))
         return [file for file in found if file and file != path]
 
 

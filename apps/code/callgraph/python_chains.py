@@ -55,8 +55,8 @@ def values_of(node: Any) -> list[Chain]:
 
 def _held(node: Any) -> list[Chain]:
     """The chains of a list or dictionary with its elements."""
-    elements = [field(each, "value") or each for each in node.named_children[:MAX_ELEMENTS]]
-    inner = dict.fromkeys(chain(each) for each in elements if each.type != "comment")
+    elements = [field(child, "value") or child for child in node.named_children[:MAX_ELEMENTS]]
+    inner = dict.fromkeys(chain(element) for element in elements if element.type != "comment")
     inner.pop(LITERAL_CHAIN, None)
     return [(*each, CONTAINER) for each in inner if len(each) < MAX_CHAIN] or [LITERAL_CHAIN]
 
@@ -89,7 +89,7 @@ def _called(node: Any, parts: list[str]) -> Any:
 
 
 def _indexed(node: Any, parts: list[str]) -> Any:
-    is_slice = any(each.type == "slice" for each in node.named_children)
+    is_slice = any(child.type == "slice" for child in node.named_children)
     parts += [] if is_slice else [ELEMENT]
     return field(node, "value")
 

@@ -40,7 +40,9 @@ def _decorators(node: Any) -> set[str]:
     if parent is None or parent.type != "decorated_definition":
         return set()
     chains = [
-        chain(each.named_children[0]) for each in parent.named_children if each.type == "decorator"
+        chain(child.named_children[0])
+        for child in parent.named_children
+        if child.type == "decorator"
     ]
     return {part for each in chains for part in each if part != CALL}
 
@@ -52,7 +54,7 @@ def _function(scopes: Scopes, node: Any) -> None:
     returned = field(node, "return_type")
     types = annotation(returned) if returned is not None else []
     if "contextmanager" in decorators or "asynccontextmanager" in decorators:
-        types = [(*each[:-1], "%manager") if each[-1] == CONTAINER else each for each in types]
+        types = [(*type_[:-1], "%manager") if type_[-1] == CONTAINER else type_ for type_ in types]
     index = scopes.define(
         node,
         field(node, "name"),
@@ -177,7 +179,7 @@ def _except(scopes: Scopes, node: Any) -> None:
     kinds = value.named_children[0]
     types = kinds.named_children if kinds.type == "tuple" else [kinds]
     if target is not None and target.named_children:
-        chains = [(*chain(each), INSTANCE) for each in types[:MAX_UNION]]
+        chains = [(*chain(type_), INSTANCE) for type_ in types[:MAX_UNION]]
         _bind_target(scopes, target.named_children[0], chains)
 
 
@@ -191,24 +193,24 @@ def _yield(scopes: Scopes, node: Any) -> None:
     if index == MODULE:
         return
     values = values_of(node.named_children[0]) if node.named_children else []
-    scopes.returns([(*each, CONTAINER) for each in values])
+    scopes.returns([(*value, CONTAINER) for value in values])
 
 
 def _global(scopes: Scopes, node: Any) -> None:
-    for each in node.named_children:
-        scopes.bind(each, UNKNOWN_CHAIN)
+    for child in node.named_children:
+        scopes.bind(child, UNKNOWN_CHAIN)
 
 
 def _import(scopes: Scopes, node: Any) -> None:
-    for each in node.named_children:
-        if each.type == "aliased_import":
-            scopes.add_import(each, text(field(each, "alias")), text(field(each, "name")))
-        elif each.type == "dotted_name":
-            module = text(each)
+    for child in node.named_children:
+        if child.type == "aliased_import":
+            scopes.add_import(child, text(field(child, "alias")), text(field(child, "name")))
+        elif child.type == "dotted_name":
+            module = text(child)
             # `import a.b` binds `a`.
-            scopes.add_import(each, module.partition(".")[0], module.partition(".")[0])
+            scopes.add_import(child, module.partition(".")[0], module.partition(".")[0])
             if "." in module:
-                scopes.add_import(each, "", module)
+                scopes.add_import(child, "", module)
 
 
 def _import_from(scopes: Scopes, node: Any) -> None:
@@ -217,9 +219,9 @@ def _import_from(scopes: Scopes, node: Any) -> None:
         alias = field(each, "alias") if each.type == "aliased_import" else None
         name = text(field(each, "name") if alias is not None else each)
         scopes.add_import(each, text(alias) if alias is not None else name, module, name)
-    for each in node.named_children:
-        if each.type == "wildcard_import":
-            scopes.add_import(each, "*", module, "*")
+    for child in node.named_children:
+        if child.type == "wildcard_import":
+            scopes.add_import(child, "*", module, "*")
 
 
 VISITS = {

@@ -81,14 +81,14 @@ class Resolver:
             for part in chain[1:]:
                 if part == INSTANCE:
                     values = self._types(values)
-                values = self.union(self._apply(each, part) for each in values)
+                values = self.union(self._apply(value, part) for value in values)
             return values
 
         return self._guarded((path, scope, chain, row, indent, receiver), follow)
 
     def _types(self, values: Values) -> Values:
         """The types among some values, if any: a type and a variable may have one name."""
-        return frozenset(each for each in values if self._is_class(each)) or values
+        return frozenset(value for value in values if self._is_class(value)) or values
 
     def _is_class(self, value: Value) -> bool:
         definition = self.definition(value) if value.kind == "definition" else None
@@ -283,7 +283,7 @@ class Resolver:
         for name in ("__getitem__", "__iter__"):
             methods = [each for each in self.member(value, name) if each.kind == "definition"]
             if methods:
-                return self.union(self._called(each) for each in methods)
+                return self.union(self._called(method) for method in methods)
         return UNKNOWN_VALUES
 
     def _called(self, value: Value) -> Values:
@@ -299,7 +299,7 @@ class Resolver:
             return UNKNOWN_VALUES
         if value.kind == "instance":
             methods = [v for v in self.member(value, "__call__") if v.kind == "definition"]
-            return self.union(self._called(each) for each in methods) or UNKNOWN_VALUES
+            return self.union(self._called(method) for method in methods) or UNKNOWN_VALUES
         if definition.kind == "class":
             return only(Value("instance", value.path, value.number))
         returned = partial(self.evaluate, value.path, value.number, receiver=value.receiver)
@@ -350,7 +350,7 @@ class Resolver:
         if value.kind == "super":
             return self._inherited(value, definition, name, receiver)
         items = facts.names.get((value.number, name), []) if facts else []
-        if not all(isinstance(each, Definition) and PROTOTYPE in each.flags for each in items):
+        if not all(isinstance(item, Definition) and PROTOTYPE in item.flags for item in items):
             return self._bound(self._of_items(value.path, items, receiver), receiver, items)
         rules = rules_for(value.path)
         outside = rules.outside_members(self, value, definition, name)
@@ -363,7 +363,7 @@ class Resolver:
     def _bound(self, values: Values, receiver: Value | None, items: Iterable[Item]) -> Values:
         """Methods with the object that they are called on; properties as the value they have."""
         found: set[Value] = set()
-        methods = {each.row for each in items if isinstance(each, Definition)}
+        methods = {item.row for item in items if isinstance(item, Definition)}
         for value in values:
             each = self.definition(value)
             if value.kind != "definition" or each is None or each.kind == "class":

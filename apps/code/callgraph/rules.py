@@ -80,4 +80,4 @@ class Rules:
 
 
 def top_level(facts: Facts) -> Sequence[Definition]:
-    return [each for each in facts.definitions if each.scope == MODULE]
+    return [definition for definition in facts.definitions if definition.scope == MODULE]

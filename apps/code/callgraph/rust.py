@@ -87,10 +87,10 @@ class RustRules(Rules):
         values = values or names.global_name(path, first)
         for part in rest:
             if part == "super":
-                groups = [names.global_name(each.path, "super") for each in values]
+                groups = [names.global_name(value.path, "super") for value in values]
                 values = names.union(groups)
             elif part != "self":
-                values = names.union(names.member(each, part) for each in values)
+                values = names.union(names.member(value, part) for value in values)
         return values or UNKNOWN_VALUES
 
     def module_member(self, names: Names, module: Value, name: str) -> Values:

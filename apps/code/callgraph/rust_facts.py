@@ -113,7 +113,7 @@ def annotation(node: Any) -> Chain:
         elif kind == "generic_type":
             head, arguments = field(node, "type"), field(node, "type_arguments").named_children
             name = text(head).rpartition("::")[2]
-            types = [each for each in arguments if each.type != "lifetime"]
+            types = [argument for argument in arguments if argument.type != "lifetime"]
             if types and name in WRAPPERS:
                 node = types[0]
             elif types and name in COLLECTIONS:
@@ -177,8 +177,10 @@ def _module(scopes: Scopes, node: Any) -> None:
 
 def _type(scopes: Scopes, node: Any) -> None:
     bounds = field(node, "bounds")
-    types = [annotation(each)[:-1] for each in bounds.named_children] if bounds is not None else []
-    bases = tuple(each for each in types if each)
+    types = (
+        [annotation(child)[:-1] for child in bounds.named_children] if bounds is not None else []
+    )
+    bases = tuple(type_ for type_ in types if type_)
     index = scopes.define(node, field(node, "name"), "class", bases=bases)
     scopes.notes["type", scopes.definitions[index].name] = index
     body = field(node, "body")
@@ -290,7 +292,9 @@ def _constant(scopes: Scopes, node: Any) -> None:
 
 def _type_parameter(scopes: Scopes, node: Any) -> None:
     bounds = field(node, "bounds")
-    types = [annotation(each)[:-1] for each in bounds.named_children] if bounds is not None else []
+    types = (
+        [annotation(child)[:-1] for child in bounds.named_children] if bounds is not None else []
+    )
     name = field(node, "name")
     for each in [one for one in types if one][:1] or [UNKNOWN_CHAIN]:
         scopes.bind(name, each)
@@ -322,10 +326,10 @@ def _macro_call(scopes: Scopes, node: Any) -> None:
     macro = field(node, "macro")
     if macro.type == "identifier":
         scopes.call(macro, (text(macro),))
-    stack = [each for each in node.named_children if each.type == "token_tree"]
+    stack = [child for child in node.named_children if child.type == "token_tree"]
     while stack:
         tokens = stack.pop().children
-        stack += [each for each in tokens if each.type == "token_tree"]
+        stack += [token for token in tokens if token.type == "token_tree"]
         for at in range(1, len(tokens)):
             before, each = tokens[at - 1], tokens[at]
             is_list = each.type == "token_tree" and each.text[:1] == b"("

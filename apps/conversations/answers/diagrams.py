@@ -124,8 +124,8 @@ def _key(source: str) -> str:
 def _draw(source: str, work: Work) -> Diagram | NotDrawn:
     with ThreadPoolExecutor(len(THEMES)) as pool:
         drawings = list(pool.map(lambda theme: _drawing(source, theme, work), THEMES))
-    failed = next((each for each in drawings if isinstance(each, NotDrawn)), None)
-    return failed or _diagram([each for each in drawings if isinstance(each, bytes)])
+    failed = next((drawing for drawing in drawings if isinstance(drawing, NotDrawn)), None)
+    return failed or _diagram([drawing for drawing in drawings if isinstance(drawing, bytes)])
 
 
 def _drawing(source: str, theme: str, work: Work) -> bytes | NotDrawn:

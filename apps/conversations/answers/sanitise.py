@@ -67,14 +67,14 @@ def pages() -> frozenset[str]:
 
 
 def _pages(resolver: URLResolver) -> Iterator[str]:
-    for each in resolver.url_patterns:
-        if isinstance(each, URLPattern):
-            route, module = str(each.pattern), each.callback.__module__
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLPattern):
+            route, module = str(pattern.pattern), pattern.callback.__module__
             is_static = "<" not in route and not route.startswith("ui/")
             if is_static and module.startswith("apps.") and module.endswith("views"):
                 yield route
-        elif not str(each.pattern):
-            yield from _pages(each)
+        elif not str(pattern.pattern):
+            yield from _pages(pattern)
 
 
 def is_safe_link(url: str) -> bool:

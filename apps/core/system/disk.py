@@ -57,7 +57,9 @@ def forbidden() -> list[Path]:
     folders = [home, *(home / name for name in names), *_database_folder()]
     access = os.R_OK | os.W_OK | os.X_OK
     return [
-        each for each in dict.fromkeys(folders) if each.exists() and not os.access(each, access)
+        fromkey
+        for fromkey in dict.fromkeys(folders)
+        if fromkey.exists() and not os.access(fromkey, access)
     ]
 
 

@@ -139,8 +139,10 @@ class _Parser:
             return parts[0]
         strings = [part.strings for part in parts]
         breaks = max(part.breaks for part in parts)
-        if all(each is not None for each in strings) and not any(part.required for part in parts):
-            union = frozenset().union(*(each for each in strings if each is not None))
+        if all(string is not None for string in strings) and not any(
+            part.required for part in parts
+        ):
+            union = frozenset().union(*(string for string in strings if string is not None))
             if len(union) <= MAX_STRINGS:
                 return _Part(union, breaks=breaks)
         return _Part(None, one_of(part.finished() for part in parts), [], breaks)
@@ -164,7 +166,7 @@ class _Parser:
         return _Part(None, required.also(of_strings(strings)), literals + _sole(strings), breaks)
 
     def _joined(self, strings: Iterable[Sequence[str]]) -> frozenset[str]:
-        joined = ("".join(each) for each in strings)
+        joined = ("".join(string) for string in strings)
         return frozenset(joined if self.exact else (_SPACES.sub(" ", each) for each in joined))
 
     def _repeated(self, part: _Part) -> _Part:
@@ -383,6 +385,6 @@ def _ascii_runs(text: str) -> Iterator[str]:
 
 def _all_of(strings: Iterable[str]) -> Required:
     result = ANY
-    for each in strings:
-        result = result.also(of_strings([each]))
+    for string in strings:
+        result = result.also(of_strings([string]))
     return result

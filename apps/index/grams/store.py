@@ -202,14 +202,14 @@ def _due(segments: Sequence[Segment], stored: set[str] | None) -> list[list[Segm
     """Groups of segments to write again, each as one or more. `stored`: the texts that exist;
     None: all."""
     sparse = [
-        each
-        for each in segments
-        if stored is not None and len(each.hex_keys & stored) < each.texts * LIVE_PART
+        segment
+        for segment in segments
+        if stored is not None and len(segment.hex_keys & stored) < segment.texts * LIVE_PART
     ]
     tiers: dict[int, list[Segment]] = {}
-    for each in segments:
-        if each.pairs < MAX_PAIRS // 2 and each not in sparse:
-            tiers.setdefault(each.pairs.bit_length() // 3, []).append(each)
+    for segment in segments:
+        if segment.pairs < MAX_PAIRS // 2 and segment not in sparse:
+            tiers.setdefault(segment.pairs.bit_length() // 3, []).append(segment)
     groups = [tier for tier in tiers.values() if len(tier) >= MERGED_AT_ONCE]
     return [[each] for each in sparse] + groups
 

@@ -170,7 +170,9 @@ def _written(work: _Work, export: Export) -> Iterator[LiveFiles | None]:
         some = groups[at : at + PARTS_AT_ONCE]
         for chunks, words in zip(some, _words(export, some, work.stores.check), strict=True):
             work.stores.check()
-            ids = [chunk_id(work.files[each.file].source_file, each.chunk_index) for each in chunks]
+            ids = [
+                chunk_id(work.files[chunk.file].source_file, chunk.chunk_index) for chunk in chunks
+            ]
             codes = _codes(work, ids, encoded)
             if codes is None:
                 yield None
@@ -231,7 +233,7 @@ def _codes(
 def _write(
     work: _Work, export: Export, chunks: Sequence[ExportedChunk], columns: tuple[Codes, Words]
 ) -> LiveFiles:
-    numbers = [each.number for each in chunks]
+    numbers = [chunk.number for chunk in chunks]
     lengths = export.lengths(np.array(numbers))
     files = _files(work, export, chunks)
     part = part_of(work.stores.store, files, (*columns, lengths))
@@ -245,11 +247,11 @@ def _files(work: _Work, export: Export, chunks: Sequence[ExportedChunk]) -> list
     """The files of these chunks. Those without chunks are with the first ones."""
     facts = [
         NewChunk(described.names, described.symbol, described.signature, span)
-        for described, span in export.facts([each.number for each in chunks])
+        for described, span in export.facts([chunk.number for chunk in chunks])
     ]
-    wanted = {each.file for each in chunks}
+    wanted = {chunk.file for chunk in chunks}
     if not work.described:
-        wanted |= work.files.keys() - {each.file for each in work.chunks}
+        wanted |= work.files.keys() - {chunk.file for chunk in work.chunks}
     definitions = export.definitions(wanted - work.described)
     work.described.update(wanted)
     starts = [place for place, each in enumerate(chunks) if not _follows(each, chunks, place)]

@@ -191,7 +191,7 @@ class _Stage:
             return None
         with suppress(files.Damaged, FileNotFoundError):
             entries = described["parts"]
-            self._parts = [_open_part(self._folder, each, self._root.store) for each in entries]
+            self._parts = [_open_part(self._folder, entry, self._root.store) for entry in entries]
         return self._parts
 
     def build(

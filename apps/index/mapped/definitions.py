@@ -100,7 +100,7 @@ class Definitions(NamedTuple):
 
 def lines_of(symbols: Iterable[Symbol]) -> list[bytes]:
     """The definitions in a file by line, outer before inner, as lines of frames."""
-    by_line = sorted(symbols, key=lambda each: (each.start_line, -each.end_line))
+    by_line = sorted(symbols, key=lambda symbol: (symbol.start_line, -symbol.end_line))
     return [line_of(_FIELDS(each)) for each in by_line]
 
 

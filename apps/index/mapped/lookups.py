@@ -28,7 +28,7 @@ class _Place(NamedTuple):
 
 def definitions(parts: Parts, name: str) -> list[StoredSymbol]:
     """As MappedRoot.definitions."""
-    named = enumerate(each.part.definitions.named(name) for each in parts)
+    named = enumerate(part.part.definitions.named(name) for part in parts)
     found = list(_symbols(parts, _live(parts, named)))
     return [symbol for symbol in found if symbol.name == name] or found
 
@@ -69,13 +69,13 @@ def facts(parts: Parts, ids: Iterable[str]) -> dict[str, ChunkFacts]:
         if index.isdecimal() and len(index) <= _LONGEST_INDEX
     ]
     found: dict[str, ChunkFacts] = {}
-    for each in parts:
+    for part in parts:
         rows = {
             row: chunk_id
             for chunk_id, document, index in wanted
-            if (row := each.part.row_of(document, index, each.files)) is not None
+            if (row := part.part.row_of(document, index, part.files)) is not None
         }
-        found |= {rows[row]: stored for row, stored in _facts(each, list(rows))}
+        found |= {rows[row]: stored for row, stored in _facts(part, list(rows))}
     return found
 
 

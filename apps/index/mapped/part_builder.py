@@ -54,7 +54,7 @@ class PartBuilder:
                     row.sha256,
                     str(row.run_id),
                     chunks[start].index if chunks else 0,
-                    [_new(each) for each in chunks[start:end]],
+                    [_new(chunk) for chunk in chunks[start:end]],
                     () if start else definitions,
                 )
             )
@@ -63,8 +63,8 @@ class PartBuilder:
         """The part of all files that were added."""
         posting = self._words.tables["posting"]
         words = Words.of(posting.names, posting.hits())
-        with_chunks = [each for each in self._files if each.chunks]
-        others = [each for each in self._files if not each.chunks and each.definitions]
+        with_chunks = [file for file in self._files if file.chunks]
+        others = [file for file in self._files if not file.chunks and file.definitions]
         columns = Codes.joined(self._codes), words, self._words.lengths
         return part_of(store, [*with_chunks, *others], columns)
 

@@ -52,12 +52,12 @@ class MappedRoot:
     def hits(self, words: Sequence[str]) -> list[PartHits]:
         """The hits of these distinct words in each part, without those of stop words."""
         hits = self._hits(words)
-        used = scoring.drop_stopwords([each for each in hits if each], self.chunks)
-        of_words = [each if any(each is it for it in used) else None for each in hits]
-        counts = np.array([each.count if each else 0 for each in of_words], np.float64)
+        used = scoring.drop_stopwords([hit for hit in hits if hit], self.chunks)
+        of_words = [hit if any(hit is it for it in used) else None for hit in hits]
+        counts = np.array([word.count if word else 0 for word in of_words], np.float64)
         idf = scoring.idf(counts, self.chunks)
         return [
-            PartHits(part, [each.slices[place] if each else _NONE for each in of_words], idf)
+            PartHits(part, [word.slices[place] if word else _NONE for word in of_words], idf)
             for place, part in enumerate(self.parts)
         ]
 
@@ -84,7 +84,7 @@ class MappedRoot:
 
     def _hits(self, words: Sequence[str]) -> "list[WordHits]":
         hashes = hashes_of(words)
-        of_parts = [each.part.words.find(hashes) for each in self.parts]
+        of_parts = [part.part.words.find(hashes) for part in self.parts]
         return [WordHits.of(self.parts, slices) for slices in zip(*of_parts, strict=True)]
 
 

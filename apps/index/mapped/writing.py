@@ -45,8 +45,8 @@ def part_of(store: UUID, files: Sequence[NewFile], columns: tuple[Codes, Words, 
     columns: of the chunks, in their order
     """
     codes, words, lengths = columns
-    chunks = [each for file in files for each in file.chunks]
-    names = [_utf8(each.names) for each in chunks]
+    chunks = [chunk for file in files for chunk in file.chunks]
+    names = [_utf8(chunk.names) for chunk in chunks]
     runs = sorted({file.run for file in files})
     run_of = {run: place for place, run in enumerate(runs)}
     texts = chain.from_iterable((file.source_file, file.path, file.language) for file in files)
@@ -59,11 +59,11 @@ def part_of(store: UUID, files: Sequence[NewFile], columns: tuple[Codes, Words, 
         codes,
         words,
         Definitions.of([file.definitions for file in files]),
-        FramedRows.of([line_of((each.symbol, each.signature)) for each in chunks]),
+        FramedRows.of([line_of((chunk.symbol, chunk.signature)) for chunk in chunks]),
         Columns(
             file_of=np.repeat(np.arange(len(files), dtype=np.uint32), sizes),
             lengths=lengths,
-            spans=np.array([each.span for each in chunks], np.uint32).reshape(
+            spans=np.array([chunk.span for chunk in chunks], np.uint32).reshape(
                 -1, len(Span._fields)
             ),
             ends=np.cumsum([0, *map(len, names)]).astype(np.uint32),

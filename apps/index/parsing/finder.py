@@ -95,7 +95,7 @@ class Finder:
                     work.check()
         except TimedOut:
             results += [None] * (len(files) - len(results))
-        return [None if isinstance(each, ParseFailure) else each for each in results]
+        return [None if isinstance(result, ParseFailure) else result for result in results]
 
     def close(self) -> None:
         """End the parse processes."""

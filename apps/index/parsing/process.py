@@ -46,7 +46,8 @@ class ParseProcess:
         """
         for pieces, declarations in self._request("cut", max_chars, files, seconds):
             yield Cut(
-                [_piece(*each) for each in pieces], [Declaration(*each) for each in declarations]
+                [_piece(*piece) for piece in pieces],
+                [Declaration(*declaration) for declaration in declarations],
             )
 
     def find(
@@ -54,7 +55,7 @@ class ParseProcess:
     ) -> Iterator[list[Occurrence]]:
         """Yield the occurrences of the identifier `name` in each file. Raises ProcessEnded."""
         for occurrences in self._request("find", name, files, seconds):
-            yield [Occurrence(*each) for each in occurrences]
+            yield [Occurrence(*occurrence) for occurrence in occurrences]
 
     def facts(self, files: Sequence[Source], *, seconds: float) -> Iterator[Facts]:
         """Yield the facts of each file for the call graph, in order. Raises ProcessEnded."""

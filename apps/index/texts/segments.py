@@ -243,7 +243,7 @@ class _Opened(NamedTuple):
         if len(contents) == 1:
             numbers: Iterable[int] = (0,)
         else:
-            numbers = [number for each in ranges for number in self._numbers(*each)]
+            numbers = [number for range_ in ranges for number in self._numbers(*range_)]
         missing = []
         for number in numbers:
             if contents[number] is None:

@@ -104,7 +104,7 @@ def count_disappeared(published: Mapping[str, int], discovery: Discovery, unread
         return len(missing)
     lost = Counter((PurePosixPath(path).name, published[path]) for path in missing)
     return (
-        lost - _names_and_sizes(each for each in discovery.files if each.path not in published)
+        lost - _names_and_sizes(file for file in discovery.files if file.path not in published)
     ).total()
 
 
@@ -125,4 +125,4 @@ def above(path: str, folders: Set[str]) -> str | None:
 
 
 def _names_and_sizes(files: Iterable[Candidate]) -> "Counter[tuple[str, int]]":
-    return Counter((PurePosixPath(each.path).name, each.stat.size) for each in files)
+    return Counter((PurePosixPath(file.path).name, file.stat.size) for file in files)

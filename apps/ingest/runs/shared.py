@@ -95,7 +95,7 @@ class SharedFiles:
     @cached_property
     def _roots(self) -> list[Root]:
         """The other roots of the store whose chunks are all there."""
-        roots = [each for each in _current_roots(self._run) if each.store == self._root.store]
+        roots = [root for root in _current_roots(self._run) if root.store == self._root.store]
         return list(integrity.whole(roots))
 
 

@@ -32,12 +32,14 @@ class Outcome:
 
     @property
     def differences(self) -> list[Difference]:
-        return [each for found in self.compared for each in found.differences] + [*self.shared]
+        return [difference for found in self.compared for difference in found.differences] + [
+            *self.shared
+        ]
 
     @property
     def is_whole(self) -> bool:
         """Whether all differences are harmless."""
-        return all(each.is_harmless for each in self.differences)
+        return all(difference.is_harmless for difference in self.differences)
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -42,7 +42,7 @@ def repair(
             root = Root.objects.filter(path=compared.root).first()
             if root is None or not compared.differences or rows.is_busy(root):
                 continue
-            kinds = {each.kind for each in compared.differences}
+            kinds = {difference.kind for difference in compared.differences}
             if _attempt(root.path, partial(_repair_root, root, kinds, check)):
                 again.append(root.id)
         kinds = {each.kind for each in shared}

@@ -38,7 +38,7 @@ def compare(root: Root, live: Sequence[FileRow], found: RootComparison, check: C
     eligible = {candidate.path for candidate in folder.files}
     rows = [row for row in live if not row.skip_reason and row.path in eligible]
     same = _compare_contents(root, rows, found, check)
-    if any(each.kind == "words_unreadable" for each in found.differences):
+    if any(difference.kind == "words_unreadable" for difference in found.differences):
         found.notes.append("Files were not cut again: the word index cannot be read.")
     elif same:
         _compare_chunks(root, same, found, check)

@@ -152,8 +152,8 @@ class Callers:
     def as_wire(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "definitions": [each.as_wire() for each in self.definitions],
-            "results": [each.as_wire() for each in self.results],
+            "definitions": [definition.as_wire() for definition in self.definitions],
+            "results": [result.as_wire() for result in self.results],
             "truncated": self.truncated,
             **({"notes": self.notes} if self.notes else {}),
             **degraded_wire(self.degraded),
@@ -201,7 +201,7 @@ class Imports:
     def as_wire(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "results": [each.as_wire() for each in self.results],
+            "results": [result.as_wire() for result in self.results],
             **({"libraries": list(self.libraries)} if self.libraries else {}),
             "truncated": self.truncated,
             **({"notes": self.notes} if self.notes else {}),

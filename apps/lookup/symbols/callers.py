@@ -68,7 +68,9 @@ class _Search:
         """The calls of some definitions."""
         keys = {*wanted, *self._classes(wanted)}
         names = {self.facts(path).definitions[index].name for path, index in keys}
-        overridden = {each for key in wanted for each in ancestors(self.resolver, *key)} - keys
+        overridden = {
+            ancestor for key in wanted for ancestor in ancestors(self.resolver, *key)
+        } - keys
         found: dict[tuple[str, int, int], _Site] = {}
         paths = self._candidates(names, keys)
         if aliases := self._exported_aliases(paths, names):
@@ -152,7 +154,7 @@ class _Search:
         facts = self.facts(path)
         members = names | {"default", "=", ""}
         found = {each.name for each in facts.imports if each.member in members}
-        bound = {each.name for each in facts.bindings if each.value[-1] in names}
+        bound = {binding.name for binding in facts.bindings if binding.value[-1] in names}
         return found | bound
 
 
@@ -303,14 +305,18 @@ def _with_text(searches: Sequence[_Search], callers: Sequence[Caller]) -> Iterat
     """The callers with the text of their lines."""
     lines = {
         search.project.root.id: search.project.lines_of(
-            {each.place.path for each in callers if each.place.root.id == search.project.root.id}
+            {
+                caller.place.path
+                for caller in callers
+                if caller.place.root.id == search.project.root.id
+            }
         )
         for search in searches
     }
-    for each in callers:
-        text = lines[each.place.root.id].get(each.place.path, ())
-        row = each.line - 1
-        yield replace(each, text=text[row][:MAX_LINE] if row < len(text) else "")
+    for caller in callers:
+        text = lines[caller.place.root.id].get(caller.place.path, ())
+        row = caller.line - 1
+        yield replace(caller, text=text[row][:MAX_LINE] if row < len(text) else "")
 
 
 def _notes(searches: Sequence[_Search], name: str) -> str:

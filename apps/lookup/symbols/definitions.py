@@ -69,11 +69,11 @@ def matching(query: SymbolQuery) -> tuple[list[Hit], MatchedName, str]:
     query = replace(query, filters=filters)
     repeated = repeated_files(roots, filters)
     hits, degraded = collect_symbols(roots, lambda root: list(_of_root(root, query)))
-    hits = [each for each in hits if each.symbol.file_path not in repeated.get(each.root.id, ())]
+    hits = [hit for hit in hits if hit.symbol.file_path not in repeated.get(hit.root.id, ())]
     hits, match = _best_named(hits, query)
     order = {root.id: index for index, root in enumerate(roots)}
     # The sort is stable: ties stay in the order of path and line.
-    hits.sort(key=lambda each: (*rank_of(each.symbol), order[each.root.id]))
+    hits.sort(key=lambda hit: (*rank_of(hit.symbol), order[hit.root.id]))
     return hits, match, degraded
 
 
@@ -89,7 +89,7 @@ def _of_root(root: Root, query: SymbolQuery) -> Iterator[Hit]:
 def _best_named(hits: Sequence[Hit], query: SymbolQuery) -> tuple[list[Hit], MatchedName]:
     """The hits that match the name best, and how they match."""
     qualifiers = query.parts[:-1]
-    qualified = [each for each in hits if _has_qualifiers(each, qualifiers)]
+    qualified = [hit for hit in hits if _has_qualifiers(hit, qualifiers)]
     exact = [each for each in qualified or hits if each.symbol.name == query.last]
     if hits and not qualified:
         return exact or list(hits), "last-part"
@@ -124,7 +124,7 @@ def rank_of(symbol: StoredSymbol) -> tuple[bool, bool, bool, int]:
 
 
 def _definitions(hits: Sequence[Hit]) -> Iterator[Definition]:
-    lines = ingested_lines((each.root, each.symbol.source_file) for each in hits)
+    lines = ingested_lines((hit.root, hit.symbol.source_file) for hit in hits)
     for root, symbol in hits:
         text = lines.get(symbol.source_file, [])[symbol.start_line - 1 : symbol.end_line]
         yield Definition(

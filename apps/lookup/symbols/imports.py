@@ -96,7 +96,7 @@ def _in_root(project: RootProject, query: SymbolQuery, direction: Direction) -> 
     missed = max(0, len(candidates) - MAX_FILES) + len(project.missed)
     return _Found(
         _with_text(project, [_within(areas, each) for each in imports]),
-        _with_text(project, [_within(areas, each) for each in importers]),
+        _with_text(project, [_within(areas, importer) for importer in importers]),
         missed,
     )
 
@@ -206,13 +206,13 @@ def _edge(project: RootProject, path: str, each: Import, kind: str, target: str)
 
 def _with_text(project: RootProject, edges: Sequence[ImportEdge]) -> list[ImportEdge]:
     """The edges with the text of their lines, one for each line and target."""
-    lines = project.lines_of({each.place.path for each in edges})
+    lines = project.lines_of({edge.place.path for edge in edges})
     merged: dict[tuple[str, int, str, str], ImportEdge] = {}
-    for each in edges:
-        text, row = lines.get(each.place.path, ()), each.line - 1
+    for edge in edges:
+        text, row = lines.get(edge.place.path, ()), edge.line - 1
         line = text[row][:MAX_LINE] if row < len(text) else ""
-        key = (each.place.path, each.line, each.module, each.target)
+        key = (edge.place.path, edge.line, edge.module, edge.target)
         known = merged.get(key)
-        names = tuple(dict.fromkeys([*(known.names if known else ()), *each.names]))
-        merged[key] = replace(each, text=line, names=names)
+        names = tuple(dict.fromkeys([*(known.names if known else ()), *edge.names]))
+        merged[key] = replace(edge, text=line, names=names)
     return list(merged.values())

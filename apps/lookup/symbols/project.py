@@ -166,9 +166,9 @@ class RootProject:
         if name not in self._defining:
             symbols = definitions_of(self.root, name)
             paths = dict.fromkeys(
-                each.file_path
-                for each in symbols
-                if each.name == name and self._is_live(each.file_path, each.source_file)
+                symbol.file_path
+                for symbol in symbols
+                if symbol.name == name and self._is_live(symbol.file_path, symbol.source_file)
             )
             self._defining[name] = list(paths)
         return self._defining[name]

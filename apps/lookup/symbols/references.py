@@ -89,7 +89,7 @@ def _defining(name: str, roots: Sequence[Root]) -> set[str]:
     """The documents with a definition of exactly this name. Only the order of the lines
     depends on them."""
     symbols = [each for root in roots for each in _stored(root, name)]
-    return {each.source_file for each in symbols if each.name == name}
+    return {symbol.source_file for symbol in symbols if symbol.name == name}
 
 
 def _stored(root: Root, name: str) -> Sequence[StoredSymbol]:
@@ -146,14 +146,14 @@ def _grammar(language: str) -> str:
 
 
 def _lines(place: Place, lines: Sequence[str], matches: NameMatches) -> Iterator[Reference]:
-    for row, group in groupby(matches.occurrences, key=lambda each: each.row):
+    for row, group in groupby(matches.occurrences, key=lambda occurrence: occurrence.row):
         occurrences = list(group)
         yield Reference(
             place=place,
             line=row + 1,
-            columns=tuple(each.column + 1 for each in occurrences),
+            columns=tuple(occurrence.column + 1 for occurrence in occurrences),
             text=lines[row][:MAX_LINE],
             symbol=occurrences[0].symbol,
-            defines=any(each.defines for each in occurrences),
+            defines=any(occurrence.defines for occurrence in occurrences),
             parsed=matches.parsed,
         )

@@ -221,7 +221,7 @@ class Definitions:
         return {
             "name": self.name,
             "match": self.match,
-            "results": [each.as_wire() for each in self.results],
+            "results": [result.as_wire() for result in self.results],
             "truncated": self.truncated,
             **degraded_wire(self.degraded),
             **page_wire(self.page),
@@ -241,7 +241,7 @@ class References:
     def as_wire(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "results": [each.as_wire() for each in self.results],
+            "results": [result.as_wire() for result in self.results],
             "truncated": self.truncated,
             **degraded_wire(self.degraded),
             **page_wire(self.page),

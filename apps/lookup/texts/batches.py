@@ -100,9 +100,9 @@ def _batches(candidates: Iterable[Candidate]) -> Iterator[list[Candidate]]:
     """Yield the files in batches that are read at once, of at most BATCH_BYTES unless a file is
     larger."""
     most, size, batch = FIRST_FILES, 0, list[Candidate]()
-    for each in candidates:
-        batch.append(each)
-        size += each.file.size
+    for candidate in candidates:
+        batch.append(candidate)
+        size += candidate.file.size
         if len(batch) == most or size >= BATCH_BYTES:
             yield batch
             most, size, batch = min(2 * most, MOST_FILES), 0, []
@@ -120,4 +120,4 @@ def _by_table(batch: Iterable[Candidate]) -> Iterator[tuple[FileTable, Candidate
     """Yield the numbers of files that follow each other in a table."""
     for _, group in groupby(batch, key=lambda each: id(each.table)):
         first, *others = group
-        yield first.table, first.candidates, [first.number, *(each.number for each in others)]
+        yield first.table, first.candidates, [first.number, *(other.number for other in others)]

@@ -279,5 +279,5 @@ def with_symbols(hits: Sequence[Hit]) -> list[Hit]:
 
 def _innermost(symbols: Sequence[StoredSymbol], line: int) -> str:
     """The path of the smallest definition that contains a line; "" for none."""
-    around = [each for each in symbols if each.start_line <= line <= each.end_line]
+    around = [symbol for symbol in symbols if symbol.start_line <= line <= symbol.end_line]
     return min(around, key=lambda each: each.end_line - each.start_line).path if around else ""

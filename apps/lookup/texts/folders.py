@@ -33,7 +33,7 @@ def folders_of(root: Root, path: str) -> list[tuple[str, list[Entry]]]:
     for name in ["", *filter(None, path.split("/"))]:
         folder = f"{folder}/{name}" if folder else name
         start = f"{folder}/" if folder else ""
-        files = [each for each in files if each.path.startswith(start)] if start else files
+        files = [file for file in files if file.path.startswith(start)] if start else files
         if not files:
             break
         chain.append((folder, _entries(files, start) if start else _top(root)))
@@ -52,14 +52,14 @@ def matching_files(root: Root, text: str, limit: int) -> tuple[list[Entry], bool
     """At most `limit` files whose path contains a text in any case, those with it in their name
     first; and whether there are more."""
     wanted = text.strip().lower()
-    found = [each for each in file_table(root).files if wanted in each.path.lower()]
+    found = [file for file in file_table(root).files if wanted in file.path.lower()]
     found.sort(key=lambda each: (wanted not in _name(each.path).lower(), len(each.path)))
     return [_file(each, each.path) for each in found[:limit]], len(found) > limit
 
 
 def languages_of(root: Root, count: int) -> list[str]:
     """The languages of most files of a repository."""
-    counts = Counter(each.language for each in file_table(root).files if each.language)
+    counts = Counter(file.language for file in file_table(root).files if file.language)
     return [name for name, _ in counts.most_common(count)]
 
 
@@ -72,20 +72,20 @@ def _top(root: Root) -> list[Entry]:
 def _entries(files: Sequence[FileFacts], start: str) -> list[Entry]:
     below: dict[str, list[FileFacts]] = {}
     entries: list[Entry] = []
-    for each in files:
-        name, slash, _ = each.path[len(start) :].partition("/")
+    for file in files:
+        name, slash, _ = file.path[len(start) :].partition("/")
         if slash:
-            below.setdefault(name, []).append(each)
+            below.setdefault(name, []).append(file)
         else:
-            entries.append(_file(each, name))
+            entries.append(_file(file, name))
     entries += [_folder(start, name, inside) for name, inside in below.items()]
-    return sorted(entries, key=lambda each: (not each.is_folder, each.name.lower(), each.name))
+    return sorted(entries, key=lambda entry: (not entry.is_folder, entry.name.lower(), entry.name))
 
 
 def _folder(start: str, name: str, files: Sequence[FileFacts]) -> Entry:
-    languages = Counter(each.language for each in files if each.language)
+    languages = Counter(file.language for file in files if file.language)
     language = languages.most_common(1)[0][0] if languages else ""
-    size = sum(each.size for each in files)
+    size = sum(file.size for file in files)
     return Entry(start + name, name, True, size, len(files), language)
 
 

@@ -77,7 +77,9 @@ class Matcher:
         if not data:
             return iter(())
         if self.multiline:
-            return self._spans(data) if all(each in data for each in self.literals) else iter(())
+            return (
+                self._spans(data) if all(literal in data for literal in self.literals) else iter(())
+            )
         return self._lines_with_literals(data) if self.literals else self._lines(data)
 
     def likely(self, texts: Sequence[bytes]) -> Sequence[int]:
@@ -141,7 +143,7 @@ class Matcher:
                 return
             start, end = data.rfind(b"\n", 0, place) + 1, _line_end(data, place)
             line = data[start:end]
-            if all(each in line for each in literals) and (found := self._search(line, 0)):
+            if all(literal in line for literal in literals) and (found := self._search(line, 0)):
                 yield LineMatch(start, end, start + found[0], start + found[1])
             position = end + 1
 
@@ -232,7 +234,7 @@ def in_store(folder: Path, look: Look, files: Sequence[Stored]) -> list[Answer |
     """
     segments = _segments(folder)
     in_blocks = [Block(*block) for _, block, *_ in files]
-    ranges = (each[-1] for each in files)
+    ranges = (file[-1] for file in files)
     parts = segments.read_parts(list(zip(in_blocks, ranges, strict=True)))
     there = [number for number, part in enumerate(parts) if part is not None]
     texts = [part for part in parts if part is not None]
@@ -251,7 +253,7 @@ def in_store(folder: Path, look: Look, files: Sequence[Stored]) -> list[Answer |
 
 def in_texts(look: Look, texts: Sequence[tuple[str, bytes]]) -> list[Answer]:
     """Return what is found in each of some paths and texts."""
-    return [found_in(look, *each) for each in texts]
+    return [found_in(look, *text) for text in texts]
 
 
 def found_in(look: Look, path: str, data: bytes) -> Answer:
@@ -267,7 +269,9 @@ def found_in(look: Look, path: str, data: bytes) -> Answer:
 
 def spans_in(matchers: Sequence[Matcher], lines: Sequence[bytes]) -> list[list[tuple[int, int]]]:
     """Return where any of some patterns matches in each line: `Matcher.spans`."""
-    return [sorted({span for each in matchers for span in each.spans(line)}) for line in lines]
+    return [
+        sorted({span for matcher in matchers for span in matcher.spans(line)}) for line in lines
+    ]
 
 
 def _lines(look: Look, path: str, data: bytes) -> Iterator[LineMatch]:

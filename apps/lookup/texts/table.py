@@ -69,10 +69,10 @@ class KnownPlaces:
     def _look_up_all(self, store: TextStore, rows: NDArray[np.int64]) -> None:
         self._looked_up = 0
         places = store.each_place()
-        found = np.array([each[0] for each in places], "S32")
+        found = np.array([place[0] for place in places], "S32")
         at = np.minimum(np.searchsorted(self._keys, found), len(self._keys) - 1)
         own = np.flatnonzero(self._keys[at] == found)
-        rows[at[own]] = np.array([each[1:] for each in places], np.int64)[own]
+        rows[at[own]] = np.array([place[1:] for place in places], np.int64)[own]
 
 
 class KnownRanges(NamedTuple):
@@ -200,6 +200,6 @@ def file_table(root: Root) -> FileTable:
     columns = ("document", "path", "language", "sha256", "size")
     rows = queries.generation_files(root).ingested().order_by("path").values_list(*columns)
     files = [FileFacts(str(row[0]), *row[1:]) for row in rows.iterator()]
-    hashes = np.array([bytes.fromhex(each.sha256) for each in files], "S32")
+    hashes = np.array([bytes.fromhex(file.sha256) for file in files], "S32")
     keys, key_of = np.unique(hashes, return_inverse=True)
     return FileTable(files, keys, key_of)

@@ -35,11 +35,13 @@ class Passages:
     def of(cls, passages: Sequence[Passage]) -> "Passages":
         """The columns of some rows."""
         files: dict[tuple[Hashable, str], int] = {}
-        file_of = [files.setdefault((each.root, each.path), len(files)) for each in passages]
+        file_of = [
+            files.setdefault((passage.root, passage.path), len(files)) for passage in passages
+        ]
         return cls(
             files=list(files),
             file_of=np.array(file_of, np.intp),
-            names=[each.names for each in passages],
-            distances=2 - 2 * np.array([each.similarity for each in passages], np.float64),
-            words=np.array([each.words for each in passages], np.float64),
+            names=[passage.names for passage in passages],
+            distances=2 - 2 * np.array([passage.similarity for passage in passages], np.float64),
+            words=np.array([passage.words for passage in passages], np.float64),
         )

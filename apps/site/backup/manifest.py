@@ -76,9 +76,9 @@ class RootCounts:
         """Raises TypeError if a value has another type."""
         counts = cls(**values)
         texts, numbers = astuple(counts)[:2], astuple(counts)[2:]
-        if any(type(each) is not str for each in texts):
+        if any(type(text) is not str for text in texts):
             raise TypeError("a root's path or name is not a string")
-        if any(type(each) is not int for each in numbers):
+        if any(type(number) is not int for number in numbers):
             raise TypeError("a root's counts are not integers")
         return counts
 
@@ -153,7 +153,7 @@ class Manifest:
                 code="BACKUP_OLDER",
             )
         known = set(MigrationLoader(None).disk_migrations)
-        if unknown := [each for each in self.migrations if each not in known]:
+        if unknown := [migration for migration in self.migrations if migration not in known]:
             raise newer(f"its database has the migration {'.'.join(unknown[0])}")
         if _numbers(self.chroma) > _numbers(chroma_version()):
             raise newer(f"its Chroma is {self.chroma}, this one {chroma_version()}")

@@ -48,7 +48,11 @@ def expanded_lines(output: Mapping[str, Any], repositories: Collection[str]) -> 
 def _expanded(text: str, repositories: Collection[str]) -> JSON | None:
     place, _, chunk = text.partition("| ")
     number = _NUMBER.search(place)
-    repo = max((each for each in repositories if place.startswith(f"{each}/")), key=len, default="")
+    repo = max(
+        (repository for repository in repositories if place.startswith(f"{repository}/")),
+        key=len,
+        default="",
+    )
     if number is None or not repo:
         return None
     line = int(number[1])

@@ -73,7 +73,7 @@ def uses(root: Root, subject: Subject, areas: tuple[Area, ...] = ()) -> list[Pie
     query = SymbolQuery(subject.name, repositories, MAX_REFERENCES, Filters(areas=areas))
     called = CallersQuery(query, path=subject.path, line=subject.line, seconds=CALLERS_SECONDS)
     found: Sequence[Caller | Reference] = find_callers(called).results if subject.line else ()
-    found = found or [each for each in find_references(query).results if not each.defines]
+    found = found or [result for result in find_references(query).results if not result.defines]
     return [
         Piece(
             each.place,
@@ -149,11 +149,11 @@ def _defined(root: Root, name: str, live: frozenset[str]) -> list[StoredSymbol]:
     except Unavailable:
         return []
     symbols = [
-        each
-        for each in symbols
-        if each.source_file in live
-        and each.name == name
-        and each.kind not in OUTLINE_ONLY | MINOR
-        and not kinds(each.file_path) & LAST_FILES
+        symbol
+        for symbol in symbols
+        if symbol.source_file in live
+        and symbol.name == name
+        and symbol.kind not in OUTLINE_ONLY | MINOR
+        and not kinds(symbol.file_path) & LAST_FILES
     ]
     return symbols if len(symbols) <= MAX_DEFINITIONS else []

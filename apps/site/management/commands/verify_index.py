@@ -71,7 +71,7 @@ def _line(difference: Mapping[str, str]) -> str:
 def _total(found: Mapping[str, Any]) -> str:
     roots = found["roots"]
     differences = [each for root in roots for each in root["differences"]] + found["shared"]
-    harmless = sum(each["kind"] in HARMLESS for each in differences)
+    harmless = sum(difference["kind"] in HARMLESS for difference in differences)
     real = len(differences) - harmless
     summary = (
         f"{real} difference{'' if real == 1 else 's'} in "
