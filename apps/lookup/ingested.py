@@ -37,7 +37,7 @@ def live_file(root: Root, path: str, areas: Sequence[Area] = ()) -> SourceFile:
         text = f"{path} is not among the ingested files of {repo_id(root)}."
         name = path.rpartition("/")[2]
         paths = files.filter(path__endswith=f"/{name}").values_list("path", flat=True).iterator()
-        alike = list(islice((each for each in paths if is_inside(areas, root, each)), MAX_NAMED))
+        alike = list(islice((other for other in paths if is_inside(areas, root, other)), MAX_NAMED))
         hint = f" There is {', '.join(alike)}." if name and alike else ""
         raise NotFound(text + hint, code="FILE_NOT_FOUND")
     if not is_inside(areas, root, row.path):
@@ -65,14 +65,14 @@ def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
         if root is not None
     ]
     texts = _texts([row for _, row in pairs])
-    each: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = {}
     for root, row in pairs:
         text = texts.get(row.sha256)
         if text is None:
             text = unchanged_text(Path(root.path), row.path, row.sha256)
         if text is not None:
-            each[str(row.document)] = lines_of(text)
-    return each
+            lines[str(row.document)] = lines_of(text)
+    return lines
 
 
 def ingested_text(root: Root, source_file: str) -> str | None:
@@ -92,7 +92,7 @@ def definition_lines(root: Root, file: SourceFile) -> list[int]:
     """The first lines of the definitions in a file as it was ingested; none if the words of the
     repository cannot be read."""
     try:
-        return [each.start_line for each in outline_of(root, file.document)]
+        return [symbol.start_line for symbol in outline_of(root, file.document)]
     except Unavailable:
         return []
 

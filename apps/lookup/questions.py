@@ -60,14 +60,14 @@ def questions_about(root: Root) -> tuple[str, ...]:
     """Return QUESTIONS questions, those about calls first. They have Markdown code spans."""
     try:
         shows = _Answers(root)
-        found = list(dict.fromkeys(islice(_from_code(root, shows), QUESTIONS)))
-        if len(found) < QUESTIONS:
-            found += _from_outlines(root, QUESTIONS - len(found), found, shows)
+        questions = list(dict.fromkeys(islice(_from_code(root, shows), QUESTIONS)))
+        if len(questions) < QUESTIONS:
+            questions += _from_outlines(root, QUESTIONS - len(questions), questions, shows)
     except CodeinfoError:
         # The stores are away: the questions need none of them.
-        found = []
+        questions = []
     general = (text.format(name=repo_id(root)) for text in GENERAL)
-    return (*found, *general)[:QUESTIONS]
+    return (*questions, *general)[:QUESTIONS]
 
 
 class _Answers:
@@ -84,8 +84,10 @@ class _Answers:
             return False
         self._left -= 1
         text = question.replace("`", "")
-        found = search(SearchQuery(text, (self._repository,), 1)).matches
-        return any(self._holds(match, name) for match in found for name in _NAMED.findall(question))
+        matches = search(SearchQuery(text, (self._repository,), 1)).matches
+        return any(
+            self._holds(match, name) for match in matches for name in _NAMED.findall(question)
+        )
 
     def _holds(self, match: Match, name: str) -> bool:
         query = SymbolQuery.parse({"name": name, "repository": self._repository})
@@ -118,21 +120,25 @@ class _Graph:
     def is_public(self, key: Key) -> bool:
         """Whether a question may name the definition: of this repository's own code, and with a
         name that stands for itself."""
-        each = self.definition(key)
+        definition = self.definition(key)
         definitions = self.facts(key[0]).definitions
-        if len(each.name) < MIN_NAME or each.name.startswith("_") or kinds(key[0]) & ASIDE:
+        if (
+            len(definition.name) < MIN_NAME
+            or definition.name.startswith("_")
+            or kinds(key[0]) & ASIDE
+        ):
             return False
-        if PROTOTYPE in each.flags or PRIVATE in each.flags:
+        if PROTOTYPE in definition.flags or PRIVATE in definition.flags:
             return False
-        if key[0].endswith(".go") and not each.name[:1].isupper():
+        if key[0].endswith(".go") and not definition.name[:1].isupper():
             return False
-        while each.scope != MODULE:
-            if each.name in TEST_WORDS:
+        while definition.scope != MODULE:
+            if definition.name in TEST_WORDS:
                 return False
-            each = definitions[each.scope]
-            if each.kind == "function":
+            definition = definitions[definition.scope]
+            if definition.kind == "function":
                 return False
-        return each.name not in TEST_WORDS
+        return definition.name not in TEST_WORDS
 
 
 def _from_code(root: Root, shows: _Answers) -> Iterator[str]:
@@ -158,8 +164,8 @@ def _from_code(root: Root, shows: _Answers) -> Iterator[str]:
 def _files(root: Root) -> list[tuple[str, str]]:
     """Path and language of the source files with the most chunks."""
     rows = generation_files(root).ingested().exclude(language="").order_by("-chunks", "path")
-    found = rows.values_list("path", "language")[:MAX_ROWS]
-    return [(path, language) for path, language in found if not kinds(path) & ASIDE]
+    files = rows.values_list("path", "language")[:MAX_ROWS]
+    return [(path, language) for path, language in files if not kinds(path) & ASIDE]
 
 
 def _graph(project: RootProject, paths: Sequence[str], deadline: float) -> _Graph:
@@ -222,36 +228,36 @@ def _called(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str]
     """A function that several others call."""
     several = [key for key, by in graph.callers.items() if len(by) > 1 and graph.is_public(key)]
     for key in sorted(several, key=lambda key: (-len(graph.callers[key]), key)):
-        each = graph.definition(key)
-        if each.kind == "function":
-            yield f"What calls `{each.path}`, and what for?", {each.path}
+        definition = graph.definition(key)
+        if definition.kind == "function":
+            yield f"What calls `{definition.path}`, and what for?", {definition.path}
 
 
 def _steps(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
     """A function that calls several others."""
     several = [key for key, ends in graph.calls.items() if len(ends) > 1 and graph.is_public(key)]
     for key in sorted(several, key=lambda key: (-len(graph.calls[key]), key)):
-        each = graph.definition(key)
-        if each.kind == "function":
-            yield f"What does `{each.path}` do, step by step?", {each.path}
+        definition = graph.definition(key)
+        if definition.kind == "function":
+            yield f"What does `{definition.path}` do, step by step?", {definition.path}
 
 
 def _classes(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
     """A class with many members."""
     members: Counter[Key] = Counter()
     for path in paths:
-        for each in graph.facts(path).definitions:
-            if each.scope != MODULE and each.kind == "function":
-                members[path, each.scope] += 1
+        for member in graph.facts(path).definitions:
+            if member.scope != MODULE and member.kind == "function":
+                members[path, member.scope] += 1
     for key, count in members.most_common():
-        each = graph.definition(key)
-        if count > 1 and each.kind == "class" and graph.is_public(key):
-            yield f"What is `{each.path}` responsible for?", {each.path}
+        definition = graph.definition(key)
+        if count > 1 and definition.kind == "class" and graph.is_public(key):
+            yield f"What is `{definition.path}` responsible for?", {definition.path}
 
 
 def _from_outlines(root: Root, count: int, known: Sequence[str], shows: _Answers) -> list[str]:
     """Questions about definitions of languages without a call graph, one for each file."""
-    found: list[str] = []
+    questions: list[str] = []
     files = [path for path, _ in _files(root) if (kind := known_type(path)) and kind.grammar]
     rows = generation_files(root).ingested().filter(path__in=files[:MAX_FILES])
     documents = dict(rows.values_list("path", "document"))
@@ -263,12 +269,13 @@ def _from_outlines(root: Root, count: int, known: Sequence[str], shows: _Answers
             if symbol.kind in OUTLINED and len(symbol.name) >= MIN_NAME and symbol.name[0] != "_"
         ]
         longest = sorted(
-            public, key=lambda each: (each.kind not in TYPES, each.start_line - each.end_line)
+            public,
+            key=lambda symbol: (symbol.kind not in TYPES, symbol.start_line - symbol.end_line),
         )
-        for each in longest[:1]:
-            text = f"What does `{each.path}` do, and where is it used?"
-            if f"`{each.path}`" not in " ".join((*known, *found)) and shows(text):
-                found.append(text)
-        if len(found) >= count:
+        for definition in longest[:1]:
+            text = f"What does `{definition.path}` do, and where is it used?"
+            if f"`{definition.path}`" not in " ".join((*known, *questions)) and shows(text):
+                questions.append(text)
+        if len(questions) >= count:
             break
-    return found[:count]
+    return questions[:count]

@@ -65,7 +65,8 @@ class RelatedQuery:
         repositories = parse_repositories(data.get("within"), scope)
         filters = parse_filters({**data, "path": data.get("within_path")}, scope)
         problems += [
-            each.replace("repository", "within").replace("path", "within_path") for each in scope
+            problem.replace("repository", "within").replace("path", "within_path")
+            for problem in scope
         ]
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
         if problems:
@@ -116,7 +117,7 @@ def _most_alike(text: str, matches: Sequence[Match]) -> list[Match]:
     words = [set(stems(match.chunk)) for match in matches]
     wanted = set(stems(text))
     weight = {
-        word: math.log((len(matches) + 1) / (0.5 + sum(word in each for each in words)))
+        word: math.log((len(matches) + 1) / (0.5 + sum(word in of_match for of_match in words)))
         for word in wanted
     }
     total = sum(weight.values()) or 1.0

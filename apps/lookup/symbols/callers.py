@@ -71,7 +71,7 @@ class _Search:
         overridden = {
             ancestor for key in wanted for ancestor in ancestors(self.resolver, *key)
         } - keys
-        found: dict[tuple[str, int, int], _Site] = {}
+        sites: dict[tuple[str, int, int], _Site] = {}
         paths = self._candidates(names, keys)
         if aliases := self._exported_aliases(paths, names):
             names |= aliases
@@ -82,18 +82,18 @@ class _Search:
                 if call.chain[-1] not in called:
                     continue
                 if (site := self._site(path, call, keys, overridden)) is not None:
-                    found.setdefault((path, call.row, call.column), site)
-        return list(found.values())
+                    sites.setdefault((path, call.row, call.column), site)
+        return list(sites.values())
 
     def _site(self, path: str, call: Call, keys: set[Key], overridden: set[Key]) -> _Site | None:
         meant = targets(self.resolver, path, call)
-        for each in meant:
-            if (each.path, each.number) in keys:
-                return _Site(path, call, (each.path, each.number), each.proven)
-        for each in meant:
-            if (each.path, each.number) in overridden:
+        for target in meant:
+            if (target.path, target.number) in keys:
+                return _Site(path, call, (target.path, target.number), target.proven)
+        for target in meant:
+            if (target.path, target.number) in overridden:
                 # The object may be of a subclass that overrides the method.
-                return _Site(path, call, (each.path, each.number), False)
+                return _Site(path, call, (target.path, target.number), False)
         if not meant and unresolved(self.resolver, path, call):
             self.unresolved += 1
         return None
@@ -101,9 +101,9 @@ class _Search:
     def _classes(self, wanted: Sequence[Key]) -> Iterator[Key]:
         """The classes of constructors: a call of the class calls them."""
         for path, index in wanted:
-            each = self.facts(path).definitions[index]
-            if each.name in CONSTRUCTORS and each.scope != MODULE:
-                yield path, each.scope
+            definition = self.facts(path).definitions[index]
+            if definition.name in CONSTRUCTORS and definition.scope != MODULE:
+                yield path, definition.scope
 
     def _candidates(self, names: set[str], keys: set[Key]) -> list[str]:
         """The files that have one of the names, near ones and the product's own first."""
@@ -111,7 +111,11 @@ class _Search:
         for path, index in keys:
             facts = self.facts(path)
             name = facts.definitions[index].name
-            words |= {each.name for each in facts.imports if each.exported and each.member == name}
+            words |= {
+                imported.name
+                for imported in facts.imports
+                if imported.exported and imported.member == name
+            }
             if "default" in facts.exports or "=" in facts.exports:
                 words.add(stem(path))
         files = dict.fromkeys(path for path, _ in keys)
@@ -119,7 +123,7 @@ class _Search:
             files |= dict.fromkeys(with_word(self.project, word))
         folders = {path.rpartition("/")[0] for path, _ in keys}
         # Languages do not call each other.
-        languages = {each for path, _ in keys for each in rules_for(path).family}
+        languages = {language for path, _ in keys for language in rules_for(path).family}
         ordered = sorted(
             (path for path in files if self._passes(path, languages)),
             key=lambda path: (
@@ -141,21 +145,21 @@ class _Search:
 
     def _exported_aliases(self, paths: Sequence[str], names: set[str]) -> set[str]:
         """Other names under which files offer what may be one of the names to their importers."""
-        found: dict[str, None] = {}
+        aliases: dict[str, None] = {}
         for path in paths:
-            for each in self.facts(path).imports:
-                is_outer = each.scope == MODULE and WORD.fullmatch(each.name)
-                if is_outer and each.member in names and each.name not in names:
-                    found[each.name] = None
-        return set(list(found)[:MAX_ALIASES]) - {"default"}
+            for imported in self.facts(path).imports:
+                is_outer = imported.scope == MODULE and WORD.fullmatch(imported.name)
+                if is_outer and imported.member in names and imported.name not in names:
+                    aliases[imported.name] = None
+        return set(list(aliases)[:MAX_ALIASES]) - {"default"}
 
     def _aliases(self, path: str, names: set[str]) -> set[str]:
         """Other names that a file gives to what may be one of the names."""
         facts = self.facts(path)
         members = names | {"default", "=", ""}
-        found = {each.name for each in facts.imports if each.member in members}
+        aliases = {imported.name for imported in facts.imports if imported.member in members}
         bound = {binding.name for binding in facts.bindings if binding.value[-1] in names}
-        return found | bound
+        return aliases | bound
 
 
 def with_word(project: RootProject, word: str) -> Iterator[str]:
@@ -204,7 +208,7 @@ def find_callers(query: CallersQuery) -> Callers:
     callers.sort(key=_order)
     notes = _notes(searches, symbol.last)
     page_of, page = pager.page(callers, symbol.limit, _order)
-    truncated = page.more or any(each.cut or each.project.missed for each in searches)
+    truncated = page.more or any(of_root.cut or of_root.project.missed for of_root in searches)
     shown = tuple(_with_text(searches, page_of))
     named = tuple(definitions[:MAX_LIMIT])
     return Callers(query.shown, named, shown, truncated, notes, degraded, page)
@@ -226,17 +230,17 @@ def _wanted(project: RootProject, query: CallersQuery) -> list[Key]:
         filters=type(query.symbol.filters)(),
     )
     hits, _, _ = matching(plain)
-    found = [hit.symbol for hit in hits if hit.root.id == project.root.id][:MAX_DEFINITIONS]
-    paths = [each.file_path for each in found]
+    symbols = [hit.symbol for hit in hits if hit.root.id == project.root.id][:MAX_DEFINITIONS]
+    paths = [symbol.file_path for symbol in symbols]
     project.read(paths[:FILES_AT_ONCE], always=True)
     project.read(paths)
     keys: dict[Key, None] = {}
-    for each in found:
-        facts = project.facts(each.file_path) or Facts()
+    for symbol in symbols:
+        facts = project.facts(symbol.file_path) or Facts()
         for index, one in enumerate(facts.definitions):
-            is_inside = each.start_line - 1 <= one.row <= each.end_line - 1
-            if one.name == each.name and is_inside:
-                keys[each.file_path, index] = None
+            is_inside = symbol.start_line - 1 <= one.row <= symbol.end_line - 1
+            if one.name == symbol.name and is_inside:
+                keys[symbol.file_path, index] = None
                 break
     return list(keys)
 
@@ -255,8 +259,8 @@ def _at_line(project: RootProject, path: str, line: int) -> list[Key]:
 
 def _described(project: RootProject, keys: Sequence[Key]) -> Iterator[CalledDefinition]:
     for path, index in keys:
-        each = (project.facts(path) or Facts()).definitions[index]
-        yield CalledDefinition(_place(project, path), each.path, each.row + 1)
+        definition = (project.facts(path) or Facts()).definitions[index]
+        yield CalledDefinition(_place(project, path), definition.path, definition.row + 1)
 
 
 def _place(project: RootProject, path: str) -> Place:

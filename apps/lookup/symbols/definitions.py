@@ -90,7 +90,7 @@ def _best_named(hits: Sequence[Hit], query: SymbolQuery) -> tuple[list[Hit], Mat
     """The hits that match the name best, and how they match."""
     qualifiers = query.parts[:-1]
     qualified = [hit for hit in hits if _has_qualifiers(hit, qualifiers)]
-    exact = [each for each in qualified or hits if each.symbol.name == query.last]
+    exact = [hit for hit in qualified or hits if hit.symbol.name == query.last]
     if hits and not qualified:
         return exact or list(hits), "last-part"
     return (exact, "exact") if exact or not hits else (qualified, "case-insensitive")

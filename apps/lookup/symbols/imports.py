@@ -52,19 +52,19 @@ def find_imports(imports_query: ImportsQuery) -> Imports:
     every: list[_Found] = []
 
     def in_root(root: Root) -> list[ImportEdge]:
-        found = _in_root(RootProject(root, deadline), query, imports_query.direction)
-        every.append(found)
-        return found.importers
+        result = _in_root(RootProject(root, deadline), query, imports_query.direction)
+        every.append(result)
+        return result.importers
 
     _, degraded = collect_symbols(roots, in_root)
-    own = [edge for each in every for edge in each.imports]
+    own = [edge for of_root in every for edge in of_root.imports]
     # A path may name a file in its outer root only, where an earlier version is.
     own = once(own, repeated_files(roots, Filters(areas=filters.areas))) or own
-    importers = [edge for each in every for edge in each.importers]
+    importers = [edge for of_root in every for edge in of_root.importers]
     edges = sorted(once(importers, repeated_files(roots, filters)), key=_order)
-    edges += [each for each in own if each.target]
-    libraries = tuple(dict.fromkeys(each.module for each in own if not each.target))
-    missed = sum(each.missed for each in every)
+    edges += [edge for edge in own if edge.target]
+    libraries = tuple(dict.fromkeys(edge.module for edge in own if not edge.target))
+    missed = sum(of_root.missed for of_root in every)
     notes = f"Files that may import it, but were not looked at: {missed}." if missed else ""
     shown, page = pager.page(edges, query.limit, _order)
     truncated = page.more or bool(missed)
@@ -85,8 +85,8 @@ def _in_root(project: RootProject, query: SymbolQuery, direction: Direction) -> 
     inside = [path for path in files if is_inside(areas, project.root, path)]
     imports = [edge for path in inside for edge in _imports(project, path)]
     imports = [] if direction == "importers" else imports
-    found = () if direction == "imports" else _candidates(project, files, query)
-    candidates = [path for path in found if path not in files]
+    paths = () if direction == "imports" else _candidates(project, files, query)
+    candidates = [path for path in paths if path not in files]
     project.read(candidates[:MAX_FILES])
     importers = [
         edge
@@ -95,7 +95,7 @@ def _in_root(project: RootProject, query: SymbolQuery, direction: Direction) -> 
     ]
     missed = max(0, len(candidates) - MAX_FILES) + len(project.missed)
     return _Found(
-        _with_text(project, [_within(areas, each) for each in imports]),
+        _with_text(project, [_within(areas, edge) for edge in imports]),
         _with_text(project, [_within(areas, importer) for importer in importers]),
         missed,
     )
@@ -114,13 +114,13 @@ def _files(project: RootProject, name: str) -> list[str]:
     folder = project.tree.folders.get(plain, ())
     if sources := [path for path in folder if path.endswith(".go")]:
         return sources
-    found: list[str] = []
+    paths: list[str] = []
     for path in dict.fromkeys((plain, plain.replace("::", "/"), plain.replace(".", "/"))):
         endings = [path] if "." in path.rpartition("/")[2] else []
         endings += [f"{path}{suffix}" for suffix in SUFFIXES]
         for ending in endings:
-            found += project.tree.ending(ending)
-    return list(dict.fromkeys(found))[:1]
+            paths += project.tree.ending(ending)
+    return list(dict.fromkeys(paths))[:1]
 
 
 SUFFIXES = (
@@ -136,15 +136,15 @@ def _candidates(project: RootProject, files: Sequence[str], query: SymbolQuery) 
         folder_of(path).rpartition("/")[2] for path in files if path.endswith((".go", ".java"))
     }
     words |= set(WORD.findall(query.name)[-1:]) if not files else set()
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for word in sorted(words):
         if parts := WORD.findall(word):
-            found |= dict.fromkeys(with_word(project, max(parts, key=len)))
+            paths |= dict.fromkeys(with_word(project, max(parts, key=len)))
     # `from . import x` and `import '.'` do not name the file.
     for path in files:
         if path.rpartition("/")[2].partition(".")[0] in FOLDER_FILES:
-            found |= dict.fromkeys(project.tree.folders.get(folder_of(path), ()))
-    return sorted(path for path in found if _passes(project, path, query))
+            paths |= dict.fromkeys(project.tree.folders.get(folder_of(path), ()))
+    return sorted(path for path in paths if _passes(project, path, query))
 
 
 def _passes(project: RootProject, path: str, query: SymbolQuery) -> bool:
@@ -161,12 +161,12 @@ def _written(project: RootProject, path: str) -> Iterator[tuple[Import, Sequence
     `import a.b` imports `a.b`, and also `a`, the name that it binds.
     """
     bound: Import | None = None
-    imports = [each for each in (project.facts(path) or Facts()).imports if each.module]
-    for each, after in zip_longest(imports, imports[1:]):
-        if after and not after.name and _binds_head(each, after):
-            bound = each
+    imports = [imported for imported in (project.facts(path) or Facts()).imports if imported.module]
+    for imported, after in zip_longest(imports, imports[1:]):
+        if after and not after.name and _binds_head(imported, after):
+            bound = imported
         else:
-            yield each, (bound, each) if bound else (each,)
+            yield imported, (bound, imported) if bound else (imported,)
             bound = None
 
 
@@ -177,23 +177,25 @@ def _binds_head(each: Import, after: Import) -> bool:
 
 def _imports(project: RootProject, path: str) -> Iterator[ImportEdge]:
     rules = rules_for(path)
-    for each, _ in _written(project, path):
-        targets = rules.import_paths(project, path, each)
-        yield _edge(project, path, each, "imports", targets[0] if targets else "")
+    for imported, _ in _written(project, path):
+        targets = rules.import_paths(project, path, imported)
+        yield _edge(project, path, imported, "imports", targets[0] if targets else "")
 
 
 def _importers(
     project: RootProject, path: str, files: Sequence[str], name: str
 ) -> Iterator[ImportEdge]:
     rules, wanted = rules_for(path), set(files)
-    for each, parts in _written(project, path):
+    for imported, parts in _written(project, path):
         if not files:
-            if each.module == name or each.module.startswith(tuple(name + s for s in SEPARATORS)):
-                yield _edge(project, path, each, "imported by", "")
+            if imported.module == name or imported.module.startswith(
+                tuple(name + s for s in SEPARATORS)
+            ):
+                yield _edge(project, path, imported, "imported by", "")
             continue
-        found = {file for part in parts for file in rules.import_paths(project, path, part)}
-        if found := found & wanted:
-            yield _edge(project, path, each, "imported by", min(found))
+        targets = {file for part in parts for file in rules.import_paths(project, path, part)}
+        if targets := targets & wanted:
+            yield _edge(project, path, imported, "imported by", min(targets))
 
 
 def _edge(project: RootProject, path: str, each: Import, kind: str, target: str) -> ImportEdge:

@@ -55,7 +55,9 @@ class RootFiles:
 def root_files(root: Root) -> RootFiles:
     """The live files of a root, by path."""
     rows = generation_files(root).ingested().values_list("path", "document", "sha256", "language")
-    files = {path: LiveFile(str(each), sha, name) for path, each, sha, name in rows.iterator()}
+    files = {
+        path: LiveFile(str(document), sha, name) for path, document, sha, name in rows.iterator()
+    }
     return RootFiles(files)
 
 
@@ -194,8 +196,8 @@ class RootProject:
     def lines_of(self, paths: Iterable[str]) -> dict[str, Sequence[str]]:
         """The lines of several files, by path."""
         files = {path: file.document for path in paths if (file := self.file(path))}
-        lines = ingested_lines((self.root, each) for each in files.values())
-        return {path: lines[each] for path, each in files.items() if each in lines}
+        lines = ingested_lines((self.root, document) for document in files.values())
+        return {path: lines[document] for path, document in files.items() if document in lines}
 
 
 def _grammar(path: str) -> str:

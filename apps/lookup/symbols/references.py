@@ -88,7 +88,7 @@ def _is_last(place: Place) -> bool:
 def _defining(name: str, roots: Sequence[Root]) -> set[str]:
     """The documents with a definition of exactly this name. Only the order of the lines
     depends on them."""
-    symbols = [each for root in roots for each in _stored(root, name)]
+    symbols = [symbol for root in roots for symbol in _stored(root, name)]
     return {symbol.source_file for symbol in symbols if symbol.name == name}
 
 

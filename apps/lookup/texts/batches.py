@@ -61,38 +61,38 @@ def read(candidates: Iterable[Candidate], work: Work, look: Look) -> Generator[B
     try:
         while True:
             more = islice(batches, ahead - len(running))
-            running.extend(_readers.submit(_matched, each, work, look) for each in more)
+            running.extend(_readers.submit(_matched, batch, work, look) for batch in more)
             if not running:
                 return
             yield running.popleft().result()
             ahead = THREADS
     finally:
-        for each in running:
-            each.cancel()
+        for future in running:
+            future.cancel()
 
 
 def _matched(batch: Sequence[Candidate], work: Work, look: Look) -> Batch:
     """The files of a batch in which something is found."""
     stored = [
-        each
+        file
         for table, candidates, numbers in _by_table(batch)
-        for each in table.stored(numbers, candidates)
+        for file in table.stored(numbers, candidates)
     ]
-    found = work.call(in_store, get_texts().folder, look, stored)
+    answers = work.call(in_store, get_texts().folder, look, stored)
     # A text is read here if it is not where it was, or if its lines are shown.
     wanted = [
-        each
-        for each, answer in zip(batch, found, strict=True)
+        candidate
+        for candidate, answer in zip(batch, answers, strict=True)
         if answer is None or (answer and look.mode == "lines")
     ]
     texts = read_texts(wanted) if wanted else {}
     matched = []
-    for each, answer in zip(batch, found, strict=True):
-        text = texts.get(each.file.sha256)
+    for candidate, answer in zip(batch, answers, strict=True):
+        text = texts.get(candidate.file.sha256)
         if answer is None and text is not None:
-            (answer,) = work.call(in_texts, look, [(each.file.path, text)])
+            (answer,) = work.call(in_texts, look, [(candidate.file.path, text)])
         if answer is None or answer:
-            matched.append(Matched(each, text, answer))
+            matched.append(Matched(candidate, text, answer))
     return Batch(len(batch), matched)
 
 
@@ -112,12 +112,12 @@ def _batches(candidates: Iterable[Candidate]) -> Iterator[list[Candidate]]:
 
 def read_texts(batch: Sequence[Candidate]) -> dict[str, bytes]:
     """SHA-256 → text of some files, without those that the text store lacks."""
-    found = (table.texts(numbers) for table, _, numbers in _by_table(batch))
-    return {key: data for each in found for key, data in each.items()}
+    of_tables = (table.texts(numbers) for table, _, numbers in _by_table(batch))
+    return {key: data for texts in of_tables for key, data in texts.items()}
 
 
 def _by_table(batch: Iterable[Candidate]) -> Iterator[tuple[FileTable, Candidates, list[int]]]:
     """Yield the numbers of files that follow each other in a table."""
-    for _, group in groupby(batch, key=lambda each: id(each.table)):
+    for _, group in groupby(batch, key=lambda candidate: id(candidate.table)):
         first, *others = group
         yield first.table, first.candidates, [first.number, *(other.number for other in others)]

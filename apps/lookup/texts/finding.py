@@ -226,9 +226,9 @@ def definition_hits(search: Search) -> Iterator[Hit]:
     seen: set[tuple[UUID, str, int]] = set()
     texts: dict[str, bytes] = {}
     hits: dict[tuple[UUID, str], list[Hit]] = {}
-    for each in found(search, files):
-        texts[each.file.document] = each.data
-        hits[each.root.id, each.file.document] = list(hits_of(each, search.query.context))
+    for matches in found(search, files):
+        texts[matches.file.document] = matches.data
+        hits[matches.root.id, matches.file.document] = list(hits_of(matches, search.query.context))
     for root, symbol in symbols:
         line = _line_of_name(texts.get(symbol.source_file, b""), symbol)
         for hit in hits.get((root.id, symbol.source_file), ()):
@@ -280,4 +280,6 @@ def with_symbols(hits: Sequence[Hit]) -> list[Hit]:
 def _innermost(symbols: Sequence[StoredSymbol], line: int) -> str:
     """The path of the smallest definition that contains a line; "" for none."""
     around = [symbol for symbol in symbols if symbol.start_line <= line <= symbol.end_line]
-    return min(around, key=lambda each: each.end_line - each.start_line).path if around else ""
+    return (
+        min(around, key=lambda symbol: symbol.end_line - symbol.start_line).path if around else ""
+    )

@@ -52,9 +52,9 @@ def matching_files(root: Root, text: str, limit: int) -> tuple[list[Entry], bool
     """At most `limit` files whose path contains a text in any case, those with it in their name
     first; and whether there are more."""
     wanted = text.strip().lower()
-    found = [file for file in file_table(root).files if wanted in file.path.lower()]
-    found.sort(key=lambda each: (wanted not in _name(each.path).lower(), len(each.path)))
-    return [_file(each, each.path) for each in found[:limit]], len(found) > limit
+    files = [file for file in file_table(root).files if wanted in file.path.lower()]
+    files.sort(key=lambda file: (wanted not in _name(file.path).lower(), len(file.path)))
+    return [_file(file, file.path) for file in files[:limit]], len(files) > limit
 
 
 def languages_of(root: Root, count: int) -> list[str]:

@@ -77,9 +77,9 @@ def _placed_hits(
         yield from (((n,), hit) for n, hit in enumerate(definitions[known:], known + 1))
     first = {hit.key for hit in definitions}
     enough = most + len(first) + place[2]
-    for (scope, number), each in _placed_files(search, place, "lines", enough):
+    for (scope, number), matches in _placed_files(search, place, "lines", enough):
         shown = place[2] if (scope, number) == place[:2] else 0
-        for count, hit in enumerate(hits_of(each, search.query.context), 1):
+        for count, hit in enumerate(hits_of(matches, search.query.context), 1):
             if count > shown and hit.key not in first:
                 yield (scope, number, count), hit
 
@@ -90,11 +90,11 @@ def _placed_files(
     """The files that match, from a position on, each with its place. mode, most: see `found`."""
     search.start, search.done = (start[0], start[1]), 0
     scopes = {scope.root.id: (n, scope.table) for n, scope in enumerate(search.scopes)}
-    for each in found(search, search.candidates(), mode, most):
-        scope, table = scopes[each.root.id]
-        number = table.number_of(each.file.document)
+    for matches in found(search, search.candidates(), mode, most):
+        scope, table = scopes[matches.root.id]
+        number = table.number_of(matches.file.document)
         if number is not None:
-            yield (scope, number), each
+            yield (scope, number), matches
 
 
 def _file_rows(search: Search, pager: Pager) -> tuple[dict[str, Any], list[Root], Page]:
@@ -107,23 +107,23 @@ def _file_rows(search: Search, pager: Pager) -> tuple[dict[str, Any], list[Root]
     rows: list[tuple[Position, FileMatches, int]] = []
     files = lines = 0
     mode: Mode = "count" if counting else "files"
-    for (scope, number), each in _placed_files(search, pager.start or FIRST_FILE, mode):
-        count = each.number if counting else 0
+    for (scope, number), matches in _placed_files(search, pager.start or FIRST_FILE, mode):
+        count = matches.number if counting else 0
         files, lines = files + 1, lines + count
         if skipped < files <= skipped + query.limit + 1:
-            rows.append(((scope, number + 1, 0), each, count))
+            rows.append(((scope, number + 1, 0), matches, count))
         if len(rows) > query.limit and (pager.start or not counting):
             break
     shown = rows[: query.limit]
     results = [
-        Place(each.root, each.file.path, each.file.language).as_wire()
+        Place(matches.root, matches.file.path, matches.file.language).as_wire()
         | {"kind": "file"}
         | ({"count": count} if count else {})
-        for _, each, count in shown
+        for _, matches, count in shown
     ]
     totals = {"files": files, "lines": lines} if counting and not pager.start else {}
     page = _page(search, pager, [place for place, _, _ in rows], None)
-    return {"results": results, **totals}, [each.root for _, each, _ in shown], page
+    return {"results": results, **totals}, [matches.root for _, matches, _ in shown], page
 
 
 def _page(search: Search, pager: Pager, places: Sequence[Position], before: object) -> Page:

@@ -89,19 +89,19 @@ class Matcher:
             return range(len(texts))
         joined = b"\n".join(texts)
         starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
-        found, position = list[int](), 0
+        numbers, position = list[int](), 0
         while position <= len(joined):
             if (at := self._first(joined, position)) is None:
                 break
-            found.append(bisect_right(starts, at) - 1)
-            position = starts[found[-1] + 1]
-        return found
+            numbers.append(bisect_right(starts, at) - 1)
+            position = starts[numbers[-1] + 1]
+        return numbers
 
     def _first(self, data: bytes, position: int) -> int | None:
         """Where the first match from a line on begins."""
         if self.multiline:
-            found = self._search(data, position)
-            return None if found is None else found[0]
+            span = self._search(data, position)
+            return None if span is None else span[0]
         lines = self._lines_with_literals if self.literals else self._lines
         line = next(lines(data, position), None)
         return None if line is None else line.at
@@ -110,16 +110,16 @@ class Matcher:
         """Where the pattern matches in one line, at most MAX_SPANS times. Offsets are in bytes."""
         position = 0
         for _ in range(MAX_SPANS):
-            found = self._search(line, position) if position <= len(line) else None
-            if found is None:
+            span = self._search(line, position) if position <= len(line) else None
+            if span is None:
                 return
-            yield found
-            position = max(found[1], found[0] + 1)
+            yield span
+            position = max(span[1], span[0] + 1)
 
     def _lines(self, data: bytes, position: int = 0) -> Iterator[LineMatch]:
         size = len(data)
-        while position <= size and (found := self._search(data, position)):
-            at, until = found
+        while position <= size and (span := self._search(data, position)):
+            at, until = span
             start, end = data.rfind(b"\n", 0, at) + 1, _line_end(data, at)
             yield LineMatch(start, end, at, min(until, end))
             position = end + 1
@@ -143,15 +143,15 @@ class Matcher:
                 return
             start, end = data.rfind(b"\n", 0, place) + 1, _line_end(data, place)
             line = data[start:end]
-            if all(literal in line for literal in literals) and (found := self._search(line, 0)):
-                yield LineMatch(start, end, start + found[0], start + found[1])
+            if all(literal in line for literal in literals) and (span := self._search(line, 0)):
+                yield LineMatch(start, end, start + span[0], start + span[1])
             position = end + 1
 
     def _spans(self, data: bytes) -> Iterator[LineMatch]:
         position, size = 0, len(data)
         waiting: LineMatch | None = None
-        while position <= size and (found := self._search(data, position)):
-            at, until = found
+        while position <= size and (span := self._search(data, position)):
+            at, until = span
             start, end = data.rfind(b"\n", 0, at) + 1, _line_end(data, max(at, until - 1))
             if waiting and start <= waiting.end:
                 waiting = waiting._replace(end=max(end, waiting.end))
@@ -168,10 +168,10 @@ class Matcher:
         if self.plain:
             at = data.find(self.plain, position)
             return None if at < 0 else (at, at + len(self.plain))
-        found = self._regexp.search(data, position)
-        if found is None:
+        match = self._regexp.search(data, position)
+        if match is None:
             return None
-        start, end = found.span(int(self.word))
+        start, end = match.span(int(self.word))
         return start, end
 
     @cached_property
@@ -240,15 +240,15 @@ def in_store(folder: Path, look: Look, files: Sequence[Stored]) -> list[Answer |
     texts = [part for part in parts if part is not None]
     likely = [there[number] for number in _known(look.matcher).likely(texts)]
     blocks = segments.read_all(in_blocks[number] for number in likely)
-    found: list[Answer | None] = [None if part is None else 0 for part in parts]
+    answers: list[Answer | None] = [None if part is None else 0 for part in parts]
     for number in likely:
         path, _, start, size, _ = files[number]
         if (block := blocks.get(in_blocks[number])) is None:
-            found[number] = None
+            answers[number] = None
             continue
-        answer = found[number] = found_in(look, path, block[start : start + size])
+        answer = answers[number] = found_in(look, path, block[start : start + size])
         look = look.after(answer)
-    return found
+    return answers
 
 
 def in_texts(look: Look, texts: Sequence[tuple[str, bytes]]) -> list[Answer]:

@@ -60,8 +60,8 @@ class Pattern:
 
 def identifiers(literals: list[str]) -> list[str]:
     """The identifiers of at least three characters in strings, each once, longest first."""
-    found = dict.fromkeys(name for text in literals for name in _IDENTIFIER.findall(text))
-    return sorted(found, key=len, reverse=True)
+    names = dict.fromkeys(name for text in literals for name in _IDENTIFIER.findall(text))
+    return sorted(names, key=len, reverse=True)
 
 
 def _literals_of_lines(pattern: Pattern) -> list[bytes]:
@@ -69,9 +69,11 @@ def _literals_of_lines(pattern: Pattern) -> list[bytes]:
     knows the ends of the text, none is known."""
     if pattern.ignore_case or (not pattern.fixed and _BEYOND_LINES.search(pattern.text)):
         return []
-    found = dict.fromkeys(literals_of(pattern.text, fixed=pattern.fixed))
-    long = sorted((each for each in found if len(each) >= MIN_LITERAL), key=len, reverse=True)
-    return [each.encode() for each in long]
+    literals = dict.fromkeys(literals_of(pattern.text, fixed=pattern.fixed))
+    long = sorted(
+        (literal for literal in literals if len(literal) >= MIN_LITERAL), key=len, reverse=True
+    )
+    return [literal.encode() for literal in long]
 
 
 def _has_line_break(pattern: Pattern) -> bool:

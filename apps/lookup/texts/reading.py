@@ -118,7 +118,7 @@ def _ranges(value: Any) -> tuple[tuple[int, int | None], ...]:
     if len(parts) > MAX_RANGES:
         raise _invalid(f"lines must have at most {MAX_RANGES} ranges")
     ranges: list[tuple[int, int | None]] = []
-    for part in sorted(map(_range, parts), key=lambda each: each[0]):
+    for part in sorted(map(_range, parts), key=lambda span: span[0]):
         start, end = part
         if ranges and (ranges[-1][1] is None or start <= ranges[-1][1] + 1):
             last = ranges[-1][1]
@@ -129,11 +129,11 @@ def _ranges(value: Any) -> tuple[tuple[int, int | None], ...]:
 
 
 def _range(part: Any) -> tuple[int, int | None]:
-    found = _RANGE.fullmatch(str(part).replace(" ", ""))
-    if found is None or isinstance(part, bool):
+    match = _RANGE.fullmatch(str(part).replace(" ", ""))
+    if match is None or isinstance(part, bool):
         raise _invalid(EXPECTED)
-    start = int(found[1])
-    end = start if found[2] is None else int(found[2]) if found[2] else None
+    start = int(match[1])
+    end = start if match[2] is None else int(match[2]) if match[2] else None
     if start < 1 or (end is not None and end < start):
         raise _invalid(EXPECTED)
     return start, end
@@ -192,10 +192,10 @@ def _outline(root: Root, file: SourceFile, room: int) -> list[str]:
             span += f"-{item.end_line}"
         flat.append((depth, f"{'  ' * depth}{span} {item.kind} {item.signature or item.name}"))
         stack.extend((depth + 1, child) for child in reversed(item.children))
-    depth = max((each for each, _ in flat), default=0)
-    while depth and sum(len(text) for each, text in flat if each <= depth) > room:
+    depth = max((level for level, _ in flat), default=0)
+    while depth and sum(len(text) for level, text in flat if level <= depth) > room:
         depth -= 1
-    chosen = [text for each, text in flat if each <= depth]
+    chosen = [text for level, text in flat if level <= depth]
     while sum(map(len, chosen)) > room:
         chosen = chosen[: len(chosen) // 2]
     return chosen

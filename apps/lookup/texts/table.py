@@ -54,10 +54,10 @@ class KnownPlaces:
             elif self._looked_up > LOOKED_UP:
                 self._look_up_all(store, self._rows)
             rows = self._rows
-            found = rows[keys]
-        unknown = keys[found[:, 0] < 0]
+            known = rows[keys]
+        unknown = keys[known[:, 0] < 0]
         if not len(unknown):
-            return found
+            return known
         numbers = {bytes(self._keys[n]).ljust(32, b"\0").hex(): n for n in unknown.tolist()}
         looked_up = store.places(numbers)
         with self._lock:
@@ -69,9 +69,9 @@ class KnownPlaces:
     def _look_up_all(self, store: TextStore, rows: NDArray[np.int64]) -> None:
         self._looked_up = 0
         places = store.each_place()
-        found = np.array([place[0] for place in places], "S32")
-        at = np.minimum(np.searchsorted(self._keys, found), len(self._keys) - 1)
-        own = np.flatnonzero(self._keys[at] == found)
+        keys = np.array([place[0] for place in places], "S32")
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        own = np.flatnonzero(self._keys[at] == keys)
         rows[at[own]] = np.array([place[1:] for place in places], np.int64)[own]
 
 
@@ -95,12 +95,12 @@ class Candidates:
     @cached_property
     def ranges(self) -> KnownRanges:
         """Where the texts may match."""
-        found = [(segment.spans_of(pieces), key_of) for segment, pieces, key_of in self.found]
+        of_segments = [(segment.spans_of(pieces), key_of) for segment, pieces, key_of in self.found]
         none = np.zeros(0, np.int64)
-        keys = np.concatenate([none, *(key_of[texts] for (texts, _), key_of in found)])
+        keys = np.concatenate([none, *(key_of[texts] for (texts, _), key_of in of_segments)])
         if not len(keys):
             return KnownRanges(none, [])
-        starts, ends = np.concatenate([spans for (_, spans), _ in found]).astype(np.int64).T
+        starts, ends = np.concatenate([spans for (_, spans), _ in of_segments]).astype(np.int64).T
         # A piece ends in the line with which the next one of its text starts.
         apart = (keys[1:] != keys[:-1]) | (starts[1:] > ends[:-1])
         first, last = np.append(True, apart), np.append(apart, True)
@@ -145,12 +145,12 @@ class FileTable:
         first = np.searchsorted(known.keys, keys).tolist()
         last = np.searchsorted(known.keys, keys, side="right").tolist()
         places = zip(numbers, rows.tolist(), first, last, strict=True)
-        found: list[Stored] = []
+        stored: list[Stored] = []
         for number, (*block, start, size), begin, end in places:
             ranges = [(start + a, start + b) for a, b in known.ranges[begin:end] or [(0, size)]]
             # The block of a text that the store lacks is one that nobody can read.
-            found.append((self.files[number].path, tuple(block), start, size, ranges))
-        return found
+            stored.append((self.files[number].path, tuple(block), start, size, ranges))
+        return stored
 
     def candidates(
         self, segments: Sequence[Segment], required: Required, *, in_piece: bool = True
@@ -170,19 +170,19 @@ class FileTable:
                 may_match[known] = False
                 own.append((segment, key_of))
         unknown = np.count_nonzero(may_match[self.key_of])
-        found: list[tuple[Segment, Numbers, Numbers]] = []
+        matches: list[tuple[Segment, Numbers, Numbers]] = []
         for segment, key_of in own:
             texts, pieces = segment.matching(required, in_piece=in_piece)
             keys = key_of[texts]
             may_match[keys[keys >= 0]] = True
             if pieces is not None and len(pieces):
-                found.append((segment, pieces, key_of))
-        return Candidates(np.flatnonzero(may_match[self.key_of]), int(unknown), found)
+                matches.append((segment, pieces, key_of))
+        return Candidates(np.flatnonzero(may_match[self.key_of]), int(unknown), matches)
 
     def number_of(self, document: str) -> int | None:
         """The number of the file with this document."""
         if not self._numbers_of:
-            self._numbers_of.update((each.document, n) for n, each in enumerate(self.files))
+            self._numbers_of.update((file.document, n) for n, file in enumerate(self.files))
         return self._numbers_of.get(document)
 
     def _numbers(self, name: str, segment: Segment) -> Numbers:
