@@ -168,8 +168,8 @@ class CacheSource:
     def __init__(self, loaded: Sequence[tuple[Root, MappedRoot]], query: SearchQuery) -> None:
         self._query = query
         self._loaded = loaded
-        self._parts = [part for _, each in loaded for part in each.parts]
-        self._root_of = [root for root, each in loaded for _ in each.parts]
+        self._parts = [part for _, mapped in loaded for part in mapped.parts]
+        self._root_of = [root for root, mapped in loaded for _ in mapped.parts]
         *first, self._size = np.cumsum([0, *map(len, self._parts)]).tolist()
         self._first = np.array(first)
 
@@ -180,7 +180,7 @@ class CacheSource:
         return Hits(*nearest(self._parts, self._accepted, self._codes, n))
 
     def word_hits(self, n: int) -> Hits:
-        of_parts = [part for _, each in self._loaded for part in each.hits(self._query.words)]
+        of_parts = [part for _, mapped in self._loaded for part in mapped.hits(self._query.words)]
         rows, scores, more = best(of_parts, self._accepted, n)
         return Hits(rows, -scores, more)
 
@@ -206,9 +206,9 @@ class CacheSource:
 
     def frequencies(self) -> Frequencies:
         counts: Counter[str] = Counter()
-        for _, each in self._loaded:
-            counts.update(each.counts(self._query.stems))
-        return counts, sum(each.chunks for _, each in self._loaded)
+        for _, mapped in self._loaded:
+            counts.update(mapped.counts(self._query.stems))
+        return counts, sum(mapped.chunks for _, mapped in self._loaded)
 
     def _candidates(
         self, rows: NDArray[np.intp], distances: Column, words: Column, near: NDArray[np.bool_]
@@ -273,7 +273,7 @@ class CacheSource:
         """Which rows of each part are live and pass the filters; None if all do."""
         if not self._query.is_filtered:
             return [part.live for part in self._parts]
-        return [self._accepted_of(*each) for each in zip(self._root_of, self._parts, strict=True)]
+        return [self._accepted_of(*pair) for pair in zip(self._root_of, self._parts, strict=True)]
 
     def _accepted_of(self, root: Root, part: LivePart) -> NDArray[np.bool_]:
         accepts = self._query.accepts

@@ -63,7 +63,7 @@ def gather(roots: Sequence[Root], query: SearchQuery) -> Candidates:
         candidates = concatenate(_best(sources, near, by_words, n))
         if query.test is not None:
             candidates = _tested(candidates, query.test)
-        if len(candidates) >= ENOUGH or not any(each.more for each in [*near, *by_words] if each):
+        if len(candidates) >= ENOUGH or not any(hits.more for hits in [*near, *by_words] if hits):
             break
         if query.test is not None and n >= MAX_TESTED:
             break
@@ -163,9 +163,9 @@ def nearest_readable(
             if root.store not in stored:
                 rows_of.pop(root.id, None)
                 continue
-            found, reader = stored[root.store], readers[root.id]
-            rows_of[root.id] = rows = found if reader is None else _readable(found, reader)
-            if reader is not None and len(rows) < n and len(found) >= wanted:
+            hits, reader = stored[root.store], readers[root.id]
+            rows_of[root.id] = rows = hits if reader is None else _readable(hits, reader)
+            if reader is not None and len(rows) < n and len(hits) >= wanted:
                 unfinished.append(root)
         pending, wanted = unfinished, wanted * WIDEN
     return {root_id: rows[:n] for root_id, rows in rows_of.items()}

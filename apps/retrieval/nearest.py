@@ -58,12 +58,12 @@ def nearest(
     fail it. Leaves out roots whose vectors fail. Raises Unavailable
     CHROMA_UNAVAILABLE if all fail, or if nothing matches and a root has lost vectors.
     """
-    each, errors = _hits_by_root(roots, vector, limit, filters)
+    by_root, errors = _hits_by_root(roots, vector, limit, filters)
     if errors and len(errors) == len(roots):
         raise errors[-1][1]
     missing = [f"no answer from {repo_id(root)}" for root, _ in errors]
     missing += filter(None, [lost_vectors(roots)])
-    matches, lost = _matches(heapq.merge(*each, key=attrgetter("distance")), limit)
+    matches, lost = _matches(heapq.merge(*by_root, key=attrgetter("distance")), limit)
     if test is not None:
         matches = [m for m in matches if test(f"{m.rel_path} {m.symbol}", m.chunk)]
     if missing and not matches:
@@ -131,14 +131,14 @@ def _matches(hits: Iterator[_Hit], limit: int) -> tuple[list[Match], str]:
     full: set[tuple[str, str]] = set()
     others = (hit for hit in hits if (repo_id(hit.root), hit.facts.path) not in full)
     while len(chosen) + len(unread) < limit and (batch := list(islice(others, limit))):
-        found, lost = _read(batch)
-        read += found
+        added, lost = _read(batch)
+        read += added
         unread += lost
         chosen = best_per_file(without_duplicates(read))[:limit]
         counts = Counter((match.repo, match.rel_path) for match in chosen)
         full = {file for file, count in counts.items() if count == MAX_PER_FILE}
     texts = {(match.repo, match.rel_path, match.chunk) for match in chosen}
-    matches = [each for each in read if (each.repo, each.rel_path, each.chunk) in texts]
+    matches = [match for match in read if (match.repo, match.rel_path, match.chunk) in texts]
     return matches, lost_texts(unread)
 
 
@@ -148,6 +148,6 @@ def _read(hits: Sequence[_Hit]) -> tuple[list[Match], list[Root]]:
     for hit in hits:
         ids.setdefault(hit.root.store, []).append(hit.facts.id)
     chunks = read_chunks(ids)
-    found = [(hit, chunks[hit.root.store].get(hit.facts.id)) for hit in hits]
-    matches = [match_of(hit.root, chunk, score=hit.distance) for hit, chunk in found if chunk]
-    return matches, [hit.root for hit, chunk in found if chunk is None]
+    pairs = [(hit, chunks[hit.root.store].get(hit.facts.id)) for hit in hits]
+    matches = [match_of(hit.root, chunk, score=hit.distance) for hit, chunk in pairs if chunk]
+    return matches, [hit.root for hit, chunk in pairs if chunk is None]

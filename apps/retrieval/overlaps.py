@@ -160,7 +160,7 @@ def _cached_common(family: Sequence[Root]) -> _Common:
         for root in family:
             for version in _versions(root, family):
                 versions[file_of(root, version.path)].append(version)
-        several = [each for each in versions.values() if len(each) > 1]
+        several = [of_file for of_file in versions.values() if len(of_file) > 1]
         common = _cache[key] = _Common(several, _repeated(several))
         while len(_cache) > MAX_FAMILIES:
             _cache.popitem(last=False)
@@ -173,7 +173,7 @@ def _answering(versions: Sequence[_Version]) -> _Version:
     same = (latest.complete, latest.sha256)
     return max(
         (version for version in versions if (version.complete, version.sha256) == same),
-        key=lambda each: each.depth,
+        key=lambda version: version.depth,
     )
 
 

@@ -59,11 +59,11 @@ class Pager:
         cursor = query.cursor
         if cursor is None or cursor == "":
             return cls((), "", call, index)
-        found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
-        if found is None or found[2] != call:
-            problem = NOT_A_CURSOR if found is None else OTHER_CALL
+        match = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
+        if match is None or match[2] != call:
+            problem = NOT_A_CURSOR if match is None else OTHER_CALL
             raise InvalidInput(problem, code="CURSOR_INVALID", details={"details": [problem]})
-        return cls(tuple(map(int, found[1].split("-"))), found[3], call, index)
+        return cls(tuple(map(int, match[1].split("-"))), match[3], call, index)
 
     def check(self, before: object) -> None:
         """Compare what comes before the start with what did. Raises Conflict CURSOR_EXPIRED."""

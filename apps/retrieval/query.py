@@ -190,13 +190,13 @@ def parse_repositories(value: Any, problems: list[str]) -> tuple[str, ...]:
     if is_blank(value) or value == []:
         return ()
     ids = value if isinstance(value, list) else [value]
-    if not all(isinstance(each, str) and each.strip() for each in ids):
+    if not all(isinstance(repo, str) and repo.strip() for repo in ids):
         problems.append("repository must be a non-empty string when provided")
         return ()
-    if len(ids) > MAX_IDS or any(len(each) > MAX_ID for each in ids):
+    if len(ids) > MAX_IDS or any(len(repo) > MAX_ID for repo in ids):
         problems.append(f"repository must have at most {MAX_ID} characters, or {MAX_IDS} ids")
         return ()
-    return tuple(dict.fromkeys(encodable(each).strip() for each in ids))
+    return tuple(dict.fromkeys(encodable(repo).strip() for repo in ids))
 
 
 def parse_limit(
@@ -275,7 +275,7 @@ def fits(filters: Filters, root: Root, path: str, language: str) -> bool:
         return False
     if language in filters.not_languages or repo_id(root) in filters.not_repositories:
         return False
-    if any(globs.matches(path, each) for each in filters.not_paths):
+    if any(globs.matches(path, pattern) for pattern in filters.not_paths):
         return False
     return is_inside(filters.areas, root, path)
 

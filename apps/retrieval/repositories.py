@@ -79,8 +79,8 @@ def roots_named(repositories: Sequence[str]) -> Sequence[Root]:
     """
     required_model()
     roots = queries.published_roots()
-    named = {each.id: each for each in (find_root(name, roots) for name in repositories)}
-    return sorted(named.values() or roots, key=lambda each: (repo_id(each), each.path))
+    named = {root.id: root for root in (find_root(name, roots) for name in repositories)}
+    return sorted(named.values() or roots, key=lambda root: (repo_id(root), root.path))
 
 
 def find_root(repository: str, roots: Sequence[Root] | None = None) -> Root:

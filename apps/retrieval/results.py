@@ -357,4 +357,7 @@ def count_weaker(
     """The number of candidates beyond the cutoff that are not among the matches."""
     shown = {(match.repo, match.rel_path, match.chunk_id) for match in matches}
     beyond = [candidate for candidate in candidates if not passes(candidate, cutoff)]
-    return sum((each.repo, each.rel_path, each.chunk_id) not in shown for each in beyond)
+    return sum(
+        (candidate.repo, candidate.rel_path, candidate.chunk_id) not in shown
+        for candidate in beyond
+    )

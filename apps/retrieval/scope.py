@@ -90,7 +90,7 @@ def _nearest(roots: Sequence[Root], wanted: Filters) -> list[str]:
                 if len(paths) < MAX_PATHS:
                     paths[folder] = None
     names = [name] if name in places else get_close_matches(name, places, MAX_PATHS, SIMILARITY)
-    return [path for each in names for path in places[each]][:MAX_PATHS]
+    return [path for alike in names for path in places[alike]][:MAX_PATHS]
 
 
 def _with_folders(path: str) -> Iterator[str]:
@@ -102,5 +102,5 @@ def _with_folders(path: str) -> Iterator[str]:
 
 def _last_name(path: str) -> str:
     """The last name of a path without wildcards, in lower case; "" if each name has one."""
-    names = [each for each in path.lower().split("/") if each and not globs.has_wildcards(each)]
+    names = [name for name in path.lower().split("/") if name and not globs.has_wildcards(name)]
     return names[-1] if names else ""

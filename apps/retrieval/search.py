@@ -78,20 +78,20 @@ def search(
     with ingest_throttle.foreground():
         model_id = required_model()
         try:
-            found = _find(query, model_id)
+            result = _find(query, model_id)
         except Unavailable as error:
             raise _as_contracted(error, model_id) from error
         matches = apply_limits(
-            found.matches,
+            result.matches,
             cutoff=cutoff,
             fallback=settings.retrieval_fallback_chunks,
             chunk_chars=settings.tool_chunk_max_chars,
             total_chars=settings.tool_max_chars if total_chars is None else total_chars,
             ranked=settings.retrieval_mode == "hybrid",
         )
-        weaker = count_weaker(found.matches, matches, cutoff)
-        tell(results=len(matches), degraded=bool(found.degraded))
-        return replace(found, matches=matches, model_id=model_id, weaker=weaker)
+        weaker = count_weaker(result.matches, matches, cutoff)
+        tell(results=len(matches), degraded=bool(result.degraded))
+        return replace(result, matches=matches, model_id=model_id, weaker=weaker)
 
 
 def _find(query: SearchQuery, model_id: str) -> SearchResult:

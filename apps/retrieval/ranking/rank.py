@@ -148,11 +148,11 @@ class RankingQuery:
     def missing_words(self) -> tuple[str, ...]:
         """The words of the text that no passage has, without stopwords. Right only if the document
         frequencies are known."""
-        found = {stem for stem, idf in self.idf.items() if idf < self.max_idf}
+        known = {stem for stem, idf in self.idf.items() if idf < self.max_idf}
         return tuple(
             word
             for word in dict.fromkeys(_NAME.findall(self.text))
-            if (of_word := frozenset(stems(word)) - STOPWORDS) and found.isdisjoint(of_word)
+            if (of_word := frozenset(stems(word)) - STOPWORDS) and known.isdisjoint(of_word)
         )
 
     @cached_property
@@ -299,8 +299,8 @@ class NameFacts(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def _name_facts(names: tuple[str, ...]) -> NameFacts:
-    each = tuple(map(stems_of, names))
-    return NameFacts(each, frozenset(map(str.lower, names)).union(*each))
+    of_names = tuple(map(stems_of, names))
+    return NameFacts(of_names, frozenset(map(str.lower, names)).union(*of_names))
 
 
 # --- files ----------------------------------------------------------------------------------------
