@@ -124,7 +124,7 @@ class Box:
         encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
         matchers = list(map(_matcher, self.required))
         try:
-            found = computed(SPAN_SECONDS, spans_in, matchers, encoded)
+            of_lines = computed(SPAN_SECONDS, spans_in, matchers, encoded)
         except Ended:
             raise
         except CodeinfoError:
@@ -137,7 +137,7 @@ class Box:
                 )
                 for start, end in spans
             ]
-            for data, spans in zip(encoded, found, strict=True)
+            for data, spans in zip(encoded, of_lines, strict=True)
         ]
 
 

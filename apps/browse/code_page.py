@@ -51,7 +51,7 @@ def place_of(where: str) -> Place:
     """
     roots = queries.published_roots()
     ids = sorted(map(repo_id, roots), key=len, reverse=True)
-    repo = next((each for each in ids if where == each or where.startswith(f"{each}/")), None)
+    repo = next((known for known in ids if where == known or where.startswith(f"{known}/")), None)
     if repo is None:
         repo = where.partition("/")[0]
     return file_or_folder(find_root(repo, roots), where[len(repo) + 1 :])
@@ -169,11 +169,11 @@ def _branch(
     twigs = [
         Twig(
             repo,
-            each,
-            is_current=each.path == current,
-            branch=inner if inner and each.path == inner.folder else None,
+            entry,
+            is_current=entry.path == current,
+            branch=inner if inner and entry.path == inner.folder else None,
         )
-        for each in shown
+        for entry in shown
     ]
     more = max(0, len(entries) - start - PAGE_SIZE)
     return Branch(repo, folder, twigs, more, start)
@@ -237,8 +237,8 @@ def outline_of(view: SourceView) -> Outline:
         for depth, item in flat[:MAX_OUTLINE_ITEMS]
     ]
     options, links = (
-        mark_safe("".join(each))  # escaped in the rows
-        for each in ((row.option for row in rows), (row.link for row in rows))
+        mark_safe("".join(parts))  # escaped in the rows
+        for parts in ((row.option for row in rows), (row.link for row in rows))
     )
     return Outline(len(rows), options, links, len(flat) > MAX_OUTLINE_ITEMS)
 

@@ -23,8 +23,8 @@ def languages(roots: Sequence[Root], chosen: str = "") -> list[tuple[str, int]]:
     for root in roots:
         total.update(_languages_of(root))
     total -= repeated_languages(roots)
-    found = sorted(total.items(), key=lambda item: (-item[1], item[0]))
-    return found if not chosen or total[chosen] > 0 else [*found, (chosen, 0)]
+    counts = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    return counts if not chosen or total[chosen] > 0 else [*counts, (chosen, 0)]
 
 
 @per_generation

@@ -62,18 +62,18 @@ class Find:
     def lines(self, lines: Sequence[str]) -> tuple[list[int], bool]:
         """The numbers (1-based) of the first MAX_MATCHES lines that match, and whether there are
         more."""
-        found = self._numbers(lines) if self.text else iter(())
-        first = list(islice(found, MAX_MATCHES + 1))
+        numbers = self._numbers(lines) if self.text else iter(())
+        first = list(islice(numbers, MAX_MATCHES + 1))
         return first[:MAX_MATCHES], len(first) > MAX_MATCHES
 
     def _numbers(self, lines: Sequence[str]) -> Iterator[int]:
         pattern = Pattern(self.text, fixed=self.how != "regex", ignore_case=not self.how)
         try:
-            found = _matching(pattern, lines)
+            numbers = _matching(pattern, lines)
         except InvalidInput:  # the pattern of a tool call that failed
             return iter(())
-        if found or self.how:
-            return iter(found)
+        if numbers or self.how:
+            return iter(numbers)
         words = words_of(self.text)
         return (n for n, line in enumerate(lines, 1) if words and words.intersection(stems(line)))
 

@@ -43,7 +43,7 @@ def hit_of(match: Match, cutoff: float | None, box: Box) -> Hit:
     spans = box.spans(chunk.split("\n")) if box.required else []
     if len(spans) == len(html):
         html = [
-            spans_marked(*each) if each[1] else each[0] for each in zip(html, spans, strict=True)
+            spans_marked(*pair) if pair[1] else pair[0] for pair in zip(html, spans, strict=True)
         ]
     start = match.start_line
     numbers = [None if start is None else start + i for i in range(len(html))]
@@ -70,7 +70,7 @@ def exact_hit(hit: LineMatch, box: Box) -> Hit:
     spans = box.spans(raw[first:last])
     if len(html) == len(raw):
         html[first:last] = [
-            spans_marked(*each) for each in zip(html[first:last], spans, strict=True)
+            spans_marked(*pair) for pair in zip(html[first:last], spans, strict=True)
         ]
     return Hit(
         place.repo,
@@ -87,8 +87,8 @@ def exact_hit(hit: LineMatch, box: Box) -> Hit:
 
 def _finding(box: Box) -> dict[str, str]:
     """What to step through in a file: the first exact text or expression."""
-    for each in box.required:
-        return find_params(each.text, "text" if each.fixed else "regex")
+    for pattern in box.required:
+        return find_params(pattern.text, "text" if pattern.fixed else "regex")
     return {}
 
 
@@ -147,7 +147,11 @@ def reference_files(references: Iterable[Reference], name: str) -> list[Referenc
     files = groupby(references, key=lambda reference: reference.place)
     return [
         ReferenceFile(
-            place.repo, place.path, None, None, tuple(_reference_line(each, name) for each in group)
+            place.repo,
+            place.path,
+            None,
+            None,
+            tuple(_reference_line(reference, name) for reference in group),
         )
         for place, group in files
     ]

@@ -111,17 +111,17 @@ class FoundUses:
 def definitions(query: NameQuery) -> FoundDefinitions:
     """The definitions in the repository; those in others if it has none. Raises as
     `find_definitions`."""
-    found = find_definitions(query.symbol)
-    note = NOTES.get(found.match, "") if found.results else ""
-    if not found.results and query.repo:
-        found = find_definitions(replace(query.symbol, repositories=()))
+    answer = find_definitions(query.symbol)
+    note = NOTES.get(answer.match, "") if answer.results else ""
+    if not answer.results and query.repo:
+        answer = find_definitions(replace(query.symbol, repositories=()))
         note = (
-            f"Not defined in {query.repo}. Other repositories define it." if found.results else ""
+            f"Not defined in {query.repo}. Other repositories define it." if answer.results else ""
         )
-    results = sorted(found.results, key=lambda result: not _is_same_file(result, query))
+    results = sorted(answer.results, key=lambda result: not _is_same_file(result, query))
     lines = tuple(_definition_line(result, query) for result in results[:MAX_DEFINITIONS])
-    more = found.truncated or len(results) > len(lines)
-    return FoundDefinitions(lines, more, note, found.degraded)
+    more = answer.truncated or len(results) > len(lines)
+    return FoundDefinitions(lines, more, note, answer.degraded)
 
 
 NOTES: Mapping[str, str] = {
@@ -134,23 +134,23 @@ def callers(query: NameQuery) -> FoundCallers:
     """The callers of the definition whose first line was clicked, else of all definitions of the
     name. Raises as `find_callers`."""
     wanted = CallersQuery(replace(query.symbol, limit=MAX_CALLERS))
-    found = find_callers(wanted)
+    answer = find_callers(wanted)
     here = [
         definition
-        for definition in found.definitions
+        for definition in answer.definitions
         if _is_clicked(definition.place.path, definition.line, query)
     ]
-    if here and len(found.definitions) > 1:
-        found = find_callers(replace(wanted, path=query.path, line=query.line))
-    lines = tuple(_caller_line(result, query.name) for result in found.results)
-    return FoundCallers(lines, found.truncated, found.notes, found.degraded)
+    if here and len(answer.definitions) > 1:
+        answer = find_callers(replace(wanted, path=query.path, line=query.line))
+    lines = tuple(_caller_line(result, query.name) for result in answer.results)
+    return FoundCallers(lines, answer.truncated, answer.notes, answer.degraded)
 
 
 def uses(query: NameQuery) -> FoundUses:
     """The lines with the name, by file. Raises as `find_references`."""
-    found = find_references(replace(query.symbol, limit=MAX_USES))
-    files = tuple(reference_files(found.results, found.name))
-    return FoundUses(files, len(found.results), found.truncated, found.degraded)
+    references = find_references(replace(query.symbol, limit=MAX_USES))
+    files = tuple(reference_files(references.results, references.name))
+    return FoundUses(files, len(references.results), references.truncated, references.degraded)
 
 
 def _is_same_file(each: Definition, query: NameQuery) -> bool:

@@ -40,10 +40,10 @@ def files_named(text: str, limit: int) -> list[Place]:
     rows = files.annotate(rank=rank).order_by("rank", "path")
     repeated = repeated_files(list(roots.values()))
     most = limit + sum(map(len, repeated.values()))
-    found = rows.values_list("root_id", "path", "language")[:most]
+    best = rows.values_list("root_id", "path", "language")[:most]
     places = (
         Place(roots[root_id], path, language)
-        for root_id, path, language in found
+        for root_id, path, language in best
         if path not in repeated.get(root_id, ())
     )
     return list(islice(places, limit))
@@ -51,7 +51,7 @@ def files_named(text: str, limit: int) -> list[Place]:
 
 def _escaped(text: str) -> str:
     """Text as a regular expression of any database: other characters than words in brackets."""
-    return "".join(each if each.isalnum() or each == "_" else _bracketed(each) for each in text)
+    return "".join(char if char.isalnum() or char == "_" else _bracketed(char) for char in text)
 
 
 def _bracketed(character: str) -> str:

@@ -160,7 +160,7 @@ def find_lines(query: PageQuery, until: float = math.inf) -> LinePage:
 
 def _most_selective(box: Box) -> Pattern:
     """The required pattern that is searched for; the others are tested where it matches."""
-    return max(box.required, key=lambda each: (each.fixed, len(each.text)))
+    return max(box.required, key=lambda pattern: (pattern.fixed, len(pattern.text)))
 
 
 def _files_with(query: SearchQuery, box: Box) -> Mapping[UUID, frozenset[str]] | None:
@@ -171,8 +171,8 @@ def _files_with(query: SearchQuery, box: Box) -> Mapping[UUID, frozenset[str]] |
     running = started(_grep(query, _most_selective(box)))
     running.until = time.monotonic() + FILE_SECONDS
     paths: dict[UUID, set[str]] = {}
-    for each in found(running, running.candidates(), "files"):
-        paths.setdefault(each.root.id, set()).add(each.file.path)
+    for matches in found(running, running.candidates(), "files"):
+        paths.setdefault(matches.root.id, set()).add(matches.file.path)
     if running.stopped:
         return None
     return {root_id: frozenset(names) for root_id, names in paths.items()}
@@ -205,8 +205,8 @@ def exclusions(query: PageQuery) -> list[Exclusion]:
     out."""
     until = time.monotonic() + EXCLUSION_SECONDS
     wider = list(_wider(query))
-    counted = (Exclusion(label, count_results(each, until), each.url()) for label, each in wider)
-    single = [each for each in counted if each.count]
+    counted = (Exclusion(label, count_results(other, until), other.url()) for label, other in wider)
+    single = [exclusion for exclusion in counted if exclusion.count]
     if single or len(wider) < 2:
         return single
     bare = _bare(query)

@@ -97,8 +97,8 @@ def _terms(text: str, problems: list[str]) -> Iterator[Term]:
 
 
 def _skip(text: str, position: int) -> int:
-    found = _SPACE.match(text, position)
-    return found.end() if found else position
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
 
 
 def _term(text: str, start: int, problems: list[str]) -> tuple[Term | None, int]:
@@ -109,10 +109,10 @@ def _term(text: str, start: int, problems: list[str]) -> tuple[Term | None, int]
         return _filter(text, start, key, problems)
     if text[at] == '"':
         return _exact(text, start, at, problems)
-    if (found := _EXPRESSION.match(text, at)) and found[1].strip():
-        source = text[start : found.end()]
-        pattern = found[1].replace(r"\/", "/")
-        return Term("expression", source, pattern, excludes, bool(found[2])), found.end()
+    if (match := _EXPRESSION.match(text, at)) and match[1].strip():
+        source = text[start : match.end()]
+        pattern = match[1].replace(r"\/", "/")
+        return Term("expression", source, pattern, excludes, bool(match[2])), match.end()
     source = _bare(text, start)
     if len(source) > MAX_EXPRESSION and text[at] == "/" and source.endswith(("/", "/i")):
         problems.append(
@@ -125,10 +125,10 @@ def _term(text: str, start: int, problems: list[str]) -> tuple[Term | None, int]
 
 def _misread(source: str) -> str:
     """What is wrong with a word that was not meant as one; "" if nothing is."""
-    if found := _UNKNOWN_FILTER.match(source):
+    if match := _UNKNOWN_FILTER.match(source):
         known = ", ".join(f"{name}:" for name in FILTERS)
         return (
-            f"there is no filter {found[1]}: (there are {known}). Put it in quotes to find the text"
+            f"there is no filter {match[1]}: (there are {known}). Put it in quotes to find the text"
         )
     if _LIKE_EXPRESSION.fullmatch(source) and not SPECIAL.isdisjoint(source):
         return f"this is no whole expression, which ends with / or /i. {AS_TEXT}"
@@ -141,8 +141,8 @@ def _may_be_left_out(following: str) -> bool:
 
 
 def _bare(text: str, start: int) -> str:
-    found = _WORD.match(text, start)
-    return found[0] if found else ""
+    match = _WORD.match(text, start)
+    return match[0] if match else ""
 
 
 def _filter(
@@ -168,16 +168,16 @@ def _filter(
 
 
 def _exact(text: str, start: int, at: int, problems: list[str]) -> tuple[Term | None, int]:
-    found = _QUOTED.match(text, at)
-    if found is None:
+    match = _QUOTED.match(text, at)
+    if match is None:
         problems.append(
             f'{_shown(text[start:])}: the quote is not closed. Write \\" for a quote in it'
         )
         return None, len(text)
-    source, value = text[start : found.end()], _unescaped(found[1])
+    source, value = text[start : match.end()], _unescaped(match[1])
     if value.strip():
-        return Term("exact", source, value, start < at), found.end()
-    return Term("word", source, source), found.end()  # `""` is code, too
+        return Term("exact", source, value, start < at), match.end()
+    return Term("word", source, source), match.end()  # `""` is code, too
 
 
 def _unescaped(text: str) -> str:

@@ -246,7 +246,9 @@ def open_source(request: SourceRequest) -> SourceView:
         last = min(request.end, len(text.stored), request.start + MAX_LINES)
         stored = replace(text, lines=text.stored, problem="as ingested")
         html = _shown(stored, request.start, last, request.find)
-        passage = tuple(SourceLine(n, each, True) for n, each in enumerate(html, request.start))
+        passage = tuple(
+            SourceLine(n, html_line, True) for n, html_line in enumerate(html, request.start)
+        )
     return _view(request, text, passage)
 
 
@@ -263,8 +265,8 @@ def find_passage(passage: Sequence[str], lines: Sequence[str], near: int) -> int
     text = [line.rstrip() for line in lines]
     starts = [n for n, line in enumerate(text) if line == expected[0]]
     starts.sort(key=lambda n: abs(n + 1 - leading - near))
-    found = (n for n in starts[:MAX_STARTS] if text[n : n + len(expected)] == expected)
-    at = next(found, None)
+    matches = (n for n in starts[:MAX_STARTS] if text[n : n + len(expected)] == expected)
+    at = next(matches, None)
     return None if at is None else max(1, at + 1 - leading)
 
 
@@ -303,7 +305,7 @@ def open_block(request: SourceRequest) -> SafeString:
     first = request.start or 1
     last = min(len(text.lines), request.end or first, first + BLOCK - 1)
     html = _shown(text, first, last, request.find, whole=True)
-    lines = (SourceLine(number, each, False) for number, each in enumerate(html, first))
+    lines = (SourceLine(number, html_line, False) for number, html_line in enumerate(html, first))
     return mark_safe("".join(line.markup() for line in lines))
 
 
@@ -387,4 +389,4 @@ def _shown(
         whole=whole,
         starts=text.starts,
     )
-    return [name_marked(each, find.name) for each in html] if find.name else html
+    return [name_marked(line, find.name) for line in html] if find.name else html

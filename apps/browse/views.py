@@ -149,7 +149,7 @@ def _symbols(query: PageQuery) -> dict[str, Any]:
         "result": definitions,
         "definitions": definitions,
         "references": references,
-        "definition_hits": [definition_hit(each) for each in shown],
+        "definition_hits": [definition_hit(definition) for definition in shown],
         "reference_files": reference_files(references.results, references.name),
         "found": len(places),
         **_paging(query, len(shown), more=len(definitions.results) > first + len(shown)),
