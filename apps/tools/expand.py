@@ -37,7 +37,7 @@ def expand(output: Any) -> Any:
         return {**output, "results": list(_read_rows(output, _place(output, root)))}
     if isinstance(output.get("results"), list):
         roots = _roots()
-        rows = [row for each in output["results"] for row in _expanded(each, roots)]
+        rows = [row for item in output["results"] for row in _expanded(item, roots)]
         rows += [
             {**row, **_looked_up(roots[row["repo"]], row["relPath"])}
             for row in expanded_lines(output, roots)
@@ -178,16 +178,16 @@ def _read_rows(output: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[
     lines = list(_parsed(output.get("text")))
     for _, group in groupby(enumerate(lines), key=lambda pair: pair[1][0] - pair[0]):
         part = [line for _, line in group]
-        text = "\n".join(each for _, _, each in part)
+        text = "\n".join(content for _, _, content in part)
         span = {"startLine": part[0][0], "endLine": part[-1][0]}
         yield {**place, **span, "kind": "lines", "chunk": text}
 
 
 def _parsed(lines: Any) -> Iterator[tuple[int, str, str]]:
     for line in _strings(lines):
-        if found := LINE.fullmatch(line):
-            yield int(found[1]), found[2], found[3]
+        if match := LINE.fullmatch(line):
+            yield int(match[1]), match[2], match[3]
 
 
 def _strings(value: Any) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -55,11 +55,11 @@ _COMPACT = schemas.rows(
 
 def _output(arguments: Mapping[str, Any]) -> JSON:
     query = CallersQuery.parse(arguments)
-    found, symbol = find_callers(query), query.symbol
-    log_call("FindCallers", **query.as_log(), results=len(found.results))
-    output = with_hint(found.as_wire(), symbol.repositories, symbol.filters)
-    if not found.results and not found.notes and "hint" not in output:
-        output["hint"] = _no_callers(query, found)
+    callers, symbol = find_callers(query), query.symbol
+    log_call("FindCallers", **query.as_log(), results=len(callers.results))
+    output = with_hint(callers.as_wire(), symbol.repositories, symbol.filters)
+    if not callers.results and not callers.notes and "hint" not in output:
+        output["hint"] = _no_callers(query, callers)
     return output
 
 
@@ -72,7 +72,7 @@ def _no_callers(query: CallersQuery, found: Callers) -> str:
 
 def _compact(output: JSON) -> JSON:
     """The lines of each file, by the definition that has them."""
-    several = len({each["symbol"] for each in output["definitions"]}) > 1
+    several = len({called["symbol"] for called in output["definitions"]}) > 1
 
     def group(row: JSON) -> JSON:
         depth = {"depth": row["depth"]} if row["depth"] > 1 else {}
@@ -80,8 +80,8 @@ def _compact(output: JSON) -> JSON:
         return {**forms.named(row, "symbol", "kind"), **callee, **depth}
 
     definitions = [
-        f"{each['repo']}/{each['relPath']}:{each['startLine']} {each['symbol']}"
-        for each in output["definitions"]
+        f"{called['repo']}/{called['relPath']}:{called['startLine']} {called['symbol']}"
+        for called in output["definitions"]
     ]
     # Proven callers come before possible ones, also in one file.
     files = forms.by_file(output["results"], group, apart=lambda row: (row["kind"], row["depth"]))

@@ -63,10 +63,10 @@ _NONE = {
 
 def _output(arguments: Mapping[str, Any]) -> JSON:
     query = ImportsQuery.parse(arguments)
-    found, symbol = find_imports(query), query.symbol
-    log_call("FindImports", **query.as_log(), results=len(found.results))
-    output = with_hint(found.as_wire(), symbol.repositories, symbol.filters)
-    if not found.results and found.libraries and "hint" not in output:
+    imports, symbol = find_imports(query), query.symbol
+    log_call("FindImports", **query.as_log(), results=len(imports.results))
+    output = with_hint(imports.as_wire(), symbol.repositories, symbol.filters)
+    if not imports.results and imports.libraries and "hint" not in output:
         output["hint"] = _NONE[query.direction]
     return output
 

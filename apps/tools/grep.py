@@ -109,8 +109,8 @@ def _heading(row: JSON) -> str:
 
 def _quoted(payload: JSON) -> JSON:
     """The lines by file, or files by repository."""
-    found = _compact(payload)
-    return found | {"results": [with_file(row) for row in found["results"]]}
+    compact = _compact(payload)
+    return compact | {"results": [with_file(row) for row in compact["results"]]}
 
 
 GREP = Tool(

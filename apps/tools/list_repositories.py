@@ -72,7 +72,7 @@ def _output(arguments: Mapping[str, Any]) -> JSON:
     only = with_ids(map(Area, arguments.get("repository") or ()))
     query = _Repositories(repositories_of(only), arguments.get("cursor"))
     payload = list_repositories(areas_of(arguments))
-    repos = [each for each in payload["repos"] if not query.only or each["id"] in query.only]
+    repos = [repo for repo in payload["repos"] if not query.only or repo["id"] in query.only]
     pager = Pager.of("ListIngestedRepositories", query)
     shown, page = pager.page(repos, len(repos), itemgetter("id"), narrow="")
     log_call("ListIngestedRepositories", results=len(shown))

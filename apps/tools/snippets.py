@@ -24,11 +24,11 @@ def best_lines(lines: Sequence[str], query: str, count: int) -> int:
         return 0
     lead = min(LEAD_LINES, count - 1)
     wanted = set(query_stems(query))
-    found = [wanted.intersection(stems(line)) for line in lines]
-    starts = {max(0, min(at - lead, last)) for at, each in enumerate(found) if each} or {0}
+    shared = [wanted.intersection(stems(line)) for line in lines]
+    starts = {max(0, min(at - lead, last)) for at, words in enumerate(shared) if words} or {0}
 
     def value(start: int) -> tuple[int, int, int]:
-        inside = found[start : start + count]
+        inside = shared[start : start + count]
         return len(set().union(*inside)), sum(map(bool, inside)), -start
 
     return max(starts, key=value)

@@ -42,22 +42,22 @@ MAX_LEFT_OUT = 10
 
 def build_context(query: ContextQuery) -> Context:
     """Pack the answer to a question into `query.max_tokens`. Raises as `search`."""
-    found = search(
+    result = search(
         SearchQuery(query.text, query.repositories, CANDIDATES, query.filters),
         with_cutoff=False,
         total_chars=CANDIDATES * config().tool_chunk_max_chars,
     )
-    near = [match for match in found.matches if passes(match, setting_of_cutoff())]
+    near = [match for match in result.matches if passes(match, setting_of_cutoff())]
     roots = {repo_id(root): root for root in roots_named(query.repositories)}
     packer = Packer(query.text, max(1, query.max_tokens - OVERHEAD))
     if near:
-        left_out = _pack(packer, near, found.matches, roots, query.filters.areas)
+        left_out = _pack(packer, near, result.matches, roots, query.filters.areas)
     else:
         count, ranked = config().retrieval_fallback_chunks, config().retrieval_mode == "hybrid"
-        left_out = _pack_weak(packer, fallback_of(found.matches, count, ranked=ranked), roots)
+        left_out = _pack_weak(packer, fallback_of(result.matches, count, ranked=ranked), roots)
     tokens = query.max_tokens - packer.room
     pieces = in_order(packer.pieces)
-    return Context(pieces, tokens, left_out, found.degraded, found.missing_words)
+    return Context(pieces, tokens, left_out, result.degraded, result.missing_words)
 
 
 def _pack_weak(
@@ -131,7 +131,7 @@ def _in_turn(uses: Sequence[Piece]) -> Iterator[Piece]:
         file = (piece.role, piece.place.path)
         seen[file] = seen.get(file, 0) + 1
         order.append((seen[file], index, piece))
-    yield from (piece for _, _, piece in sorted(order, key=lambda each: each[:2]))
+    yield from (piece for _, _, piece in sorted(order, key=lambda entry: entry[:2]))
 
 
 def _pack_mentions(packer: Packer, pieces: Sequence[Piece]) -> None:

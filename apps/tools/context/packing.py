@@ -104,7 +104,7 @@ def cost(piece: Piece) -> int:
     """Tokens of a piece in the compact answer."""
     if piece.is_line:
         return estimate(compact_line(_facts(piece))) + LINE_TOKENS
-    text = sum(estimate(each) + LINE_TOKENS for each in piece.text.split("\n"))
+    text = sum(estimate(line) + LINE_TOKENS for line in piece.text.split("\n"))
     return _row_cost(piece) + text
 
 

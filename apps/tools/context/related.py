@@ -41,11 +41,11 @@ def definitions(root: Root, passages: Sequence[Piece], question: str) -> Iterato
     """The beginnings of the definitions of names in `passages`, which are files of `root`: names
     with words of the question first."""
     live = live_file_ids(root)
-    found: list[tuple[str, StoredSymbol]] = []
+    named: list[tuple[str, StoredSymbol]] = []
     for name in _names(root, passages, question):
-        found += [(name, symbol) for symbol in _defined(root, name, live)]
-    lines = ingested_lines((root, symbol.source_file) for _, symbol in found)
-    for name, symbol in found:
+        named += [(name, symbol) for symbol in _defined(root, name, live)]
+    lines = ingested_lines((root, symbol.source_file) for _, symbol in named)
+    for name, symbol in named:
         first = symbol.start_line - 1
         text = lines.get(symbol.source_file, [])[first : first + DEFINITION_LINES]
         yield Piece(
@@ -72,18 +72,18 @@ def uses(root: Root, subject: Subject, areas: tuple[Area, ...] = ()) -> list[Pie
     repositories = (Place(root, "", "").repo,)
     query = SymbolQuery(subject.name, repositories, MAX_REFERENCES, Filters(areas=areas))
     called = CallersQuery(query, path=subject.path, line=subject.line, seconds=CALLERS_SECONDS)
-    found: Sequence[Caller | Reference] = find_callers(called).results if subject.line else ()
-    found = found or [result for result in find_references(query).results if not result.defines]
+    results: Sequence[Caller | Reference] = find_callers(called).results if subject.line else ()
+    results = results or [result for result in find_references(query).results if not result.defines]
     return [
         Piece(
-            each.place,
-            each.line,
-            each.text,
-            "test" if "test" in kinds(each.place.path) else "caller",
-            symbol=each.symbol,
+            use.place,
+            use.line,
+            use.text,
+            "test" if "test" in kinds(use.place.path) else "caller",
+            symbol=use.symbol,
             of=subject.name,
         )
-        for each in found
+        for use in results
     ]
 
 
@@ -95,7 +95,7 @@ def subjects(root: Root, passages: Iterable[Piece], question: str) -> list[Subje
     def value(symbol: Symbol) -> tuple[int, bool]:
         return len(wanted.intersection(stems(symbol.name))), symbol.kind in CALLED
 
-    found: dict[str, Subject] = {}
+    by_name: dict[str, Subject] = {}
     for piece in passages:
         best = max(_defined_in(root, piece), key=value, default=None)
         name = SEPARATORS.split(piece.symbol)[-1].strip()
@@ -103,8 +103,8 @@ def subjects(root: Root, passages: Iterable[Piece], question: str) -> list[Subje
         if best and (value(best)[0] or not name or name == best.name):
             name, line = best.name, _line_of_name(piece, best)
         if _IDENTIFIER.fullmatch(name):
-            found.setdefault(name, Subject(name, piece.place.path, line))
-    return list(found.values())
+            by_name.setdefault(name, Subject(name, piece.place.path, line))
+    return list(by_name.values())
 
 
 def _line_of_name(piece: Piece, symbol: Symbol) -> int:
