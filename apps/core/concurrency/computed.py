@@ -203,8 +203,8 @@ class Places:
     def end_where(self, test: Callable[[Work], bool], end: type[Unavailable]) -> None:
         """End the work, running and waiting, for which `test` is true."""
         with _lock:
-            for each in filter(test, [*self.running, *self.waiting]):
-                each.end_with(end)
+            for work in filter(test, [*self.running, *self.waiting]):
+                work.end_with(end)
             self._changed.notify_all()
 
     def take_process(self) -> Background:
@@ -219,18 +219,18 @@ class Places:
         with _lock:
             self._is_stopping = True
             self.end_where(lambda work: True, Ended)
-            for each in self._idle:
-                each.kill()
+            for process in self._idle:
+                process.kill()
 
     def _next(self) -> Work | None:
         """The work that starts next, if there is a place for it."""
         if len(self.running) >= self._places:
             return None
-        users = [each.user for each in self.running]
-        return next((each for each in self.waiting if users.count(each.user) < self._share), None)
+        users = [work.user for work in self.running]
+        return next((work for work in self.waiting if users.count(work.user) < self._share), None)
 
     def _check_waiting(self, work: Work) -> None:
-        if [each.user for each in self.waiting].count(work.user) > WAITING_SHARE:
+        if [other.user for other in self.waiting].count(work.user) > WAITING_SHARE:
             message = f"Too much at once. Try again in {RETRY_SECONDS} seconds."
             details = {"retryAfter": RETRY_SECONDS}
             raise Conflict(message, code="RATE_LIMITED", details=details)
@@ -250,10 +250,10 @@ class Places:
         with _lock:
             while True:
                 now = time.monotonic()
-                for each in self.running:
-                    if each.until <= now:
-                        each.end_with(TimedOut)
-                waited = [each.until for each in self.running if each.end is None]
+                for work in self.running:
+                    if work.until <= now:
+                        work.end_with(TimedOut)
+                waited = [work.until for work in self.running if work.end is None]
                 self._watched = min(waited, default=math.inf)
                 self._deadlines.wait(self._watched - now if waited else None)
 

@@ -75,8 +75,8 @@ class ConnectionPool:
     def _pooled(self, inode: int) -> sqlite3.Connection | None:
         """An idle connection to this inode. Closes connections to a file that was replaced."""
         with self._lock:
-            current = [each for each in self._idle if each[0] == inode]
-            replaced = [each for each in self._idle if each[0] != inode]
+            current = [entry for entry in self._idle if entry[0] == inode]
+            replaced = [entry for entry in self._idle if entry[0] != inode]
             database = current.pop()[1] if current else None
             self._idle = current
         for _, old in replaced:

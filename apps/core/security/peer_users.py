@@ -86,9 +86,9 @@ def from_netlink(peer: Endpoint, local: Endpoint) -> int | None:
     if kind != SOCK_DIAG_BY_FAMILY:
         _check_that_there_is_none(answer)
         return None
-    _, state, _, _, found, _, _, _, uid, inode = ANSWER.unpack_from(answer, HEADER.size)
+    _, state, _, _, socket_id, _, _, _, uid, inode = ANSWER.unpack_from(answer, HEADER.size)
     # For a closed connection, the kernel may report a socket that listens on its port.
-    if state == LISTEN or not found.startswith(of[:4]):
+    if state == LISTEN or not socket_id.startswith(of[:4]):
         return None
     return uid if inode else None
 

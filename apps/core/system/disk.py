@@ -22,7 +22,7 @@ CODE = "DISK_FULL"
 MIN_BYTES = 1 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT)
 # Messages of SQLite, Chroma and the system. Errors of another process have no code.
-MESSAGES = ("database or disk is full", *(os.strerror(each) for each in FULL))
+MESSAGES = ("database or disk is full", *(os.strerror(number) for number in FULL))
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def is_full(error: BaseException) -> bool:
     """
     if isinstance(error, CodeinfoError) and error.code == CODE:
         return True
-    if any(_says_full(each) for each in _chain(error)):
+    if any(_says_full(cause) for cause in _chain(error)):
         return True
     return isinstance(error, OperationalError | OSError | Unavailable) and has_no_room()
 

@@ -46,8 +46,8 @@ def _function(name: str) -> Callable[..., Any]:
     def missing(*args: object, **options: object) -> Any:
         raise Unsupported(f"This system has no {name}: use codeinfo on Linux, macOS or WSL.")
 
-    found: Callable[..., Any] = getattr(os, name, missing)
-    return found
+    function: Callable[..., Any] = getattr(os, name, missing)
+    return function
 
 
 # As those of `os`. Hot: a reader of texts calls `pread` for each block.

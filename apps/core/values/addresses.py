@@ -154,9 +154,9 @@ def _host(name: str) -> str:
 
 
 def _check(address: IPAddress) -> IPAddress:
-    for each in _with_embedded(address):
-        refused = each.is_link_local or each.is_multicast or each.is_unspecified
-        if refused or each in METADATA or each == IPv4Address("255.255.255.255"):
+    for part in _with_embedded(address):
+        refused = part.is_link_local or part.is_multicast or part.is_unspecified
+        if refused or part in METADATA or part == IPv4Address("255.255.255.255"):
             raise AddressRefused(REFUSED)
     return address
 

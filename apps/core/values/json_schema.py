@@ -44,7 +44,7 @@ def either(first: JSON, second: JSON) -> JSON:
         }
     if first.get("type") == second.get("type") == "array":
         return {**first, "items": either(first["items"], second["items"])}
-    types = [{k: v for k, v in each.items() if k != "description"} for each in (first, second)]
+    types = [{k: v for k, v in schema.items() if k != "description"} for schema in (first, second)]
     return first if types[0] == types[1] else {"anyOf": [first, second]}
 
 
