@@ -82,10 +82,10 @@ def _choose(client: Client, provider: str | None, model: str | None) -> tuple[st
         return provider, model
     offers = json.loads(client.get("/chat/providers"))["providers"]
     ids = [provider] if provider else [offer["id"] for offer in offers if offer["available"]]
-    for each in ids:
-        answer = json.loads(client.get("/chat/models", provider=each))
-        if answer.get("models") and answer["provider"] == each:
-            return each, model or answer["models"][0]["key"]
+    for provider_id in ids:
+        answer = json.loads(client.get("/chat/models", provider=provider_id))
+        if answer.get("models") and answer["provider"] == provider_id:
+            return provider_id, model or answer["models"][0]["key"]
     known = ", ".join(offer["id"] for offer in offers)
     reason = next((str(o.get("reason") or "") for o in offers if o["id"] == provider), "")
     message = f"{provider or 'No provider'} has no model that can answer. {reason}".strip()
@@ -204,7 +204,7 @@ def citations(text: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[st
 
     rows: the passages that its tools returned. A reference to other lines is none.
     """
-    found: list[tuple[int, str, str]] = []
+    references: list[tuple[int, str, str]] = []
     paths = scope.Paths()
     files: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -218,9 +218,9 @@ def citations(text: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[st
                 first, last = int(lines[1]), int(lines[2] or lines[1])
                 if any(_overlaps(row, first, last) for row in passages):
                     shown = str(first) if first == last else f"{first}-{last}"
-                    found.append((start, paths.of(passages[0]), shown))
+                    references.append((start, paths.of(passages[0]), shown))
             start = text.find(f"{name}:", end)
-    for _, path, lines_ in sorted(found):
+    for _, path, lines_ in sorted(references):
         yield path, lines_
 
 

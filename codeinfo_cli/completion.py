@@ -27,9 +27,9 @@ def repositories(
     except CliError:
         return []
     return [
-        CompletionItem(each.id)
-        for each in known[:MOST]
-        if each.id.startswith(incomplete) and each.id.isprintable()
+        CompletionItem(repository.id)
+        for repository in known[:MOST]
+        if repository.id.startswith(incomplete) and repository.id.isprintable()
     ]
 
 
@@ -42,11 +42,11 @@ def paths(
         return [CompletionItem(incomplete, type="file")]
     try:
         known = scope.repositories(running)
-        found = _paths(running, known, incomplete, tuple(context.params.get("repos") or ()))
+        matches = _paths(running, known, incomplete, tuple(context.params.get("repos") or ()))
     except CliError:
         return []
-    ids = [f"{each.id}/" for each in known if each.id.startswith(incomplete)]
-    items = [text for text in (*found, *ids) if text.isprintable()]
+    ids = [f"{repository.id}/" for repository in known if repository.id.startswith(incomplete)]
+    items = [text for text in (*matches, *ids) if text.isprintable()]
     return [CompletionItem(text) for text in dict.fromkeys(items[:MOST])]
 
 

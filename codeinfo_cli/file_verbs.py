@@ -24,12 +24,12 @@ PAGE = 1_000
 def split_lines(text: str) -> tuple[str, int | None, int | None]:
     """Return path, first and last line of `path:10-20`. None: not given; without a last line, to
     the end."""
-    found = _WITH_LINES.fullmatch(text)
-    if found is None:
+    match = _WITH_LINES.fullmatch(text)
+    if match is None:
         return text, None, None
-    first = int(found[2])
-    last = first if found[3] is None else int(found[3]) if found[3] else None
-    return found[1], first, last
+    first = int(match[2])
+    last = first if match[3] is None else int(match[3]) if match[3] else None
+    return match[1], first, last
 
 
 @click.command()

@@ -72,14 +72,14 @@ def grep(
         queries = list(_queries(client, query, paths, repos, every, globs))
         if as_json:
             start = {"limit": min(limit or PAGE, PAGE), "offset": offset, "cursor": cursor}
-            found = _as_json(client, queries, start)
+            count = _as_json(client, queries, start)
         else:
             show = _Lines(pattern, flags).show if query["mode"] == "content" else _show_file
-            found = sum(
-                _pages(client, each, limit, lambda row: show(row, bool(flags["context"])))
-                for each in queries
+            count = sum(
+                _pages(client, search, limit, lambda row: show(row, bool(flags["context"])))
+                for search in queries
             )
-    if not found:
+    if not count:
         sys.exit(NOTHING)
 
 

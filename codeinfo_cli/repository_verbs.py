@@ -24,17 +24,17 @@ def repos(names: bool, as_json: bool) -> None:
     """Lists name, files, chunks, last ingest and folder. The exit status is 1 if there is none."""
     with connected() as client:
         body = client.get("/tools/ingested-repos")
-    found = json.loads(body)["repos"]
+    repositories = json.loads(body)["repos"]
     if as_json:
         terminal.json_out(body)
     elif names:
-        for row in found:
+        for row in repositories:
             out(visible(row["id"]))
     else:
-        _show_repositories(found)
-        if not found:
+        _show_repositories(repositories)
+        if not repositories:
             note("Nothing is ingested yet: codeinfo ingest PATH")
-    if not found:
+    if not repositories:
         sys.exit(NOTHING)
 
 
@@ -143,9 +143,9 @@ def _show_parts(parts: Mapping[str, Any]) -> None:
     rows: list[tuple[str, str, str, str]] = []
     for name, part in parts.items():
         nested = part.items() if "state" not in part else [(name, part)]
-        for each, facts in nested:
+        for label, facts in nested:
             detail = visible(facts.get("detail") or "")
-            rows.append((f"  {MARKS[facts['state']]}", each, facts["word"], detail))
+            rows.append((f"  {MARKS[facts['state']]}", label, facts["word"], detail))
     out(styled("parts", "name"))
     for line in _aligned(rows):
         out(line)
@@ -169,5 +169,7 @@ def _show_root(client: Client, name: str, *, as_json: bool) -> None:
         "damage": root["damage"],
     }
     out(styled(visible(root["name"]), "name"))
-    for line in _aligned([(f"  {key}", visible(str(each))) for key, each in facts.items() if each]):
+    for line in _aligned(
+        [(f"  {key}", visible(str(value))) for key, value in facts.items() if value]
+    ):
         out(line)

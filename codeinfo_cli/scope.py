@@ -60,10 +60,14 @@ def here() -> str:
 
 def containing(known: Sequence[Repository], path: str) -> Place | None:
     """Return the innermost repository that contains an absolute path, and the path in it."""
-    found = [(each, inside) for each in known if (inside := each.path_in(path)) is not None]
-    if not found:
+    pairs = [
+        (candidate, inside)
+        for candidate in known
+        if (inside := candidate.path_in(path)) is not None
+    ]
+    if not pairs:
         return None
-    repository, inside = min(found, key=lambda pair: len(pair[1]))
+    repository, inside = min(pairs, key=lambda pair: len(pair[1]))
     return Place(repository.id, inside)
 
 
@@ -104,14 +108,18 @@ def locate(client: Client, text: str, names: Sequence[str] = ()) -> Place:
         return named
     if on_disk:
         return on_disk
-    ids = ", ".join(repr(each.id) for each in known[:20]) or "none"
+    ids = ", ".join(repr(repository.id) for repository in known[:20]) or "none"
     message = f"{text!r} is in no ingested folder, and does not begin with the id of one ({ids})."
     raise CliError(message, "NOT_INGESTED", next_step="Ingest its folder: codeinfo ingest PATH")
 
 
 def _named(known: Sequence[Repository], text: str) -> Place | None:
     """Return the place of `repository/path`. Ids may contain slashes: the longest one counts."""
-    fitting = [each.id for each in known if text == each.id or text.startswith(f"{each.id}/")]
+    fitting = [
+        candidate.id
+        for candidate in known
+        if text == candidate.id or text.startswith(f"{candidate.id}/")
+    ]
     if not fitting:
         return None
     repository = max(fitting, key=len)
@@ -150,7 +158,7 @@ class Paths:
     def __init__(self, known: Sequence[Repository] = ()) -> None:
         """known: the repositories of rows without `hostPath`"""
         self._folder = here().rstrip("/") + "/"
-        self._folders = {each.id: each.folders[0].rstrip("/") for each in known}
+        self._folders = {repository.id: repository.folders[0].rstrip("/") for repository in known}
 
     def of(self, row: Mapping[str, Any]) -> str:
         """Return the path of a row of a tool, visible."""

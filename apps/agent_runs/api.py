@@ -15,18 +15,18 @@ from apps.core.errors import Unavailable
 
 async def listing(request: HttpRequest) -> JsonResponse:
     """`GET /agents` as JSON."""
-    found = await asyncio.to_thread(definitions.all_agents)
-    return JsonResponse({"agents": [agent_wire(agent) for agent in found]})
+    agents = await asyncio.to_thread(definitions.all_agents)
+    return JsonResponse({"agents": [agent_wire(agent) for agent in agents]})
 
 
 @require_GET
 async def command_list(request: HttpRequest, agent: str) -> JsonResponse:
     """`GET /agents/<agent>/commands`; commands that cannot be run are disabled."""
     try:
-        found = await asyncio.to_thread(definitions.agent_named, agent)
+        definition = await asyncio.to_thread(definitions.agent_named, agent)
     except Unavailable as error:
         raise Unavailable(error.message, code="AGENT_COMMANDS_FAILED") from error
-    return JsonResponse({"commands": [command_wire(command) for command in found.commands]})
+    return JsonResponse({"commands": [command_wire(command) for command in definition.commands]})
 
 
 @require_POST

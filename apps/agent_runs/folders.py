@@ -45,11 +45,11 @@ def _allowed(path: str) -> Path | None:
         folder = folders.real_path(path)
         # Codex needs a path in UTF-8.
         str(folder).encode()
-        found = folder.is_dir() and not folder.is_relative_to(os.path.realpath(config().data_dir))
+        usable = folder.is_dir() and not folder.is_relative_to(os.path.realpath(config().data_dir))
     except (InvalidInput, OSError, ValueError):
         # Outside the base, too long, or not a valid name.
         return None
-    return folder if found else None
+    return folder if usable else None
 
 
 def _may_be_changed(folder: Path) -> bool:

@@ -56,9 +56,9 @@ async def command(request: AgentRequest, name: str) -> tuple[StartTurn, ...]:
     Raises what `instruction` raises, and NotFound COMMAND_NOT_FOUND, InvalidInput COMMAND_INVALID.
     """
     agent = await _agent(request.agent)
-    found = agent.command(name)
-    turn = await _turn(request, agent, found.steps[0])
-    command_run, total = str(uuid.uuid4()), len(found.steps)
+    chosen = agent.command(name)
+    turn = await _turn(request, agent, chosen.steps[0])
+    command_run, total = str(uuid.uuid4()), len(chosen.steps)
     assert turn.agent is not None
     settings = replace(turn.agent, command_run=command_run)
     return tuple(
@@ -66,10 +66,10 @@ async def command(request: AgentRequest, name: str) -> tuple[StartTurn, ...]:
             turn,
             message=text,
             agent=replace(
-                settings, command={"name": found.name, "stepIndex": number, "totalSteps": total}
+                settings, command={"name": chosen.name, "stepIndex": number, "totalSteps": total}
             ),
         )
-        for number, text in enumerate(found.steps, 1)
+        for number, text in enumerate(chosen.steps, 1)
     )
 
 

@@ -130,8 +130,8 @@ async def _picker(
     model = model or (conversation.model if conversation else "")
     if chosen == agent.provider:
         model = model or agent.model
-    found = await picker(chosen, model, fixed=fixed, wait=wait)
-    return _for_agents(found, model)
+    offered = await picker(chosen, model, fixed=fixed, wait=wait)
+    return _for_agents(offered, model)
 
 
 def _for_agents(found: Picker, model: str) -> Picker:
@@ -145,8 +145,8 @@ def picker_fragment(request: HttpRequest) -> HttpResponse:
     form = request.GET
     agent = definitions.agent_named(form.get("a", ""))
     conversation = queries.visible().filter(pk=form.get("c", "")).first()
-    found = async_to_sync(_picker)(agent, conversation, form.get("provider", ""), wait=True)
-    context = {"picker": found, "picker_url": PICKER, "conversation_id": form.get("c", "")}
+    offered = async_to_sync(_picker)(agent, conversation, form.get("provider", ""), wait=True)
+    context = {"picker": offered, "picker_url": PICKER, "conversation_id": form.get("c", "")}
     return render(request, "conversations/_picker.html", context)
 
 

@@ -118,10 +118,10 @@ async def _described(provider: Provider) -> dict[str, Any]:
 
 
 async def _availability(provider: Provider) -> dict[str, Any]:
-    found = await provider.availability()
-    tools = found.available and found.tools_available
-    wire: dict[str, Any] = {"available": found.available, "toolsAvailable": tools}
-    return wire | ({"reason": found.reason} if found.reason else {})
+    availability = await provider.availability()
+    tools = availability.available and availability.tools_available
+    wire: dict[str, Any] = {"available": availability.available, "toolsAvailable": tools}
+    return wire | ({"reason": availability.reason} if availability.reason else {})
 
 
 @require_GET

@@ -104,11 +104,11 @@ async def of_row(turn: Turn) -> AsyncIterator[str]:
     sent, last_sent_at = turn.parts, time.monotonic()
     while turn.status == Turn.Status.RUNNING:
         await pause(FOREIGN_SECONDS)
-        found = await database(_read, turn)
-        if found is None:
+        fresh = await database(_read, turn)
+        if fresh is None:
             yield sse.frame({"type": "error", "message": "The conversation was deleted."})
             return
-        turn = found
+        turn = fresh
         if turn.parts != sent:
             yield _snapshot(turn)
             sent, last_sent_at = turn.parts, time.monotonic()

@@ -71,13 +71,13 @@ def newest_first(
     try:
         if cursor is not None:
             rows = rows.filter(_after(time_field, cursor))
-        found = list(rows.order_by(f"-{time_field}", "-pk")[: limit + 1])
+        fetched = list(rows.order_by(f"-{time_field}", "-pk")[: limit + 1])
     except (ValidationError, ValueError) as error:
         problem = {"cursor": ["is not one of ours"]}
         raise InvalidInput(
             "Validation failed.", code="validation_error", details={"details": problem}
         ) from error
-    items, rest = found[:limit], found[limit:]
+    items, rest = fetched[:limit], fetched[limit:]
     next_cursor = None
     if len(items) == limit:
         at = getattr(items[-1], time_field)

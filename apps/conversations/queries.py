@@ -42,12 +42,12 @@ def topic_of(principal: Principal) -> str:
 
 def get(conversation_id: str) -> Conversation:
     """A visible conversation. Raises NotFound; an invalid id never reaches the database."""
-    found = None
+    conversation = None
     if VALID_ID.match(conversation_id):
-        found = visible().filter(pk=conversation_id).first()
-    if found is None:
+        conversation = visible().filter(pk=conversation_id).first()
+    if conversation is None:
         raise NotFound("Conversation not found.")
-    return found
+    return conversation
 
 
 def conversations(

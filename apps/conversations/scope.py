@@ -57,7 +57,7 @@ def stored(flags: Mapping[str, Any]) -> tuple[Area, ...]:
     """The areas of a conversation."""
     texts = flags.get(SCOPE)
     known = texts if isinstance(texts, list) else []
-    return tuple(_readable(each for each in known if isinstance(each, str) and each))
+    return tuple(_readable(text for text in known if isinstance(text, str) and text))
 
 
 def initial(query: QueryDict) -> tuple[Area, ...]:
@@ -83,8 +83,8 @@ def _readable(texts: Any) -> Iterator[Area]:
 def options(request: HttpRequest) -> HttpResponse:
     """`GET /ui/chat/scope?at=&scope=`: what `@…` in the composer may stand for, as a listbox."""
     chosen = initial(request.GET)
-    found = chips(suggestions(request.GET.get("at", ""), chosen))
-    return render(request, "conversations/_scope_options.html", {"options": found})
+    suggested = chips(suggestions(request.GET.get("at", ""), chosen))
+    return render(request, "conversations/_scope_options.html", {"options": suggested})
 
 
 def suggestions(text: str, chosen: Sequence[Area]) -> list[Area]:
@@ -92,7 +92,7 @@ def suggestions(text: str, chosen: Sequence[Area]) -> list[Area]:
     if "\0" in text or len(text) > MAX_TYPED:
         return []
     roots = sorted(queries.published_roots(), key=repo_id)
-    found = list(islice(_repositories(text, roots), MAX_REPOSITORIES))
+    areas = list(islice(_repositories(text, roots), MAX_REPOSITORIES))
     first, slash, rest = text.partition("/")
     named = [root for root in roots if slash and is_named(root, first)]
     if named:
@@ -102,10 +102,10 @@ def suggestions(text: str, chosen: Sequence[Area]) -> list[Area]:
         # The files of what is chosen already come first.
         roots = [root for root in roots if repo_id(root) in names] or roots
     if globs.has_wildcards(text):
-        found += _globs(text, roots, is_named=bool(named))
+        areas += _globs(text, roots, is_named=bool(named))
     elif text or named:
-        found += _paths(text, roots)
-    return [area for area in dict.fromkeys(found) if area not in chosen]
+        areas += _paths(text, roots)
+    return [area for area in dict.fromkeys(areas) if area not in chosen]
 
 
 def _repositories(text: str, roots: Sequence[Root]) -> Iterator[Area]:
@@ -135,10 +135,10 @@ def _paths(text: str, roots: Sequence[Root]) -> Iterator[Area]:
         default=Value(2),
         output_field=IntegerField(),
     )
-    found = files.filter(path__icontains=text).annotate(rank=rank).order_by("rank", "path")
+    ranked = files.filter(path__icontains=text).annotate(rank=rank).order_by("rank", "path")
     rows = [
         (names[root], path)
-        for root, path in found.values_list("root_id", "path")[:most]
+        for root, path in ranked.values_list("root_id", "path")[:most]
         if path not in repeated.get(root, ())
     ][:MAX_COMPARED]
     folders = dict.fromkeys(

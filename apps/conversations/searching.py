@@ -48,14 +48,14 @@ def _repositories(value: Any, key: str, depth: int = 0) -> Iterator[str]:
     if depth > MAX_DEPTH:
         return
     if isinstance(value, Mapping):
-        for name, each in value.items():
+        for name, child in value.items():
             if name == key:
-                yield from (one for one in _listed(each) if isinstance(one, str) and one)
-            elif isinstance(each, Mapping | list | tuple):
-                yield from _repositories(each, key, depth + 1)
+                yield from (one for one in _listed(child) if isinstance(one, str) and one)
+            elif isinstance(child, Mapping | list | tuple):
+                yield from _repositories(child, key, depth + 1)
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _repositories(each, key, depth + 1)
+        for child in value:
+            yield from _repositories(child, key, depth + 1)
 
 
 def _listed(value: Any) -> Sequence[Any]:
@@ -96,11 +96,11 @@ def snippets(conversations: Sequence[Conversation], text: str) -> dict[str, Snip
     if not ids:
         return {}
     first = {f"turn{n}": _first_with(word) for n, word in enumerate(words)}
-    found = Conversation.objects.filter(pk__in=ids).annotate(**first).order_by()
+    annotated = Conversation.objects.filter(pk__in=ids).annotate(**first).order_by()
     chosen: dict[Any, tuple[str, str]] = {}  # conversation and word by turn
-    for pk, *turns in found.values_list("pk", *first):
+    for pk, *turns in annotated.values_list("pk", *first):
         with_turn = dict(zip(words, turns, strict=True))
-        word = next((each for each in lacking[pk] if with_turn[each]), None)
+        word = next((term for term in lacking[pk] if with_turn[term]), None)
         if word is not None:
             chosen[with_turn[word]] = pk, word
     rows = Turn.objects.filter(pk__in=list(chosen)).order_by().values_list("pk", "parts")
@@ -133,7 +133,7 @@ def title_parts(title: str, text: str) -> list[tuple[str, bool]]:
     pattern = re2.compile(f"(?i){'|'.join(map(re2.escape, words))}")
     parts: list[tuple[str, bool]] = []
     end = 0
-    for found in pattern.finditer(title):
-        parts += [(title[end : found.start()], False), (found[0], True)]
-        end = found.end()
+    for match in pattern.finditer(title):
+        parts += [(title[end : match.start()], False), (match[0], True)]
+        end = match.end()
     return [part for part in (*parts, (title[end:], False)) if part[0]]

@@ -106,13 +106,13 @@ def _listed(query: SidebarQuery) -> dict[str, Any]:
     if query.repository:
         rows = searching.about(rows, query.repository)
     count = _reaching(query, rows)
-    found = list(rows[: count + 1])
-    shown = found[:count]
+    fetched = list(rows[: count + 1])
+    shown = fetched[:count]
     days = groupby(_lines(shown, query.text), key=lambda line: _group(line.row))
     return {
         "days": [(day, list(group)) for day, group in days],
         "subjects": sorted({repo_id(root) for root in published_roots()}),
-        "more": len(found) > count,
+        "more": len(fetched) > count,
         "next_count": count + PAGE,
         "none": not shown,
         "never_used": not shown and not visible().filter(agent_name=query.agent).exists(),

@@ -90,7 +90,7 @@ class StartTurn:
         chosen = repositories_of(self.areas or ())
         if not allowed:
             return chosen
-        return tuple(each for each in chosen if each in allowed) or allowed
+        return tuple(repository for repository in chosen if repository in allowed) or allowed
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,9 @@ def _page(
 def questions(request: HttpRequest) -> HttpResponse:
     """`GET /ui/chat/questions?root=<primary key>`: questions about a repository, of one click."""
     wanted = request.GET.get("root", "")
-    root = next((each for each in ingest.published_roots() if str(each.id) == wanted), None)
+    root = next(
+        (candidate for candidate in ingest.published_roots() if str(candidate.id) == wanted), None
+    )
     if root is None:
         raise NotFound("This repository is not ingested.")
     context = {"examples": welcome.examples(root), "heading": request.GET.get("heading", "")}

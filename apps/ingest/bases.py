@@ -75,7 +75,7 @@ def remove(path: str) -> Path:
         stored = _stored()
         if Path(path) not in stored:
             raise NotFound(f"{path} is no folder that was added.")
-        _write(tuple(each for each in stored if each != Path(path)))
+        _write(tuple(base for base in stored if base != Path(path)))
     logger.info("ingest base removed", extra={"context": {"path": path}})
     return Path(path)
 

@@ -73,13 +73,13 @@ def _count(root: Root, directory: RootDirectory, end: float) -> tuple[int, bool]
         if time.monotonic() > end:
             return changed, True
         try:
-            found = directory.stat(path)
+            status = directory.stat(path)
         except OSError:
             changed += 1
             continue
-        if found.st_size != size:
+        if status.st_size != size:
             changed += 1
-        elif found.st_mtime_ns != mtime_ns:
+        elif status.st_mtime_ns != mtime_ns:
             changed += _content_differs(root, path, sha256)
     return changed, False
 
@@ -110,9 +110,9 @@ class FreshnessThread(threading.Thread):
         """What was found last of these roots, which a page shows. A root that was ingested since
         is left out."""
         self._shown = True
-        found = {root.id: self._found.get(root.id, (-1, AS_INGESTED)) for root in roots}
+        states = {root.id: self._found.get(root.id, (-1, AS_INGESTED)) for root in roots}
         now = {root.id: root.generation for root in roots}
-        return {key: state for key, (at, state) in found.items() if at == now[key]}
+        return {key: state for key, (at, state) in states.items() if at == now[key]}
 
     def stop(self) -> None:
         self._stopping.set()
@@ -132,9 +132,9 @@ class FreshnessThread(threading.Thread):
             for root in queries.published_roots():
                 if self._stopping.is_set():
                     return
-                found = (root.generation, compare(root))
-                differs |= found != self._found.get(root.id)
-                self._found[root.id] = found
+                state = (root.generation, compare(root))
+                differs |= state != self._found.get(root.id)
+                self._found[root.id] = state
         except DatabaseError:
             return  # while the database is away the pages say so
         finally:

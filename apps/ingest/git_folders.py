@@ -71,11 +71,11 @@ def git_folders(*, leave_out: Iterable[str] = ()) -> GitFolders:
     deadline = time.monotonic() + SECONDS
     search = _Search(deadline)
     hidden = set(leave_out)
-    found = [path for path in search.repositories() if str(path) not in hidden]
-    found.sort(key=lambda path: (-_used_at(path), str(path).casefold()))
-    listed = tuple(_described(path, check_until(deadline)) for path in found[:MAX_LISTED])
+    paths = [path for path in search.repositories() if str(path) not in hidden]
+    paths.sort(key=lambda path: (-_used_at(path), str(path).casefold()))
+    listed = tuple(_described(path, check_until(deadline)) for path in paths[:MAX_LISTED])
     allowed = tuple(map(str, bases()))
-    return GitFolders(listed, allowed, search.is_complete and len(found) <= MAX_LISTED)
+    return GitFolders(listed, allowed, search.is_complete and len(paths) <= MAX_LISTED)
 
 
 @dataclass
@@ -88,7 +88,7 @@ class _Search:
     def repositories(self) -> Iterator[Path]:
         waiting = deque((base, 0) for base in bases())
         seen: set[Path] = set()
-        found = 0
+        count = 0
         while waiting:
             folder, depth = waiting.popleft()
             if folder in seen:
@@ -99,13 +99,13 @@ class _Search:
             seen.add(folder)
             inside = self._inside(folder)
             if inside is None:
-                found += 1
+                count += 1
                 yield folder
-                if found >= MAX_REPOSITORIES:
+                if count >= MAX_REPOSITORIES:
                     self.is_complete = False
                     return
             elif depth < MAX_DEPTH:
-                waiting.extend((each, depth + 1) for each in inside)
+                waiting.extend((subfolder, depth + 1) for subfolder in inside)
             elif inside:
                 self.is_complete = False
 

@@ -190,8 +190,8 @@ def _phases(run: IngestRun, status: RunStatus) -> tuple[Phase, ...]:
 
 def _found_text(run: IngestRun, status: RunStatus) -> str:
     skipped, unchanged = status.counts.skipped, run.unchanged
-    found = f"{(status.file_total or 0) + unchanged + skipped:,} found, {skipped:,} skipped"
-    return f"{found}, {unchanged:,} unchanged" if unchanged else found
+    text = f"{(status.file_total or 0) + unchanged + skipped:,} found, {skipped:,} skipped"
+    return f"{text}, {unchanged:,} unchanged" if unchanged else text
 
 
 def _embedding_text(run: IngestRun, status: RunStatus) -> str:

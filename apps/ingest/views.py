@@ -60,9 +60,9 @@ async def nearby(request: HttpRequest) -> HttpResponse:
     ingested = await sync_to_async(_chosen_folders)()
     # The search takes up to some seconds, so it does not occupy the thread that views share.
     search = sync_to_async(git_folders, thread_sensitive=False)
-    found = await search(leave_out=(*ingested, folders.first_root(config())))
+    repositories = await search(leave_out=(*ingested, folders.first_root(config())))
     response: HttpResponse = await sync_to_async(render)(
-        request, "ingest/_nearby.html", {"found": found, "view": _view(request.GET)}
+        request, "ingest/_nearby.html", {"found": repositories, "view": _view(request.GET)}
     )
     return response
 
@@ -158,8 +158,8 @@ def reembed(request: HttpRequest) -> HttpResponse:
 @require_POST
 def ingest_again(request: HttpRequest) -> HttpResponse:
     """Queue folders whose index has no row in the database, as new roots."""
-    known = {str(each.store): each.store for each in orphans.known()}
-    chosen = [known[each] for each in request.POST.getlist("root") if each in known]
+    known = {str(orphan.store): orphan.store for orphan in orphans.known()}
+    chosen = [known[store] for store in request.POST.getlist("root") if store in known]
     try:
         runs = services.ingest_again(chosen)
     except CodeinfoError as error:
@@ -277,9 +277,9 @@ def skipped(request: HttpRequest) -> HttpResponse:
     """The drawer with the skip list of `root` or `run`. From page 2 on, only the rows."""
     query, name, files, left_out = _skip_source(request)
     number = _page_number(request)
-    found = skips.page(files, request.GET.get("reason", ""), number)
+    skip_page = skips.page(files, request.GET.get("reason", ""), number)
     part = "ingest/_skipped_rows.html" if number > 1 else "ingest/_skipped.html"
-    context = {"list": found, "source": query, "name": name, "left_out": left_out}
+    context = {"list": skip_page, "source": query, "name": name, "left_out": left_out}
     return render(request, part, context)
 
 
@@ -316,7 +316,7 @@ def _roots(ids: Iterable[str]) -> list[Root]:
     """Return the published roots with these ids, in their order. Raises NotFound if there are
     none."""
     published = {str(root.id): root for root in queries.published_roots()}
-    roots = [published[each] for each in ids if each in published]
+    roots = [published[root_id] for root_id in ids if root_id in published]
     if not roots:
         raise NotFound("This folder is no longer ingested.")
     return roots

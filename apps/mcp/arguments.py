@@ -79,7 +79,7 @@ def _is_omitted(value: Any, schema: JSON) -> bool:
     if value is None:
         return bool(types) and "null" not in types
     if value == "":
-        texts = [each for each in schema.get("anyOf", [schema]) if "string" in _types(each)]
+        texts = [option for option in schema.get("anyOf", [schema]) if "string" in _types(option)]
         return bool(types) and all(text.get("minLength", 0) > 0 for text in texts)
     number = _number(value) if types & {"integer", "number"} else None
     return number == 0 and (schema.get("minimum", 0) > 0 or schema.get("maximum", 0) < 0)

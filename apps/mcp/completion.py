@@ -39,9 +39,9 @@ async def complete_language(beginning: str, others: Mapping[str, str]) -> Comple
 def matching(values: Iterable[str], text: str) -> Completion:
     """The values that begin with a text, then those that contain it, in any case."""
     lower = text.lower()
-    found = [value for value in values if lower in value.lower()]
-    found.sort(key=lambda value: not value.lower().startswith(lower))
-    return Completion(found[:MAX_VALUES], len(found))
+    matches = [value for value in values if lower in value.lower()]
+    matches.sort(key=lambda value: not value.lower().startswith(lower))
+    return Completion(matches[:MAX_VALUES], len(matches))
 
 
 def _repositories(beginning: str) -> Completion:
@@ -58,16 +58,16 @@ def _paths(beginning: str, repository: str) -> Completion:
     if not roots or "\0" in beginning or len(beginning) > MAX_PATH:
         return Completion((), 0)
     files = SourceFile.objects.filter(root__in=[root.id for root in roots]).live().ingested()
-    found = files.filter(path__icontains=beginning)
+    matches = files.filter(path__icontains=beginning)
     rank = Case(
         When(path__istartswith=beginning, then=Value(0)),
         When(path__icontains=f"/{beginning}", then=Value(1)),
         default=Value(2),
         output_field=IntegerField(),
     )
-    paths = found.annotate(rank=rank).order_by("rank", "path").values_list("path", flat=True)
+    paths = matches.annotate(rank=rank).order_by("rank", "path").values_list("path", flat=True)
     values = list(dict.fromkeys(paths[:MAX_VALUES]))
-    total = len(values) if len(values) < MAX_VALUES else found.count()
+    total = len(values) if len(values) < MAX_VALUES else matches.count()
     return Completion(values, total)
 
 

@@ -157,9 +157,15 @@ async def _complete(endpoint: McpEndpoint, protocol: ProtocolVersion, message: M
     others = (message.params.get("context") or {}).get("arguments") or {}
     if completer is None or len(beginning) > MAX_TEXT or len(others) > MAX_OTHERS:
         return {"completion": {"values": [], "total": 0, "hasMore": False}}
-    found = await completer(beginning, others)
-    has_more = found.total > len(found.values)
-    return {"completion": {"values": list(found.values), "total": found.total, "hasMore": has_more}}
+    completion = await completer(beginning, others)
+    has_more = completion.total > len(completion.values)
+    return {
+        "completion": {
+            "values": list(completion.values),
+            "total": completion.total,
+            "hasMore": has_more,
+        }
+    }
 
 
 def _completers(endpoint: McpEndpoint, ref: Mapping[str, Any]) -> Mapping[str, Completer | None]:

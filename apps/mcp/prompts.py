@@ -100,7 +100,7 @@ def _require_one(arguments: Mapping[str, str], *names: str) -> None:
 
 def _subject(arguments: Mapping[str, str]) -> str:
     symbol, path = arguments.get(SYMBOL), arguments.get(PATH)
-    named = " in ".join(f"`{each}`" for each in (symbol, path) if each)
+    named = " in ".join(f"`{name}`" for name in (symbol, path) if name)
     return f"{named}{_of(arguments)}"
 
 
@@ -133,8 +133,8 @@ async def _messages(
     numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
     text = f"{task} Use the tools of codeinfo.{_filters(arguments)}\n\n{numbered}\n\n{RULES}"
     path = arguments.get(PATH)
-    found = await in_database(_named, arguments.get(REPOSITORY), path) if path else ()
-    return [_text(text), *further, *found]
+    embedded = await in_database(_named, arguments.get(REPOSITORY), path) if path else ()
+    return [_text(text), *further, *embedded]
 
 
 def _named(repository: str | None, path: str) -> Sequence[JSON]:
@@ -143,19 +143,19 @@ def _named(repository: str | None, path: str) -> Sequence[JSON]:
     if repository:
         return _embedded(repository, path)
     every = {repo_id(root): None for root in published_roots()}
-    found: dict[str, Sequence[JSON]] = {}
-    for each in every:
+    embedded: dict[str, Sequence[JSON]] = {}
+    for candidate in every:
         try:
-            found[each] = _embedded(each, path)
+            embedded[candidate] = _embedded(candidate, path)
         except NotFound:
             continue
-    if not found:
+    if not embedded:
         raise NotFound(f"No ingested repository has {path}.", code="FILE_NOT_FOUND")
-    if len(found) > 1:
-        ids = ", ".join(list(found)[:MAX_NAMED])
+    if len(embedded) > 1:
+        ids = ", ".join(list(embedded)[:MAX_NAMED])
         problem = f"repository is required: {path} is in {ids}"
         raise InvalidInput(problem, details={"details": [problem]})
-    (messages,) = found.values()
+    (messages,) = embedded.values()
     return messages
 
 

@@ -111,11 +111,11 @@ def _check_header(headers: Mapping[str, str], header: str, value: Any) -> None:
 
 def _decoded(value: str) -> str | None:
     """The text of a header, maybe encoded as `=?base64?…?=`; None if it cannot be decoded."""
-    found = ENCODED.fullmatch(value)
-    if found is None:
+    match = ENCODED.fullmatch(value)
+    if match is None:
         return value
     try:
-        return base64.b64decode(found[1], validate=True).decode()
+        return base64.b64decode(match[1], validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
         return None
 

@@ -118,8 +118,8 @@ def _folder(address: Address) -> list[JSON]:
     root = find_root(address.repository)
     prefix = address.path
     # SQLite compares without regard to case.
-    found = queries.live_files(root).ingested().filter(path__startswith=prefix)
-    paths = found.values_list("path", flat=True).iterator()
+    files = queries.live_files(root).ingested().filter(path__startswith=prefix)
+    paths = files.values_list("path", flat=True).iterator()
     names = sorted({_entry(path[len(prefix) :]) for path in paths if path.startswith(prefix)})
     if not names and prefix:
         raise NotFound(f"{prefix} has no ingested files.", code="FILE_NOT_FOUND")

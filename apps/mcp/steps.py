@@ -35,10 +35,10 @@ def _started(part: Part) -> str:
 
 def _succeeded(part: Part) -> str:
     result = part["result"]
-    found = result.get("results") if isinstance(result, Mapping) else None
-    if not isinstance(found, list):
+    results = result.get("results") if isinstance(result, Mapping) else None
+    if not isinstance(results, list):
         return f"{part['name']} is done, thinking on"
-    return f"Found {len(found)} result{'' if len(found) == 1 else 's'}, thinking on"
+    return f"Found {len(results)} result{'' if len(results) == 1 else 's'}, thinking on"
 
 
 def _failed(part: Part) -> str:

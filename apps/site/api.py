@@ -19,15 +19,15 @@ async def health_view(request: HttpRequest) -> JsonResponse:
     `mongoConnected` is about the database, whatever its kind (docs/contract.md §1.4). Details are
     included only for clients that may call the API.
     """
-    found = await health.quick()
-    parts = health.wire(found, details=not current().is_anonymous)
+    findings = await health.quick()
+    parts = health.wire(findings, details=not current().is_anonymous)
     return JsonResponse(
         {
             "status": "ok",
             "uptime": health.uptime_seconds(),
             "timestamp": int(time.time() * 1000),
             "mongoConnected": parts["database"]["state"] == "ok",
-            "degraded": [part.id for part in found if part.level in ("warn", "bad")],
+            "degraded": [part.id for part in findings if part.level in ("warn", "bad")],
             "parts": parts,
         }
     )

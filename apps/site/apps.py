@@ -17,8 +17,8 @@ class SiteConfig(AppConfig):
         command or the server uses them."""
         for problem in settings.CONFIG_WARNINGS:
             logger.warning(problem)
-        for each in private_files.repair(settings.CONFIG.data_dir, elsewhere()):
-            logger.warning("others may read %s: %s", each.path.name, each.reason)
+        for file in private_files.repair(settings.CONFIG.data_dir, elsewhere()):
+            logger.warning("others may read %s: %s", file.path.name, file.reason)
 
 
 def elsewhere() -> list[Path]:

@@ -108,9 +108,9 @@ def _first_line(chunk: str) -> str:
 def _repositories(text: str, until: float) -> Iterable[Option]:
     words = text.lower().split()
     ids = sorted({repo_id(root) for root in published_roots()})
-    found = [each for each in ids if all(word in each.lower() for word in words)]
-    found.sort(key=lambda each: not each.lower().startswith(words[0]))
-    return [Option(repository_url(each), "repo", each) for each in found[:LIMIT]]
+    matches = [repo for repo in ids if all(word in repo.lower() for word in words)]
+    matches.sort(key=lambda repo: not repo.lower().startswith(words[0]))
+    return [Option(repository_url(repo), "repo", repo) for repo in matches[:LIMIT]]
 
 
 def _files(text: str, until: float) -> Iterable[Option]:
@@ -129,8 +129,8 @@ def _symbols(text: str, until: float) -> Iterable[Option]:
 
 
 def _conversations(text: str, until: float) -> Iterable[Option]:
-    found = searching.having(queries.visible(), text).order_by("-last_message_at", "-pk")
-    rows = list(found[:LIMIT])
+    conversations = searching.having(queries.visible(), text).order_by("-last_message_at", "-pk")
+    rows = list(conversations[:LIMIT])
     snippets = searching.snippets(rows, text)
     for row in rows:
         detail, url = "archived" if row.archived else "", address(row.id, row.agent_name)

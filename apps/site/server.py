@@ -156,7 +156,7 @@ def facts() -> dict[str, object]:
 
 def _watchdog() -> Watchdog:
     """Return the watchdog. While the event loop is stalled, it responds on PORT (`standby`)."""
-    listeners = (each for each in reactor.getReaders() if isinstance(each, Port))
+    listeners = (reader for reader in reactor.getReaders() if isinstance(reader, Port))
     main = next(listener for listener in listeners if listener.getHost().port == config().port)
     return Watchdog(reactor._asyncioEventloop, standby.Standby(main.socket).answer)
 

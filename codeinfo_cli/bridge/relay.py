@@ -104,9 +104,9 @@ class Bridge:
 
     def _cancel(self, notification: Message) -> None:
         """Close the connection of a request, which cancels it. It is not answered."""
-        found = self._pending.get(messages.key_of(notification.params.get("requestId")))
-        if found and found[0].method != "initialize":
-            found[1].cancel()
+        pending = self._pending.get(messages.key_of(notification.params.get("requestId")))
+        if pending and pending[0].method != "initialize":
+            pending[1].cancel()
 
     async def _request(self, message: Message) -> None:
         if problem := self._no_room(message):
@@ -157,17 +157,17 @@ class Bridge:
 
     async def _answer(self, message: Message, line: bytes) -> None:
         """Write the answer to a request. Its id may be used again as soon as the client has it."""
-        if found := self._forget(message):
-            self._others.add(found)
-            found.add_done_callback(self._others.discard)
+        if task := self._forget(message):
+            self._others.add(task)
+            task.add_done_callback(self._others.discard)
         await self._output.write(line)
 
     def _forget(self, message: Message) -> "asyncio.Task[None] | None":
-        found = self._pending.get(message.key)
-        if found is None or found[0] is not message:
+        pending = self._pending.get(message.key)
+        if pending is None or pending[0] is not message:
             return None
         del self._pending[message.key]
-        return found[1]
+        return pending[1]
 
     async def _serve(self, message: Message) -> None:
         """Send a message, and write what the server answers, or why it does not."""

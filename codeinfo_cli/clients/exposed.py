@@ -43,9 +43,9 @@ def _words(entry: dict[str, Any]) -> list[str]:
 
 def exposed_clients(machine: Machine) -> list[Client]:
     """Return the clients whose entry for codeinfo is such. A file that cannot be read has none."""
-    found = []
+    exposed = []
     for client in CLIENTS:
         with suppress(Refused):
             if is_exposed(installing.entry_of(client, machine)):
-                found.append(client)
-    return found
+                exposed.append(client)
+    return exposed

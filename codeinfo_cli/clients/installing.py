@@ -129,7 +129,7 @@ def make(changes: Sequence[Change], client: Client, data: Path, *, removes: bool
 def _remove_folders(record: dict[str, Any]) -> None:
     """Remove the folders that `install` created, if they are empty."""
     lists = (known.get("folders") for known in record.values() if isinstance(known, dict))
-    folders = {str(folder) for found in lists if isinstance(found, list) for folder in found}
+    folders = {str(folder) for listed in lists if isinstance(listed, list) for folder in listed}
     for folder in sorted(folders, key=len, reverse=True):
         with suppress(OSError):
             Path(folder).rmdir()

@@ -81,17 +81,17 @@ class _Parser:
             return self._array(at, depth)
         if character == '"':
             return self._string(at)
-        found = SCALAR.match(self.text, at)
-        if found is None:
+        match = SCALAR.match(self.text, at)
+        if match is None:
             raise self._damaged(at, "a value is missing" if at >= len(self.text) else "no value")
-        return json.loads(found[0]), found.end()
+        return json.loads(match[0]), match.end()
 
     def _string(self, at: int) -> tuple[str, int]:
-        found = STRING.match(self.text, at)
-        if found is None:
+        match = STRING.match(self.text, at)
+        if match is None:
             raise self._damaged(at, "a string is expected, or does not end")
         try:
-            return str(json.loads(found[0])), found.end()
+            return str(json.loads(match[0])), match.end()
         except ValueError:
             raise self._damaged(at, "a string has an unknown escape") from None
 
@@ -114,9 +114,9 @@ class _Parser:
 
     def _object(self, at: int, depth: int, *, on_path: bool) -> tuple[dict[str, Any], int]:
         values: dict[str, Any] = {}
-        found = Object(at)
+        layout = Object(at)
         if on_path:
-            self.objects[depth] = found
+            self.objects[depth] = layout
             for deeper in [level for level in self.objects if level > depth]:
                 del self.objects[deeper]
         at = self._skip(at + 1)
@@ -133,11 +133,11 @@ class _Parser:
                 for level in [level for level in self.objects if level > depth]:
                     del self.objects[level]
             values[key], at = self._value(begin, depth + 1, on_path=leads)
-            found.members.append(Member(key, start, begin, at))
+            layout.members.append(Member(key, start, begin, at))
             after = self._skip(at)
-            found.comma = after if self.text.startswith(",", after) else -1
+            layout.comma = after if self.text.startswith(",", after) else -1
             at = self._separator(at, "}")
-        found.end = at + 1
+        layout.end = at + 1
         return values, at + 1
 
 
@@ -165,8 +165,8 @@ def _is_blank(text: str) -> bool:
 
 def _after_space(text: str, at: int) -> int:
     """Return the place after blanks and comments."""
-    found = SPACE.match(text, at)
-    return found.end() if found else at
+    match = SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def with_member(text: str, key: str, name: str, value: Any) -> str:
@@ -254,8 +254,8 @@ def _inserted(text: str, holder: Object, key: str, value: Any, newline: str) -> 
 
 def _end_of_line(text: str, at: int) -> int:
     """Return the place after the comments at the end of a line."""
-    found = REST_OF_LINE.match(text, at)
-    return found.end() if found and found[0].strip() else at
+    match = REST_OF_LINE.match(text, at)
+    return match.end() if match and match[0].strip() else at
 
 
 def _member(key: str, value: Any, unit: str, indent: str, newline: str) -> str:
@@ -269,8 +269,8 @@ def _dumps(value: Any, unit: str, indent: str, newline: str) -> str:
 
 def _unit(text: str) -> str:
     """Return the indentation of a level: that of the first line that has one."""
-    found = INDENT.search(text)
-    return found[1][:8] if found else "  "
+    match = INDENT.search(text)
+    return match[1][:8] if match else "  "
 
 
 def _indent_at(text: str, at: int) -> str:

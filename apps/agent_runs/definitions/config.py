@@ -41,7 +41,7 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
 
 def _tools(name: str, value: Any) -> tuple[str, ...]:
     names, known = _names(name, value), [tool.name for tool in TOOLS]
-    if unknown := [each for each in names if each not in known]:
+    if unknown := [tool_name for tool_name in names if tool_name not in known]:
         raise InvalidInput(f"{name}: there is no {unknown[0]!r}; there are: {', '.join(known)}")
     return names
 

@@ -61,8 +61,8 @@ def agent_named(name: str) -> Agent:
 
 def _folders(where: Path) -> list[Path]:
     """The direct subfolders and links to folders, sorted by name."""
-    found = (Path(entry.path) for entry in os.scandir(where) if entry.is_dir())
-    return sorted(path for path in found if not path.name.startswith((".", "__")))
+    subfolders = (Path(entry.path) for entry in os.scandir(where) if entry.is_dir())
+    return sorted(path for path in subfolders if not path.name.startswith((".", "__")))
 
 
 def _read(folder: Path) -> Agent:

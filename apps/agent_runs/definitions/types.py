@@ -117,9 +117,9 @@ class Agent:
 
         Raises NotFound COMMAND_NOT_FOUND, or InvalidInput COMMAND_INVALID with the reason.
         """
-        found = next((one for one in self.commands if one.name == name), None)
-        if found is None:
+        command = next((one for one in self.commands if one.name == name), None)
+        if command is None:
             raise NotFound("Command not found", code="COMMAND_NOT_FOUND")
-        if found.problem:
-            raise InvalidInput(f"Invalid command: {found.problem}", code="COMMAND_INVALID")
-        return found
+        if command.problem:
+            raise InvalidInput(f"Invalid command: {command.problem}", code="COMMAND_INVALID")
+        return command

@@ -154,8 +154,8 @@ def reason(match: JSON) -> str:
     """Return how near a match is, and how it was found."""
     score = match.get("score")
     distance = "distance unknown" if score is None else f"distance {score:.2f}"
-    found = REASONS.get(match.get("matchedBy") or "")
-    return f"{distance}, found {found}" if found else distance
+    how = REASONS.get(match.get("matchedBy") or "")
+    return f"{distance}, found {how}" if how else distance
 
 
 def reference(match: JSON) -> str:

@@ -88,7 +88,7 @@ def _tool(tool: Tool) -> JSON:
 def _with_camel_case(parameters: JSON) -> JSON:
     """Rename the arguments in a schema as the SDK does, which leaves `required` as it is."""
     properties = parameters.get("properties", {})
-    renamed: JSON = {"properties": {_camel(name): each for name, each in properties.items()}}
+    renamed: JSON = {"properties": {_camel(name): schema for name, schema in properties.items()}}
     if "required" in parameters:
         renamed["required"] = [_camel(name) for name in parameters["required"]]
     return parameters | renamed

@@ -182,8 +182,8 @@ class Citations:
     @property
     def counts(self) -> str:
         """`3 cited · 53 found`: the citations, and all passages that the tools returned."""
-        found = {_content(citation.passage) for citation in self.used} | self._matches.keys()
-        return f"{len(self.used)} cited · {len(found)} found"
+        contents = {_content(citation.passage) for citation in self.used} | self._matches.keys()
+        return f"{len(self.used)} cited · {len(contents)} found"
 
     def cite(self, path: str, start: int, end: int | None) -> Citation | None:
         """The citation of `path` (with or without its repository); None if no passage overlaps.

@@ -54,8 +54,8 @@ class FoundPassage:
     def preview(self) -> list[SafeString]:
         """The first lines that are not blank, highlighted, without their common indentation."""
         passage = self.passage
-        found = passage.text.splitlines()[passage.focus :]
-        lines = [line[:MAX_PREVIEW_CHARS] for line in found if line.strip()]
+        rest = passage.text.splitlines()[passage.focus :]
+        lines = [line[:MAX_PREVIEW_CHARS] for line in rest if line.strip()]
         text = dedent("\n".join(lines[:MAX_PREVIEW_LINES]))
         if not text:
             return []

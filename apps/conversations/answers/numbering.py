@@ -37,21 +37,21 @@ class Numbering:
         return numbered
 
     def _code(self, token: Token) -> Token:
-        found = WHOLE_REFERENCE.match(token.content.strip())
-        if found is None:
+        match = WHOLE_REFERENCE.match(token.content.strip())
+        if match is None:
             return token
-        end = int(found["end"]) if found["end"] else None
-        citation = self.citations.cite(found["path"], int(found["start"]), end)
+        end = int(match["end"]) if match["end"] else None
+        citation = self.citations.cite(match["path"], int(match["start"]), end)
         return _cite_token(citation) if citation else token
 
     def _text(self, text: str) -> list[Token]:
         pieces: list[Token] = []
         done = 0
-        for found in references(text):
-            citation = self.citations.cite(found.path, found.first, found.last)
+        for reference in references(text):
+            citation = self.citations.cite(reference.path, reference.first, reference.last)
             if citation:
-                pieces += [_text_token(text[done : found.begin]), _cite_token(citation)]
-                done = found.end
+                pieces += [_text_token(text[done : reference.begin]), _cite_token(citation)]
+                done = reference.end
         return [*pieces, _text_token(text[done:])]
 
 

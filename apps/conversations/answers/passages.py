@@ -188,8 +188,8 @@ def _facts(row: Mapping[str, Any], *, is_ambiguous: bool) -> Iterator[str]:
     if "target" in row:
         target = _text(row, "target")
         yield f"file {target}" if target else "not among the files searched"
-    if found := FOUND_BY.get(_text(row, "matchedBy")):
-        yield found
+    if how := FOUND_BY.get(_text(row, "matchedBy")):
+        yield how
     if _text(row, "match") == "word":
         yield "a word, maybe in a comment or string"
 

@@ -291,7 +291,7 @@ def _code_and_message(error: Mapping[str, Any]) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _subject(row: Any) -> str:

@@ -283,7 +283,7 @@ class LiveExchange:
     def _speech(self, view: Exchange) -> list[str]:
         """The sentences that finished since the last call, for the live region."""
         fresh = view.answer_text[self._announced :]
-        ends = [found.end() for found in SENTENCE_END.finditer(fresh)]
+        ends = [match.end() for match in SENTENCE_END.finditer(fresh)]
         if not ends:
             return []
         self._announced += ends[-1]

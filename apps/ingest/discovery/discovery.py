@@ -129,9 +129,9 @@ class Classifier:
     def classify_all(
         self, listed: Iterable[ListedFile], check: Check
     ) -> Iterator[Candidate | Skipped]:
-        for each in listed:
+        for file in listed:
             check()
-            yield self.classify(each)
+            yield self.classify(file)
 
     def classify(self, listed: ListedFile) -> Candidate | Skipped:
         path = listed.path

@@ -121,9 +121,9 @@ def _tail(data: bytes, make: Callable[[], Any]) -> bytes:
 
 
 def _hash(data: bytes, make: Callable[[], Any]) -> bytes:
-    found = make()
-    found.update(memoryview(data)[: -found.digest_size])
-    return bytes(found.digest())
+    hasher = make()
+    hasher.update(memoryview(data)[: -hasher.digest_size])
+    return bytes(hasher.digest())
 
 
 @dataclass

@@ -136,7 +136,9 @@ def _chunked(
             for (candidate, _), file in zip(new, chunked, strict=True)
         ),
         tuple(skipped),
-        shared=tuple((each, rows[each.path]) for each, _ in contents if each.path in rows),
+        shared=tuple(
+            (candidate, rows[candidate.path]) for candidate, _ in contents if candidate.path in rows
+        ),
     )
 
 

@@ -71,7 +71,7 @@ class Copying:
             get_store().free_memory()
         # Not cached, as this generation may not be published.
         documents = queries.generation_files(root).values_list("document", flat=True)
-        live = frozenset(str(each) for each in documents.iterator())
+        live = frozenset(str(document) for document in documents.iterator())
         staged = get_copies().staged(root, live, get_lexical(), spool, self._job.check)
         stack.enter_context(staged)
         self._is_written = True

@@ -49,8 +49,8 @@ def unknown_folders() -> list[Orphan]:
     """Return the orphans that the pages offer to ingest again: of this installation, with a folder
     that is not ingested, one per folder."""
     ingested = set(Root.objects.values_list("path", flat=True)) if _known else set()
-    own = [each for each in _known if each.path and not each.elsewhere]
-    return list({each.path: each for each in own if each.path not in ingested}.values())
+    own = [orphan for orphan in _known if orphan.path and not orphan.elsewhere]
+    return list({orphan.path: orphan for orphan in own if orphan.path not in ingested}.values())
 
 
 def find() -> list[Orphan]:
@@ -60,9 +60,9 @@ def find() -> list[Orphan]:
     removed = removed_of(stored)
     own = installation_id()
     return [
-        orphan_of(each, own)
-        for each in stored.values()
-        if each.store not in known_ids and (each.store not in removed or each.is_foreign(own))
+        orphan_of(index, own)
+        for index in stored.values()
+        if index.store not in known_ids and (index.store not in removed or index.is_foreign(own))
     ]
 
 
@@ -83,22 +83,22 @@ def orphan_of(stored: StoredRoot, own: str) -> Orphan:
 def refresh() -> None:
     """Search again if another process may have dropped orphans from a Chroma server. Raises
     Unavailable."""
-    if config().chroma_url and any(not each.elsewhere for each in _known):
+    if config().chroma_url and any(not orphan.elsewhere for orphan in _known):
         set_known(find())
 
 
 def set_known(found: Iterable[Orphan]) -> None:
     """Save the orphans for `known`, and log the new ones."""
     global _known
-    before = {each.store for each in _known}
-    _known = tuple(sorted(found, key=lambda each: (each.path, str(each.store))))
-    for each in _known:
-        if each.store not in before and not each.elsewhere:
-            facts = {"root": str(each.store), "path": each.path, "name": each.name}
+    before = {orphan.store for orphan in _known}
+    _known = tuple(sorted(found, key=lambda orphan: (orphan.path, str(orphan.store))))
+    for orphan in _known:
+        if orphan.store not in before and not orphan.elsewhere:
+            facts = {"root": str(orphan.store), "path": orphan.path, "name": orphan.name}
             logger.warning(
                 "index of a root that the database does not know", extra={"context": facts}
             )
-    if before != {each.store for each in _known}:
+    if before != {orphan.store for orphan in _known}:
         changes.roots_changed()
 
 
@@ -110,7 +110,7 @@ def find_at_start() -> list[Orphan]:
     if not unknown and (Root.objects.exists() or not _has_vectors()):
         return []
     set_known(find())
-    return [each for each in _known if not each.elsewhere]
+    return [orphan for orphan in _known if not orphan.elsewhere]
 
 
 def _has_vectors() -> bool:

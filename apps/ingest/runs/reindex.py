@@ -76,8 +76,8 @@ def _add_files(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> N
     # One row of each document.
     by_document = {
         row.document: row
-        for each in sharing.roots_of([root.store])
-        for row in queries.live_files(each).ingested().filter(chunks__gt=0)
+        for sharer in sharing.roots_of([root.store])
+        for row in queries.live_files(sharer).ingested().filter(chunks__gt=0)
     }
     files = list(by_document.values())
     max_tokens = _max_tokens(root)
@@ -110,10 +110,11 @@ def _chunked(
 ) -> list[tuple[SourceFile, ChunkedFile]]:
     """The chunks of files whose text exists, as they were embedded."""
     texts = get_texts().read({row.sha256 for row in rows})
-    found = [row for row in rows if row.sha256 in texts]
-    files = chunker.chunk_many([(row.path, texts[row.sha256].encode()) for row in found])
+    readable = [row for row in rows if row.sha256 in texts]
+    files = chunker.chunk_many([(row.path, texts[row.sha256].encode()) for row in readable])
     return [
-        (row, _as_embedded(row, file, max_tokens)) for row, file in zip(found, files, strict=True)
+        (row, _as_embedded(row, file, max_tokens))
+        for row, file in zip(readable, files, strict=True)
     ]
 
 

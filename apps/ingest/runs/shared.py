@@ -88,9 +88,9 @@ class SharedFiles:
             return {}
         hashes = {path: sha256(data).hexdigest() for path, data in contents.items()}
         rows = _published(self._roots).filter(sha256__in=set(hashes.values()))
-        found = {row.path: row for row in rows if hashes.get(row.path) == row.sha256}
-        missing = set(get_texts().missing({row.sha256 for row in found.values()}))
-        return {path: row for path, row in found.items() if row.sha256 not in missing}
+        matches = {row.path: row for row in rows if hashes.get(row.path) == row.sha256}
+        missing = set(get_texts().missing({row.sha256 for row in matches.values()}))
+        return {path: row for path, row in matches.items() if row.sha256 not in missing}
 
     @cached_property
     def _roots(self) -> list[Root]:

@@ -112,13 +112,13 @@ def _sweep_stores(stored: dict[UUID, StoredRoot], check: Check) -> None:
         roots.setdefault(root.store, []).append(root)
     removed = orphans.removed_of(stored)
     rest, dropped = [], []
-    for each in stored.values():
-        if users := roots.get(each.store):
-            record_origin(users, each, own)
-        elif each.store in removed and not each.is_foreign(own):
-            dropped.append(each.store)
+    for index in stored.values():
+        if users := roots.get(index.store):
+            record_origin(users, index, own)
+        elif index.store in removed and not index.is_foreign(own):
+            dropped.append(index.store)
         else:
-            rest.append(orphans.orphan_of(each, own))
+            rest.append(orphans.orphan_of(index, own))
     orphans.set_known(rest)
     # A million vectors take minutes, for which the words of another root need not wait.
     for store in dropped:
@@ -142,8 +142,10 @@ def _sweep_removed(busy: Set[str], check: Check) -> None:
 def record_origin(roots: Sequence[Root], stored: StoredRoot, own: str) -> None:
     """Record this installation and the name of a root in an index, unless another installation is
     recorded. `roots` share it; the name of any of them may stay."""
-    by_origin = {Origin(own, each.path, each.name): each for each in roots}
-    recorded = [each for each in (stored.vectors_of, stored.words_of) if each in by_origin]
+    by_origin = {Origin(own, sharer.path, sharer.name): sharer for sharer in roots}
+    recorded = [
+        candidate for candidate in (stored.vectors_of, stored.words_of) if candidate in by_origin
+    ]
     origin = recorded[0] if recorded else next(iter(by_origin))
     root = by_origin[origin]
     if is_foreign(stored.vectors_of, own) or is_foreign(stored.words_of, own):

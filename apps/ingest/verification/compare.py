@@ -44,7 +44,7 @@ def chosen(names: Collection[str]) -> list[Root]:
     if not names:
         return list(Root.objects.order_by("path"))
     roots = list(Root.objects.filter(Q(path__in=names) | Q(name__in=names)).order_by("path"))
-    known = {each for root in roots for each in (root.path, root.name)}
+    known = {key for root in roots for key in (root.path, root.name)}
     for name in names:
         if name not in known:
             raise NotFound(f"No ingested folder {name}.")
@@ -60,12 +60,12 @@ def verify_root(
         if before is None:
             return RootComparison(root.path, root.name, notes=["removed meanwhile"])
         root.refresh_from_db()
-        found = _compared(root, source, check, busy=before.busy)
+        comparison = _compared(root, source, check, busy=before.busy)
         if rows.RootVersion.of(root) == before:
-            return found
-    found = RootComparison(root.path, root.name)
-    found.add("unsettled", "It was changed during each comparison: verify it again later.")
-    return found
+            return comparison
+    comparison = RootComparison(root.path, root.name)
+    comparison.add("unsettled", "It was changed during each comparison: verify it again later.")
+    return comparison
 
 
 def verify_shared() -> list[Difference]:
@@ -74,23 +74,23 @@ def verify_shared() -> list[Difference]:
 
 
 def _compared(root: Root, with_source: bool, check: Check, *, busy: bool) -> RootComparison:
-    found = RootComparison(root.path, root.name)
+    comparison = RootComparison(root.path, root.name)
     live = rows.live_rows(root)
-    found.rows = sum(not row.skip_reason for row in live)
-    _compare_counts(root, found)
+    comparison.rows = sum(not row.skip_reason for row in live)
+    _compare_counts(root, comparison)
     if not busy and (dead := rows.dead_rows(root)):
-        found.add("left_over", f"{dead:,} rows that the next sweep removes")
+        comparison.add("left_over", f"{dead:,} rows that the next sweep removes")
     if busy:
-        found.notes.append("A run is under way: what it has written so far is not compared.")
+        comparison.notes.append("A run is under way: what it has written so far is not compared.")
     elif not root.generation:
-        found.add("left_over", "Its first run never published: the next sweep removes it.")
+        comparison.add("left_over", "Its first run never published: the next sweep removes it.")
     if _waits_for_model(root):
-        found.notes.append("It is not compared: it waits to be embedded with another model.")
-        return found
-    stored.compare(root, live, found, check)
+        comparison.notes.append("It is not compared: it waits to be embedded with another model.")
+        return comparison
+    stored.compare(root, live, comparison, check)
     if with_source and root.generation:
-        source.compare(root, live, found, check)
-    return found
+        source.compare(root, live, comparison, check)
+    return comparison
 
 
 def _compare_counts(root: Root, found: RootComparison) -> None:

@@ -32,9 +32,9 @@ class Outcome:
 
     @property
     def differences(self) -> list[Difference]:
-        return [difference for found in self.compared for difference in found.differences] + [
-            *self.shared
-        ]
+        return [
+            difference for comparison in self.compared for difference in comparison.differences
+        ] + [*self.shared]
 
     @property
     def is_whole(self) -> bool:
@@ -45,8 +45,8 @@ class Outcome:
         return {
             "whole": self.is_whole,
             "foundFirst": self.found_first,
-            "roots": [asdict(found) for found in self.compared],
-            "shared": [asdict(each) for each in self.shared],
+            "roots": [asdict(comparison) for comparison in self.compared],
+            "shared": [asdict(difference) for difference in self.shared],
         }
 
 
@@ -79,9 +79,9 @@ def compare(
 
 def _compared(source: bool, roots: Collection[str], check: Check, report: Report) -> Outcome:
     compared = []
-    found = chosen(roots)
-    for number, root in enumerate(found, 1):
-        report(f"{number}/{len(found)} {root.path}")
+    selected = chosen(roots)
+    for number, root in enumerate(selected, 1):
+        report(f"{number}/{len(selected)} {root.path}")
         compared.append(verify_root(root, source=source, check=check))
     shared = [] if roots else verify_shared()
     return Outcome(compared, shared, 0)

@@ -45,7 +45,7 @@ def repair(
             kinds = {difference.kind for difference in compared.differences}
             if _attempt(root.path, partial(_repair_root, root, kinds, check)):
                 again.append(root.id)
-        kinds = {each.kind for each in shared}
+        kinds = {difference.kind for difference in shared}
         if "orphan" in kinds or "left_over" in kinds:
             _attempt("", partial(sweep.sweep, check))
         if "lock" in kinds:
@@ -104,7 +104,7 @@ def _repair_lock() -> list[UUID]:
     locked = queries.index_lock()
     models = {root.model for root in embedded}
     others = [root.id for root in embedded if locked and root.model != locked.model]
-    dimensions = {found for root in embedded if (found := _dimension(root))}
+    dimensions = {dimension for root in embedded if (dimension := _dimension(root))}
     if len(models) == 1 and len(dimensions) == 1:
         lock.move(models.pop(), dimensions.pop())
         return []

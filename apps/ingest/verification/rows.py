@@ -88,12 +88,12 @@ def dead_rows(root: Root) -> int:
 
 def without_row(root: Root, ids: Sequence[str]) -> list[str]:
     """Return the chunk ids that belong to no row of the root's store, live or dead."""
-    parsed = {each: parse(each) for each in ids}
-    files = {file for found in parsed.values() if found for file in [found[0]]}
+    parsed = {chunk_id: parse(chunk_id) for chunk_id in ids}
+    files = {file for place in parsed.values() if place for file in [place[0]]}
     rows = SourceFile.objects.filter(root__store=root.store, document__in=files).order_by()
     chunks = {str(key): count for key, count in rows.values_list("document", "chunks")}
     return [
-        each
-        for each, found in parsed.items()
-        if found is None or found[1] >= chunks.get(found[0], 0)
+        chunk_id
+        for chunk_id, place in parsed.items()
+        if place is None or place[1] >= chunks.get(place[0], 0)
     ]

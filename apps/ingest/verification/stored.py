@@ -53,7 +53,7 @@ class _Comparison:
     words_error: str = ""
 
     def compare(self, batch: Sequence[tuple[FileRow, list[str]]]) -> None:
-        ids = [each for _, of_row in batch for each in of_row]
+        ids = [chunk_id for _, of_row in batch for chunk_id in of_row]
         vectors = self._from_chroma(ids)
         words = self._from_words(ids)
         self.found.chunks += sum(row.embedded for row, _ in batch)
@@ -158,8 +158,8 @@ class _Comparison:
         vectors: Mapping[str, float],
         words: Mapping[str, ChunkFacts],
     ) -> None:
-        stored = {each for each in ids if each in vectors}
-        indexed = {each for each in ids if each in words}
+        stored = {chunk_id for chunk_id in ids if chunk_id in vectors}
+        indexed = {chunk_id for chunk_id in ids if chunk_id in words}
         if len(stored) < row.embedded and not self.chroma_error:
             self.no_vector.add(f"{row.path} ({len(stored)} of {row.embedded})")
         if len(indexed) < row.embedded and not self.words_error:
@@ -169,7 +169,9 @@ class _Comparison:
             self.no_vector_for.extend(sorted(indexed - stored))
         if len(stored) > row.embedded:
             self.too_many.add(f"{row.path} ({len(stored)} instead of {row.embedded})")
-        self.bad_vector.extend(each for each in stored if abs(vectors[each] - 1) > TOLERANCE)
+        self.bad_vector.extend(
+            chunk_id for chunk_id in stored if abs(vectors[chunk_id] - 1) > TOLERANCE
+        )
         self.words_differ.extend(_differing(row, ids, words))
 
     def _compare_texts(self, rows: Sequence[FileRow]) -> None:
@@ -185,15 +187,15 @@ class _Comparison:
 
 def _differing(row: FileRow, ids: Sequence[str], words: Mapping[str, ChunkFacts]) -> Iterator[str]:
     of_row = _spans(row)
-    for index, (each, span) in enumerate(zip(ids, of_row, strict=False)):
-        if each in words and _place(words[each]) != (
+    for index, (chunk_id, span) in enumerate(zip(ids, of_row, strict=False)):
+        if chunk_id in words and _place(words[chunk_id]) != (
             str(row.document),
             row.path,
             row.sha256,
             index,
             span,
         ):
-            yield each
+            yield chunk_id
 
 
 def _place(facts: ChunkFacts) -> tuple[str, str, str, int, Span]:

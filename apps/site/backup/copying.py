@@ -156,9 +156,9 @@ def _copy_paused(target: Path, check: Check) -> None:
 
 def _stamps(folder: Path) -> Stamps:
     return {
-        str(path): (found.st_size, found.st_mtime_ns)
+        str(path): (status.st_size, status.st_mtime_ns)
         for path in _index_files(folder)
-        if (found := path.stat())
+        if (status := path.stat())
     }
 
 

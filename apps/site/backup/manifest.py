@@ -125,8 +125,8 @@ class Manifest:
     @classmethod
     def _of(cls, values: Mapping[str, Any]) -> "Manifest":
         members = {
-            str(name): Member(int(each["size"]), str(each["sha256"]))
-            for name, each in values["members"].items()
+            str(name): Member(int(entry["size"]), str(entry["sha256"]))
+            for name, entry in values["members"].items()
         }
         for name, member in members.items():
             if not is_member(name) or member.size < 0:
@@ -135,7 +135,7 @@ class Manifest:
             raise broken(f"it has no {DATABASE}")
         return cls(
             created=str(values["created"]),
-            roots=[RootCounts.read(each) for each in values["roots"]],
+            roots=[RootCounts.read(root) for root in values["roots"]],
             members=members,
             migrations=[(str(app), str(name)) for app, name in values["migrations"]],
             collection=_collection(str(values["collection"])),

@@ -74,8 +74,8 @@ def _restored(
         report("bringing the database up to date")
         _manage(staging, manifest, "migrate", "--verbosity", "0")
         report("comparing rows, vectors and words")
-        found = json.loads(_manage(staging, manifest, "verify_index", "--json").stdout)
-        _compare_counts(manifest, found["roots"])
+        outcome = json.loads(_manage(staging, manifest, "verify_index", "--json").stdout)
+        _compare_counts(manifest, outcome["roots"])
         undo.pop_all()  # from here on, the staging folder marks an interrupted move
     if SECRET not in manifest.members:
         (staging / SECRET).unlink(missing_ok=True)  # created by the child processes
@@ -85,7 +85,7 @@ def _restored(
                 _remove(folder / part)  # created by commands: empty, except for locks
             (staging / part).replace(folder / part)
     shutil.rmtree(staging)
-    return {"folder": str(folder), "created": manifest.created, "found": found}
+    return {"folder": str(folder), "created": manifest.created, "found": outcome}
 
 
 @contextmanager

@@ -23,13 +23,13 @@ async def diagnose() -> list[Finding]:
     if health is None:
         # Without a server there is no worker to check.
         checks += [parts.VECTORS_EXAMINED, UNKNOWN]
-    found = await CheckRunner().run([*setup.checks(address), *checks], LIMIT_SECONDS)
+    findings = await CheckRunner().run([*setup.checks(address), *checks], LIMIT_SECONDS)
     if health is None:
-        return found
-    found += [_reported(check, health) for check in SERVERS_OWN]
+        return findings
+    findings += [_reported(check, health) for check in SERVERS_OWN]
     # `/health` includes orphans only if there are any.
     reported = parts.ORPHANS.id in health.get("parts", {})
-    return [*found, _reported(parts.ORPHANS, health) if reported else parts.orphans_finding([])]
+    return [*findings, _reported(parts.ORPHANS, health) if reported else parts.orphans_finding([])]
 
 
 def _unknown() -> Finding:

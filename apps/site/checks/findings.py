@@ -31,7 +31,7 @@ class Finding:
 
 
 def _plain(text: str) -> str:
-    return clean_text(ADDRESS.sub(lambda found: _origin(found[0]), text))
+    return clean_text(ADDRESS.sub(lambda match: _origin(match[0]), text))
 
 
 def _origin(address: str) -> str:

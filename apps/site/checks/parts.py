@@ -39,7 +39,7 @@ def all_parts(*, opening: bool = True) -> list[Check]:
     """
     vectors = VECTORS if opening else VECTORS_IF_OPEN
     loop = [EVENT_LOOP] if standby.watching() else []
-    unknown = [ORPHANS] if any(not each.elsewhere for each in orphans.known()) else []
+    unknown = [ORPHANS] if any(not orphan.elsewhere for orphan in orphans.known()) else []
     providers = map(provider_check, _providers())
     return [DATABASE, DISK, EMBEDDER, vectors, *unknown, *providers, WORKER, *loop]
 
@@ -134,12 +134,12 @@ def vectors_examined() -> Finding:
     runs, as a server does this at its start."""
     from apps.ingest.runs import integrity  # noqa: PLC0415 - as above
 
-    found = _vectors()
-    if found.level == "bad":
-        return found
+    finding = _vectors()
+    if finding.level == "bad":
+        return finding
     states = ((root, integrity.state_of(root)) for root in integrity.roots_to_check())
     damages = {root.name: damage for root, state in states if (damage := state.damage(root))}
-    return _damaged(damages) or found
+    return _damaged(damages) or finding
 
 
 def _damaged(damages: dict[str, str]) -> Finding | None:
@@ -167,12 +167,12 @@ async def _orphans() -> Finding:
 def orphans_finding(found: Sequence[Orphan]) -> Finding:
     """Return the finding for indexes without a root, and how to remove them."""
     finding = partial(Finding, ORPHANS.id, ORPHANS.name)
-    mine = [each for each in found if not each.elsewhere]
-    others = [each for each in found if each.elsewhere]
+    mine = [orphan for orphan in found if not orphan.elsewhere]
+    others = [orphan for orphan in found if orphan.elsewhere]
     neighbours = f"Of other installations on this Chroma: {_listed(others)}" if others else ""
     if not mine:
         return finding("ok", "None", neighbours or "Every index has a folder in the database.")
-    ids = " ".join(str(each.store) for each in mine[:SHOWN])
+    ids = " ".join(str(orphan.store) for orphan in mine[:SHOWN])
     return finding(
         "warn",
         "Unknown folders",
@@ -185,7 +185,7 @@ def orphans_finding(found: Sequence[Orphan]) -> Finding:
 
 def _listed(found: Sequence[Orphan]) -> str:
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return ", ".join(each.label for each in found[:SHOWN]) + more + "."
+    return ", ".join(orphan.label for orphan in found[:SHOWN]) + more + "."
 
 
 async def _provider(provider: Provider) -> Finding:

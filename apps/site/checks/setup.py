@@ -71,8 +71,8 @@ def checks(address: Address | None) -> list[Check]:
 
 def _named(id: str, name: str, work: Callable[[], Finding]) -> Finding:
     """Return the finding of `work` with its id and name."""
-    found = work()
-    return Finding(id, name, found.level, found.word, found.detail, found.fix)
+    finding = work()
+    return Finding(id, name, finding.level, finding.word, finding.detail, finding.fix)
 
 
 def _found(level: Level, detail: str, fix: str = "") -> Finding:
@@ -163,11 +163,11 @@ def _data_folder() -> Finding:
 
 def _private_files() -> Finding:
     """Report the files that the start of this process could not make private."""
-    found = private_files.exposed_files(config().data_dir, elsewhere())
-    if not found:
+    exposed = private_files.exposed_files(config().data_dir, elsewhere())
+    if not exposed:
         return _found("ok", "Readable by their owner only.")
-    named = ", ".join(f"{each.path} ({each.reason})" for each in found[:SHOWN])
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    named = ", ".join(f"{file.path} ({file.reason})" for file in exposed[:SHOWN])
+    more = f" and {len(exposed) - SHOWN} more" if len(exposed) > SHOWN else ""
     fix = "Have their owner run chmod go= on them, or give this user the data folder."
     return _found("warn", f"Other users may read {named}{more}.", fix)
 

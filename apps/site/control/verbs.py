@@ -19,7 +19,7 @@ def verify(options: Options, check: Check, report: Report) -> dict[str, Any]:
     outcome = compare_all(
         source=_typed(options, "source", bool, False),
         with_repair=_typed(options, "mending", bool, False),
-        roots=[str(each) for each in _typed(options, "roots", list, [])],
+        roots=[str(root) for root in _typed(options, "roots", list, [])],
         check=check,
         report=report,
     )

@@ -72,16 +72,16 @@ def error_answers(
 
 def _bodies(method: str, path: str, error: CodeinfoError) -> list[tuple[int, JSON]]:
     """The statuses and bodies of an error: one, or two if those of an event stream differ."""
-    found: list[tuple[int, JSON]] = []
+    pairs: list[tuple[int, JSON]] = []
     for accept in ("application/json", "text/event-stream"):
         request = HttpRequest()
         request.method, request.path = method, path
         request.META["HTTP_ACCEPT"] = accept
         response = respond(error, request)
         pair = response.status_code, json.loads(response.content)
-        if pair not in found:
-            found.append(pair)
-    return found
+        if pair not in pairs:
+            pairs.append(pair)
+    return pairs
 
 
 def _add(examples: dict[str, JSON], code: str, body: JSON) -> None:

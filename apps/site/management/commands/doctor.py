@@ -27,16 +27,16 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            found = asyncio.run(diagnose())
+            findings = asyncio.run(diagnose())
         finally:
             reset_store()
-        self.stdout.write(as_json(found) if options["json"] else as_table(found))
-        if broken(found):
+        self.stdout.write(as_json(findings) if options["json"] else as_table(findings))
+        if broken(findings):
             raise SystemExit(1)
 
 
 def broken(found: Sequence[Finding]) -> int:
-    return sum(each.level == "bad" for each in found)
+    return sum(finding.level == "bad" for finding in found)
 
 
 def as_json(found: Sequence[Finding]) -> str:
@@ -46,12 +46,12 @@ def as_json(found: Sequence[Finding]) -> str:
 
 def as_table(found: Sequence[Finding]) -> str:
     """Return one line for each check, and the fix below it."""
-    width = max(len(each.name) for each in found)
+    width = max(len(finding.name) for finding in found)
     lines = [f"codeinfo {__version__}, data folder {config().data_dir}", ""]
-    for each in found:
-        lines.append(f"  {MARKS[each.level]:6}  {each.name:{width}}  {each.detail}")
-        if each.fix and each.level in ("warn", "bad"):
-            lines.append(f"  {'':6}  {'':{width}}  > {each.fix}")
-    warnings = sum(each.level == "warn" for each in found)
+    for finding in found:
+        lines.append(f"  {MARKS[finding.level]:6}  {finding.name:{width}}  {finding.detail}")
+        if finding.fix and finding.level in ("warn", "bad"):
+            lines.append(f"  {'':6}  {'':{width}}  > {finding.fix}")
+    warnings = sum(finding.level == "warn" for finding in found)
     lines += ["", f"{broken(found)} broken, {warnings} to look at, {len(found)} checked."]
     return "\n".join(lines)

@@ -31,7 +31,7 @@ class Command(BaseCommand):
         chosen = [_id(text) for text in options["store"]]
         try:
             claim_store()
-            orphan_of = {each.store: each for each in orphans.find()}
+            orphan_of = {orphan.store: orphan for orphan in orphans.find()}
             for store in chosen:
                 _check(store, orphan_of.get(store), others=options["of_another_installation"])
             for store in chosen:

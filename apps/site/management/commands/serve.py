@@ -104,8 +104,8 @@ class Command(BaseCommand):
                 "               folder had another database, restore it; otherwise ingest again: "
                 f"{page}"
             )
-            for each in unknown[:SHOWN]:
-                self.stdout.write(f"               {each.label}")
+            for orphan in unknown[:SHOWN]:
+                self.stdout.write(f"               {orphan.label}")
         self.stdout.write(f"  chat         {url}/chat")
         self.stdout.flush()
 

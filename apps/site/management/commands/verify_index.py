@@ -34,15 +34,15 @@ class Command(BaseCommand):
             "roots": options["roots"],
         }
         try:
-            found = perform("verify", arguments, self._report)
+            outcome = perform("verify", arguments, self._report)
         except CodeinfoError as error:
             raise CommandError(error.message) from error
         except DatabaseError as error:
             raise CommandError(f"The database does not answer: {error}") from error
         except KeyboardInterrupt:
             raise CommandError("stopped before the end", returncode=130) from None
-        self.stdout.write(json.dumps(found, indent=2) if options["json"] else as_table(found))
-        if not found["whole"]:
+        self.stdout.write(json.dumps(outcome, indent=2) if options["json"] else as_table(outcome))
+        if not outcome["whole"]:
             raise SystemExit(1)
 
     def _report(self, message: str) -> None:
@@ -58,9 +58,9 @@ def as_table(found: Mapping[str, Any]) -> str:
         numbers = "  ".join(f"{root[name]:>9,}" for name in COLUMNS)
         lines.append(f"{root['root']:{width}}  {numbers}")
         lines += [f"  note: {note}" for note in root["notes"]]
-        lines += [_line(each) for each in root["differences"]]
-    for each in found["shared"]:
-        lines += [each["root"] or "index", _line(each)]
+        lines += [_line(difference) for difference in root["differences"]]
+    for difference in found["shared"]:
+        lines += [difference["root"] or "index", _line(difference)]
     return "\n".join([*(visible(line) for line in lines), "", _total(found)])
 
 
@@ -70,7 +70,7 @@ def _line(difference: Mapping[str, str]) -> str:
 
 def _total(found: Mapping[str, Any]) -> str:
     roots = found["roots"]
-    differences = [each for root in roots for each in root["differences"]] + found["shared"]
+    differences = [entry for root in roots for entry in root["differences"]] + found["shared"]
     harmless = sum(difference["kind"] in HARMLESS for difference in differences)
     real = len(differences) - harmless
     summary = (
