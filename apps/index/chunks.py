@@ -42,7 +42,7 @@ def read_chunks(ids: Mapping[UUID, Sequence[str]]) -> dict[UUID, dict[str, Store
     chunks: dict[UUID, dict[str, StoredChunk]] = {}
     for store, of_root in ids.items():
         facts = _word_facts(store, of_root)
-        facts |= row_facts(each for each in of_root if each not in facts)
+        facts |= row_facts(chunk_id for chunk_id in of_root if chunk_id not in facts)
         chunks[store] = _with_texts(store, facts)
     return chunks
 
@@ -50,9 +50,9 @@ def read_chunks(ids: Mapping[UUID, Sequence[str]]) -> dict[UUID, dict[str, Store
 def row_facts(ids: Iterable[str]) -> dict[str, ChunkFacts]:
     """Return chunk id → facts, as far as rows of files tell them."""
     wanted: dict[str, list[tuple[str, int]]] = {}
-    for each in ids:
-        if parsed := chunk_ids.parse(each):
-            wanted.setdefault(parsed[0], []).append((each, parsed[1]))
+    for chunk_id in ids:
+        if parsed := chunk_ids.parse(chunk_id):
+            wanted.setdefault(parsed[0], []).append((chunk_id, parsed[1]))
     facts: dict[str, ChunkFacts] = {}
     if not wanted:
         return facts
@@ -65,9 +65,9 @@ def row_facts(ids: Iterable[str]) -> dict[str, ChunkFacts]:
         except ValueError:
             log.warning("spans unreadable", extra={"context": {"file": row.path}})
             continue
-        for each, index in wanted[str(row.document)]:
+        for chunk_id, index in wanted[str(row.document)]:
             if index < len(of_row):
-                facts[each] = _facts(each, row, index, of_row[index])
+                facts[chunk_id] = _facts(chunk_id, row, index, of_row[index])
     return facts
 
 
@@ -86,9 +86,9 @@ def _with_texts(store: UUID, facts: Mapping[str, ChunkFacts]) -> dict[str, Store
         files = {fact.sha256: fact.path for fact in facts.values() if fact.sha256 in missing}
         texts |= _texts_on_disk(store, files)
     return {
-        key: StoredChunk(each, texts[each.sha256][each.offset : each.offset + each.length])
-        for key, each in facts.items()
-        if each.sha256 in texts
+        key: StoredChunk(fact, texts[fact.sha256][fact.offset : fact.offset + fact.length])
+        for key, fact in facts.items()
+        if fact.sha256 in texts
     }
 
 
@@ -96,12 +96,12 @@ def _texts_on_disk(store: UUID, files: Mapping[str, str]) -> dict[str, str]:
     """Return key → text, of the files (key → path) that are unchanged in a root of a store."""
     texts: dict[str, str] = {}
     for root in Root.objects.filter(store=store):
-        found = {
+        on_disk = {
             key: unchanged_text(Path(root.path), path, key)
             for key, path in files.items()
             if key not in texts
         }
-        texts |= {key: text for key, text in found.items() if text is not None}
+        texts |= {key: text for key, text in on_disk.items() if text is not None}
     return texts
 
 

@@ -45,7 +45,7 @@ def area_patterns(path: str) -> tuple[str, ...]:
     first, *rest = patterns(path)
     stems = [first, *([] if has_wildcards(path) else rest)]
     globs = [] if stems == [first, *rest] else rest
-    for stem in (each.removesuffix("*") for each in stems):
+    for stem in (pattern.removesuffix("*") for pattern in stems):
         globs += [f"{stem}*"] if stem.endswith("/") else [stem, f"{stem}/*"]
     return tuple(globs)
 
@@ -64,8 +64,8 @@ def _alternatives(glob: str) -> Iterator[str]:
     braces = _BRACES.search(glob)
     if braces:
         before, after = glob[: braces.start()], glob[braces.end() :]
-        for each in braces[1].split(","):
-            yield from _alternatives(before + each + after)
+        for alternative in braces[1].split(","):
+            yield from _alternatives(before + alternative + after)
     elif "**/" in glob:
         before, _, after = glob.partition("**/")
         # Elsewhere than at the beginning of a name, it is a `*` and a slash.
@@ -77,7 +77,7 @@ def _alternatives(glob: str) -> Iterator[str]:
 
 
 def _escaped(path: str) -> str:
-    return "".join(f"[{each}]" if each in WILDCARDS else each for each in path)
+    return "".join(f"[{char}]" if char in WILDCARDS else char for char in path)
 
 
 @lru_cache(maxsize=256)

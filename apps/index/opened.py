@@ -24,5 +24,5 @@ def use(get: Get) -> None:
 def mapped(root: Root) -> MappedRoot | None:
     """The root as searches read it; None if it is not mapped."""
     dimension = queries.locked_dimension()
-    found = (get(root, dimension) for get in _caches if dimension is not None)
-    return next(found, None)
+    roots = (get(root, dimension) for get in _caches if dimension is not None)
+    return next(roots, None)

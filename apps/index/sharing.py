@@ -59,10 +59,10 @@ def other_roots(root: Root) -> list[Root]:
 def stored_chunks(root: Root) -> int:
     """Return the number of chunks with a vector that the store of a published root must have: those
     of its documents that are live in any root."""
-    roots = [each for each in queries.published_roots() if each.store == root.store]
-    if [each.id for each in roots] == [root.id]:
+    roots = [published for published in queries.published_roots() if published.store == root.store]
+    if [published.id for published in roots] == [root.id]:
         return roots[0].embedded
-    key = frozenset((each.id, each.generation) for each in roots)
+    key = frozenset((published.id, published.generation) for published in roots)
     cached = _stored.get(root.store)
     if cached is None or cached[0] != key:
         cached = _stored[root.store] = key, sum(_embedded(roots).values())
@@ -98,8 +98,8 @@ def unnamed(store: UUID, rows: Sequence[FileRow]) -> set[UUID]:
     named = set()
     for start in range(0, len(documents), DOCUMENTS_AT_ONCE):
         part = documents[start : start + DOCUMENTS_AT_ONCE]
-        found = SourceFile.objects.filter(root__store=store, document__in=part).order_by()
-        pairs = found.values_list("id", "document")
+        files = SourceFile.objects.filter(root__store=store, document__in=part).order_by()
+        pairs = files.values_list("id", "document")
         named |= {document for row, document in pairs if row not in ids}
     return set(documents) - named
 
@@ -108,4 +108,4 @@ def without_row(store: UUID, documents: Iterable[str]) -> set[str]:
     """Return those of some documents that no row of the store's roots names."""
     unknown = set(documents)
     part = SourceFile.objects.filter(root__store=store, document__in=unknown).order_by()
-    return unknown - {str(each) for each in part.values_list("document", flat=True)}
+    return unknown - {str(document) for document in part.values_list("document", flat=True)}

@@ -115,9 +115,9 @@ def _delete_vectors_without_row(store: UUID, check: Check) -> None:
     ids: list[str] = []
     for page in slices(get_store().each_id(store), LISTED_AT_ONCE):
         check()
-        documents = {each.rpartition(":")[0] for each in page if parse(each)}
+        documents = {chunk_id.rpartition(":")[0] for chunk_id in page if parse(chunk_id)}
         unnamed = sharing.without_row(store, documents)
-        ids += [each for each in page if each.rpartition(":")[0] in unnamed]
+        ids += [chunk_id for chunk_id in page if chunk_id.rpartition(":")[0] in unnamed]
     get_store().delete(store, ids, check)
 
 

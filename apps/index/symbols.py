@@ -60,8 +60,8 @@ def _read(
     """Read parts that answer; otherwise the word index."""
     if settings.LOOKUPS_READ_PARTS and (parts := mapped(root)):
         try:
-            if (found := of_parts(parts)) is not None:
-                return found
+            if (result := of_parts(parts)) is not None:
+                return result
         except Damaged as error:
             facts = {"root": root.path, "reason": str(error)}
             log.warning("mapped copy not usable", extra={"context": facts})

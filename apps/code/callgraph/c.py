@@ -50,10 +50,10 @@ class CRules(Rules):
             for file in names.project.defining(name)
             if file != path and _is_ours(names.project, file)
         ][:MAX_FILES]
-        found = names.union(names.defined(file, name, _is_visible) for file in files)
-        if not found:
+        values = names.union(names.defined(file, name, _is_visible) for file in files)
+        if not values:
             return EXTERNAL_VALUES
-        return found if len({each.path for each in found}) == 1 else UNKNOWN_VALUES
+        return values if len({value.path for value in values}) == 1 else UNKNOWN_VALUES
 
     def type_named(self, names: Names, path: str, name: str) -> Values:
         return names.module_names(path, name) or names.global_name(path, name)
@@ -63,7 +63,7 @@ class CRules(Rules):
     ) -> Values:
         files = [file for file in names.project.defining(name) if _is_ours(names.project, file)]
         return names.union(
-            names.defined(file, name, lambda each: each.owner == definition.name)
+            names.defined(file, name, lambda member: member.owner == definition.name)
             for file in files[:MAX_FILES]
         )
 

@@ -196,14 +196,14 @@ def _function(scopes: Scopes, node: Any) -> None:
 
 def _declaration(scopes: Scopes, node: Any) -> None:
     type_ = field(node, "type")
-    for each in node.children_by_field_name("declarator"):
-        name = _innermost(each)
+    for declarator in node.children_by_field_name("declarator"):
+        name = _innermost(declarator)
         if name is None or name.type not in NAMES or type_ is None:
             continue
-        if _takes_arguments(each):
+        if _takes_arguments(declarator):
             _prototype(scopes, node, name)
             continue
-        value = field(each, "value") if each.type == "init_declarator" else None
+        value = field(declarator, "value") if declarator.type == "init_declarator" else None
         if value is not None and value.type == "lambda_expression":
             scopes.notes["name", value.id] = name
         elif type_.type == "placeholder_type_specifier":
@@ -222,14 +222,14 @@ def _prototype(scopes: Scopes, node: Any, name: Any) -> None:
 
 def _field(scopes: Scopes, node: Any) -> None:
     type_ = field(node, "type")
-    for each in node.children_by_field_name("declarator"):
-        name = _innermost(each)
+    for declarator in node.children_by_field_name("declarator"):
+        name = _innermost(declarator)
         if name is None or name.type not in NAMES:
             continue
-        if _takes_arguments(each):
+        if _takes_arguments(declarator):
             _prototype(scopes, node, name)
         else:
-            is_pointer = each.type == "function_declarator"
+            is_pointer = declarator.type == "function_declarator"
             scopes.bind(name, LITERAL_CHAIN if is_pointer else annotation(type_))
 
 
@@ -250,8 +250,8 @@ def _is_callback(declarator: Any) -> bool:
 
 def _typedef(scopes: Scopes, node: Any) -> None:
     type_ = field(node, "type")
-    for each in node.children_by_field_name("declarator"):
-        name = _innermost(each)
+    for declarator in node.children_by_field_name("declarator"):
+        name = _innermost(declarator)
         if name is None or name.type not in NAMES:
             continue
         is_struct = type_.type in ("struct_specifier", "union_specifier", "class_specifier")
@@ -259,7 +259,7 @@ def _typedef(scopes: Scopes, node: Any) -> None:
             scopes.notes["name", type_.id] = name
             return
         value = annotation(type_)
-        is_function = _is_callback(each)
+        is_function = _is_callback(declarator)
         if value[0] != text(name):
             scopes.bind(name, LITERAL_CHAIN if is_function else value[:-1] or LITERAL_CHAIN)
 
@@ -273,11 +273,11 @@ def _class(scopes: Scopes, node: Any) -> None:
         if clause.type == "base_class_clause":
             types = [child for child in clause.named_children if child.type != "access_specifier"]
             bases += [annotation(type_)[:-1] for type_ in types]
-    found = tuple(base for base in bases if base)
+    known = tuple(base for base in bases if base)
     short = _name(name) if name is not None else ""
     if name is not None and name.type == "qualified_identifier":
         short = _qualified(name)[-1]
-    scopes.define(node, name, "class", name=short, bases=found)
+    scopes.define(node, name, "class", name=short, bases=known)
 
 
 def _namespace(scopes: Scopes, node: Any) -> None:
@@ -292,10 +292,10 @@ def _alias(scopes: Scopes, node: Any) -> None:
 
 
 def _using(scopes: Scopes, node: Any) -> None:
-    each = node.named_children[-1]
-    if each.type == "qualified_identifier":
-        parts = _qualified(each)
-        scopes.bind(each, tuple(parts), name=parts[-1])
+    name = node.named_children[-1]
+    if name.type == "qualified_identifier":
+        parts = _qualified(name)
+        scopes.bind(name, tuple(parts), name=parts[-1])
 
 
 def _lambda(scopes: Scopes, node: Any) -> None:

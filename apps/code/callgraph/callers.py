@@ -23,14 +23,14 @@ class Target(NamedTuple):
 def targets(resolver: Resolver, path: str, call: Call) -> list[Target]:
     """The definitions of the repository that a call means, or may mean; empty if it is external."""
     values = resolver.callees(path, call)
-    found = dict.fromkeys(_definitions(resolver, values))
+    places = dict.fromkeys(_definitions(resolver, values))
     if not rules_for(path).constructs:
-        found = {each: None for each in found if _definition(resolver, *each).kind != "class"}
+        places = {place: None for place in places if _definition(resolver, *place).kind != "class"}
     is_unknown = any(value.kind == "unknown" for value in values)
-    if found:
+    if places:
         # Overloads have one name.
-        names = {(file, _definition(resolver, file, at).path) for file, at in found}
-        return [Target(*each, proven=not is_unknown and len(names) == 1) for each in found]
+        names = {(file, _definition(resolver, file, at).path) for file, at in places}
+        return [Target(*place, proven=not is_unknown and len(names) == 1) for place in places]
     name = call.chain[0]
     if not is_unknown or (len(call.chain) == 1 and resolver.is_local(path, call.scope, name)):
         return []
@@ -38,7 +38,7 @@ def targets(resolver: Resolver, path: str, call: Call) -> list[Target]:
     if len(named) > MAX_POSSIBLE:
         return []
     proven = len(named) == 1 and len(call.chain) == 1 and rules_for(path).trusts_unique
-    return [Target(*each, proven=proven) for each in named]
+    return [Target(*place, proven=proven) for place in named]
 
 
 def _definition(resolver: Resolver, path: str, number: int) -> Definition:
@@ -48,7 +48,7 @@ def _definition(resolver: Resolver, path: str, number: int) -> Definition:
 
 
 def _definitions(resolver: Resolver, values: frozenset[Value]) -> Iterator[tuple[str, int]]:
-    for value in sorted(values, key=lambda each: (each.path, each.number)):
+    for value in sorted(values, key=lambda candidate: (candidate.path, candidate.number)):
         definition = resolver.definition(value)
         if definition is None:
             continue
@@ -58,9 +58,9 @@ def _definitions(resolver: Resolver, values: frozenset[Value]) -> Iterator[tuple
         if value.kind == "definition":
             yield value.path, value.number
         elif value.kind == "instance":
-            for each in resolver.member(value, "__call__"):
-                if each.kind == "definition":
-                    yield each.path, each.number
+            for member in resolver.member(value, "__call__"):
+                if member.kind == "definition":
+                    yield member.path, member.number
 
 
 def possible(resolver: Resolver, path: str, call: Call) -> Iterator[tuple[str, int]]:
@@ -74,11 +74,11 @@ def possible(resolver: Resolver, path: str, call: Call) -> Iterator[tuple[str, i
             continue
         facts = resolver.project.facts(file)
         every: Sequence[Definition] = facts.definitions if facts else ()
-        for index, each in enumerate(every):
+        for index, definition in enumerate(every):
             if (
-                each.name == name
-                and PROTOTYPE not in each.flags
-                and is_method(every, each) == is_member
+                definition.name == name
+                and PROTOTYPE not in definition.flags
+                and is_method(every, definition) == is_member
             ):
                 yield file, index
 
@@ -99,10 +99,10 @@ def ancestors(resolver: Resolver, path: str, index: int) -> Iterator[tuple[str, 
     facts = resolver.project.facts(path)
     if facts is None:
         return
-    each = facts.definitions[index]
-    if each.scope == MODULE or facts.definitions[each.scope].kind != "class":
+    method = facts.definitions[index]
+    if method.scope == MODULE or facts.definitions[method.scope].kind != "class":
         return
-    owner = Value("super", path, each.scope, Value("instance", path, each.scope))
-    for value in resolver.member(owner, each.name):
+    owner = Value("super", path, method.scope, Value("instance", path, method.scope))
+    for value in resolver.member(owner, method.name):
         if value.kind == "definition":
             yield value.path, value.number

@@ -31,9 +31,9 @@ def reaching(items: list[Item], row: int, indent: int) -> list[Item]:
     """The items that may have their name at a place in the same scope: those before it, back to the
     last one that is not in a deeper block."""
     earlier = [item for item in items if item.row <= row] or items
-    found: list[Item] = []
-    for each in reversed(earlier):
-        found.append(each)
-        if isinstance(each, Binding) and each.indent <= indent:
+    reached: list[Item] = []
+    for item in reversed(earlier):
+        reached.append(item)
+        if isinstance(item, Binding) and item.indent <= indent:
             break
-    return found
+    return reached

@@ -116,34 +116,34 @@ class Facts:
         table: dict[tuple[int, str], list[Definition | Binding | Import]] = {}
         every: Iterable[Definition | Binding | Import]
         for every in (self.definitions, self.bindings, self.imports):
-            for each in every:
-                is_hidden = isinstance(each, Import) and each.exported
-                is_outside = isinstance(each, Definition) and each.owner
-                if each.name and not is_hidden and not is_outside:
-                    table.setdefault((each.scope, each.name), []).append(each)
+            for item in every:
+                is_hidden = isinstance(item, Import) and item.exported
+                is_outside = isinstance(item, Definition) and item.owner
+                if item.name and not is_hidden and not is_outside:
+                    table.setdefault((item.scope, item.name), []).append(item)
         return table
 
     @cached_property
     def exports(self) -> dict[str, list[Import]]:
         """Exported name → imports that only importers see."""
         table: dict[str, list[Import]] = {}
-        for each in self.imports:
-            if each.exported:
-                table.setdefault(each.name, []).append(each)
+        for import_ in self.imports:
+            if import_.exported:
+                table.setdefault(import_.name, []).append(import_)
         return table
 
     @cached_property
     def index_of(self) -> dict[int, int]:
         """id of a Definition of this object → its index."""
-        return {id(each): index for index, each in enumerate(self.definitions)}
+        return {id(definition): index for index, definition in enumerate(self.definitions)}
 
     @cached_property
     def methods(self) -> dict[str, list[int]]:
         """Owner → indexes of the methods that are defined outside of it."""
         table: dict[str, list[int]] = {}
-        for index, each in enumerate(self.definitions):
-            if each.owner:
-                table.setdefault(each.owner, []).append(index)
+        for index, definition in enumerate(self.definitions):
+            if definition.owner:
+                table.setdefault(definition.owner, []).append(index)
         return table
 
     def enclosing(self, scope: int) -> str:
@@ -168,7 +168,7 @@ class Facts:
         return cls(
             [_definition(definition) for definition in definitions],
             [Binding._make([*plain, tuple(value)]) for *plain, value in bindings],
-            [Import(*each) for each in imports],
+            [Import(*fields) for fields in imports],
             [Call._make([*plain, tuple(chain)]) for *plain, chain in calls],
             package,
             complete,

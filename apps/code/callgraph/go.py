@@ -41,12 +41,12 @@ class GoRules(Rules):
         VISITS[node.type](scopes, node)
 
     def global_name(self, names: Names, path: str, name: str) -> Values:
-        found = self._package_name(names, path, name)
-        if found:
-            return found
+        values = self._package_name(names, path, name)
+        if values:
+            return values
         facts = names.project.facts(path)
-        for each in facts.imports if facts else ():
-            if each.name == "*" and (files := self.import_paths(names.project, path, each)):
+        for import_ in facts.imports if facts else ():
+            if import_.name == "*" and (files := self.import_paths(names.project, path, import_)):
                 return self._package_name(names, files[0], name) or UNKNOWN_VALUES
         return EXTERNAL_VALUES
 
@@ -74,7 +74,7 @@ class GoRules(Rules):
         self, names: Names, owner: Value, definition: Definition, name: str
     ) -> Values:
         return names.union(
-            names.defined(file, name, lambda each: each.owner == definition.name)
+            names.defined(file, name, lambda member: member.owner == definition.name)
             for file in self._files(names.project, owner.path, name)
         )
 
@@ -87,8 +87,8 @@ class GoRules(Rules):
 
     def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
         for manifest in project.tree.by_name.get("go.mod", ())[:MAX_MODULES]:
-            found = MODULE_LINE.search((project.text(manifest) or "")[:10_000])
-            prefix = found[1].strip('"') if found else ""
+            match = MODULE_LINE.search((project.text(manifest) or "")[:10_000])
+            prefix = match[1].strip('"') if match else ""
             if prefix and (each.module == prefix or each.module.startswith(f"{prefix}/")):
                 folder = join(folder_of(manifest), each.module[len(prefix) + 1 :])
                 return _sources(project, folder)

@@ -152,8 +152,8 @@ def _results(scopes: Scopes, node: Any, index: int) -> None:
                 scopes.bind(one, types[-1])
     if len(types) == 1:
         scopes.returns(types, index)
-    for at, each in enumerate(types):
-        scopes.bind(result, each, name=f"#{at}", scope=index)
+    for at, type_ in enumerate(types):
+        scopes.bind(result, type_, name=f"#{at}", scope=index)
 
 
 def _function(scopes: Scopes, node: Any) -> None:
@@ -174,16 +174,16 @@ def _method(scopes: Scopes, node: Any) -> None:
 
 def _signature(scopes: Scopes, node: Any, index: int) -> None:
     generics, parameters = field(node, "type_parameters"), field(node, "parameters")
-    for each in generics.named_children if generics is not None else ():
-        for name in each.children_by_field_name("name"):
-            bound = annotation(field(each, "type"))
+    for generic in generics.named_children if generics is not None else ():
+        for name in generic.children_by_field_name("name"):
+            bound = annotation(field(generic, "type"))
             scopes.bind(name, bound[:-1] if bound[-1] == INSTANCE else UNKNOWN_CHAIN)
-    for each in parameters.named_children if parameters is not None else ():
-        type_ = field(each, "type")
+    for parameter in parameters.named_children if parameters is not None else ():
+        type_ = field(parameter, "type")
         value = annotation(type_) if type_ is not None else UNKNOWN_CHAIN
-        if each.type == "variadic_parameter_declaration":
+        if parameter.type == "variadic_parameter_declaration":
             value = (*value, CONTAINER)
-        for name in each.children_by_field_name("name"):
+        for name in parameter.children_by_field_name("name"):
             scopes.bind(name, value)
     _results(scopes, node, index)
 
@@ -207,16 +207,16 @@ def _alias(scopes: Scopes, node: Any) -> None:
 def _field(scopes: Scopes, node: Any) -> None:
     index = scopes.enclosing_class()
     named, type_ = node.children_by_field_name("name"), annotation(field(node, "type"))
-    for each in named if index != MODULE else ():
-        scopes.bind(each, type_, scope=index)
+    for name in named if index != MODULE else ():
+        scopes.bind(name, type_, scope=index)
     if not named and index != MODULE:
         _embed(scopes, index, node, type_)
 
 
 def _embed(scopes: Scopes, index: int, node: Any, type_: Chain) -> None:
     if type_[-1] == INSTANCE:
-        each = scopes.definitions[index]
-        scopes.definitions[index] = each._replace(bases=(*each.bases, type_[:-1]))
+        definition = scopes.definitions[index]
+        scopes.definitions[index] = definition._replace(bases=(*definition.bases, type_[:-1]))
         scopes.bind(node, type_, name=type_[-2], scope=index)
 
 
@@ -239,8 +239,8 @@ def _variables(scopes: Scopes, node: Any) -> None:
         field(node, "value"),
     )
     if type_ is not None:
-        for each in named:
-            scopes.bind(each, annotation(type_))
+        for name in named:
+            scopes.bind(name, annotation(type_))
     else:
         _assign(scopes, named, value.named_children if value is not None else [])
 
@@ -277,10 +277,10 @@ def _range(scopes: Scopes, node: Any) -> None:
     left, right = field(node, "left"), field(node, "right")
     named = left.named_children if left is not None else []
     element = chain(right)
-    for at, each in enumerate(named):
+    for at, name in enumerate(named):
         is_value = at == 1 or len(named) == 1
         value = (*element, ELEMENT) if is_value and len(element) < MAX_CHAIN else UNKNOWN_CHAIN
-        scopes.bind(each, value)
+        scopes.bind(name, value)
 
 
 def _case(scopes: Scopes, node: Any) -> None:

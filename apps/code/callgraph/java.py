@@ -75,12 +75,12 @@ class JavaRules(Rules):
         if facts is None:
             return UNKNOWN_VALUES
         for package in (facts.package, *(i.module for i in facts.imports if i.name == "*")):
-            if found := self._in_package(names, package, name):
-                return found
-        for each in facts.imports:
-            if each.name == "*":
-                for file in self._files(names.project, each.module):
-                    owner = each.module.rpartition(".")[2]
+            if types := self._in_package(names, package, name):
+                return types
+        for import_ in facts.imports:
+            if import_.name == "*":
+                for file in self._files(names.project, import_.module):
+                    owner = import_.module.rpartition(".")[2]
                     values = names.union(
                         names.member(value, name) for value in names.module_names(file, owner)
                     )
@@ -93,17 +93,17 @@ class JavaRules(Rules):
         for file in names.project.defining(name):
             facts = names.project.facts(file) if file.endswith(".java") else None
             if facts and facts.package == package:
-                found = names.module_names(file, name)
-                if found:
-                    return found
+                values = names.module_names(file, name)
+                if values:
+                    return values
         return NO_VALUES
 
     def type_named(self, names: Names, path: str, name: str) -> Values:
         return names.module_names(path, name)
 
     def imported(self, names: Names, path: str, each: Import) -> Values:
-        if found := self._in_package(names, each.module, each.member):
-            return found
+        if types := self._in_package(names, each.module, each.member):
+            return types
         # A static member, or a type inside of another one.
         for file in self._files(names.project, each.module):
             owner = each.module.rpartition(".")[2]
@@ -125,8 +125,8 @@ class JavaRules(Rules):
                 if f"/{folder}".endswith(package):
                     return [file for file in files if file.endswith(".java")]
             return self._files(project, each.module)[:1]
-        found = self._files(project, f"{each.module}.{each.member}")
-        return (found or self._files(project, each.module))[:1]
+        of_member = self._files(project, f"{each.module}.{each.member}")
+        return (of_member or self._files(project, each.module))[:1]
 
 
 # --- facts ----------------------------------------------------------------------------------------
@@ -220,11 +220,11 @@ def _class(scopes: Scopes, node: Any) -> None:
             types = lists[0].named_children if lists else child.named_children
             bases += [annotation(one)[:-1] for one in types]
     flags = (TYPE,) if node.type == "interface_declaration" else ()
-    found = tuple(base for base in bases if base)
-    scopes.define(node, field(node, "name"), "class", bases=found, flags=flags)
+    known = tuple(base for base in bases if base)
+    scopes.define(node, field(node, "name"), "class", bases=known, flags=flags)
     parameters = field(node, "parameters")  # of a record
-    for each in parameters.named_children if parameters is not None else ():
-        scopes.bind(field(each, "name"), annotation(field(each, "type")))
+    for parameter in parameters.named_children if parameters is not None else ():
+        scopes.bind(field(parameter, "name"), annotation(field(parameter, "type")))
 
 
 def _method(scopes: Scopes, node: Any) -> None:
@@ -241,12 +241,14 @@ def _constructor(scopes: Scopes, node: Any) -> None:
 
 def _variables(scopes: Scopes, node: Any) -> None:
     type_ = field(node, "type")
-    for each in node.children_by_field_name("declarator"):
-        value = field(each, "value")
+    for declarator in node.children_by_field_name("declarator"):
+        value = field(declarator, "value")
         if text(type_) == "var":
-            scopes.bind(field(each, "name"), chain(value) if value is not None else UNKNOWN_CHAIN)
+            scopes.bind(
+                field(declarator, "name"), chain(value) if value is not None else UNKNOWN_CHAIN
+            )
         else:
-            scopes.bind(field(each, "name"), annotation(type_))
+            scopes.bind(field(declarator, "name"), annotation(type_))
 
 
 def _parameter(scopes: Scopes, node: Any) -> None:
@@ -266,15 +268,15 @@ def _for(scopes: Scopes, node: Any) -> None:
 
 
 def _resource(scopes: Scopes, node: Any) -> None:
-    name, type_, value = (field(node, each) for each in ("name", "type", "value"))
+    name, type_, value = (field(node, key) for key in ("name", "type", "value"))
     if name is not None and type_ is not None:
         scopes.bind(name, chain(value) if text(type_) == "var" else annotation(type_))
 
 
 def _catch(scopes: Scopes, node: Any) -> None:
     for kind in node.named_children:
-        for each in kind.named_children if kind.type == "catch_type" else ():
-            scopes.bind(field(node, "name"), annotation(each))
+        for type_ in kind.named_children if kind.type == "catch_type" else ():
+            scopes.bind(field(node, "name"), annotation(type_))
 
 
 def _lambda(scopes: Scopes, node: Any) -> None:
@@ -282,9 +284,9 @@ def _lambda(scopes: Scopes, node: Any) -> None:
     parameters = field(node, "parameters")
     named = [parameters] if parameters.type == "identifier" else parameters.named_children
     arguments = node.parent
-    for at, each in enumerate(named):
-        if each.type == "identifier":
-            scopes.bind(each, _passed(node, arguments, at))
+    for at, parameter in enumerate(named):
+        if parameter.type == "identifier":
+            scopes.bind(parameter, _passed(node, arguments, at))
 
 
 def _passed(node: Any, arguments: Any, parameter: int) -> Chain:

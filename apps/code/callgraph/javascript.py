@@ -71,18 +71,18 @@ class JavaScriptRules(Rules):
         return names.member(module, each.member)
 
     def module_member(self, names: Names, module: Value, name: str) -> Values:
-        found = self._exports(names, module.path, name)
-        if found or name == "default":
-            return found or self._exports(names, module.path, "=") or UNKNOWN_VALUES
+        values = self._exports(names, module.path, name)
+        if values or name == "default":
+            return values or self._exports(names, module.path, "=") or UNKNOWN_VALUES
         own = names.module_names(module.path, name)
         if own and own != UNKNOWN_VALUES:
             return own
         facts = names.project.facts(module.path)
-        for each in facts.exports.get("*", ()) if facts else ():
-            for file in self.import_paths(names.project, module.path, each):
-                found = names.member(Value("module", file), name)
-                if found and found != UNKNOWN_VALUES:
-                    return found
+        for export in facts.exports.get("*", ()) if facts else ():
+            for file in self.import_paths(names.project, module.path, export):
+                values = names.member(Value("module", file), name)
+                if values and values != UNKNOWN_VALUES:
+                    return values
         assigned = self._exports(names, module.path, "=")
         members = [names.member(value, name) for value in assigned]
         return names.union(members) if members else own or UNKNOWN_VALUES
@@ -91,13 +91,13 @@ class JavaScriptRules(Rules):
         """What a file exports by this name in a statement of its own; empty if it does not."""
         facts = names.project.facts(path)
         exports = facts.exports.get(name, ()) if facts else ()
-        found = names.union(self.imported(names, path, export) for export in exports)
-        return found or (names.module_names(path, name) if name == "default" else NO_VALUES)
+        values = names.union(self.imported(names, path, export) for export in exports)
+        return values or (names.module_names(path, name) if name == "default" else NO_VALUES)
 
     def outside_members(
         self, names: Names, owner: Value, definition: Definition, name: str
     ) -> Values:
-        return names.defined(owner.path, name, lambda each: each.owner == definition.name)
+        return names.defined(owner.path, name, lambda member: member.owner == definition.name)
 
     def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
         if not each.module:
@@ -113,11 +113,11 @@ class JavaScriptRules(Rules):
 
 def _file(project: Project, stem: str) -> str | None:
     """The file that an import of a path means."""
-    found = project.tree.first(*(f"{stem}{suffix}" for suffix in SUFFIXES))
-    if found is None and COMPILED.search(stem):
+    file = project.tree.first(*(f"{stem}{suffix}" for suffix in SUFFIXES))
+    if file is None and COMPILED.search(stem):
         source = COMPILED.sub(r".\1ts\2", stem)
-        found = project.tree.first(source, f"{source}x", COMPILED.sub(r".\1js\2x", stem))
-    return found
+        file = project.tree.first(source, f"{source}x", COMPILED.sub(r".\1js\2x", stem))
+    return file
 
 
 def _aliases(project: Project, path: str, module: str) -> Iterator[str]:
@@ -171,9 +171,9 @@ def _settings(project: Project, path: str) -> dict[str, Any]:
     if path not in project.tree.paths:
         return {}
     source = (project.text(path) or "")[:MAX_SETTINGS_CHARS]
-    for each in (source, COMMENTS.sub("", source)):
+    for candidate in (source, COMMENTS.sub("", source)):
         try:
-            value = json.loads(each)
+            value = json.loads(candidate)
         except (ValueError, RecursionError):
             continue
         return value if isinstance(value, dict) else {}

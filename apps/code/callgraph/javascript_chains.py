@@ -43,16 +43,16 @@ def values_of(node: Any) -> list[Chain]:
     values: list[Chain] = []
     stack = [node]
     while stack and len(values) < MAX_VALUES:
-        each = stack.pop()
-        operator = field(each, "operator")
-        if each.type == "ternary_expression":
-            stack += [field(each, "alternative"), field(each, "consequence")]
+        part = stack.pop()
+        operator = field(part, "operator")
+        if part.type == "ternary_expression":
+            stack += [field(part, "alternative"), field(part, "consequence")]
         elif operator is not None and operator.type in ("??", "||", "&&"):
-            stack += [field(each, "right"), field(each, "left")]
-        elif each.type == "parenthesized_expression" and each.named_children:
-            stack.append(each.named_children[0])
-        elif each.type not in ("null", "undefined"):
-            values.append(chain(each))
+            stack += [field(part, "right"), field(part, "left")]
+        elif part.type == "parenthesized_expression" and part.named_children:
+            stack.append(part.named_children[0])
+        elif part.type not in ("null", "undefined"):
+            values.append(chain(part))
     return list(dict.fromkeys(values))
 
 
@@ -126,15 +126,15 @@ def annotation(node: Any) -> list[Chain]:
     types: list[Chain] = []
     stack = [node]
     while stack and len(types) < MAX_VALUES:
-        each = stack.pop()
-        if each.type in PASSING:
-            stack += each.named_children[:1]
-        elif each.type in ("union_type", "intersection_type"):
-            stack += reversed(each.named_children)
-        elif each.type == "generic_type":
-            _generic(each, types, stack)
+        part = stack.pop()
+        if part.type in PASSING:
+            stack += part.named_children[:1]
+        elif part.type in ("union_type", "intersection_type"):
+            stack += reversed(part.named_children)
+        elif part.type == "generic_type":
+            _generic(part, types, stack)
         else:
-            types += _simple_type(each)
+            types += _simple_type(part)
     return types
 
 

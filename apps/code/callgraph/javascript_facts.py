@@ -70,8 +70,8 @@ def _class(scopes: Scopes, node: Any) -> None:
     name = field(node, "name") or scopes.notes.get(("name", node.id))
     given = "default" if name is None and is_default(node) else ""
     flags = (TYPE,) if node.type == "interface_declaration" else ()
-    found = tuple(base for base in bases if base)
-    scopes.define(node, name, "class", name=given, bases=found, flags=flags)
+    known = tuple(base for base in bases if base)
+    scopes.define(node, name, "class", name=given, bases=known, flags=flags)
 
 
 def _base(node: Any) -> Chain:
@@ -128,9 +128,11 @@ def _parameters(scopes: Scopes, node: Any) -> None:
         scopes.bind(single, _passed(node, 0))
     parameters: list[Any] = every.named_children if every is not None else []
     is_method = bool(parameters) and parameters[0].text.startswith(b"this")
-    for at, each in enumerate(parameters[is_method:]):
-        pattern, type_ = field(each, "pattern") or each, field(each, "type")
-        value = field(each, "value") or (field(each, "right") if each is pattern else None)
+    for at, parameter in enumerate(parameters[is_method:]):
+        pattern, type_ = field(parameter, "pattern") or parameter, field(parameter, "type")
+        value = field(parameter, "value") or (
+            field(parameter, "right") if parameter is pattern else None
+        )
         if pattern.type == "assignment_pattern":
             pattern = field(pattern, "left")
         values = annotation(type_) if type_ is not None else []
@@ -140,7 +142,7 @@ def _parameters(scopes: Scopes, node: Any) -> None:
         if type_ is not None:
             _takes_function(scopes, at, type_)
         modifiers = ("accessibility_modifier", "override_modifier", "readonly")
-        if pattern.type == "identifier" and any(c.type in modifiers for c in each.children):
+        if pattern.type == "identifier" and any(c.type in modifiers for c in parameter.children):
             _attribute(scopes, pattern, values)
 
 
@@ -161,11 +163,11 @@ def _takes_function(scopes: Scopes, position: int, type_: Any) -> None:
     """Note the parameters of a function that a parameter takes."""
     stack = list(type_.named_children)
     while stack:
-        each = stack.pop()
-        if each.type in ("union_type", "parenthesized_type"):
-            stack += each.named_children
-        elif each.type == "function_type":
-            inner = field(each, "parameters").named_children
+        part = stack.pop()
+        if part.type in ("union_type", "parenthesized_type"):
+            stack += part.named_children
+        elif part.type == "function_type":
+            inner = field(part, "parameters").named_children
             named = [one for one in inner if not one.text.startswith(b"this")]
             for at, one in enumerate(named):
                 if (given := field(one, "type")) is not None:
@@ -184,23 +186,23 @@ def _bind(scopes: Scopes, pattern: Any, values: list[Chain]) -> None:
     """Bind the names of a pattern."""
     stack = [(pattern, values)]
     while stack:
-        each, chains = stack.pop()
-        kind = each.type
+        part, chains = stack.pop()
+        kind = part.type
         if kind in ("identifier", "shorthand_property_identifier_pattern"):
             member = kind != "identifier"
-            scopes.bind_each(each, [_part(c, text(each)) if member else c for c in chains])
+            scopes.bind_each(part, [_part(c, text(part)) if member else c for c in chains])
         elif kind == "object_pattern":
-            stack += [(child, chains) for child in each.named_children]
+            stack += [(child, chains) for child in part.named_children]
         elif kind == "pair_pattern":
-            key = text(field(each, "key"))
-            stack.append((field(each, "value"), [_part(one, key) for one in chains]))
+            key = text(field(part, "key"))
+            stack.append((field(part, "value"), [_part(one, key) for one in chains]))
         elif kind in ("object_assignment_pattern", "assignment_pattern"):
-            stack.append((field(each, "left"), chains))
+            stack.append((field(part, "left"), chains))
         elif kind == "array_pattern":
             inner = [_part(one, ELEMENT) for one in chains]
-            stack += [(child, inner) for child in each.named_children]
-        elif kind == "rest_pattern" and each.named_children:
-            stack.append((each.named_children[0], chains or [UNKNOWN_CHAIN]))
+            stack += [(child, inner) for child in part.named_children]
+        elif kind == "rest_pattern" and part.named_children:
+            stack.append((part.named_children[0], chains or [UNKNOWN_CHAIN]))
 
 
 def _part(value: Chain, name: str) -> Chain:
@@ -208,7 +210,7 @@ def _part(value: Chain, name: str) -> Chain:
 
 
 def _variable(scopes: Scopes, node: Any) -> None:
-    name, value, type_ = (field(node, each) for each in ("name", "value", "type"))
+    name, value, type_ = (field(node, key) for key in ("name", "value", "type"))
     if _names_value(scopes, node, name, value):
         return
     if value is not None and (module := required(value)):

@@ -27,11 +27,11 @@ def quoted(node: Any) -> str:
 def require(scopes: Scopes, pattern: Any, module: str) -> None:
     if pattern.type == "identifier":
         scopes.add_import(pattern, text(pattern), module)
-    for each in pattern.named_children if pattern.type == "object_pattern" else ():
-        if each.type == "shorthand_property_identifier_pattern":
-            scopes.add_import(each, text(each), module, text(each))
-        elif each.type == "pair_pattern" and field(each, "value").type == "identifier":
-            scopes.add_import(each, text(field(each, "value")), module, text(field(each, "key")))
+    for child in pattern.named_children if pattern.type == "object_pattern" else ():
+        if child.type == "shorthand_property_identifier_pattern":
+            scopes.add_import(child, text(child), module, text(child))
+        elif child.type == "pair_pattern" and field(child, "value").type == "identifier":
+            scopes.add_import(child, text(field(child, "value")), module, text(field(child, "key")))
 
 
 def visit_import(scopes: Scopes, node: Any) -> None:
@@ -45,12 +45,12 @@ def visit_import(scopes: Scopes, node: Any) -> None:
     module = quoted(source)
     if not clauses:
         scopes.add_import(node, "", module)
-    for each in clauses[0].named_children if clauses else ():
-        if each.type == "identifier":
-            scopes.add_import(each, text(each), module, "default")
-        elif each.type == "namespace_import":
-            scopes.add_import(each, text(each.named_children[0]), module, "*")
-        for one in _children(each, "import_specifier"):
+    for part in clauses[0].named_children if clauses else ():
+        if part.type == "identifier":
+            scopes.add_import(part, text(part), module, "default")
+        elif part.type == "namespace_import":
+            scopes.add_import(part, text(part.named_children[0]), module, "*")
+        for one in _children(part, "import_specifier"):
             name = text(field(one, "name") or one.children[0])
             alias = field(one, "alias")
             scopes.add_import(one, text(alias) if alias is not None else name, module, name)
@@ -78,8 +78,8 @@ def visit_export(scopes: Scopes, node: Any) -> None:
     if name is not None:
         scopes.add_import(name, "default", "", text(name), exported=True)
     elif value is not None and value.type not in FUNCTIONS:
-        for each in values_of(value):
-            scopes.bind(node, each, name="default")
+        for chain in values_of(value):
+            scopes.bind(node, chain, name="default")
 
 
 def is_default(node: Any) -> bool:

@@ -47,11 +47,11 @@ def visit_alias(scopes: Scopes, node: Any) -> None:
         scopes.define(node, field(node, "name"), "class", flags=(TYPE,))
         return
     if value.type == "intersection_type":
-        bases = tuple(each[:-1] for each in annotation(value) if each[-1] == INSTANCE)
+        bases = tuple(type_[:-1] for type_ in annotation(value) if type_[-1] == INSTANCE)
         scopes.define(node, field(node, "name"), "class", bases=bases, flags=(TYPE,))
         return
-    for each in annotation(value):
-        scopes.bind(field(node, "name"), each[:-1] if each[-1] == INSTANCE else each)
+    for type_ in annotation(value):
+        scopes.bind(field(node, "name"), type_[:-1] if type_[-1] == INSTANCE else type_)
 
 
 def visit_type_parameter(scopes: Scopes, node: Any) -> None:

@@ -54,8 +54,8 @@ class Tree:
     def ending(self, path: str) -> Sequence[str]:
         """The files whose path ends with these names, the shortest path first."""
         name = path.rpartition("/")[2]
-        found = [p for p in self.by_name.get(name, ()) if p == path or p.endswith(f"/{path}")]
-        return sorted(found, key=lambda each: (each.count("/"), each))
+        files = [p for p in self.by_name.get(name, ()) if p == path or p.endswith(f"/{path}")]
+        return sorted(files, key=lambda file: (file.count("/"), file))
 
 
 def join(folder: str, path: str) -> str:

@@ -48,33 +48,33 @@ class PythonRules(Rules):
     def global_name(self, names: Names, path: str, name: str) -> Values:
         facts = names.project.facts(path)
         is_sure = True
-        for each in facts.imports if facts else ():
-            if each.name == "*":
-                files = self.import_paths(names.project, path, each)
+        for import_ in facts.imports if facts else ():
+            if import_.name == "*":
+                files = self.import_paths(names.project, path, import_)
                 if not files:
                     is_sure = False
                 for file in files[:1]:
-                    found = self._exported(names, file, name)
-                    if found:
-                        return found
+                    values = self._exported(names, file, name)
+                    if values:
+                        return values
         if name in BUILTINS:
             return EXTERNAL_VALUES
         return EXTERNAL_VALUES if is_sure and name.startswith("__") else UNKNOWN_VALUES
 
     def _exported(self, names: Names, path: str, name: str) -> Values:
         """A name of a file that may itself come from `import *`."""
-        found = names.module_names(path, name)
-        if found:
-            return found
+        own = names.module_names(path, name)
+        if own:
+            return own
         value = names.member(Value("module", path), name)
-        return frozenset(each for each in value if each.kind not in ("unknown", "external"))
+        return frozenset(member for member in value if member.kind not in ("unknown", "external"))
 
     def imported(self, names: Names, path: str, each: Import) -> Values:
         if each.member:
             for file in self._files(names.project, path, each.module):
-                found = names.member(Value("module", file), each.member)
-                if found != UNKNOWN_VALUES:
-                    return found
+                values = names.member(Value("module", file), each.member)
+                if values != UNKNOWN_VALUES:
+                    return values
             inner = f"{each.module}{'' if each.module.endswith('.') else '.'}{each.member}"
             submodules = self._files(names.project, path, inner)
             if submodules:
@@ -89,17 +89,17 @@ class PythonRules(Rules):
         return EXTERNAL_VALUES
 
     def module_member(self, names: Names, module: Value, name: str) -> Values:
-        found = names.module_names(module.path, name)
-        if found and found != UNKNOWN_VALUES:
-            return found
+        own = names.module_names(module.path, name)
+        if own and own != UNKNOWN_VALUES:
+            return own
         if module.path.endswith(("__init__.py", "__init__.pyi")):
             file = _first(names.project, join(folder_of(module.path), name))
             if file:
                 return only(Value("module", file))
-        if found:
-            return found
+        if own:
+            return own
         facts = names.project.facts(module.path)
-        stars = [each for each in facts.imports if each.name == "*"] if facts else []
+        stars = [import_ for import_ in facts.imports if import_.name == "*"] if facts else []
         for star in stars:
             for file in self.import_paths(names.project, module.path, star)[:1]:
                 inner = names.member(Value("module", file), name)
@@ -137,8 +137,8 @@ class PythonRules(Rules):
         if module.partition(".")[0] in sys.stdlib_module_names:
             # A package's own `typing.py` is imported as `package.typing`, also by its folders.
             places = [place for place in places if not _is_in_package(project, place)]
-        found = (_first(project, join(fromkey, name)) for fromkey in dict.fromkeys(places))
-        return [file for file in found if file and file != path]
+        files = (_first(project, join(fromkey, name)) for fromkey in dict.fromkeys(places))
+        return [file for file in files if file and file != path]
 
 
 def _is_package(project: Project, folder: str) -> bool:

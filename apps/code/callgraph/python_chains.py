@@ -40,16 +40,16 @@ def values_of(node: Any) -> list[Chain]:
     values: list[Chain] = []
     stack = [node]
     while stack and len(values) < MAX_UNION:
-        each = stack.pop()
-        kind = each.type
+        part = stack.pop()
+        kind = part.type
         if kind == "conditional_expression":
-            stack += [each.named_children[2], each.named_children[0]]
+            stack += [part.named_children[2], part.named_children[0]]
         elif kind == "boolean_operator":
-            stack += [field(each, "right"), field(each, "left")]
+            stack += [field(part, "right"), field(part, "left")]
         elif kind in ("list", "set", "tuple", "dictionary"):
-            values += _held(each)
+            values += _held(part)
         elif kind != "none":
-            values.append(chain(each))
+            values.append(chain(part))
     return list(dict.fromkeys(values))
 
 
@@ -58,7 +58,7 @@ def _held(node: Any) -> list[Chain]:
     elements = [field(child, "value") or child for child in node.named_children[:MAX_ELEMENTS]]
     inner = dict.fromkeys(chain(element) for element in elements if element.type != "comment")
     inner.pop(LITERAL_CHAIN, None)
-    return [(*each, CONTAINER) for each in inner if len(each) < MAX_CHAIN] or [LITERAL_CHAIN]
+    return [(*value, CONTAINER) for value in inner if len(value) < MAX_CHAIN] or [LITERAL_CHAIN]
 
 
 def chain(node: Any) -> Chain:
@@ -129,19 +129,19 @@ def annotation(node: Any) -> list[Chain]:
     types: list[Chain] = []
     stack = [node]
     while stack and len(types) < MAX_UNION:
-        each = stack.pop()
-        kind = each.type
+        part = stack.pop()
+        kind = part.type
         if kind in ("type", "parenthesized_expression"):
-            stack += each.named_children[:1]
+            stack += part.named_children[:1]
         elif kind == "binary_operator" or kind == "union_type":
-            stack += reversed(each.named_children)
+            stack += reversed(part.named_children)
         elif kind in ("generic_type", "subscript"):
-            stack += _generic(each, types)
+            stack += _generic(part, types)
         elif kind == "string":
-            types += _quoted(text(each))
+            types += _quoted(text(part))
         elif kind in ("identifier", "attribute"):
-            name = text(each)
-            types.append((SELF,) if name == "Self" else (*chain(each), INSTANCE))
+            name = text(part)
+            types.append((SELF,) if name == "Self" else (*chain(part), INSTANCE))
         elif kind != "none":
             types.append(UNKNOWN_CHAIN)
     return types
@@ -158,10 +158,10 @@ def _generic(node: Any, types: list[Chain]) -> list[Any]:
     if name in SAME:
         return list(arguments[:1])
     if name in ("type", "Type"):
-        types += [each[:-1] for each in annotation(arguments[0])[:1] if each[-1] == INSTANCE]
+        types += [type_[:-1] for type_ in annotation(arguments[0])[:1] if type_[-1] == INSTANCE]
     elif name in COLLECTIONS or name in MAPPINGS:
         inner = arguments[-1] if name in MAPPINGS else arguments[0]
-        types += [(*each, CONTAINER) for each in annotation(inner)[:1]] or [LITERAL_CHAIN]
+        types += [(*type_, CONTAINER) for type_ in annotation(inner)[:1]] or [LITERAL_CHAIN]
     else:
         types.append((*chain(head), INSTANCE))
     return []
@@ -178,10 +178,10 @@ def _quoted(quoted: str) -> list[Chain]:
             return _quoted(inner)
         if name in COLLECTIONS or name in MAPPINGS:
             last = inner.rpartition(",")[2] if name in MAPPINGS else inner.partition(",")[0]
-            return [(*each, CONTAINER) for each in _quoted(last)[:1]] or [LITERAL_CHAIN]
+            return [(*type_, CONTAINER) for type_ in _quoted(last)[:1]] or [LITERAL_CHAIN]
     types: list[Chain] = []
-    for each in plain.split("|")[:MAX_UNION]:
-        name = each.strip().partition("[")[0]
+    for option in plain.split("|")[:MAX_UNION]:
+        name = option.strip().partition("[")[0]
         if name == "Self":
             types.append((SELF,))
         elif name != "None" and all(part.isidentifier() for part in name.split(".")):

@@ -27,9 +27,9 @@ MAX_UNION = 4
 def _class(scopes: Scopes, node: Any) -> None:
     arguments = field(node, "superclasses")
     bases = [
-        chain(each.named_children[0] if each.type == "subscript" else each)
-        for each in (arguments.named_children if arguments else ())
-        if each.type in ("identifier", "attribute", "subscript", "call")
+        chain(base.named_children[0] if base.type == "subscript" else base)
+        for base in (arguments.named_children if arguments else ())
+        if base.type in ("identifier", "attribute", "subscript", "call")
     ]
     scopes.define(node, field(node, "name"), "class", bases=tuple(bases))
 
@@ -44,7 +44,7 @@ def _decorators(node: Any) -> set[str]:
         for child in parent.named_children
         if child.type == "decorator"
     ]
-    return {part for each in chains for part in each if part != CALL}
+    return {part for decorator in chains for part in decorator if part != CALL}
 
 
 def _function(scopes: Scopes, node: Any) -> None:
@@ -74,10 +74,10 @@ def _function(scopes: Scopes, node: Any) -> None:
 
 def _parameters(scopes: Scopes, parameters: Any, first: str) -> None:
     """Bind parameters. `first`: what the first one means, if it is the object."""
-    for each in parameters.named_children if parameters is not None else ():
-        name = each if each.type == "identifier" else field(each, "name")
-        if name is None and each.named_children:
-            name = each.named_children[0]
+    for parameter in parameters.named_children if parameters is not None else ():
+        name = parameter if parameter.type == "identifier" else field(parameter, "name")
+        if name is None and parameter.named_children:
+            name = parameter.named_children[0]
         if name is None or name.type not in (
             "identifier",
             "list_splat_pattern",
@@ -92,7 +92,7 @@ def _parameters(scopes: Scopes, parameters: Any, first: str) -> None:
             scopes.bind(name, (first,))
             first = ""
             continue
-        type_ = field(each, "type")
+        type_ = field(parameter, "type")
         chains = annotation(type_) if type_ is not None else []
         if not chains:
             chains = [UNKNOWN_CHAIN]
@@ -215,10 +215,10 @@ def _import(scopes: Scopes, node: Any) -> None:
 
 def _import_from(scopes: Scopes, node: Any) -> None:
     module = text(field(node, "module_name"))
-    for each in node.children_by_field_name("name"):
-        alias = field(each, "alias") if each.type == "aliased_import" else None
-        name = text(field(each, "name") if alias is not None else each)
-        scopes.add_import(each, text(alias) if alias is not None else name, module, name)
+    for imported in node.children_by_field_name("name"):
+        alias = field(imported, "alias") if imported.type == "aliased_import" else None
+        name = text(field(imported, "name") if alias is not None else imported)
+        scopes.add_import(imported, text(alias) if alias is not None else name, module, name)
     for child in node.named_children:
         if child.type == "wildcard_import":
             scopes.add_import(child, "*", module, "*")

@@ -156,15 +156,15 @@ class Resolver:
         rules, start = rules_for(path), scope
         while True:
             items = facts.names.get((scope, name), [])
-            if scope != MODULE and (each := facts.definitions[scope]).kind == "class":
-                if rules.sees_members and (found := self._own_member(path, scope, name)):
-                    return found
+            if scope != MODULE and (definition := facts.definitions[scope]).kind == "class":
+                if rules.sees_members and (members := self._own_member(path, scope, name)):
+                    return members
                 bound = facts.names.get((scope, TYPE_PARAMETER.format(name)), [])
                 items = items if scope == start else bound
-            elif scope != MODULE and each.owner and rules.sees_members and not items:
-                found = self._owner_member(path, each.owner, name)
-                if found:
-                    return found
+            elif scope != MODULE and definition.owner and rules.sees_members and not items:
+                members = self._owner_member(path, definition.owner, name)
+                if members:
+                    return members
             if items:
                 if scope == start:
                     items = reaching(items, row, indent)
@@ -175,14 +175,14 @@ class Resolver:
 
     def _own_member(self, path: str, index: int, name: str) -> Values:
         """The member of an enclosing class; empty if it is not known to have one."""
-        found = self.member(Value("instance", path, index), name)
-        return frozenset(each for each in found if each.kind not in ("unknown", "external"))
+        values = self.member(Value("instance", path, index), name)
+        return frozenset(value for value in values if value.kind not in ("unknown", "external"))
 
     def _owner_member(self, path: str, owner: str, name: str) -> Values:
         groups = (
-            self._own_member(each.path, each.number, name)
-            for each in rules_for(path).type_named(self, path, owner)
-            if each.number != MODULE
+            self._own_member(type_.path, type_.number, name)
+            for type_ in rules_for(path).type_named(self, path, owner)
+            if type_.number != MODULE
         )
         return self.union(groups)
 
@@ -197,8 +197,8 @@ class Resolver:
         facts = self.project.facts(path)
         return frozenset(
             Value("definition", path, index)
-            for index, each in enumerate(facts.definitions if facts else ())
-            if each.name == name and wanted(each)
+            for index, definition in enumerate(facts.definitions if facts else ())
+            if definition.name == name and wanted(definition)
         )
 
     def _of_items(self, path: str, items: Iterable[Item], receiver: Value | None) -> Values:
@@ -239,14 +239,14 @@ class Resolver:
         """An instance of the class whose code a scope is part of."""
         facts = self.project.facts(path)
         while facts and scope != MODULE:
-            each = facts.definitions[scope]
-            if each.kind == "class":
+            definition = facts.definitions[scope]
+            if definition.kind == "class":
                 return Value("instance", path, scope)
-            if each.owner:
-                found = rules_for(path).type_named(self, path, each.owner)
-                types = [value for value in found if value.number != MODULE]
+            if definition.owner:
+                values = rules_for(path).type_named(self, path, definition.owner)
+                types = [value for value in values if value.number != MODULE]
                 return types[0]._replace(kind="instance") if types else None
-            scope = each.scope
+            scope = definition.scope
         return None
 
     def definition(self, value: Value) -> Definition | None:
@@ -281,7 +281,7 @@ class Resolver:
         if facts and (items := facts.names.get((value.number, ELEMENT))):
             return self._of_items(value.path, items, None)
         for name in ("__getitem__", "__iter__"):
-            methods = [each for each in self.member(value, name) if each.kind == "definition"]
+            methods = [method for method in self.member(value, name) if method.kind == "definition"]
             if methods:
                 return self.union(self._called(method) for method in methods)
         return UNKNOWN_VALUES
@@ -362,39 +362,39 @@ class Resolver:
 
     def _bound(self, values: Values, receiver: Value | None, items: Iterable[Item]) -> Values:
         """Methods with the object that they are called on; properties as the value they have."""
-        found: set[Value] = set()
+        members: set[Value] = set()
         methods = {item.row for item in items if isinstance(item, Definition)}
         for value in values:
-            each = self.definition(value)
-            if value.kind != "definition" or each is None or each.kind == "class":
-                found.add(value)
+            definition = self.definition(value)
+            if value.kind != "definition" or definition is None or definition.kind == "class":
+                members.add(value)
                 continue
             bound = value._replace(receiver=receiver and receiver._replace(receiver=None))
-            if PROPERTY in each.flags and each.row in methods:
-                found |= self._called(bound)
+            if PROPERTY in definition.flags and definition.row in methods:
+                members |= self._called(bound)
             else:
-                found.add(bound)
-        return frozenset(found)
+                members.add(bound)
+        return frozenset(members)
 
     def _inherited(
         self, value: Value, definition: Definition, name: str, receiver: Value | None
     ) -> Values:
         is_external = bool(definition.bases)
         for base in definition.bases:
-            for each in self.evaluate(value.path, definition.scope, base):
-                parent = self.definition(each)
-                if each.kind != "definition" or parent is None or parent.kind != "class":
-                    is_external = is_external and each.kind == "external"
+            for ancestor in self.evaluate(value.path, definition.scope, base):
+                parent = self.definition(ancestor)
+                if ancestor.kind != "definition" or parent is None or parent.kind != "class":
+                    is_external = is_external and ancestor.kind == "external"
                     continue
                 is_external = False
-                found = self.member(Value("instance", each.path, each.number), name)
-                known = [v for v in found if v.kind not in ("unknown", "external")]
+                inherited = self.member(Value("instance", ancestor.path, ancestor.number), name)
+                known = [v for v in inherited if v.kind not in ("unknown", "external")]
                 if known:
                     return frozenset(
                         v._replace(receiver=receiver and receiver._replace(receiver=None))
                         if v.kind == "definition"
                         else v
-                        for v in found
+                        for v in inherited
                     )
-                is_external = found == EXTERNAL_VALUES
+                is_external = inherited == EXTERNAL_VALUES
         return EXTERNAL_VALUES if is_external else UNKNOWN_VALUES

@@ -62,11 +62,11 @@ class RustRules(Rules):
             parent = _parent(names.project, path)
             return only(Value("module", parent)) if parent else UNKNOWN_VALUES
         facts = names.project.facts(path)
-        for each in facts.imports if facts else ():
-            if each.name == "*" and not each.exported:
-                found = self._item(names, path, each.module, name)
-                if found and not found & (UNKNOWN_VALUES | EXTERNAL_VALUES):
-                    return found
+        for import_ in facts.imports if facts else ():
+            if import_.name == "*" and not import_.exported:
+                values = self._item(names, path, import_.module, name)
+                if values and not values & (UNKNOWN_VALUES | EXTERNAL_VALUES):
+                    return values
         root = _workspace(names.project, name)
         return only(Value("module", root)) if root else EXTERNAL_VALUES
 
@@ -96,13 +96,13 @@ class RustRules(Rules):
     def module_member(self, names: Names, module: Value, name: str) -> Values:
         if name == "super":
             return names.global_name(module.path, "super")
-        found = names.module_names(module.path, name)
-        if found:
-            return found
+        own = names.module_names(module.path, name)
+        if own:
+            return own
         facts = names.project.facts(module.path)
-        for each in facts.imports if facts else ():
-            if each.name == "*":
-                values = self._item(names, module.path, each.module, name)
+        for import_ in facts.imports if facts else ():
+            if import_.name == "*":
+                values = self._item(names, module.path, import_.module, name)
                 if values and not values & (UNKNOWN_VALUES | EXTERNAL_VALUES):
                     return values
         return UNKNOWN_VALUES
@@ -113,12 +113,13 @@ class RustRules(Rules):
     def outside_members(
         self, names: Names, owner: Value, definition: Definition, name: str
     ) -> Values:
-        own = names.defined(owner.path, name, lambda each: each.owner == definition.name)
+        own = names.defined(owner.path, name, lambda member: member.owner == definition.name)
         if own:
             return own
         files = [file for file in names.project.defining(name) if file.endswith(".rs")]
         return names.union(
-            names.defined(file, name, lambda each: each.owner == definition.name) for file in files
+            names.defined(file, name, lambda member: member.owner == definition.name)
+            for file in files
         )
 
     def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
@@ -170,7 +171,7 @@ def _parent(project: Project, path: str) -> str | None:
 def _workspace(project: Project, name: str) -> str | None:
     """The root module of a crate of the repository."""
     for manifest in project.tree.by_name.get("Cargo.toml", ())[:MAX_CRATES]:
-        found = CRATE_NAME.search((project.text(manifest) or "")[:20_000])
-        if found and found[1].replace("-", "_") == name:
+        match = CRATE_NAME.search((project.text(manifest) or "")[:20_000])
+        if match and match[1].replace("-", "_") == name:
             return project.tree.first(join(folder_of(manifest), "src/lib.rs"))
     return None

@@ -135,32 +135,32 @@ def _use(scopes: Scopes, node: Any) -> None:
     _uses(scopes, node)
     if scopes.enclosing_class() != MODULE:
         for at in range(start, len(scopes.imports)):
-            each = scopes.imports[at]
-            scopes.imports[at] = each._replace(module=OUTER.sub("self", each.module))
+            import_ = scopes.imports[at]
+            scopes.imports[at] = import_._replace(module=OUTER.sub("self", import_.module))
 
 
 def _uses(scopes: Scopes, node: Any) -> None:
     stack: list[tuple[str, Any]] = [("", field(node, "argument"))]
     while stack:
-        prefix, each = stack.pop()
-        kind = each.type
+        prefix, part = stack.pop()
+        kind = part.type
         if kind == "scoped_use_list":
-            inner = _path(prefix, text(field(each, "path")))
-            stack += [(inner, one) for one in reversed(field(each, "list").named_children)]
+            inner = _path(prefix, text(field(part, "path")))
+            stack += [(inner, one) for one in reversed(field(part, "list").named_children)]
         elif kind == "use_list":
-            stack += [(prefix, one) for one in reversed(each.named_children)]
+            stack += [(prefix, one) for one in reversed(part.named_children)]
         elif kind == "use_as_clause":
-            module, _, name = _path(prefix, text(field(each, "path"))).rpartition("::")
-            scopes.add_import(each, text(field(each, "alias")), module, name)
+            module, _, name = _path(prefix, text(field(part, "path"))).rpartition("::")
+            scopes.add_import(part, text(field(part, "alias")), module, name)
         elif kind == "use_wildcard":
-            inner = text(each.named_children[0]) if each.named_children else ""
-            scopes.add_import(each, "*", _path(prefix, inner), "*")
+            inner = text(part.named_children[0]) if part.named_children else ""
+            scopes.add_import(part, "*", _path(prefix, inner), "*")
         elif kind == "self":
             module, _, name = prefix.rpartition("::")
-            scopes.add_import(each, name, module, name)
+            scopes.add_import(part, name, module, name)
         else:
-            module, _, name = _path(prefix, text(each)).rpartition("::")
-            scopes.add_import(each, name, module, name)
+            module, _, name = _path(prefix, text(part)).rpartition("::")
+            scopes.add_import(part, name, module, name)
 
 
 def _path(*parts: str) -> str:
@@ -185,17 +185,19 @@ def _type(scopes: Scopes, node: Any) -> None:
     scopes.notes["type", scopes.definitions[index].name] = index
     body = field(node, "body")
     if body is not None and body.type == "ordered_field_declaration_list":
-        for at, each in enumerate(body.children_by_field_name("type")):
-            scopes.bind(each, annotation(each), name=str(at))
+        for at, type_ in enumerate(body.children_by_field_name("type")):
+            scopes.bind(type_, annotation(type_), name=str(at))
 
 
 def _impl(scopes: Scopes, node: Any) -> None:
     trait, type_ = field(node, "trait"), field(node, "type")
     index = scopes.notes.get(("type", annotation(type_)[0]))
     if trait is not None and index is not None:
-        each = scopes.definitions[index]
+        definition = scopes.definitions[index]
         base = annotation(trait)[:-1]
-        scopes.definitions[index] = each._replace(bases=(*each.bases, *([base] if base else [])))
+        scopes.definitions[index] = definition._replace(
+            bases=(*definition.bases, *([base] if base else []))
+        )
 
 
 def _function(scopes: Scopes, node: Any) -> None:
@@ -220,32 +222,32 @@ def _function(scopes: Scopes, node: Any) -> None:
 
 
 def _parameters(scopes: Scopes, parameters: Any) -> None:
-    for each in parameters.named_children if parameters is not None else ():
-        if each.type == "self_parameter":
-            scopes.bind(each, (SELF,), name="self")
-        elif each.type == "parameter":
-            _bind(scopes, field(each, "pattern"), annotation(field(each, "type")))
+    for parameter in parameters.named_children if parameters is not None else ():
+        if parameter.type == "self_parameter":
+            scopes.bind(parameter, (SELF,), name="self")
+        elif parameter.type == "parameter":
+            _bind(scopes, field(parameter, "pattern"), annotation(field(parameter, "type")))
         else:
-            _bind(scopes, each, UNKNOWN_CHAIN)
+            _bind(scopes, parameter, UNKNOWN_CHAIN)
 
 
 def _bind(scopes: Scopes, pattern: Any, value: Chain) -> None:
     """Bind the names of a pattern; `Some(name)` and `Ok(name)` have the value that is matched."""
     stack = [(pattern, value)]
     while stack:
-        each, known = stack.pop()
-        if each.type == "identifier":
-            scopes.bind(each, known)
-        elif each.type == "tuple_struct_pattern":
-            head, *rest = each.named_children
+        part, known = stack.pop()
+        if part.type == "identifier":
+            scopes.bind(part, known)
+        elif part.type == "tuple_struct_pattern":
+            head, *rest = part.named_children
             is_same = head.text in (b"Some", b"Ok", b"Err") and len(rest) == 1
             stack += [(one, known if is_same else UNKNOWN_CHAIN) for one in rest]
-        elif each.type in ("mut_pattern", "ref_pattern", "reference_pattern", "match_pattern"):
-            stack += [(one, known) for one in each.named_children[-1:]]
-        elif each.type in ("tuple_pattern", "struct_pattern", "field_pattern", "or_pattern"):
-            stack += [(one, UNKNOWN_CHAIN) for one in each.named_children]
-        elif each.type == "shorthand_field_identifier":
-            scopes.bind(each, UNKNOWN_CHAIN)
+        elif part.type in ("mut_pattern", "ref_pattern", "reference_pattern", "match_pattern"):
+            stack += [(one, known) for one in part.named_children[-1:]]
+        elif part.type in ("tuple_pattern", "struct_pattern", "field_pattern", "or_pattern"):
+            stack += [(one, UNKNOWN_CHAIN) for one in part.named_children]
+        elif part.type == "shorthand_field_identifier":
+            scopes.bind(part, UNKNOWN_CHAIN)
 
 
 def _let(scopes: Scopes, node: Any) -> None:
@@ -296,8 +298,8 @@ def _type_parameter(scopes: Scopes, node: Any) -> None:
         [annotation(child)[:-1] for child in bounds.named_children] if bounds is not None else []
     )
     name = field(node, "name")
-    for each in [one for one in types if one][:1] or [UNKNOWN_CHAIN]:
-        scopes.bind(name, each)
+    for bound in [one for one in types if one][:1] or [UNKNOWN_CHAIN]:
+        scopes.bind(name, bound)
 
 
 def _closure(scopes: Scopes, node: Any) -> None:
@@ -331,8 +333,8 @@ def _macro_call(scopes: Scopes, node: Any) -> None:
         tokens = stack.pop().children
         stack += [token for token in tokens if token.type == "token_tree"]
         for at in range(1, len(tokens)):
-            before, each = tokens[at - 1], tokens[at]
-            is_list = each.type == "token_tree" and each.text[:1] == b"("
+            before, after = tokens[at - 1], tokens[at]
+            is_list = after.type == "token_tree" and after.text[:1] == b"("
             if is_list and before.type == "identifier":
                 scopes.call(before, _tokens(tokens[max(0, at - 2 * MAX_CHAIN) : at]))
 

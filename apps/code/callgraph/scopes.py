@@ -99,10 +99,12 @@ class Scopes:
     def _path(self, scope: int) -> str:
         names: list[str] = []
         while scope != MODULE and len(names) < MAX_DEPTH:
-            each = self.definitions[scope]
-            if each.name:
-                names.append(f"{each.owner}.{each.name}" if each.owner else each.name)
-            scope = each.scope
+            definition = self.definitions[scope]
+            if definition.name:
+                names.append(
+                    f"{definition.owner}.{definition.name}" if definition.owner else definition.name
+                )
+            scope = definition.scope
         return ".".join(reversed(names))
 
     def bind(
@@ -142,11 +144,11 @@ class Scopes:
         index = self.function() if scope is None else scope
         if index == MODULE or self.notes.get(("annotated", index)):
             return
-        each = self.definitions[index]
-        known = tuple(dict.fromkeys([*each.returns, *values]))
+        definition = self.definitions[index]
+        known = tuple(dict.fromkeys([*definition.returns, *values]))
         if len(known) > MAX_RETURNS:
             known = (UNKNOWN_CHAIN,)
-        self.definitions[index] = each._replace(returns=known)
+        self.definitions[index] = definition._replace(returns=known)
 
     def function(self) -> int:
         """The innermost open function, or MODULE."""

@@ -14,8 +14,8 @@ def declarations(
     grammar: str, captures: Captures, found: Outline, source: bytes
 ) -> list[Declaration]:
     """The declarations of a file in order of appearance. `found` is the outline of `captures`."""
-    each = _each(captures, found, source)
-    return list(_joined(each) if grammar in BY_EQUATIONS else each)
+    declared = _each(captures, found, source)
+    return list(_joined(declared) if grammar in BY_EQUATIONS else declared)
 
 
 def _each(captures: Captures, found: Outline, source: bytes) -> Iterator[Declaration]:

@@ -30,11 +30,11 @@ def occurrences(lines: Sequence[str], name: str, grammar: str) -> list[Occurrenc
         if _is_identifier(root, place.byte, place.byte + size)
     ]
     captures = captures_of(grammar, root, source)
-    found = outline(grammar, captures, source)
-    ends = {each.end for each in captures.names.values()}
+    file_outline = outline(grammar, captures, source)
+    ends = {captured.end for captured in captures.names.values()}
     scopes = scopes_around(list(captures.scopes), [place.byte for place in places])
     return [
-        Occurrence(place.row, place.column, place.byte + size in ends, found.path(index))
+        Occurrence(place.row, place.column, place.byte + size in ends, file_outline.path(index))
         for place, index in zip(places, scopes, strict=True)
     ]
 

@@ -111,8 +111,11 @@ def cut_by_lines(lines: Sequence[str], max_chars: int, *, declarations: bool) ->
     """Split a file that has no grammar. `declarations`: find declarations by keywords."""
     text = TextLines(lines, max_chars)
     declared = list(declared_by_words(lines)) if declarations else []
-    found = Outline(names=[(each.start - 1, each.name) for each in declared], declarations=declared)
-    return cut_of(text, cut_lines(text, 0, len(lines)), found)
+    outline = Outline(
+        names=[(declaration.start - 1, declaration.name) for declaration in declared],
+        declarations=declared,
+    )
+    return cut_of(text, cut_lines(text, 0, len(lines)), outline)
 
 
 def cut_of(text: TextLines, units: Sequence[Unit], found: Outline) -> Cut:

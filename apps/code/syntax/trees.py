@@ -24,12 +24,12 @@ def cut_along_tree(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
     source = ("\n".join(lines) + "\n").encode()
     root = Parser(language(grammar)).parse(source).root_node
     captures = captures_of(grammar, root, source)
-    found = outline(grammar, captures, source)
-    found.declarations.extend(declarations(grammar, captures, found, source))
+    file_outline = outline(grammar, captures, source)
+    file_outline.declarations.extend(declarations(grammar, captures, file_outline, source))
     text = TextLines(lines, max_chars)
-    starts = [definition.first for definition in found.definitions]
+    starts = [definition.first for definition in file_outline.definitions]
     units = cut_tree(text, root, starts, lambda node: _leads(grammar, node.type))
-    return cut_of(text, units, found)
+    return cut_of(text, units, file_outline)
 
 
 @cache

@@ -167,7 +167,7 @@ class _Parser:
 
     def _joined(self, strings: Iterable[Sequence[str]]) -> frozenset[str]:
         joined = ("".join(string) for string in strings)
-        return frozenset(joined if self.exact else (_SPACES.sub(" ", each) for each in joined))
+        return frozenset(joined if self.exact else (_SPACES.sub(" ", string) for string in joined))
 
     def _repeated(self, part: _Part) -> _Part:
         """The part with the repetitions that follow it."""
@@ -306,7 +306,7 @@ class _Parser:
         """A set in brackets: the characters, if they are few."""
         self.at += 1
         negated = self._next("^")
-        found: set[str] = set()
+        chars: set[str] = set()
         known, has_break, first = not negated, False, True
         while first or self.pattern[self.at : self.at + 1] != "]":
             first = False
@@ -315,7 +315,7 @@ class _Parser:
                 # What a negated set leaves out for sure is only whitespace.
                 has_break |= bool(low.breaks) and (low.strings is not None or not negated)
                 known = known and low.strings is not None
-                found |= low.strings or set()
+                chars |= low.strings or set()
                 continue
             high = low
             if self.pattern[self.at : self.at + 1] == "-" and not self.pattern.startswith(
@@ -328,15 +328,15 @@ class _Parser:
                 high = upper
             has_break |= low <= "\n" <= high
             if known and ord(high) - ord(low) < MAX_CLASS:
-                found.update(map(chr, range(ord(low), ord(high) + 1)))
-                known = len(found) <= MAX_CLASS
+                chars.update(map(chr, range(ord(low), ord(high) + 1)))
+                known = len(chars) <= MAX_CLASS
             else:
                 known = False
         self.at += 1
         breaks = int(has_break != negated)
-        if not known or (self.ignore_case and not all(each.isascii() for each in found)):
+        if not known or (self.ignore_case and not all(char.isascii() for char in chars)):
             return _unknown(breaks)
-        return _Part(self._joined((each,) for each in found), breaks=breaks)
+        return _Part(self._joined((char,) for char in chars), breaks=breaks)
 
     def _set_member(self) -> "str | _Part":
         """A character of a set, or several."""

@@ -88,10 +88,12 @@ def one_of(parts: Iterable[Required]) -> Required:
 
 def of_strings(strings: Iterable[str]) -> Required:
     """What is required if a text has one of the strings."""
-    found = set(map(_bytes_of, strings))
+    encoded = set(map(_bytes_of, strings))
     # A text with a longer string has what is in it, too.
-    least = [each for each in sorted(found) if not any(o in each for o in found if o != each)]
-    return one_of(Required(grams_of(each)) for each in least)
+    least = [
+        string for string in sorted(encoded) if not any(o in string for o in encoded if o != string)
+    ]
+    return one_of(Required(grams_of(string)) for string in least)
 
 
 def _bytes_of(text: str) -> bytes:

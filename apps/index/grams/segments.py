@@ -65,7 +65,7 @@ def write(path: Path, texts: Mapping[bytes, Sequence[Piece]], pairs: Pairs) -> N
     last = np.cumsum([len(pieces) for pieces in texts.values()], dtype="<u4")
     pieces = np.concatenate([np.array(pieces, "<u4") for pieces in texts.values()])
     grams, ends, lists = _encoded(pairs, len(pieces))
-    tables = [each.astype("<u4").tobytes() for each in (last, pieces, grams, ends)]
+    tables = [table.astype("<u4").tobytes() for table in (last, pieces, grams, ends)]
     body = b"".join([*texts, *tables, lists])
     header = _HEADER.pack(
         _MAGIC, len(texts), len(pieces), len(grams), len(lists), len(pairs), zlib.crc32(body)
@@ -159,7 +159,7 @@ class Segment:
     @cached_property
     def hex_keys(self) -> frozenset[str]:
         """SHA-256 of each text, in hex."""
-        return frozenset(each.ljust(32, b"\0").hex() for each in self.keys.tolist())
+        return frozenset(key.ljust(32, b"\0").hex() for key in self.keys.tolist())
 
     def matching(self, required: Required, *, in_piece: bool = True) -> Matches:
         """What has what is required in one piece; if not `in_piece`, anywhere in a text."""
@@ -177,11 +177,11 @@ class Segment:
             if start < end
         }
         mask = self._having(required, places, in_piece=in_piece)
-        found = _NONE if mask is None else np.flatnonzero(mask)
+        numbers = _NONE if mask is None else np.flatnonzero(mask)
         if not in_piece:
-            return Matches(found, None)
-        texts = self._text_of[found]
-        return Matches(texts[np.append(True, texts[1:] != texts[:-1])[: len(texts)]], found)
+            return Matches(numbers, None)
+        texts = self._text_of[numbers]
+        return Matches(texts[np.append(True, texts[1:] != texts[:-1])[: len(texts)]], numbers)
 
     def spans_of(self, pieces: Numbers) -> Spans:
         """Some pieces, each text's ascending."""
@@ -201,10 +201,10 @@ class Segment:
             return None
         result: Mask | None = None
         if required.grams:
-            each = self._masks([places[gram] for gram in required.grams])
+            masks = self._masks([places[gram] for gram in required.grams])
             if not in_piece:
-                each = np.logical_or.reduceat(each, self._first[:-1], axis=1)
-            result = np.logical_and.reduce(each)
+                masks = np.logical_or.reduceat(masks, self._first[:-1], axis=1)
+            result = np.logical_and.reduce(masks)
         for parts in required.either:
             some: Mask | None = None
             for part in parts:
@@ -224,9 +224,9 @@ class Segment:
         bitmap = (self.pieces + 7) // 8
         lists: list[NDArray[np.uint8]] = []
         starts = list[int]()  # of the mask of each list, in all masks
-        for number, each in enumerate(places):
-            begin = self._end(each.start - 1)
-            for end in self._ends[each.start : each.stop].tolist():
+        for number, place in enumerate(places):
+            begin = self._end(place.start - 1)
+            for end in self._ends[place.start : place.stop].tolist():
                 raw, begin = self._lists[begin:end], end
                 if len(raw) == bitmap:
                     bits = np.unpackbits(raw, count=self.pieces, bitorder="little")
@@ -245,7 +245,7 @@ class Segment:
 def _numbers(lists: Sequence[NDArray[np.uint8]], starts: Sequence[int]) -> Numbers:
     """The numbers of which lists have the differences, each after the `start` of its list. A byte
     from 0x80 has the low 7 bits of a difference, the next byte the others."""
-    sizes = [len(each) for each in lists]
+    sizes = [len(data) for data in lists]
     raw = np.concatenate(lists)
     is_first = raw >= 0x80
     values = (raw & 0x7F).astype(np.int32)

@@ -71,8 +71,8 @@ def pairs_of(text: bytes, pieces: Iterable[Piece], number: int) -> Pairs:
     """
     return np.concatenate(
         [
-            _grams_of(text[start:end]) << np.uint64(DOC_BITS) | np.uint64(each)
-            for each, (start, end) in enumerate(pieces, number)
+            _grams_of(text[start:end]) << np.uint64(DOC_BITS) | np.uint64(piece)
+            for piece, (start, end) in enumerate(pieces, number)
         ]
     )
 
@@ -112,12 +112,12 @@ class GramStore:
             for name in names - self._open.keys():
                 with suppress(FileNotFoundError):  # merged meanwhile
                     self._open[name] = _opened(self._folder / name)
-            return [each for each in self._open.values() if each is not None]
+            return [segment for segment in self._open.values() if segment is not None]
 
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Return the keys of texts that are not indexed."""
         indexed = [segment.hex_keys for segment in self.segments()]
-        return [key for key in keys if not any(key in each for each in indexed)]
+        return [key for key in keys if not any(key in known for known in indexed)]
 
     def is_fragmented(self) -> bool:
         """Return whether there are so many segments that `maintain` would merge some."""
@@ -154,11 +154,11 @@ class GramStore:
             self.build(self.missing(stored), texts.read_bytes, check)
             for group in _due(self.segments(), stored):
                 check()
-                keys = [key for each in group for key in each.hex_keys if key in stored]
+                keys = [key for segment in group for key in segment.hex_keys if key in stored]
                 self.build(keys, texts.read_bytes, check)
                 with gram_errors():
-                    for each in group:
-                        each.path.unlink(missing_ok=True)
+                    for old in group:
+                        old.path.unlink(missing_ok=True)
 
     def write(self, texts: Mapping[str, Sequence[Piece]], pairs: Sequence[Pairs]) -> None:
         """Write a segment, as `segments.write` does."""
@@ -211,7 +211,7 @@ def _due(segments: Sequence[Segment], stored: set[str] | None) -> list[list[Segm
         if segment.pairs < MAX_PAIRS // 2 and segment not in sparse:
             tiers.setdefault(segment.pairs.bit_length() // 3, []).append(segment)
     groups = [tier for tier in tiers.values() if len(tier) >= MERGED_AT_ONCE]
-    return [[each] for each in sparse] + groups
+    return [[alone] for alone in sparse] + groups
 
 
 class GramWriter:

@@ -46,9 +46,9 @@ def best(
             if mask is not None and mask is not hits.part.live:
                 sums[~mask] = 0
             # Most rows are dropped here. To find the others takes a tenth of the time then.
-            found = np.flatnonzero(sums >= least if least else sums != 0)
-            rows = np.concatenate([rows, found + start])
-            scores = np.concatenate([scores, sums[found]])
+            passing = np.flatnonzero(sums >= least if least else sums != 0)
+            rows = np.concatenate([rows, passing + start])
+            scores = np.concatenate([scores, sums[passing]])
             if len(rows) > SLACK * n:
                 least = np.partition(scores, len(scores) - n)[len(scores) - n] * (1 - ROUNDING)
                 within = scores >= least
@@ -60,11 +60,11 @@ def best(
 def _sums(hits: PartHits) -> NDArray[np.float64] | None:
     """The score of each row, float64 (len(part),); None if no row has a word."""
     words = hits.part.part.words
-    counts = [each.stop - each.start for each in hits.slices]
+    counts = [bounds.stop - bounds.start for bounds in hits.slices]
     if not any(counts):
         return None
-    rows = np.concatenate([words.rows[each] for each in hits.slices])
-    times = TIMES[np.concatenate([words.times[each] for each in hits.slices])]
+    rows = np.concatenate([words.rows[bounds] for bounds in hits.slices])
+    times = TIMES[np.concatenate([words.times[bounds] for bounds in hits.slices])]
     weights = np.repeat(hits.idf, counts)
     weights *= times
     weights /= times + hits.part.norms[rows]

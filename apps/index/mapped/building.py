@@ -79,14 +79,16 @@ def live_parts(groups: Iterable[Sequence[Part]], live: Set[str]) -> list[LiveFil
     groups: the parts of one generation of a root, then of those of other roots
     live: documents of its SourceFiles. Each is taken from the first group whose part will stay.
     """
-    found: list[LiveFiles] = []
+    all_parts: list[LiveFiles] = []
     taken: set[str] = set()
     for group in groups:
         rest = live - taken if taken else live
-        of_group = [LiveFiles(each, _mask(each, rest)) for each in group]
-        taken |= {name for each in of_group if _stays(each) for name in each.documents}
-        found += of_group
-    return found
+        of_group = [LiveFiles(part, _mask(part, rest)) for part in group]
+        taken |= {
+            name for live_part in of_group if _stays(live_part) for name in live_part.documents
+        }
+        all_parts += of_group
+    return all_parts
 
 
 def build(
@@ -105,7 +107,7 @@ def build(
             return None
         files = [file for file in export.files() if file.source_file in live]
         kept, work = _planned(stores, export, files, before)
-        if len(work.chunks) + sum(each.rows for each in kept) != chunks:
+        if len(work.chunks) + sum(live_part.rows for live_part in kept) != chunks:
             if not any(before):
                 return None
             # A file has other chunks than it had.
@@ -124,22 +126,24 @@ def _planned(
 ) -> tuple[list[LiveFiles], _Work]:
     """The parts that stay, and what is to be written."""
     former = live_parts(before, {file.source_file for file in files})
-    kept = [each for each in former if _stays(each)]
+    kept = [live_part for live_part in former if _stays(live_part)]
     missing = _missing(files, kept)
     new = export.chunks(missing)
     size = len(new)
-    for each in sorted(kept, key=lambda each: len(each.part)):
-        if size and len(each.part) > min(GROWTH * size, PART_ROWS // 2):
+    for smallest in sorted(kept, key=lambda live_part: len(live_part.part)):
+        if size and len(smallest.part) > min(GROWTH * size, PART_ROWS // 2):
             break
         # Without chunks that have a vector, new files may still have definitions.
         if not size and not export.definitions(missing):
             break
-        kept.remove(each)
-        size += each.rows
+        kept.remove(smallest)
+        size += smallest.rows
     if size != len(new):
         missing = _missing(files, kept)
         new = export.chunks(missing)
-    return kept, _Work(stores, missing, new, [each for each in former if each not in kept])
+    return kept, _Work(
+        stores, missing, new, [live_part for live_part in former if live_part not in kept]
+    )
 
 
 def _stays(each: LiveFiles) -> bool:
@@ -153,17 +157,17 @@ def _mask(part: Part, live: Set[str]) -> Mask:
 
 def _missing(files: Sequence[ExportedFile], kept: Sequence[LiveFiles]) -> dict[int, ExportedFile]:
     """The files that no kept part has, by number."""
-    covered = {name for each in kept for name in each.documents}
+    covered = {name for live_part in kept for name in live_part.documents}
     return {file.number: file for file in files if file.source_file not in covered}
 
 
 def _written(work: _Work, export: Export) -> Iterator[LiveFiles | None]:
     """Write the chunks in parts. Yields None, and ends, if a vector is missing."""
     encoded = {
-        key: (each.part, row)
-        for each in work.replaced
-        for rows in [np.flatnonzero(each.live[each.part.file_of]).tolist()]
-        for row, (key, _, _) in zip(rows, each.part.chunks(rows), strict=True)
+        key: (live_part.part, row)
+        for live_part in work.replaced
+        for rows in [np.flatnonzero(live_part.live[live_part.part.file_of]).tolist()]
+        for row, (key, _, _) in zip(rows, live_part.part.chunks(rows), strict=True)
     }
     groups = _groups(work.chunks)
     for at in range(0, len(groups), PARTS_AT_ONCE):
@@ -197,7 +201,7 @@ def _words(export: Export, groups: Sequence[Sequence[ExportedChunk]], check: Che
     """The words of each group of chunks."""
     ends = np.cumsum([0, *map(len, groups)]).tolist()
     builders = [WordsBuilder(*bounds) for bounds in zip(ends, ends[1:], strict=False)]
-    for batch in export.hits(np.array([each.number for group in groups for each in group])):
+    for batch in export.hits(np.array([chunk.number for group in groups for chunk in group])):
         check()
         ingest_throttle.yield_to_queries()
         hashes = hashes_of(batch.words)
@@ -212,9 +216,9 @@ def _codes(
     """The codes of some chunks: those that a replaced part has, and the vectors of the others."""
     new: list[int] = []
     former: dict[int, tuple[Part, list[int], list[int]]] = {}  # by identity: rows to, rows from
-    for row, each in enumerate(ids):
-        if each in encoded:
-            part, source = encoded[each]
+    for row, key in enumerate(ids):
+        if key in encoded:
+            part, source = encoded[key]
             _, rows, sources = former.setdefault(id(part), (part, [], []))
             rows.append(row)
             sources.append(source)
@@ -254,7 +258,7 @@ def _files(work: _Work, export: Export, chunks: Sequence[ExportedChunk]) -> list
         wanted |= work.files.keys() - {chunk.file for chunk in work.chunks}
     definitions = export.definitions(wanted - work.described)
     work.described.update(wanted)
-    starts = [place for place, each in enumerate(chunks) if not _follows(each, chunks, place)]
+    starts = [place for place, chunk in enumerate(chunks) if not _follows(chunk, chunks, place)]
     files = [
         NewFile(
             *work.files[chunks[start].file][1:],

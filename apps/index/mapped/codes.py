@@ -44,7 +44,7 @@ class Codes(NamedTuple):
 
     @classmethod
     def joined(cls, parts: "list[Codes]") -> "Codes":
-        return cls(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     @property
     def dimension(self) -> int:

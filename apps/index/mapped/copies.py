@@ -152,7 +152,10 @@ class MappedCopies:
                 folder = self.folder / name
                 with suppress(OSError, files.Damaged), _locked(folder, wait=False):
                     latest = _latest(folder).items()
-                    _sweep(folder, {root: int(each["generation"]) for root, each in latest})
+                    _sweep(
+                        folder,
+                        {root: int(description["generation"]) for root, description in latest},
+                    )
 
     def _folder(self, store: UUID) -> Path:
         return self.folder / store.hex
@@ -176,7 +179,9 @@ class _Stage:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._open.enter_context(_locked(self._folder))
         self._latest = _latest(self._folder)
-        self._kept = {name: int(each["generation"]) for name, each in self._latest.items()}
+        self._kept = {
+            name: int(description["generation"]) for name, description in self._latest.items()
+        }
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -204,8 +209,8 @@ class _Stage:
         """Write the parts; return None if words or vectors are missing."""
         root = self._root
         groups = list(_reusable(self._folder, self._latest, root))
-        found = building.live_parts(groups, live)
-        _check_space(root.embedded - sum(each.rows for each in found))
+        parts = building.live_parts(groups, live)
+        _check_space(root.embedded - sum(live_part.rows for live_part in parts))
         stores = Stores(root.store, lexical, codes, self._folder, check)
         self._parts = building.build(stores, live, root.embedded, groups)
         return self._parts
@@ -229,7 +234,9 @@ def _check_space(chunks: int) -> None:
 
 def _opened(root: Root, parts: Sequence[LiveFiles]) -> MappedRoot:
     dimension = parts[0].part.dimension
-    return MappedRoot.of(root.generation, dimension, [(each.part, each.live) for each in parts])
+    return MappedRoot.of(
+        root.generation, dimension, [(live_part.part, live_part.live) for live_part in parts]
+    )
 
 
 def _described(root: Root, parts: Sequence[LiveFiles]) -> dict[str, Any]:
@@ -242,12 +249,12 @@ def _described(root: Root, parts: Sequence[LiveFiles]) -> dict[str, Any]:
         "counts": _counts(root),
         "parts": [
             {
-                "name": each.part.name,
-                "rows": len(each.part),
-                "files": len(each.live),
-                "live": None if each.live.all() else part.packed(each.live),
+                "name": live_part.part.name,
+                "rows": len(live_part.part),
+                "files": len(live_part.live),
+                "live": None if live_part.live.all() else part.packed(live_part.live),
             }
-            for each in parts
+            for live_part in parts
         ],
     }
 
@@ -319,7 +326,10 @@ def _sweep_roots(folder: Path, roots: Set[str]) -> None:
         return
     with _locked(folder):
         latest = _latest(folder).items()
-        _sweep(folder, {root: int(each["generation"]) for root, each in latest if root in roots})
+        _sweep(
+            folder,
+            {root: int(description["generation"]) for root, description in latest if root in roots},
+        )
 
 
 def _sweep(folder: Path, kept: Mapping[str, int]) -> None:
@@ -335,8 +345,8 @@ def _sweep(folder: Path, kept: Mapping[str, int]) -> None:
 
 def _generations(folder: Path) -> list[tuple[str, int]]:
     """The hex id of the root and the generation that each description is of."""
-    found = [_DESCRIPTION.fullmatch(name) for name in os.listdir(folder)]
-    return [(match[1], int(match[2])) for match in found if match]
+    matches = [_DESCRIPTION.fullmatch(name) for name in os.listdir(folder)]
+    return [(match[1], int(match[2])) for match in matches if match]
 
 
 def _path(folder: Path, root_id: UUID, generation: int) -> Path:

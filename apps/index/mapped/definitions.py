@@ -46,10 +46,10 @@ class Definitions(NamedTuple):
     @classmethod
     def of(cls, of_files: Sequence[Sequence[bytes]]) -> "Definitions":
         """of_files: the definitions in each file, as lines of frames"""
-        lines = [each for of_file in of_files for each in of_file]
+        lines = [definition for of_file in of_files for definition in of_file]
         numbers: dict[bytes, list[int]] = {}
-        for number, each in enumerate(lines):
-            numbers.setdefault(folded(json.loads(each)[0]), []).append(number)
+        for number, line in enumerate(lines):
+            numbers.setdefault(folded(json.loads(line)[0]), []).append(number)
         names = sorted(numbers)
         places = [numbers[name] for name in names]
         return cls(
@@ -101,7 +101,7 @@ class Definitions(NamedTuple):
 def lines_of(symbols: Iterable[Symbol]) -> list[bytes]:
     """The definitions in a file by line, outer before inner, as lines of frames."""
     by_line = sorted(symbols, key=lambda symbol: (symbol.start_line, -symbol.end_line))
-    return [line_of(_FIELDS(each)) for each in by_line]
+    return [line_of(_FIELDS(symbol)) for symbol in by_line]
 
 
 def folded(name: str) -> bytes:

@@ -32,15 +32,15 @@ class FramedRows(NamedTuple):
 
     def read(self, rows: Sequence[int]) -> list[Any]:
         """Return the values of some rows. Each frame is decompressed once. Raises files.Damaged."""
-        reader, found = Frames(), [None] * len(rows)
+        reader, values = Frames(), [None] * len(rows)
         by_row = sorted(range(len(rows)), key=rows.__getitem__)
         for number, places in groupby(by_row, key=lambda place: rows[place] // FRAME_ROWS):
             lines = self._lines(reader, number)
             for place in places:
                 if rows[place] % FRAME_ROWS >= len(lines):
                     raise files.Damaged("a frame has no row for a number")
-                found[place] = json.loads(lines[rows[place] % FRAME_ROWS])
-        return found
+                values[place] = json.loads(lines[rows[place] % FRAME_ROWS])
+        return values
 
     def _lines(self, reader: Frames, number: int) -> list[bytes]:
         if number >= len(self.ends) - 1:

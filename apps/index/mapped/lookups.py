@@ -29,54 +29,54 @@ class _Place(NamedTuple):
 def definitions(parts: Parts, name: str) -> list[StoredSymbol]:
     """As MappedRoot.definitions."""
     named = enumerate(part.part.definitions.named(name) for part in parts)
-    found = list(_symbols(parts, _live(parts, named)))
-    return [symbol for symbol in found if symbol.name == name] or found
+    symbols = list(_symbols(parts, _live(parts, named)))
+    return [symbol for symbol in symbols if symbol.name == name] or symbols
 
 
 def beginning(parts: Parts, prefix: str, n: int) -> list[StoredSymbol]:
     """As MappedRoot.symbols_beginning."""
-    names = heapq.merge(*(_names(part, each, prefix) for part, each in enumerate(parts)))
-    found: list[_Place] = []
+    names = heapq.merge(*(_names(part, live_part, prefix) for part, live_part in enumerate(parts)))
+    places: list[_Place] = []
     for _, of_name in groupby(names, key=itemgetter(0)):
-        if len(found) >= n:
+        if len(places) >= n:
             break
-        found += _live(parts, ((part, numbers) for _, part, numbers in of_name))
-    return list(_symbols(parts, found[:n]))
+        places += _live(parts, ((part, numbers) for _, part, numbers in of_name))
+    return list(_symbols(parts, places[:n]))
 
 
 def outline(parts: Parts, document: str) -> list[StoredSymbol] | None:
     """As MappedRoot.outline."""
     places = [
         (part, file)
-        for part, each in enumerate(parts)
-        for file in each.part.places.get(document, ())
-        if each.files[file]
+        for part, live_part in enumerate(parts)
+        for file in live_part.part.places.get(document, ())
+        if live_part.files[file]
     ]
-    found = [
+    outlined = [
         _Place("", part, number, file)
         for part, file in places
         for number in parts[part].part.definitions.of_file(file)
     ]
-    return list(_symbols(parts, found)) if places else None
+    return list(_symbols(parts, outlined)) if places else None
 
 
 def facts(parts: Parts, ids: Iterable[str]) -> dict[str, ChunkFacts]:
     """As MappedRoot.facts."""
-    parsed = [(each, *each.rpartition(":")[::2]) for each in ids]
+    parsed = [(chunk_id, *chunk_id.rpartition(":")[::2]) for chunk_id in ids]
     wanted = [
-        (each, document, int(index))
-        for each, document, index in parsed
+        (chunk_id, document, int(index))
+        for chunk_id, document, index in parsed
         if index.isdecimal() and len(index) <= _LONGEST_INDEX
     ]
-    found: dict[str, ChunkFacts] = {}
+    known: dict[str, ChunkFacts] = {}
     for part in parts:
         rows = {
             row: chunk_id
             for chunk_id, document, index in wanted
             if (row := part.part.row_of(document, index, part.files)) is not None
         }
-        found |= {rows[row]: stored for row, stored in _facts(part, list(rows))}
-    return found
+        known |= {rows[row]: stored for row, stored in _facts(part, list(rows))}
+    return known
 
 
 def _names(part: int, each: LivePart, prefix: str) -> Iterator[tuple[bytes, int, Numbers]]:
@@ -88,20 +88,20 @@ def _live(parts: Parts, of_parts: Iterable[tuple[int, Numbers]]) -> list[_Place]
     """The definitions of a name that are in live files, by path and line."""
     places = []
     for part, numbers in of_parts:
-        each = parts[part]
-        in_files = each.part.definitions.files_of(numbers)
-        live = each.files[in_files]
+        live_part = parts[part]
+        in_files = live_part.part.definitions.files_of(numbers)
+        live = live_part.files[in_files]
         for number, file in zip(numbers[live].tolist(), in_files[live].tolist(), strict=True):
-            places.append(_Place(each.part.files[file].path, part, number, file))
+            places.append(_Place(live_part.part.files[file].path, part, number, file))
     return sorted(places)
 
 
 def _symbols(parts: Parts, places: Iterable[_Place]) -> Iterator[StoredSymbol]:
     for part, of_part in groupby(places, key=attrgetter("part")):
-        each, some = parts[part].part, list(of_part)
-        rows = each.definitions.rows.read([place.number for place in some])
+        mapped_part, some = parts[part].part, list(of_part)
+        rows = mapped_part.definitions.rows.read([place.number for place in some])
         for place, fields in zip(some, rows, strict=True):
-            file = each.files[place.file]
+            file = mapped_part.files[place.file]
             yield StoredSymbol(
                 *fields, source_file=file.source_file, file_path=file.path, language=file.language
             )

@@ -41,8 +41,8 @@ class PartBuilder:
         definitions = lines_of(symbols)
         starts = [
             place
-            for place, each in enumerate(chunks)
-            if not place or each.index != chunks[place - 1].index + 1
+            for place, chunk in enumerate(chunks)
+            if not place or chunk.index != chunks[place - 1].index + 1
         ]
         # A file without such chunks may have definitions.
         for start, end in pairwise([*starts, len(chunks)] if chunks else [0, 0]):

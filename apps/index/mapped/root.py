@@ -100,8 +100,8 @@ class WordHits:
 
     @classmethod
     def of(cls, parts: Sequence[LivePart], slices: Sequence[slice]) -> "WordHits":
-        each = zip(parts, slices, strict=True)
-        return cls(slices, sum(_live_hits(part, within) for part, within in each))
+        pairs = zip(parts, slices, strict=True)
+        return cls(slices, sum(_live_hits(part, within) for part, within in pairs))
 
 
 def _live_hits(part: LivePart, hits: slice) -> int:

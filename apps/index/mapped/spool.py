@@ -82,15 +82,15 @@ class CodeSpool:
                 log.warning("codes not spooled", extra={"context": {"reason": str(error)}})
                 self._is_full = True
                 return
-            for place, each in enumerate(ids):
-                self._place(each, self._rows + place)
+            for place, chunk_id in enumerate(ids):
+                self._place(chunk_id, self._rows + place)
             self._rows += len(ids)
 
     def codes(self, store: UUID, ids: Sequence[str]) -> Codes | None:
         """Return the codes of these chunks, those of earlier runs from the store; None if one does
         not exist. Raises Unavailable."""
         with self._lock:
-            row_of = np.array([self._find(each) for each in ids], np.intp)
+            row_of = np.array([self._find(chunk_id) for chunk_id in ids], np.intp)
         spooled, missing = np.flatnonzero(row_of >= 0), np.flatnonzero(row_of < 0)
         pieces = [self._read(row_of[spooled])] if len(spooled) else []
         if len(missing):
@@ -104,8 +104,8 @@ class CodeSpool:
     def _read(self, rows: NDArray[np.intp]) -> Codes:
         with self._lock, writing_errors():
             mapped = np.memmap(self._file, self._row_type, "r", shape=(self._rows,))
-            found = mapped[rows]
-        return Codes(*(np.ascontiguousarray(found[name]) for name in Codes._fields))
+            spooled = mapped[rows]
+        return Codes(*(np.ascontiguousarray(spooled[name]) for name in Codes._fields))
 
     def _place(self, chunk_id: str, row: int) -> None:
         document, _, text = chunk_id.rpartition(":")

@@ -54,13 +54,13 @@ class Words(NamedTuple):
         """The hits of each word, empty if no chunk contains it."""
         places = np.searchsorted(self.hashes, hashes)
         bounds = self.bounds
-        found = []
+        hits = []
         for place, wanted in zip(places.tolist(), hashes.tolist(), strict=True):
             if place < len(self.hashes) and self.hashes.item(place) == wanted:
-                found.append(slice(bounds.item(place), bounds.item(place + 1)))
+                hits.append(slice(bounds.item(place), bounds.item(place + 1)))
             else:
-                found.append(slice(0, 0))
-        return found
+                hits.append(slice(0, 0))
+        return hits
 
 
 def hashes_of(words: Iterable[str]) -> Hashes:

@@ -106,7 +106,11 @@ def _matches(name: str, file: SourceText, parsed: list[Occurrence] | None) -> Na
     if parsed is not None:
         return NameMatches(parsed, parsed=True)
     word = whole_word(name)
-    declared = {each.start - 1 for each in declared_by_words(file.lines) if each.name == name}
+    declared = {
+        declaration.start - 1
+        for declaration in declared_by_words(file.lines)
+        if declaration.name == name
+    }
     occurrences = [
         Occurrence(row, match.start(), row in declared, "")
         for row, line in enumerate(file.lines)

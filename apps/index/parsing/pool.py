@@ -102,7 +102,7 @@ class ParsePool:
         with self._lock:
             self._closed.set()
             idle, self._idle = self._idle, []
-            self.all_processes -= {each for each in idle[: self._max_spares] if _spare(each)}
+            self.all_processes -= {spare for spare in idle[: self._max_spares] if _spare(spare)}
             for process in self.all_processes:
                 process.kill()
         self._threads.shutdown(cancel_futures=True)
@@ -113,7 +113,7 @@ class ParsePool:
     def _map_batch(
         self, batch: Sequence[Parsable], request: Request[Result]
     ) -> list[Result | ParseFailure]:
-        sources = [(each.grammar, "\n".join(each.lines).encode()) for each in batch]
+        sources = [(file.grammar, "\n".join(file.lines).encode()) for file in batch]
         results: list[Result | ParseFailure] = []
         retried: int | None = None  # index of the file that is parsed for the second time
         while len(results) < len(sources):

@@ -84,33 +84,33 @@ class Segments:
     def read_all(self, blocks: Iterable[Block]) -> dict[Block, bytes]:
         """Return the texts of blocks, about BYTES_AT_ONCE at most. Blocks that cannot be read are
         left out: `read` tells why."""
-        found, compressed = self._opened(blocks)
+        texts, compressed = self._opened(blocks)
         size = 0
         for block, part in compressed.items():
             with suppress(zstandard.ZstdError):
-                found[block] = data = _decompressed(part)
+                texts[block] = data = _decompressed(part)
                 self._keep(block, data)
                 size += len(data)
             if size > BYTES_AT_ONCE:
                 break
-        return found
+        return texts
 
     def read_parts(self, wanted: Sequence[tuple[Block, Ranges]]) -> list[bytes | None]:
         """Return the bytes of blocks from each start to its end, one after another; None for a
         block that cannot be read. Of a large block, no more is decompressed than is needed."""
-        found, compressed = self._opened(block for block, _ in wanted)
-        opened = {block: _Opened([], [data]) for block, data in found.items()}
+        in_memory, compressed = self._opened(block for block, _ in wanted)
+        opened = {block: _Opened([], [data]) for block, data in in_memory.items()}
         for block, part in compressed.items():
             with suppress(zstandard.ZstdError):
                 frames = _frames(part)
                 opened[block] = _Opened(frames, [None] * len(frames))
         waiting: list[tuple[_Opened, int]] = []
         for block, ranges in wanted:
-            if (each := opened.get(block)) is not None:
-                waiting += [(each, number) for number in each.missing(ranges)]
+            if (entry := opened.get(block)) is not None:
+                waiting += [(entry, number) for number in entry.missing(ranges)]
         _decompress(waiting)
         return [
-            None if (each := opened.get(block)) is None else each.joined(ranges)
+            None if (entry := opened.get(block)) is None else entry.joined(ranges)
             for block, ranges in wanted
         ]
 
@@ -119,7 +119,7 @@ class Segments:
     ) -> tuple[dict[Block, bytes], dict[Block, memoryview]]:
         """Blocks that are in memory, and others as they are in their files. Those that cannot be
         read are left out."""
-        found: dict[Block, bytes] = {}
+        in_memory: dict[Block, bytes] = {}
         compressed: dict[Block, memoryview] = {}
         with self._lock:
             waiting = []
@@ -128,7 +128,7 @@ class Segments:
                     waiting.append(block)
                 else:
                     self.blocks.move_to_end(block)
-                    found[block] = data
+                    in_memory[block] = data
             for run in _runs(waiting):
                 try:
                     compressed |= self._read_run(run)
@@ -136,14 +136,14 @@ class Segments:
                     for block in run:
                         with suppress(OSError):
                             compressed |= self._read_run([block])
-        return found, compressed
+        return in_memory, compressed
 
     def _read_run(self, run: Sequence[Block]) -> dict[Block, memoryview]:
         """Read blocks of a segment, ascending, at once. The caller holds the lock."""
         start, last = run[0].offset, run[-1]
         size = last.offset + last.size - start
         data = memoryview(posix.pread(self._descriptor(last.segment), size, start))
-        return {each: data[each.offset - start :][: each.size] for each in run}
+        return {block: data[block.offset - start :][: block.size] for block in run}
 
     def _keep(self, block: Block, data: bytes) -> None:
         """Keep a decompressed block in memory, in the place of those that were used long ago."""
@@ -167,7 +167,7 @@ class Segments:
         with self._lock:
             if (descriptor := self.files.pop(segment, None)) is not None:
                 os.close(descriptor)
-            for block in [each for each in self.blocks if each.segment == segment]:
+            for block in [kept for kept in self.blocks if kept.segment == segment]:
                 self.cached -= len(self.blocks.pop(block))
 
     def copy(self, segment: int, target: Path) -> None:
@@ -182,8 +182,8 @@ class Segments:
     def names(self) -> list[int]:
         """Return the segments that have a file."""
         with suppress(FileNotFoundError):
-            found = map(_NAME.fullmatch, os.listdir(self._folder))
-            return sorted(int(match[1], 16) for match in found if match)
+            matches = map(_NAME.fullmatch, os.listdir(self._folder))
+            return sorted(int(match[1], 16) for match in matches if match)
         return []
 
     def close(self) -> None:
@@ -273,18 +273,18 @@ class _Opened(NamedTuple):
 def _decompress(waiting: Sequence[tuple[_Opened, int]]) -> None:
     """Decompress frames of blocks at once. The interpreter lock is released once for all, and not
     for each, which takes as long as to decompress one."""
-    usable = [(each, number) for each, number in waiting if _is_usable(each.frames[number])]
+    usable = [(entry, number) for entry, number in waiting if _is_usable(entry.frames[number])]
     if not usable:
         return
-    frames: list[bytes | bytearray | memoryview] = [each.frames[n] for each, n in usable]
+    frames: list[bytes | bytearray | memoryview] = [entry.frames[n] for entry, n in usable]
     try:
         contents = _decompressor().multi_decompress_to_buffer(frames)
-        for at, (each, number) in enumerate(usable):
-            each.contents[number] = contents[at]
+        for at, (entry, number) in enumerate(usable):
+            entry.contents[number] = contents[at]
     except zstandard.ZstdError:
-        for each, number in usable:
+        for entry, number in usable:
             with suppress(zstandard.ZstdError):
-                each.contents[number] = _content(each.frames[number])
+                entry.contents[number] = _content(entry.frames[number])
 
 
 def _frames(data: bytes | memoryview) -> list[memoryview]:

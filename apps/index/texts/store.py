@@ -75,8 +75,8 @@ class TextStore:
     def places(self, keys: Iterable[str]) -> dict[str, Place]:
         """Return key → where its text is now. Keys without a text are left out."""
         with text_errors():
-            found = (self.index.places(part) for part in slices(keys, KEYS_AT_ONCE))
-            return {key: place for each in found for key, place in each.items()}
+            batches = (self.index.places(part) for part in slices(keys, KEYS_AT_ONCE))
+            return {key: place for batch in batches for key, place in batch.items()}
 
     def each_place(self) -> list[tuple[bytes, int, int, int, int, int]]:
         """As `TextIndex.each_place`: 100,000 in a third of a second."""
@@ -160,7 +160,9 @@ class TextStore:
                 return
             with closing(sqlite3.connect(target / self.index.path.name)) as copy:
                 database.backup(copy)
-                segments = [each for (each,) in copy.execute("SELECT DISTINCT segment FROM text")]
+                segments = [
+                    number for (number,) in copy.execute("SELECT DISTINCT segment FROM text")
+                ]
             for segment in segments:
                 check()
                 self.segments.copy(segment, target)
