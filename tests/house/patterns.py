@@ -1,15 +1,17 @@
 """Every regular expression of the product, and what the npm package recheck says of each.
 
-`python -m tests.house.patterns` prints the list. Expressions are found in the syntax trees of the
-product's files, evaluated where they are put together from constants, and written again in
-JavaScript's syntax, which is what recheck reads.
+`python -m tests.house.patterns` prints the list, and stores the verdicts in verdicts.json. To reach
+them takes minutes, and they do not change: only what is not stored is judged in a test.
+
+Expressions are found in the syntax trees of the product's files, evaluated where they are put
+together from constants, and written again in JavaScript's syntax, which is what recheck reads.
 """
 
 import ast
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -20,6 +22,8 @@ from typing import Any
 from tests.house.sources import HOME, name_of, product
 
 NODE = HOME / "tests" / "mcp" / "node_modules" / ".bin" / "node"
+PACKAGE = HOME / "tests" / "mcp" / "package.json"
+STORED = Path(__file__).with_name("verdicts.json")
 FUNCTIONS = {
     "compile",
     "match",
@@ -205,8 +209,8 @@ def _uses(modules: Any) -> dict[str, set[str]]:
 # JavaScript's syntax
 
 
-def javascript(pattern: Pattern) -> dict[str, str]:
-    """`{source, flags}` of a pattern for recheck. Raises NotWritable."""
+def javascript(pattern: Pattern) -> "Key":
+    """Source and flags of a pattern for recheck. Raises NotWritable."""
     assert pattern.text is not None
     text = pattern.text.decode("latin-1") if isinstance(pattern.text, bytes) else pattern.text
     tree = sre_parser.parse(text, pattern.flags)
@@ -215,10 +219,7 @@ def javascript(pattern: Pattern) -> dict[str, str]:
     if pattern.is_anchored:
         source = f"^(?:{source})" + ("$" if pattern.uses == {"fullmatch"} else "")
     flag_letters = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s"}
-    return {
-        "source": source,
-        "flags": "u" + "".join(w for f, w in flag_letters.items() if flags & f),
-    }
+    return source, "u" + "".join(w for f, w in flag_letters.items() if flags & f)
 
 
 def _sequence(items: Any, flags: int) -> str:
@@ -291,9 +292,34 @@ def _repeat(value: Any, lazy: str, flags: int) -> str:
 # Verdicts
 
 
+Key = tuple[str, str]  # source, flags
+Verdict = dict[str, str]  # status, complexity, attack
+
+
 @cache
-def verdicts(written: tuple[tuple[str, str], ...]) -> list[dict[str, Any]]:
-    """What recheck says of each (source, flags)."""
+def verdicts(written: tuple[Key, ...]) -> dict[Key, Verdict]:
+    """What recheck says of each."""
+    known = stored()
+    if new := [key for key in written if key not in known]:
+        known = known | dict(zip(new, recheck(new), strict=True))
+    return {key: known[key] for key in written}
+
+
+def stored() -> dict[Key, Verdict]:
+    """The verdicts of the installed version of recheck that are stored."""
+    content = json.loads(STORED.read_text())
+    if content["recheck"] != json.loads(PACKAGE.read_text())["devDependencies"]["recheck"]:
+        return {}
+    return {(source, flags): verdict for source, flags, verdict in content["verdicts"]}
+
+
+def store(judged: dict[Key, Verdict]) -> None:
+    version = json.loads(PACKAGE.read_text())["devDependencies"]["recheck"]
+    rows = [[*key, verdict] for key, verdict in sorted(judged.items())]
+    STORED.write_text(json.dumps({"recheck": version, "verdicts": rows}, indent=1) + "\n")
+
+
+def recheck(written: Sequence[Key]) -> list[Verdict]:
     jobs = json.dumps([{"source": source, "flags": flags} for source, flags in written])
     command = [str(NODE), str(Path(__file__).with_suffix(".mjs"))]
     done = subprocess.run(
@@ -309,25 +335,31 @@ def verdicts(written: tuple[tuple[str, str], ...]) -> list[dict[str, Any]]:
     return list(json.loads(done.stdout))
 
 
+def keys_of(found: list[Pattern]) -> dict[int, Key]:
+    """The patterns that recheck judges, by their `id`."""
+    jobs = [each for each in found if each.engine == "re" and each.text is not None]
+    return {id(each): javascript(each) for each in jobs}
+
+
 def judged(found: list[Pattern]) -> Iterator[tuple[Pattern, str, str]]:
     """Each pattern with its verdict and the reason for it."""
-    jobs = [each for each in found if each.engine == "re" and each.text is not None]
-    written = {id(each): javascript(each) for each in jobs}
-    keys = tuple(dict.fromkeys((w["source"], w["flags"]) for w in written.values()))
-    known = dict(zip(keys, verdicts(keys), strict=True))
+    keys = keys_of(found)
+    known = verdicts(tuple(dict.fromkeys(keys.values())))
     for each in found:
         if each.engine == "re2":
             yield each, "safe", "RE2"
         elif each.text is None:
             yield each, "unknown", "known only when it runs"
         else:
-            verdict = known[written[id(each)]["source"], written[id(each)]["flags"]]
+            verdict = known[keys[id(each)]]
             yield each, verdict["status"], f"{verdict['complexity']} {verdict['attack']}".strip()
 
 
 def main() -> None:
-    for pattern, status, why in judged(patterns()):
+    found = patterns()
+    for pattern, status, why in judged(found):
         print(f"{status:11} {pattern.where:55} {pattern.shown[:70]!r}  {why[:90]}")
+    store(verdicts(tuple(dict.fromkeys(keys_of(found).values()))))
 
 
 if __name__ == "__main__":
