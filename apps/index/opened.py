@@ -13,16 +13,16 @@ from apps.index.models import Root
 # A root and the dimension of its vectors → the root, if it is mapped at its generation or can be.
 Get = Callable[[Root, int], MappedRoot | None]
 
-_caches: list[Get] = []
+caches: list[Get] = []
 
 
 def use(get: Get) -> None:
     """Have `mapped` return what a cache holds."""
-    _caches[:] = [get]
+    caches[:] = [get]
 
 
 def mapped(root: Root) -> MappedRoot | None:
     """The root as searches read it; None if it is not mapped."""
     dimension = queries.locked_dimension()
-    roots = (get(root, dimension) for get in _caches if dimension is not None)
+    roots = (get(root, dimension) for get in caches if dimension is not None)
     return next(roots, None)

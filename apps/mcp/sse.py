@@ -12,6 +12,8 @@ from apps.mcp.types import Report
 HEARTBEAT_SECONDS = 5.0
 OPENING = ": stream\n\n"
 SMALL_STEP = 0.001
+# A report (message, done, total), a frame, or None at the end.
+Sendable = tuple[str, float | None, float | None] | str | None
 
 
 class Progress:
@@ -53,11 +55,11 @@ async def frames(
     `work` must turn its failures into answers. It runs in a task in `context`, which is cancelled
     when this generator is closed, as happens when the client disconnects.
     """
-    queue: asyncio.Queue[str | None] = asyncio.Queue()
+    queue: asyncio.Queue[Sendable] = asyncio.Queue()
     progress = Progress(token)
 
     async def report(message: str, done: float | None, total: float | None) -> None:
-        queue.put_nowait(progress.frame(message, done, total))
+        queue.put_nowait((message, done, total))
 
     async def run() -> None:
         try:
@@ -75,9 +77,11 @@ async def frames(
         await asyncio.wait({task})
 
 
-async def _next(queue: "asyncio.Queue[str | None]", progress: Progress) -> str | None:
+async def _next(queue: "asyncio.Queue[Sendable]", progress: Progress) -> str | None:
     try:
         async with asyncio.timeout(HEARTBEAT_SECONDS):
-            return await queue.get()
+            item = await queue.get()
     except TimeoutError:
         return progress.heartbeat()
+    # Numbered when it is sent: a heartbeat may come before a report that waits.
+    return progress.frame(*item) if isinstance(item, tuple) else item

@@ -13,7 +13,7 @@ from typing import Any
 
 import re2
 
-SIZES = [1 << power for power in range(8, 18)]
+SIZES = (1 << 8, 1 << 12, 1 << 17)
 PUMPS = ["a", "A", "0", " ", "\t", "\n", ".", "-", "_", "/", "+a", "<", "`", "~", "*\t", "#", "["]
 PUMPS += ["(", "a.", "a:", "a:1", "://", "a@", "=", '"', "'", "\\", "{", "%", "\u00e9", "<|"]
 PUMPS += ["eyJ-", "uri=", "Bearer ", "token=", "model ", "sk-", "a/", "A_"]

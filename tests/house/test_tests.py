@@ -29,7 +29,7 @@ def test_what_tests_share_is_in_modules_without_tests() -> None:
 
 # Names of other packages that have no public one.
 OF_OTHERS = {
-    *("_replace", "_meta", "_exit", "_proc", "_base_executable", "_waiters"),
+    *("_replace", "_asdict", "_meta", "_exit", "_proc", "_base_executable", "_waiters"),
     *("_constants", "_parser"),
     *("_fixture_setup", "_fixture_teardown", "_generate_plan"),
 }

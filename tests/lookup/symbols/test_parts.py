@@ -52,5 +52,5 @@ def test_a_root_that_is_not_mapped_is_looked_up_in_the_words(
     harbour: Path, post: Post, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.LOOKUPS_READ_PARTS = True
-    monkeypatch.setattr(opened, "_caches", [])
+    monkeypatch.setattr(opened, "caches", [])
     assert len(post("symbol-definitions", name="Ship", repository="harbour")[1]["results"]) > 1
