@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 from uuid import UUID
 
+from apps.core.values.slices import slices
 from apps.index import queries
 from apps.index.models import RemovedRoot, Root, SourceFile
 from apps.index.query_cache import CachedQuery
@@ -96,8 +97,7 @@ def unnamed(store: UUID, rows: Sequence[FileRow]) -> set[UUID]:
     ids = {row.id for row in rows}
     documents = list({row.document for row in rows})
     named = set()
-    for start in range(0, len(documents), DOCUMENTS_AT_ONCE):
-        part = documents[start : start + DOCUMENTS_AT_ONCE]
+    for part in slices(documents, DOCUMENTS_AT_ONCE):
         files = SourceFile.objects.filter(root__store=store, document__in=part).order_by()
         pairs = files.values_list("id", "document")
         named |= {document for row, document in pairs if row not in ids}

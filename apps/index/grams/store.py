@@ -16,6 +16,7 @@ import numpy as np
 
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.core.values.slices import slices
 from apps.index.grams.required import folded
 from apps.index.grams.segments import (
     DOC_BITS,
@@ -140,9 +141,9 @@ class GramStore:
         `check` is called often; if it raises, segments that are finished stay.
         """
         writer, waiting = GramWriter(self), list(dict.fromkeys(keys))
-        for start in range(0, len(waiting), TEXTS_AT_ONCE):
+        for part in slices(waiting, TEXTS_AT_ONCE):
             check()
-            writer.collect(read(waiting[start : start + TEXTS_AT_ONCE]))
+            writer.collect(read(part))
         writer.flush()
 
     def maintain(self, texts: TextStore, check: Check = never_cancelled) -> None:

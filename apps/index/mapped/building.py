@@ -14,6 +14,7 @@ from uuid import UUID
 import numpy as np
 
 from apps.core.concurrency.ingest_throttle import ingest_throttle
+from apps.core.values.slices import slices
 from apps.index.chunk_ids import chunk_id
 from apps.index.lexical import LexicalStore
 from apps.index.lexical.export import Export, ExportedChunk, ExportedFile
@@ -170,8 +171,7 @@ def _written(work: _Work, export: Export) -> Iterator[LiveFiles | None]:
         for row, (key, _, _) in zip(rows, live_part.part.chunks(rows), strict=True)
     }
     groups = _groups(work.chunks)
-    for at in range(0, len(groups), PARTS_AT_ONCE):
-        some = groups[at : at + PARTS_AT_ONCE]
+    for some in slices(groups, PARTS_AT_ONCE):
         for chunks, words in zip(some, _words(export, some, work.stores.check), strict=True):
             work.stores.check()
             ids = [

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.core.values.slices import slices
 from apps.index.frames import FRAME_ROWS, FrameDamaged, Frames, compressed
 from apps.index.mapped import files
 
@@ -25,8 +26,7 @@ class FramedRows(NamedTuple):
     @classmethod
     def of(cls, lines: Sequence[bytes]) -> "FramedRows":
         """lines: the rows, by `frames.line_of`"""
-        starts = range(0, len(lines), FRAME_ROWS)
-        frames = [compressed(lines[at : at + FRAME_ROWS]) for at in starts]
+        frames = [compressed(part) for part in slices(lines, FRAME_ROWS)]
         content = np.frombuffer(b"".join(frames), np.uint8)
         return cls(content, np.cumsum([0, *map(len, frames)]).astype(np.uint32))
 

@@ -8,6 +8,7 @@ from apps.code.values import ChunkedFile
 from apps.core.concurrency.ingest_throttle import WRITE_SLICE
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
+from apps.core.values.slices import slices
 from apps.embedding.texts import split_to_fit
 from apps.index.models import SourceFile
 from apps.index.parsing import Chunker
@@ -104,12 +105,10 @@ def batches(
     find_shared: returns the files that are not parsed, as their chunks are stored
     """
     batch = Batch()
-    for start in range(0, len(files), READ_AT_ONCE):
+    for part in slices(files, READ_AT_ONCE):
         job.check()
         with job.timed("chunking"):
-            piece = _chunked(
-                root, files[start : start + READ_AT_ONCE], chunker, max_tokens, find_shared
-            )
+            piece = _chunked(root, part, chunker, max_tokens, find_shared)
             batch += reconcile(piece)
         if batch.is_full:
             yield batch

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from apps.code.values import ChunkedFile
 from apps.core.errors import Conflict
+from apps.core.values.slices import slices
 from apps.index import changes, freeze, spans
 from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
 from apps.index.queries import find_root
@@ -147,9 +148,8 @@ class Generation:
     @freeze.index.changing()
     def retire(self, delta: Delta) -> None:
         """Give the retired rows their last generation. They stay live until `publish`."""
-        for start in range(0, len(delta.retired), ROWS_PER_INSERT):
+        for part in slices(delta.retired, ROWS_PER_INSERT):
             self.check()
-            part = delta.retired[start : start + ROWS_PER_INSERT]
             retry_on_locked(
                 partial(SourceFile.objects.filter(id__in=part).update, until=self.number)
             )
@@ -238,8 +238,7 @@ def _save_problems(problems: Mapping[UUID, str]) -> None:
     for key, text in problems.items():
         by_text[text[:LONGEST_REASON]].append(key)
     for text, keys in by_text.items():
-        for start in range(0, len(keys), ROWS_PER_INSERT):
-            part = keys[start : start + ROWS_PER_INSERT]
+        for part in slices(keys, ROWS_PER_INSERT):
             SourceFile.objects.filter(id__in=part).exclude(problem=text).update(problem=text)
 
 
@@ -247,8 +246,8 @@ def save_skipped(
     run: IngestRun, skipped: Sequence[Skipped], root: Root | None = None, since: int = 0
 ) -> None:
     """Save the rows of skipped files. Without a root, they are the skip list of the run only."""
-    for start in range(0, len(skipped), ROWS_PER_INSERT):
-        # In parts, as a folder may have 100,000 of them.
+    # In parts, as a folder may have 100,000 of them.
+    for part in slices(skipped, ROWS_PER_INSERT):
         rows = [
             SourceFile(
                 root=root,
@@ -258,6 +257,6 @@ def save_skipped(
                 since=since,
                 skip_reason=item.reason[:LONGEST_REASON],
             )
-            for item in skipped[start : start + ROWS_PER_INSERT]
+            for item in part
         ]
         retry_on_locked(partial(SourceFile.objects.bulk_create, rows))

@@ -14,6 +14,7 @@ from django.db.models import Sum
 from django.db.models.functions import Coalesce
 
 from apps.core.errors import Unavailable
+from apps.core.values.slices import slices
 from apps.index import changes, freeze, sharing, stores
 from apps.index.grams import get_grams
 from apps.index.installation import installation_id
@@ -253,8 +254,7 @@ def sweep_root(root: Root, check: Check = never_cancelled) -> None:
         dead = list(files.dead().filter(run_id=run_id).only(*CHUNKED))
         # The words of a whole run are deleted at once, as whole segments are.
         size = FILES_AT_ONCE if run_id in live_runs else max(1, len(dead))
-        for start in range(0, len(dead), size):
-            part = dead[start : start + size]
+        for part in slices(dead, size):
             stores.delete_files(root, part, check)
             # At once, as later parts may name the same documents.
             _delete_rows(part)
@@ -270,6 +270,6 @@ def delete_files(files: SourceFileQuerySet, check: Check = never_cancelled) -> N
 
 
 def _delete_rows(files: Sequence[SourceFile]) -> None:
-    for start in range(0, len(files), FILES_AT_ONCE):
-        ids = [file.id for file in files[start : start + FILES_AT_ONCE]]
+    for part in slices(files, FILES_AT_ONCE):
+        ids = [file.id for file in part]
         SourceFile.objects.filter(id__in=ids).delete()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
+from apps.core.values.slices import slices
 from apps.embedding.catalogue import get_embedder
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
@@ -104,9 +105,9 @@ def _compare_chunks(
     embedder.close()
     chunks, symbols = NameSample(), NameSample()
     with Chunker() as chunker:
-        for start in range(0, len(rows), FILES_AT_ONCE):
+        for part in slices(rows, FILES_AT_ONCE):
             check()
-            some = [row for row in rows[start : start + FILES_AT_ONCE] if not row.problem]
+            some = [row for row in part if not row.problem]
             for row, file in _cut(root, some, chunker):
                 found.parsed += 1
                 if not _same_chunks(row, fitted(file, longest).chunks):

@@ -13,6 +13,7 @@ from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.code.callgraph.project import Tree
 from apps.code.languages import known_type
 from apps.core.errors import Unavailable
+from apps.core.values.slices import slices
 from apps.index.models import Root
 from apps.index.parsing.finder import SourceText, get_finder
 from apps.index.queries import generation_files
@@ -141,8 +142,7 @@ class RootProject:
                 wanted.append(path)
             else:
                 self._read[path] = facts
-        for start in range(0, len(wanted), FILES_AT_ONCE):
-            batch = wanted[start : start + FILES_AT_ONCE]
+        for batch in slices(wanted, FILES_AT_ONCE):
             if time.monotonic() >= self._deadline and not always:
                 self.missed.update(batch)
                 continue
