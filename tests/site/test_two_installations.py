@@ -1,12 +1,13 @@
 """Two servers, each with a database of its own, on one Chroma server: neither deletes the other's
 vectors, whatever becomes of its database."""
 
+from contextlib import closing
 from pathlib import Path
 
-import chromadb
 import httpx
 import pytest
 
+from apps.index.vectors.chroma import open_server
 from tests.browser.product import Product, running
 from tests.support.index import Server, server  # noqa: F401 - a fixture
 from tests.support.ingested import write_files
@@ -26,9 +27,9 @@ def ingest(product: Product, name: str) -> None:
 
 def vector_counts(url: str) -> dict[str, int]:
     """How many vectors each collection has, as the Chroma server says."""
-    host, _, port = url.removeprefix("http://").partition(":")
-    client = chromadb.HttpClient(host=host, port=int(port))
-    return {each.name: each.count() for each in client.list_collections()}
+    # Chroma's own client never closes its connections.
+    with closing(open_server(url)) as client:
+        return {each.name: each.count() for each in client.list_collections()}
 
 
 @pytest.mark.fault("The database is lost or replaced")
