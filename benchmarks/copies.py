@@ -39,11 +39,13 @@ def bytes_of(data: Path) -> dict[str, int]:
 
 def map_root(root: "Root") -> None:
     """Write the mapped copy of a root, as a server does in the background."""
+    from apps.index.installation import installation_id
     from apps.index.queries import index_lock, live_file_ids
     from apps.retrieval.root_cache import load
 
     lock = index_lock()
-    if lock is None or load(root, lock.dimension, live_file_ids(root)) is None:
+    live, installation = live_file_ids(root), installation_id()
+    if lock is None or load(root, lock.dimension, live, installation) is None:
         raise SystemExit(f"{root.path} cannot be mapped.")
 
 

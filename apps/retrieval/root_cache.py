@@ -27,6 +27,7 @@ from apps.core.concurrency.hub import hub
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.index import changes, opened, queries
+from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.mapped.copies import fits, get_copies, memory_of
 from apps.index.mapped.root import MappedRoot
@@ -69,14 +70,16 @@ class LoadRequest:
         return memory_of(self.root.embedded, self.dimension)
 
 
-def load(root: Root, dimension: int, live: frozenset[str]) -> MappedRoot | None:
+def load(root: Root, dimension: int, live: frozenset[str], installation: str) -> MappedRoot | None:
     """Map the copy of a root, and write it first if there is none. None if the words or the vectors
     of some chunks are missing.
 
     `live` are documents of SourceFiles. Raises Unavailable.
     """
     copies = get_copies()
-    return copies.open(root, dimension) or copies.write(root, live, get_lexical(), get_store())
+    return copies.open(root, dimension) or copies.write(
+        root, live, get_lexical(), get_store(), installation
+    )
 
 
 class RootCache:
@@ -194,7 +197,7 @@ class RootCache:
         return mapped
 
     def _request(self, root: Root, dimension: int, used_at: float) -> None:
-        loading = partial(load, root, dimension, live_file_ids(root))
+        loading = partial(load, root, dimension, live_file_ids(root), installation_id())
         with self._changed:
             self._requests.append(LoadRequest(root, dimension, used_at, loading))
             if not self._is_working():

@@ -2,6 +2,7 @@
 used if it is damaged."""
 
 import errno
+import hashlib
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ from apps.core.errors import Unavailable
 from apps.core.system import disk
 from apps.embedding.types import Vectors
 from apps.index.lexical import LexicalStore, words
-from apps.index.mapped import building, files
+from apps.index.mapped import building, files, part
 from apps.index.mapped.best import best
 from apps.index.mapped.copies import MappedCopies
 from apps.index.mapped.root import MappedRoot
@@ -91,7 +92,7 @@ class World:
 
     def write(self) -> MappedRoot | None:
         store = cast(VectorStore, self)
-        return self.copies.write(self.root, frozenset(self.live), self.lexical, store)
+        return self.copies.write(self.root, frozenset(self.live), self.lexical, store, "ours")
 
     def check(self, mapped: MappedRoot | None) -> None:
         """The copy has the live chunks with their names, files, vectors and words."""
@@ -208,7 +209,7 @@ def test_large_roots_have_several_parts(world: World, monkeypatch: pytest.Monkey
     assert [len(part) for part in mapped.parts] == [9, 9, 9, 9, 9, 6]
 
 
-@pytest.mark.parametrize("harm", ["truncated", "header", "column", "older", "removed", "empty"])
+@pytest.mark.parametrize("harm", ["truncated", "footer", "column", "older", "removed", "empty"])
 def test_a_damaged_copy_is_not_used_and_written_again(
     world: World, harm: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -218,9 +219,9 @@ def test_a_damaged_copy_is_not_used_and_written_again(
     content = path.read_bytes()
     harmed = {
         "truncated": content[:-64],
-        "header": content.replace(b"version", b"versiom", 1),
-        "column": content[:-1_000] + bytes(100) + content[-900:],
-        "older": content.replace(b"codeinfo-mapped", b"codeinfo-mappet", 1),
+        "footer": content.replace(b'"facts"', b'"fact."', 1),
+        "column": content[:1_000] + bytes(1_000) + content[2_000:],
+        "older": content[:-16] + b"codeinfo-mappet\n",
         "empty": b"",
     }
     path.unlink()
@@ -232,6 +233,18 @@ def test_a_damaged_copy_is_not_used_and_written_again(
     world.check(world.write())
     world.check(world.open())
     assert len(parts_in(world.folder)) == 1
+
+
+def test_a_part_says_who_wrote_it_and_is_named_by_its_content(world: World) -> None:
+    world.publish(names(5))
+    mapped = world.write()
+    assert mapped is not None
+    (path,) = world.folder.glob("*.part")
+    assert part.owner_of(path) == part.Owner("ours", world.root.id.hex, "")
+    assert mapped.parts[0].part.name == path.stem == hashlib.sha256(path.read_bytes()).hexdigest()
+    other = files.write(world.folder, ".part", {"owner": {"root": "00"}}, {})
+    with pytest.raises(files.Damaged, match="names no owner"):
+        part.owner_of(world.folder / f"{other}.part")
 
 
 def test_a_copy_of_another_format_is_written_again(
@@ -315,7 +328,7 @@ def test_two_processes_write_a_copy_once(world: World) -> None:
         copies = MappedCopies(world.copies.folder)
         store = cast(VectorStore, world)
         live = frozenset(world.live)
-        results.append(copies.write(world.root, live, world.lexical, store))
+        results.append(copies.write(world.root, live, world.lexical, store, "ours"))
 
     threads = [threading.Thread(target=load) for _ in range(3)]
     for thread in threads:

@@ -87,7 +87,7 @@ class Library:
         root.embedded = root.chunks = sum(row.embedded for row in rows)
         root.files = len(rows)
         store = cast(VectorStore, self)
-        mapped = self.copies.write(root, self.documents(root), self.lexical, store)
+        mapped = self.copies.write(root, self.documents(root), self.lexical, store, "ours")
         assert mapped is not None
         return mapped
 

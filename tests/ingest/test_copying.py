@@ -9,6 +9,7 @@ import pytest
 
 from apps.core.errors import Conflict
 from apps.index import queries
+from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.mapped import part
 from apps.index.mapped.copies import get_copies
@@ -74,7 +75,7 @@ def test_the_copy_is_that_which_the_stores_give(repo: Path, store: Any) -> None:
     spooled = copy_of(root)
     get_copies().drop(root.store)
     live = queries.live_file_ids(root)
-    stored = get_copies().write(root, live, get_lexical(), store)
+    stored = get_copies().write(root, live, get_lexical(), store, installation_id())
     assert spooled is not None and stored is not None
     for one, other in zip(spooled.parts, stored.parts, strict=True):
         for field in ("high", "low", "scales", "signs"):

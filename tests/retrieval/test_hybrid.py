@@ -21,6 +21,7 @@ from apps.code.values import Chunk
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
+from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical, reset_lexical
 from apps.index.mapped.copies import MappedCopies
 from apps.index.mapped.root import MappedRoot
@@ -144,7 +145,8 @@ class Eager(RootCache):
         try:
             with TemporaryDirectory() as folder:
                 copies = MappedCopies(Path(folder))
-                return copies.write(root, live, get_lexical(), cast(VectorStore, self._stage))
+                store = cast(VectorStore, self._stage)
+                return copies.write(root, live, get_lexical(), store, installation_id())
         except Unavailable:
             return None
 

@@ -260,6 +260,7 @@ class Shelf:
         self.cache = RootCache(lambda: self.now)
         monkeypatch.setattr(cache_module, "load", self._load)
         monkeypatch.setattr(cache_module, "live_file_ids", lambda root: frozenset())
+        monkeypatch.setattr(cache_module, "installation_id", lambda: "ours")
         monkeypatch.setattr(cache_module, "get_copies", lambda: self)
 
     def root(self, name: str, megabytes: float = 1, generation: int = 1) -> Root:

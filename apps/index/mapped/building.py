@@ -43,6 +43,7 @@ class Stores:
     lexical: LexicalStore
     codes: CodesSource
     folder: Path
+    owner: parts.Owner
     check: Check = never_cancelled  # called between the steps
 
 
@@ -242,8 +243,7 @@ def _write(
     files = _files(work, export, chunks)
     part = part_of(work.stores.store, files, (*columns, lengths))
     with writing_errors():  # not those of the word index
-        parts.write(work.stores.folder, part)
-        opened = parts.read(work.stores.folder, part.name)
+        opened = parts.write(work.stores.folder, part, work.stores.owner)
     return LiveFiles(opened, np.ones(len(files), np.bool_))
 
 

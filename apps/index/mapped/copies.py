@@ -28,6 +28,7 @@ import numpy as np
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.system import disk, posix
+from apps.index.installation import installation_id
 from apps.index.lexical import LexicalStore
 from apps.index.mapped import building, files, part
 from apps.index.mapped.building import LiveFiles, Stores
@@ -83,15 +84,21 @@ class MappedCopies:
         return _opened(root, parts)
 
     def write(
-        self, root: Root, live: Set[str], lexical: LexicalStore, store: VectorStore
+        self,
+        root: Root,
+        live: Set[str],
+        lexical: LexicalStore,
+        store: VectorStore,
+        installation: str,
     ) -> MappedRoot | None:
         """Write the copy of the generation of `root`, and open it.
 
         live: documents of the SourceFiles of this generation
+        installation: `installation_id()`
 
         None if words or vectors are missing. Raises Unavailable, also if the disk is full.
         """
-        stage = _Stage(self._folder(root.store), root)
+        stage = _Stage(self._folder(root.store), root, installation)
         with files.writing_errors(), stage:
             parts = stage.existing() or stage.build(live, lexical, StoredCodes(store))
             stage.finish()
@@ -114,7 +121,8 @@ class MappedCopies:
             stage = None
             try:
                 with files.writing_errors():
-                    stage = stack.enter_context(_Stage(self._folder(root.store), root))
+                    folder = self._folder(root.store)
+                    stage = stack.enter_context(_Stage(folder, root, installation_id()))
                     stage.build(live, lexical, codes, check)
             except Unavailable as error:
                 log.warning("mapped copy not written", extra={"context": _facts(root, error)})
@@ -168,9 +176,10 @@ class _Stage:
     one after `finish`. Raises OSError, and Unavailable if there is no space.
     """
 
-    def __init__(self, folder: Path, root: Root) -> None:
+    def __init__(self, folder: Path, root: Root, installation: str) -> None:
         self._folder = folder
         self._root = root
+        self._installation = installation
         self._parts: list[LiveFiles] | None = None
         self._kept: dict[str, int] = {}
         self._open = ExitStack()
@@ -211,7 +220,8 @@ class _Stage:
         groups = list(_reusable(self._folder, self._latest, root))
         parts = building.live_parts(groups, live)
         _check_space(root.embedded - sum(live_part.rows for live_part in parts))
-        stores = Stores(root.store, lexical, codes, self._folder, check)
+        owner = part.Owner(self._installation, root.id.hex, "")
+        stores = Stores(root.store, lexical, codes, self._folder, owner, check)
         self._parts = building.build(stores, live, root.embedded, groups)
         return self._parts
 

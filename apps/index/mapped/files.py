@@ -1,20 +1,27 @@
-"""The file format of the mapped copy: named arrays in one file, behind a header.
+"""The file format of the index: named arrays in one file, before a footer with checksums.
 
-    magic, length of the header (u4), CRC-32 of the header (u4), header (JSON), arrays
+    magic, arrays, footer (JSON), size of what is before the footer (u8), size of the footer (u4),
+    version of the format (u4), CRC-32 of the footer and of these numbers (u4), magic
 
-Each array starts at a multiple of ALIGNMENT. The header has the version of the format, the facts of
-the caller, the size of the file, and for each array its place and its CRC-32. A file never changes
-once it has its name.
+Each array starts at a multiple of ALIGNMENT. The footer has the facts of the writer, the place of
+each array, and the CRC-32 of each block of BLOCK_BYTES before the footer, padding included. So each
+byte of a file is compared with a checksum: the footer and small arrays when it is opened, all
+others by `verify`. Its name is the SHA-256 of its content. It never changes.
 """
 
+import errno
+import hashlib
 import json
+import math
 import mmap
 import os
+import stat
 import struct
-from collections.abc import Collection, Iterator, Mapping
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -22,16 +29,27 @@ from numpy.typing import NDArray
 
 from apps.core.errors import Unavailable
 from apps.core.system import disk, posix
+from apps.index.types import Check, never_cancelled
 
 # Increment it if the arrays or their meaning change: older files are then written again.
-VERSION = 2
+VERSION = 3
 ALIGNMENT = 64
-# Larger arrays are not compared with their CRC-32 when a file is opened, which takes 1 ms a MB.
+BLOCK_BYTES = 1 << 16
+# The blocks of larger arrays are not compared when a file is mapped, which takes 1 ms a MB.
 CHECKED_BYTES = 1 << 16
+# Smaller files are read: Python's mmap holds a descriptor, of which a process has 1,024.
+MAPPED_BYTES = 1 << 20
+# The footer of a part has at most 3 MB: 37 bytes for each of PART_ROWS runs.
+MAX_FOOTER_BYTES = 16 << 20
 # Linux reads no more for one call of madvise than it reads ahead elsewhere, by default so much.
 READ_AHEAD = 128 << 10
 _MAGIC = b"codeinfo-mapped\n"
-_START = struct.Struct("<II")
+_NUMBERS = struct.Struct("<QII")
+_CRC = struct.Struct("<I")
+_CRCS = np.dtype("<u4")
+_END_BYTES = _NUMBERS.size + _CRC.size + len(_MAGIC)
+# What open and read say of a link, of a socket, and of a sector that the disk cannot read.
+_DAMAGES = frozenset({errno.ELOOP, errno.ENXIO, errno.EIO})
 
 Array = NDArray[Any]
 
@@ -49,74 +67,121 @@ def writing_errors() -> Iterator[None]:
 
 
 class Damaged(Exception):
-    """A file is truncated, changed, or of another version."""
+    """A file is truncated, changed, no file, or of another version."""
 
 
 class Opened(NamedTuple):
-    """A mapped file. Its arrays are read-only views of it."""
+    """A file in memory, or mapped. Its arrays are read-only views of it."""
 
     facts: Mapping[str, Any]
     arrays: Mapping[str, Array]
 
 
-def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> int:
-    """Write a file, and give it its name once it is complete on the disk. Return its size.
+def write(folder: Path, suffix: str, facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+    """Write a file, and give it its name once it is complete on the disk. Return the name, without
+    the suffix.
 
-    Raises OSError, and leaves nothing then.
+    It replaces a file of that name, which may be damaged. Raises OSError, and leaves nothing then.
     """
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    described = {name: _described(array) for name, array in arrays.items()}
-    offset = 0
-    for array, entry in zip(arrays.values(), described.values(), strict=True):
-        entry["offset"], offset = offset, _aligned(offset + array.nbytes)
-    header = json.dumps({"version": VERSION, "facts": facts, "arrays": described}).encode()
-    start = _aligned(len(_MAGIC) + _START.size + len(header))
-    temporary = path.with_suffix(".tmp")
+    descriptor, temporary = tempfile.mkstemp(".tmp", "", folder)
     try:
-        with temporary.open("wb") as file:
-            file.write(_MAGIC + _START.pack(len(header), crc32(header)) + header)
-            for name, array in arrays.items():
-                file.seek(start + described[name]["offset"])
-                file.write(array.data.cast("B") if array.size else b"")
-            file.truncate(start + offset)
+        with open(descriptor, "wb") as file:
+            writer = _Writer(file)
+            writer.write_arrays(arrays)
+            writer.write_footer(facts)
             file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(path)
+            os.fsync(descriptor)
+        name = writer.sha256.hexdigest()
+        os.rename(temporary, folder / f"{name}{suffix}")
     except OSError:
-        temporary.unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
-    posix.sync_folder(path.parent)
-    return start + offset
+    posix.sync_folder(folder)
+    return name
+
+
+class _Writer:
+    """Writes a file piece by piece, with its checksums."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.sha256 = hashlib.sha256()
+        self._file = file
+        self._size = 0
+        self._crcs = [0]  # of each block; the last one grows
+        self._places: dict[str, tuple[str, tuple[int, ...], int]] = {}
+
+    def write_arrays(self, arrays: Mapping[str, Array]) -> None:
+        self._write(_MAGIC)
+        # The small ones are first, so that they are in few blocks.
+        for name, array in sorted(arrays.items(), key=lambda item: item[1].nbytes):
+            self._write(bytes(-self._size % ALIGNMENT))
+            self._places[name] = array.dtype.str, array.shape, self._size
+            self._write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+    def write_footer(self, facts: Mapping[str, Any]) -> None:
+        crcs = np.array(self._crcs[: _blocks(self._size)], _CRCS).tobytes().hex()
+        footer = json.dumps({"facts": facts, "arrays": self._places, "crcs": crcs}).encode()
+        footer += _NUMBERS.pack(self._size, len(footer), VERSION)
+        self._write(footer + _CRC.pack(crc32(footer)) + _MAGIC)
+
+    def _write(self, content: bytes | memoryview) -> None:
+        rest = memoryview(content)
+        while rest:
+            piece = rest[: BLOCK_BYTES - self._size % BLOCK_BYTES]
+            self._file.write(piece)
+            self.sha256.update(piece)
+            self._crcs[-1] = crc32(piece, self._crcs[-1])
+            self._size += len(piece)
+            if self._size % BLOCK_BYTES == 0:
+                self._crcs.append(0)
+            rest = rest[len(piece) :]
 
 
 def open_file(path: Path, wanted: Collection[str] = ()) -> Opened:
-    """Map a file. Raises Damaged; FileNotFoundError if there is none.
+    """Read or map a file. Raises Damaged; OSError, as FileNotFoundError if there is none.
 
     wanted: arrays that the system begins to read from the disk
+
+    A file that is read is compared with all its checksums.
     """
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size < len(_MAGIC) + _START.size:
-            raise Damaged(f"{path.name} has {size} bytes")
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    header, start = _header(path, mapped)
-    arrays = {}
-    end = start
-    for name, entry in header["arrays"].items():
-        first = start + entry["offset"]
-        end = max(end, _aligned(first + entry["bytes"]))
-        if first + entry["bytes"] > size:
-            raise Damaged(f"{path.name} is truncated")
-        count = entry["bytes"] // np.dtype(entry["dtype"]).itemsize
-        array = np.frombuffer(mapped, entry["dtype"], count, first)
-        if array.nbytes <= CHECKED_BYTES and crc32(array.data) != entry["crc"]:
-            raise Damaged(f"{name} of {path.name} has changed")
-        arrays[name] = array.reshape(entry["shape"])
-        if name in wanted:
-            _begin_to_read(mapped, first, first + array.nbytes)
-    if end != size:
-        raise Damaged(f"{path.name} has {size} bytes instead of {end}")
-    return Opened(header["facts"], arrays)
+    with _opened(path) as (descriptor, size), _understood(path.name):
+        footer = _read_footer(path.name, descriptor, size)
+        content: bytes | mmap.mmap
+        if is_read := size < MAPPED_BYTES:
+            content = posix.pread(descriptor, footer.start, 0)
+        else:
+            content = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+        view = memoryview(content)
+        small = (place.end for place in footer.places.values() if place.nbytes <= CHECKED_BYTES)
+        for number in range(_blocks(footer.start if is_read else max(small, default=0))):
+            footer.compare(number, view[footer.block(number)])
+        arrays = {}
+        for name, place in footer.places.items():
+            flat = np.frombuffer(content, place.dtype, place.size, place.start)
+            arrays[name] = flat.reshape(place.shape)
+            if name in wanted and isinstance(content, mmap.mmap):
+                _begin_to_read(content, place.start, place.end)
+    return Opened(footer.facts, arrays)
+
+
+def verify(path: Path, check: Check = never_cancelled) -> None:
+    """Compare a whole file with its checksums. Raises Damaged, which names the arrays of the first
+    block that has changed; OSError.
+
+    check: called before each block
+    """
+    with _opened(path) as (descriptor, size):
+        footer = _read_footer(path.name, descriptor, size)
+        for number in range(len(footer.crcs)):
+            check()
+            block = footer.block(number)
+            footer.compare(number, posix.pread(descriptor, block.stop - block.start, block.start))
+
+
+def read_facts(path: Path) -> Mapping[str, Any]:
+    """Return the facts of the writer of a file. Raises Damaged, OSError."""
+    with _opened(path) as (descriptor, size):
+        return _read_footer(path.name, descriptor, size).facts
 
 
 def _begin_to_read(mapped: mmap.mmap, start: int, end: int) -> None:
@@ -149,27 +214,108 @@ def read_text(path: Path) -> str:
     return text
 
 
-def _header(path: Path, mapped: mmap.mmap) -> tuple[dict[str, Any], int]:
-    """The header, and where the arrays start."""
-    begin = len(_MAGIC) + _START.size
-    length, crc = _START.unpack_from(mapped, len(_MAGIC))
-    text = mapped[begin : begin + length]
-    if mapped[: len(_MAGIC)] != _MAGIC or crc32(text) != crc:
-        raise Damaged(f"the header of {path.name} is damaged")
-    header: dict[str, Any] = json.loads(text)
-    if header["version"] != VERSION:
-        raise Damaged(f"{path.name} is of version {header['version']}")
-    return header, _aligned(begin + length)
+class _Place(NamedTuple):
+    """Where an array is."""
+
+    dtype: "np.dtype[Any]"
+    shape: Sequence[int]
+    start: int
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def end(self) -> int:
+        return self.start + self.nbytes
 
 
-def _described(array: Array) -> dict[str, Any]:
-    return {
-        "dtype": array.dtype.str,
-        "shape": list(array.shape),
-        "bytes": array.nbytes,
-        "crc": crc32(array.data),
+class _Footer(NamedTuple):
+    file: str
+    start: int  # where it is; the blocks are before it
+    facts: Mapping[str, Any]
+    places: Mapping[str, _Place]
+    crcs: Sequence[int]
+
+    def block(self, number: int) -> slice:
+        start = number * BLOCK_BYTES
+        return slice(start, min(start + BLOCK_BYTES, self.start))
+
+    def compare(self, number: int, content: "bytes | memoryview") -> None:
+        """Raise Damaged if this is not the content of a block."""
+        if crc32(content) != self.crcs[number]:
+            block = self.block(number)
+            names = (
+                name
+                for name, place in self.places.items()
+                if place.start < block.stop and block.start < place.end
+            )
+            raise Damaged(f"{' or '.join(names) or 'the padding'} of {self.file} has changed")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[int, int]]:
+    """Open a regular file. Yields its descriptor and its size. Raises Damaged, OSError."""
+    try:
+        descriptor = posix.open_nofollow(path, os.O_RDONLY | posix.O_NONBLOCK)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise Damaged(f"{path.name} is not a regular file")
+            yield descriptor, status.st_size
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno in _DAMAGES:
+            raise Damaged(f"{path.name} cannot be read: {error.strerror}") from error
+        raise
+
+
+@contextmanager
+def _understood(name: str) -> Iterator[None]:
+    """Translate the errors of a footer that has its checksum, but makes no sense, to Damaged."""
+    try:
+        yield
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise Damaged(f"the footer of {name} is not understood: {error}") from error
+
+
+def _read_footer(name: str, descriptor: int, size: int) -> _Footer:
+    """Raises Damaged. Reads no more than MAX_FOOTER_BYTES, whatever the file says."""
+    if size < _END_BYTES:
+        raise Damaged(f"{name} has {size} bytes")
+    end = posix.pread(descriptor, _END_BYTES, size - _END_BYTES)
+    if not end.endswith(_MAGIC):
+        raise Damaged(f"{name} has no footer: it is truncated, or of a version before 3")
+    start, length, version = _NUMBERS.unpack_from(end)
+    if version != VERSION:
+        raise Damaged(f"{name} is of version {version}")
+    if start + length + _END_BYTES != size or length > MAX_FOOTER_BYTES:
+        raise Damaged(f"{name} has {size} bytes instead of {start + length + _END_BYTES}")
+    text = posix.pread(descriptor, length, start)
+    if _CRC.unpack_from(end, _NUMBERS.size)[0] != crc32(text + end[: _NUMBERS.size]):
+        raise Damaged(f"the footer of {name} has changed")
+    with _understood(name):
+        return _footer(name, start, json.loads(text))
+
+
+def _footer(file: str, start: int, described: dict[str, Any]) -> _Footer:
+    places = {
+        name: _Place(np.dtype(dtype), shape, first)
+        for name, (dtype, shape, first) in described["arrays"].items()
     }
+    crcs = np.frombuffer(bytes.fromhex(described["crcs"]), _CRCS).tolist()
+    for name, place in places.items():
+        if not 0 <= place.start <= place.end <= start:
+            raise ValueError(f"{name} is not in the file")
+    if len(crcs) != _blocks(start):
+        raise ValueError(f"it has the checksums of {len(crcs)} blocks")
+    return _Footer(file, start, described["facts"], places, crcs)
 
 
-def _aligned(offset: int) -> int:
-    return -(-offset // ALIGNMENT) * ALIGNMENT
+def _blocks(size: int) -> int:
+    return -(-size // BLOCK_BYTES)

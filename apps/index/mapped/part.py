@@ -22,6 +22,7 @@ from apps.index.mapped.definitions import Definitions
 from apps.index.mapped.framed_rows import FramedRows
 from apps.index.mapped.words import Words
 
+SUFFIX = ".part"
 # A row of a hit has 16 bits.
 PART_ROWS = 1 << 16
 # The arrays that searches scan. They read the others for some hundred chunks only.
@@ -38,6 +39,14 @@ Lengths = NDArray[np.uint32]
 ChunkTexts = tuple[str, str, tuple[str, ...]]
 # Chunks of a part whose texts stay decoded: about 2 MB.
 MAX_DECODED = 5_000
+
+
+class Owner(NamedTuple):
+    """Who wrote a part. A part that no list names is deleted only if its owner is known."""
+
+    installation: str  # Installation.uid
+    root: str  # hex of Root.id
+    run: str  # hex of IngestRun.id; "" if parts were merged
 
 
 class PartFile(NamedTuple):
@@ -78,7 +87,7 @@ class Part:
     """n chunks of m files. The chunks of a file are consecutive: a document whose chunks are not,
     because one has no vector, is several files."""
 
-    name: str
+    name: str  # "" until it is written
     store: UUID
     runs: Sequence[str]  # ids of the runs that read the files
     codes: Codes
@@ -188,15 +197,15 @@ class LivePart:
         return len(self.part)
 
 
-def write(folder: Path, part: Part) -> int:
-    """Write a part. Return the size of its file. Raises OSError."""
+def write(folder: Path, part: Part, owner: Owner) -> Part:
+    """Write a part, and return it as it is mapped from its file. Raises OSError."""
     arrays = {
         f"{group}.{field}": array
         for group in _GROUPS
         for field, array in getattr(part, group)._asdict().items()
     }
-    facts = {"root": part.store.hex, "runs": part.runs}
-    return files.write(path_of(folder, part.name), facts, arrays)
+    facts = {"owner": owner._asdict(), "store": part.store.hex, "runs": part.runs}
+    return read(folder, files.write(folder, SUFFIX, facts, arrays))
 
 
 def read(folder: Path, name: str) -> Part:
@@ -207,13 +216,22 @@ def read(folder: Path, name: str) -> Part:
             group: kind(*(arrays[f"{group}.{field}"] for field in kind._fields))
             for group, kind in _GROUPS.items()
         }
-        return Part(name, UUID(hex=facts["root"]), facts["runs"], **groups)
+        return Part(name, UUID(hex=facts["store"]), facts["runs"], **groups)
     except (KeyError, ValueError) as error:
         raise files.Damaged(f"{name} lacks {error}") from error
 
 
+def owner_of(path: Path) -> Owner:
+    """Read who wrote a part, from the footer of its file. Raises files.Damaged, OSError."""
+    facts = files.read_facts(path)
+    try:
+        return Owner(**facts["owner"])
+    except (KeyError, TypeError) as error:
+        raise files.Damaged(f"{path.name} names no owner") from error
+
+
 def path_of(folder: Path, name: str) -> Path:
-    return folder / f"{name}.part"
+    return folder / f"{name}{SUFFIX}"
 
 
 def packed(mask: Mask) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ def part_of(store: UUID, files: Sequence[NewFile], columns: tuple[Codes, Words, 
     hashes = b"".join(bytes.fromhex(file.sha256) for file in files)
     sizes = [len(file.chunks) for file in files]
     return Part(
-        uuid4().hex,
+        "",
         store,
         runs,
         codes,
