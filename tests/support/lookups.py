@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from apps.index import queries
+from apps.index.installation import installation_id
 from apps.index.lexical import LexicalStore
 from apps.index.mapped.copies import get_copies
 from apps.retrieval.root_cache import RootCache, load
@@ -31,7 +32,8 @@ def lookups(
     roots, lock = queries.published_roots(), queries.index_lock()
     assert lock is not None
     for root in roots:
-        assert load(root, lock.dimension, queries.live_file_ids(root)) is not None
+        live = queries.live_file_ids(root)
+        assert load(root, lock.dimension, live, installation_id()) is not None
     for verb in LOOKUPS:
         monkeypatch.setattr(LexicalStore, verb, _refused)
     yield

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from apps.index import opened, symbols
+from apps.index.installation import installation_id
 from apps.index.mapped.copies import get_copies
 from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 def damaged(harbour: Path) -> MappedRoot:
     """The copy of `harbour`, whose definitions have changed since it was mapped."""
     root = Root.objects.get(name="harbour")
-    mapped = load(root, 256, live_file_ids(root))
+    mapped = load(root, 256, live_file_ids(root), installation_id())
     get_copies().drop(root.store)
     assert mapped is not None
     (live,) = mapped.parts
