@@ -88,6 +88,12 @@ def test_parts_stay_few_and_mostly_live_whatever_runs_do(
     assert repository.copied <= 2 * CLASSES * (repository.added + repository.killed)
 
 
+@given(st.lists(st.floats(0, 15.9), min_size=25, max_size=25))
+def test_of_25_parts_that_are_not_full_some_are_merged(sizes: list[float]) -> None:
+    rows = [min(int(2**size), FULL_ROWS - 1) for size in sizes]
+    assert plan([PartSize(each, each) for each in rows])
+
+
 def test_equal_small_runs_copy_each_row_once_in_a_class() -> None:
     repository = Repository(1)
     for _ in range(4_000):

@@ -141,8 +141,8 @@ def test_merged_parts_of_any_size_answer_as_those_of_the_live_files(
             assert small == []
             return
         again = merged([whole(part) for part in small], STORE)
-        # What is cut in one part, and whole in the other, is taken once.
-        twice = merged([*(whole(part) for part in small[1:]), *pieces], STORE)
+        # Of a document that is cut in one piece, and whole in another, each chunk is taken once.
+        twice = merged([*(whole(part) for part in small[1:2]), *pieces], STORE)
         wanted = answers([whole(built(alive))], alive)
         for parts_of_alive in (small, list(again), list(twice)):
             assert answers([whole(part) for part in parts_of_alive], alive) == wanted
@@ -163,6 +163,10 @@ def test_a_document_is_cut_only_if_it_has_more_chunks_than_a_part_may_lack() -> 
     assert set(cut) == {all_sources[3].row.path}
     documents = [str(source.row.document) for source in all_sources]
     assert [document for document in documents if document in parts[0].places] == documents[:3]
+    # The middle of the long document comes first, then its beginning and its end.
+    twice = list(merged([whole(parts[2]), part], STORE))
+    wanted = answers([part], all_sources)
+    assert answers([whole(each) for each in twice], all_sources) == wanted
 
 
 @pytest.mark.parametrize("group", ["facts", "definitions"])
