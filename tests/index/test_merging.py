@@ -70,7 +70,7 @@ def answers(pieces: Sequence[LiveFiles], sources: Sequence[Source]) -> dict[str,
     }
 
 
-def _hits(root: MappedRoot, place: int) -> list[tuple[str, int, float]]:
+def _hits(root: MappedRoot, place: int) -> list[tuple[str, int, float, float]]:
     """The live hits of a word: chunk, code of its times, and norm; with its idf."""
     found = []
     for hits in root.hits(WORDS):
@@ -149,7 +149,7 @@ def test_merged_parts_of_any_size_answer_as_those_of_the_live_files(
 
 
 def test_a_document_is_cut_only_if_it_has_more_chunks_than_a_part_may_lack() -> None:
-    sources = Sources(Random(1))
+    sources = Sources(Random(1), with_vector=1)
     all_sources = [sources.source(chunks, 1) for chunks in (16, 6, 6, 90, 3)]
     part = whole(built(all_sources))
     with part_rows(30, 20):

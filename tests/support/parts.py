@@ -45,6 +45,7 @@ class Sources:
 
     random: Random
     made: Iterator[int] = field(default_factory=count)
+    with_vector: float = 0.8  # the share of chunks
 
     def source(self, chunks: int, symbols: int) -> Source:
         number, random = next(self.made), self.random
@@ -57,7 +58,7 @@ class Sources:
             sha256=sha256,
             run_id=random.choice(RUNS),
         )
-        with_vector = [index for index in range(chunks) if random.random() < 0.8]
+        with_vector = [index for index in range(chunks) if random.random() < self.with_vector]
         records = [
             ChunkRecord(
                 chunk_id(row.document, index),
