@@ -21,6 +21,7 @@ from apps.index.lexical.export import Export, ExportedChunk, ExportedFile
 from apps.index.mapped import part as parts
 from apps.index.mapped.codes import Codes
 from apps.index.mapped.files import writing_errors
+from apps.index.mapped.live_files import LiveFiles
 from apps.index.mapped.part import PART_ROWS, Mask, Part
 from apps.index.mapped.spool import CodesSource
 from apps.index.mapped.words import Words, WordsBuilder, hashes_of
@@ -45,23 +46,6 @@ class Stores:
     folder: Path
     owner: parts.Owner
     check: Check = never_cancelled  # called between the steps
-
-
-@dataclass(frozen=True)
-class LiveFiles:
-    """A part with the files of it that are live: bool (files,)."""
-
-    part: Part
-    live: Mask
-
-    @property
-    def rows(self) -> int:
-        return int(np.count_nonzero(self.live[self.part.file_of]))
-
-    @property
-    def documents(self) -> Iterator[str]:
-        files = self.part.files
-        return (files[place].source_file for place in np.flatnonzero(self.live).tolist())
 
 
 @dataclass(frozen=True)

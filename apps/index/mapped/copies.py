@@ -31,7 +31,8 @@ from apps.core.system import disk, posix
 from apps.index.installation import installation_id
 from apps.index.lexical import LexicalStore
 from apps.index.mapped import building, files, part
-from apps.index.mapped.building import LiveFiles, Stores
+from apps.index.mapped.building import Stores
+from apps.index.mapped.live_files import LiveFiles
 from apps.index.mapped.root import MappedRoot
 from apps.index.mapped.spool import CodesSource, StoredCodes
 from apps.index.models import Root

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,15 @@ class FramedRows(NamedTuple):
                     raise files.Damaged("a frame has no row for a number")
                 values[place] = json.loads(lines[rows[place] % FRAME_ROWS])
         return values
+
+    def lines(self, count: int) -> list[bytes]:
+        """Return all rows as they were written. Raises files.Damaged if there are not so many."""
+        reader = Frames()
+        frames = (self._lines(reader, number) for number in range(len(self.ends) - 1))
+        lines = list(chain.from_iterable(frames))
+        if len(lines) != count:
+            raise files.Damaged(f"{len(lines)} rows are in frames instead of {count}")
+        return lines
 
     def _lines(self, reader: Frames, number: int) -> list[bytes]:
         if number >= len(self.ends) - 1:

@@ -4,7 +4,7 @@ Words are found by a hash of 64 bits. With a million words, one of 10^13 queries
 finds another one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -15,6 +15,9 @@ from apps.index.lexical.building import Hits
 from apps.index.lexical.export import HitBatch
 
 Hashes = NDArray[np.uint64]
+
+# A row of a hit has 16 bits.
+_MAX_ROWS = 1 << 16
 
 # The weighted occurrences that a code stands for: each whole number up to 223, then in steps of
 # 7 %. BM25 hardly rises any more there.
@@ -50,6 +53,28 @@ class Words(NamedTuple):
             _codes_of(hits.times[order]),
         )
 
+    @classmethod
+    def merged(cls, pieces: Iterable[tuple["Words", NDArray[np.intp]]]) -> "Words":
+        """The hits of some ascending rows of each piece, numbered from piece to piece."""
+        first, joined = 0, []
+        for words, rows in pieces:
+            joined.append(words._at(rows, first))
+            first += len(rows)
+        return _joined(joined)
+
+    def _at(self, rows: NDArray[np.intp], first: int) -> "_Hits":
+        """The hits of some rows, whose new numbers begin with `first`."""
+        number_of = np.full(_MAX_ROWS, -1, np.int32)
+        number_of[rows] = np.arange(first, first + len(rows))
+        numbers = number_of[self.rows]
+        kept = numbers >= 0
+        ends = np.concatenate([[0], np.cumsum(kept)])
+        counts = np.diff(ends[self.bounds])
+        used = counts > 0
+        return _Hits(
+            self.hashes[used], counts[used], numbers[kept].astype(np.uint16), self.times[kept]
+        )
+
     def find(self, hashes: Hashes) -> list[slice]:
         """The hits of each word, empty if no chunk contains it."""
         places = np.searchsorted(self.hashes, hashes)
@@ -61,6 +86,15 @@ class Words(NamedTuple):
             else:
                 hits.append(slice(0, 0))
         return hits
+
+
+class _Hits(NamedTuple):
+    """The hits of w words, one word after the other; counts: (w,). A word may be there again."""
+
+    hashes: Hashes
+    counts: NDArray[np.intp]
+    rows: NDArray[np.uint16]
+    times: NDArray[np.uint8]
 
 
 def hashes_of(words: Iterable[str]) -> Hashes:
@@ -76,10 +110,7 @@ class WordsBuilder:
 
     def __init__(self, first: int, last: int) -> None:
         self._first, self._last = first, last
-        self._hashes: list[Hashes] = []
-        self._counts: list[NDArray[np.intp]] = []
-        self._rows: list[NDArray[np.uint16]] = []
-        self._times: list[NDArray[np.uint8]] = []
+        self._hits: list[_Hits] = []
 
     def add(self, batch: HitBatch, hashes: Hashes) -> None:
         """`hashes` are those of the words of the batch."""
@@ -89,26 +120,17 @@ class WordsBuilder:
             return
         counts = np.bincount(batch.word_of[selected], minlength=len(hashes))
         words = np.flatnonzero(counts)
-        self._hashes.append(hashes[words])
-        self._counts.append(counts[words])
-        self._rows.append((rows[selected] - self._first).astype(np.uint16))
-        self._times.append(_codes_of(batch.weighted_tf[selected]))
+        self._hits.append(
+            _Hits(
+                hashes[words],
+                counts[words],
+                (rows[selected] - self._first).astype(np.uint16),
+                _codes_of(batch.weighted_tf[selected]),
+            )
+        )
 
     def words(self) -> Words:
-        """All hits, by hash. The hits of a word keep the order in which they were added."""
-        hashes = np.concatenate([np.zeros(0, np.uint64), *self._hashes])
-        counts = np.concatenate([np.zeros(0, np.intp), *self._counts])
-        order = np.argsort(hashes, kind="stable")
-        starts = np.cumsum(counts) - counts
-        hits = _ranges(starts[order], counts[order])
-        distinct, first = np.unique(hashes[order], return_index=True)
-        totals = np.add.reduceat(counts[order], first) if len(first) else counts
-        return Words(
-            distinct,
-            np.concatenate([[0], np.cumsum(totals)]).astype(np.uint32),
-            np.concatenate([np.zeros(0, np.uint16), *self._rows])[hits],
-            np.concatenate([np.zeros(0, np.uint8), *self._times])[hits],
-        )
+        return _joined(self._hits)
 
 
 def _codes_of(weighted_tf: NDArray[Any]) -> NDArray[np.uint8]:
@@ -116,8 +138,32 @@ def _codes_of(weighted_tf: NDArray[Any]) -> NDArray[np.uint8]:
     return np.searchsorted(TIMES, weighted_tf.astype(np.float32)).clip(max=255).astype(np.uint8)
 
 
-def _ranges(starts: NDArray[np.intp], counts: NDArray[np.intp]) -> NDArray[np.intp]:
+def _joined(pieces: Sequence[_Hits]) -> Words:
+    """All hits, by hash. The hits of a word keep their order."""
+    hashes = np.concatenate([np.zeros(0, np.uint64), *(piece.hashes for piece in pieces)])
+    counts = np.concatenate([np.zeros(0, np.intp), *(piece.counts for piece in pieces)])
+    order = np.argsort(hashes, kind="stable")
+    ends = np.cumsum(counts[order])
+    starts = np.empty_like(counts)
+    starts[order] = ends - counts[order]
+    distinct, first = np.unique(hashes[order], return_index=True)
+    bounds = np.append(starts[order][first], counts.sum()).astype(np.uint32)
+    joined = Words(
+        distinct, bounds, np.empty(counts.sum(), np.uint16), np.empty(counts.sum(), np.uint8)
+    )
+    # A piece at a time: the places of all hits take more memory than the hits.
+    for piece, of_piece in zip(
+        pieces, np.split(starts, np.cumsum([len(piece.hashes) for piece in pieces])), strict=False
+    ):
+        places = ranges(of_piece, piece.counts)
+        joined.rows[places] = piece.rows
+        joined.times[places] = piece.times
+    return joined
+
+
+def ranges(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.intp]:
     """The numbers from each start on, as many as its count."""
     before = np.cumsum(counts) - counts
-    ranges: NDArray[np.intp] = np.arange(int(counts.sum())) + np.repeat(starts - before, counts)
-    return ranges
+    numbers: NDArray[np.intp] = np.repeat(starts - before, counts)
+    numbers += np.arange(len(numbers))
+    return numbers

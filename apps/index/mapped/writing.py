@@ -16,6 +16,8 @@ from apps.index.mapped.part import Columns, Lengths, Part
 from apps.index.mapped.words import Words
 from apps.index.spans import Span
 
+HASH_BYTES = 32  # of a SHA-256
+
 
 class NewChunk(NamedTuple):
     """A chunk that is written to a part."""
@@ -70,7 +72,7 @@ def part_of(store: UUID, files: Sequence[NewFile], columns: tuple[Codes, Words, 
             texts=np.frombuffer(b"".join(names), np.uint8),
             file_texts=np.frombuffer(_utf8("\0".join(texts)), np.uint8),
             first=_numbers(file.first for file in files),
-            hashes=np.frombuffer(hashes, np.uint8).reshape(len(files), -1),
+            hashes=np.frombuffer(hashes, np.uint8).reshape(-1, HASH_BYTES),
             run_of=_numbers(run_of[file.run] for file in files),
         ),
     )
