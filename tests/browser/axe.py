@@ -7,7 +7,6 @@ from playwright.sync_api import Page
 
 from tests.browser.chromium import PHONE, WIDE
 
-LOOKS = ((WIDE, False), (WIDE, True), (PHONE, False))  # size, and whether it is dark
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 # Rules whose result depends on the theme: it changes colours, and the picture of a diagram.
 COLOUR_RULES = ["color-contrast", "link-in-text-block", "image-alt"]
@@ -37,10 +36,10 @@ def objections(page: Page, *, colours_only: bool = False) -> list[str]:
     return [each for each in found if 'class="ln"' not in each]
 
 
-def objections_of_looks(page: Page) -> list[str]:
+def objections_of_looks(page: Page, *, wide: tuple[int, int] = WIDE) -> list[str]:
     """What axe finds wrong in a page as it is shown wide, dark and on a phone."""
     found = []
-    for (width, height), dark in LOOKS:
+    for (width, height), dark in ((wide, False), (wide, True), (PHONE, False)):
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme="dark" if dark else "light")
         found += objections(page, colours_only=dark)

@@ -37,24 +37,33 @@ class Gallery:
     """The servers by name, each started when the first of its states is opened."""
 
     folder: Path
+    browser: Browser
     stack: ExitStack
     servers: dict[str, Product] = field(default_factory=dict)
+    windows: dict[str, Page] = field(default_factory=dict)
 
-    def server(self, name: str, browser: Browser) -> Product:
+    def server(self, name: str) -> Product:
         if name not in self.servers:
             folder = self.folder / name
             folder.mkdir(parents=True)
             self.servers[name] = START[name](folder, self.stack)
             if name in FILL:
-                with visited(browser, self.servers[name]) as page:
+                with visited(self.browser, self.servers[name]) as page:
                     FILL[name](page, self.servers[name])
         return self.servers[name]
 
+    def window(self, name: str) -> Page:
+        """The page of a server, which its states share: to open another takes twice as long."""
+        if name not in self.windows:
+            page = visited(self.browser, self.server(name))
+            self.windows[name] = self.stack.enter_context(page)
+        return self.windows[name]
+
 
 @contextmanager
-def gallery(folder: Path) -> Iterator[Gallery]:
+def gallery(folder: Path, browser: Browser) -> Iterator[Gallery]:
     with ExitStack() as stack:
-        yield Gallery(folder, stack)
+        yield Gallery(folder, browser, stack)
 
 
 @contextmanager
@@ -70,15 +79,19 @@ def visited(browser: Browser, product: Product, width: int = 1280) -> Iterator[P
 
 
 @contextmanager
-def opened(gallery: Gallery, browser: Browser, state: State) -> Iterator[Page]:
-    """A page in a state, 1280 pixels wide and light."""
-    product = gallery.server(state.server, browser)
-    with visited(browser, product) as page:
-        page.goto(state.path)
-        state.reach(page)
-        # A pending request, such as that for what is connected, changes the page.
-        page.wait_for_load_state("networkidle")
-        yield page
+def opened(gallery: Gallery, state: State) -> Iterator[Page]:
+    """A page in a state, 1280 pixels wide and light. Its browser begins without cookies, and with
+    nothing stored."""
+    page = gallery.window(state.server)
+    show(page, 1280, dark=False)
+    page.goto(state.path)
+    state.reach(page)
+    # A pending request, such as that for what is connected, changes the page. What a button asked
+    # for, `reach` has waited for.
+    expect(page.locator(".htmx-request:not(button)")).to_have_count(0)
+    yield page
+    page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+    page.context.clear_cookies()
 
 
 def show(page: Page, width: int, *, dark: bool) -> None:

@@ -1,4 +1,6 @@
-"""Pages that are 320 px wide."""
+"""Pages that are too narrow for what they show."""
+
+from collections.abc import Iterable
 
 from playwright.sync_api import Page
 
@@ -8,6 +10,15 @@ NARROW = (320, 640)
 def sideways(page: Page) -> int:
     """Pixels that the page can be scrolled to the side."""
     return int(page.evaluate("document.documentElement.scrollWidth - innerWidth")) if page else 0
+
+
+def sideways_at(page: Page, widths: Iterable[int]) -> dict[int, int]:
+    """The widths at which the open page can be scrolled to the side, and how far."""
+    found = {}
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 900})
+        found[width] = sideways(page)
+    return {width: pixels for width, pixels in found.items() if pixels}
 
 
 # Pairs of visible controls of which neither contains the other, and whose boxes share more than a

@@ -4,12 +4,12 @@ import json
 import re
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
-from tests.browser.axe import objections
-from tests.browser.chromium import PHONE, WIDE, Complaints
+from tests.browser.axe import objections_of_looks
+from tests.browser.chromium import Complaints
 from tests.browser.conftest import OpenPage
+from tests.browser.narrow import sideways_at
 from tests.browser.product import Product, running
 
 TOOLS = re.compile("^codeinfo .* tools: .*VectorSearch.*reingest_repository")
@@ -124,13 +124,8 @@ def test_clients_and_endpoints_are_chosen_and_copied(open_page: OpenPage, produc
     assert copied == {"mcpServers": {"codeinfo-question": {"url": url}}}
 
 
-@pytest.mark.parametrize(
-    ("size", "dark"), [(WIDE, False), (WIDE, True), (PHONE, False), ((375, 812), False)]
-)
-def test_a_finished_test_is_no_obstacle(
-    open_page: OpenPage, complaints: Complaints, size: tuple[int, int], dark: bool
-) -> None:
-    page = open_page("/connect?endpoint=question&client=vs-code", size=size, dark=dark)
+def test_a_finished_test_is_no_obstacle(open_page: OpenPage) -> None:
+    page = open_page("/connect?endpoint=question&client=vs-code")
     run_test(page)
-    assert objections(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert objections_of_looks(page) == []
+    assert sideways_at(page, (375, 390, 1440)) == {}

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.axe import objections
-from tests.browser.chromium import PHONE, WIDE
+from tests.browser.axe import objections_of_looks
 from tests.browser.conftest import OpenPage
+from tests.browser.narrow import sideways_at
 from tests.browser.product import Product
 from tests.mcp.speech import META, PREFIX, STATELESS, headers_for, request
 
@@ -69,19 +69,16 @@ def test_cursor_is_added_and_removed_by_button(
 OLD = {"command": "/p/python", "args": ["-m", "codeinfo_cli", "mcp"], "env": {"PYTHONPATH": "/p"}}
 
 
-@pytest.mark.parametrize(
-    ("size", "dark"), [(WIDE, False), (WIDE, True), (PHONE, False), (PHONE, True)]
-)
 def test_an_entry_that_runs_the_open_folder_is_named_and_replaced(
-    open_page: OpenPage, cursor: Path, size: tuple[int, int], dark: bool
+    open_page: OpenPage, cursor: Path
 ) -> None:
     config = cursor / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"codeinfo": OLD}}, indent=2))
-    page = open_page("/connect", size=size, dark=dark)
+    page = open_page("/connect")
     clients = page.get_by_role("region", name="Clients")
     expect(clients).to_contain_text("Its entry lets a repository that you open there run its own")
-    assert objections(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert objections_of_looks(page) == []
+    assert sideways_at(page, (320, 390, 1440)) == {}
     page.get_by_role("button", name="Replace in Cursor…").click()
     page.get_by_role("button", name="Write").click()
     expect(page.get_by_text("codeinfo was added to Cursor.")).to_be_visible()
@@ -89,19 +86,14 @@ def test_an_entry_that_runs_the_open_folder_is_named_and_replaced(
     assert "__main__.py" in config.read_text()
 
 
-@pytest.mark.parametrize(
-    ("size", "dark"), [(WIDE, False), (WIDE, True), (PHONE, False), ((320, 700), True)]
-)
-def test_a_shown_change_is_no_obstacle(
-    open_page: OpenPage, cursor: Path, size: tuple[int, int], dark: bool
-) -> None:
-    page = open_page("/connect?client=cursor", size=size, dark=dark)
+def test_a_shown_change_is_no_obstacle(open_page: OpenPage, cursor: Path) -> None:
+    page = open_page("/connect?client=cursor")
     link = page.get_by_role("link", name="Add to Cursor")
     assert (link.get_attribute("href") or "").startswith("cursor://anysphere.cursor-deeplink/")
     page.get_by_role("button", name="Add to Cursor…").click()
     expect(page.get_by_role("heading", name="Add codeinfo to Cursor")).to_be_visible()
-    assert objections(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert objections_of_looks(page) == []
+    assert sideways_at(page, (320, 390, 1440)) == {}
     (cursor / "mcp.json").write_text("{broken")
     page.get_by_role("button", name="Write").click()
     expect(page.get_by_role("alert")).to_contain_text("mcp.json is damaged: line 1")

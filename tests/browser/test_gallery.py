@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from tests.browser.axe import objections
 from tests.browser.chromium import chromium
@@ -13,20 +13,14 @@ from tests.browser.gallery import Gallery, gallery, opened, show
 from tests.browser.narrow import OVERLAPS
 from tests.browser.states import STATES, as_it_opens
 
-# Colours are the same at each width.
-VARIANTS = ((1280, False), (1280, True), (320, False))
+# Each width and each theme once: axe looks at all of a page in both.
+VARIANTS = ((1280, False), (320, True))
 
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gallery]:
-    with gallery(tmp_path_factory.mktemp("gallery")) as made:
+    with chromium() as browser, gallery(tmp_path_factory.mktemp("gallery"), browser) as made:
         yield made
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as launched:
-        yield launched
 
 
 # Visible links and buttons that look like the text around them. A link in running text needs more
@@ -137,33 +131,29 @@ CLIPPED = """() => [...document.querySelectorAll("[placeholder]:placeholder-show
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_a_page_is_plain_and_complete(servers: Gallery, browser: Browser, name: str) -> None:
-    with opened(servers, browser, STATES[name]) as page:
+def test_a_page_is_plain_and_complete(servers: Gallery, name: str) -> None:
+    with opened(servers, STATES[name]) as page:
         for width, dark in VARIANTS:
             show(page, width, dark=dark)
             assert page.evaluate(SENTENCES) == {}
             assert page.evaluate(UNMARKED) == []
             assert page.evaluate(SIDEWAYS) == []
             assert page.evaluate(CLIPPED) == []
-            assert objections(page, colours_only=dark) == []
+            assert objections(page) == []
             if width == 320 and STATES[name].reach is as_it_opens:
                 assert page.evaluate(OVERLAPS) == []
 
 
-def test_the_menu_of_a_phone_has_nothing_that_axe_finds_wrong(
-    servers: Gallery, browser: Browser
-) -> None:
-    with opened(servers, browser, STATES["home"]) as page:
+def test_the_menu_of_a_phone_has_nothing_that_axe_finds_wrong(servers: Gallery) -> None:
+    with opened(servers, STATES["home"]) as page:
         show(page, 390, dark=True)
         page.get_by_role("link", name="Open menu").click()
         expect(page.locator("#sidebar")).to_be_visible()
         assert objections(page) == []
 
 
-def test_the_preview_of_a_wide_search_begins_below_its_head(
-    servers: Gallery, browser: Browser
-) -> None:
-    with opened(servers, browser, STATES["search"]) as page:
+def test_the_preview_of_a_wide_search_begins_below_its_head(servers: Gallery) -> None:
+    with opened(servers, STATES["search"]) as page:
         show(page, 1600, dark=False)
         preview = page.locator(".viewer--preview")
         expect(preview.locator(".viewer__find")).to_be_visible()
@@ -171,10 +161,8 @@ def test_the_preview_of_a_wide_search_begins_below_its_head(
         assert box is not None and box["height"] < 50
 
 
-def test_the_buttons_of_an_answer_cover_none_of_its_figures(
-    servers: Gallery, browser: Browser
-) -> None:
-    with opened(servers, browser, STATES["agents-answer"]) as page:
+def test_the_buttons_of_an_answer_cover_none_of_its_figures(servers: Gallery) -> None:
+    with opened(servers, STATES["agents-answer"]) as page:
         show(page, 320, dark=False)
         actions = page.locator(".answer__actions").bounding_box()
         assert actions is not None
@@ -185,8 +173,8 @@ def test_the_buttons_of_an_answer_cover_none_of_its_figures(
             assert is_left or box["y"] >= actions["y"] + actions["height"]
 
 
-def test_a_message_of_a_server_ends_as_a_sentence(servers: Gallery, browser: Browser) -> None:
-    with opened(servers, browser, STATES["chat-failed"]) as page:
+def test_a_message_of_a_server_ends_as_a_sentence(servers: Gallery) -> None:
+    with opened(servers, STATES["chat-failed"]) as page:
         banner = page.locator(".turn .banner strong")
         expect(banner).to_have_text("The server failed: the engine fell over.")
 
@@ -196,11 +184,11 @@ def test_a_message_of_a_server_ends_as_a_sentence(servers: Gallery, browser: Bro
     [("/etc", "outside"), ("{repos}/nowhere", "missing"), ("{repos}/file", "file"), ("", "blank")],
 )
 def test_errors_of_the_ingest_form_name_the_allowed_folders(
-    servers: Gallery, browser: Browser, path: str, code: str
+    servers: Gallery, path: str, code: str
 ) -> None:
-    product = servers.server("new", browser)
+    product = servers.server("new")
     (product.repos / "file").write_text("no folder\n")
-    with opened(servers, browser, STATES["new-ingest"]) as page:
+    with opened(servers, STATES["new-ingest"]) as page:
         page.get_by_label("Folder path").fill(path.format(repos=product.repos))
         page.get_by_label("Display name").fill("lost")
         page.get_by_role("button", name="Start ingest").click()

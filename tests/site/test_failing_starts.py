@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -21,26 +22,28 @@ NOBODY = 65534
 OPEN = "WARN others may read"
 
 
-def refused(env: dict[str, str], *, user: bool = False) -> str:
-    """The one sentence with which a start is refused; `doctor` must find something broken, too."""
+@dataclass(frozen=True)
+class Refusal:
+    """sentence: with which a start is refused. broken: what `doctor` finds broken, by id; nothing
+    if it cannot start either, and says the same."""
+
+    sentence: str
+    broken: dict[str, str]
+
+
+def refused(env: dict[str, str], *, user: bool = False) -> Refusal:
     done = manage(env, "serve", user=user)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     lines = [line for line in done.stderr.splitlines() if not line.startswith(OPEN)]
     assert len(lines) == 1, lines
-    message = manage(env, "doctor", user=user)
-    assert message.returncode == 1, message.stdout
-    assert "Traceback" not in message.stderr
-    assert "BROKEN" in message.stdout or message.stderr == done.stderr, (
-        message.stdout + message.stderr
-    )
-    return lines[0]
-
-
-def broken(env: dict[str, str]) -> dict[str, str]:
-    """What `doctor` finds broken, by id."""
-    done = manage(env, "doctor", "--json")
-    return {f["id"]: f["detail"] for f in json.loads(done.stdout)["checks"] if f["level"] == "bad"}
+    doctor = manage(env, "doctor", "--json", user=user)
+    assert doctor.returncode == 1, doctor.stdout
+    assert "Traceback" not in doctor.stderr
+    checks = json.loads(doctor.stdout)["checks"] if doctor.stdout else []
+    broken = {check["id"]: check["detail"] for check in checks if check["level"] == "bad"}
+    assert broken or doctor.stderr == done.stderr, doctor.stdout + doctor.stderr
+    return Refusal(lines[0], broken)
 
 
 @pytest.fixture(scope="module")
@@ -75,19 +78,19 @@ def cut_off(database: Path) -> None:
 def test_a_damaged_database(data: Path, harm: Callable[[Path], None]) -> None:
     harm(data / "codeinfo.sqlite3")
     env = env_of(data)
-    message = refused(env)
-    assert str(data / "codeinfo.sqlite3") in message
-    assert "damaged" in message and "backup" in message
-    assert "damaged" in broken(env)["database"]
+    refusal = refused(env)
+    assert str(data / "codeinfo.sqlite3") in refusal.sentence
+    assert "damaged" in refusal.sentence and "backup" in refusal.sentence
+    assert "damaged" in refusal.broken["database"]
 
 
 @pytest.mark.fault("A start that cannot succeed")
 def test_a_folder_in_the_place_of_the_database(data: Path) -> None:
     (data / "codeinfo.sqlite3").unlink()
     (data / "codeinfo.sqlite3").mkdir()
-    env = env_of(data)
-    assert f"{data / 'codeinfo.sqlite3'} is a folder" in refused(env)
-    assert "is a folder" in broken(env)["database"]
+    refusal = refused(env_of(data))
+    assert f"{data / 'codeinfo.sqlite3'} is a folder" in refusal.sentence
+    assert "is a folder" in refusal.broken["database"]
 
 
 @pytest.mark.fault("A start that cannot succeed")
@@ -99,10 +102,11 @@ def test_a_database_of_a_newer_version(data: Path) -> None:
         )
         database.commit()
     env = env_of(data)
-    message = refused(env)
+    refusal = refused(env)
+    message = refusal.sentence
     assert "made by a newer codeinfo" in message and "index.0999_the_future" in message
     assert "backup" in message
-    assert "made by a newer codeinfo" in broken(env)["schema"]
+    assert "made by a newer codeinfo" in refusal.broken["schema"]
     assert message in manage(env, "serve", "--no-migrate").stderr
 
 
@@ -134,21 +138,25 @@ INSERT INTO conversations_turn (
 """
 
 
+def unreleased(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as old:
+        old.executescript(UNRELEASED)
+
+
 @pytest.mark.fault("A start that cannot succeed")
-@pytest.mark.parametrize("place", ["data/codeinfo.sqlite3", "elsewhere.sqlite3"])
 def test_data_from_before_the_first_release_is_set_aside_with_its_conversations(
-    tmp_path: Path, place: str
+    tmp_path: Path,
 ) -> None:
-    data, database = tmp_path / "data", tmp_path / place
+    data = tmp_path / "data"
     (data / "chroma").mkdir(parents=True)
     (data / "chroma" / "chroma.sqlite3").write_text("vectors")
     (data / "ingest-bases.json").write_text("[]")
-    with closing(sqlite3.connect(database)) as old:
-        old.executescript(UNRELEASED)
-    env = env_of(data, DATABASE_URL=f"sqlite:///{database}")
-    message = refused(env)
-    assert "before the first release" in message and "manage.py set_aside" in message
-    assert "before the first release" in broken(env)["schema"]
+    unreleased(data / "codeinfo.sqlite3")
+    env = env_of(data)
+    refusal = refused(env)
+    assert "before the first release" in refusal.sentence
+    assert "manage.py set_aside" in refusal.sentence
+    assert "before the first release" in refusal.broken["schema"]
     assert "manage.py set_aside" in manage(env, "migrate").stderr
 
     done = manage(env, "set_aside")
@@ -158,15 +166,30 @@ def test_data_from_before_the_first_release_is_set_aside_with_its_conversations(
     [talk] = (aside / "conversations").iterdir()
     assert talk.read_text() == "# Who rotates?\n\n## Who rotates?\n\nThe lamp.\n\n"
     assert (aside / "chroma" / "chroma.sqlite3").read_text() == "vectors"
-    assert (aside / database.name).exists() and not database.exists()
+    assert (aside / "codeinfo.sqlite3").exists()
     assert {path.name for path in data.iterdir()} == {aside.name, "ingest-bases.json"}
 
-    with running(tmp_path, DATABASE_URL=env["DATABASE_URL"]) as product:
+    with running(tmp_path) as product:
         assert httpx.get(f"{product.url}/conversations").json() == {"items": []}
         assert httpx.get(f"{product.url}/ingest/roots").json()["roots"] == []
     done = manage(env, "set_aside")
     assert done.returncode == 1 and "nothing to set aside" in done.stderr
     assert list(data.glob("set-aside-*")) == [aside]
+
+
+@pytest.mark.fault("A start that cannot succeed")
+def test_a_database_elsewhere_from_before_the_first_release_is_set_aside_too(
+    tmp_path: Path,
+) -> None:
+    data, database = tmp_path / "data", tmp_path / "elsewhere.sqlite3"
+    data.mkdir()
+    unreleased(database)
+    env = env_of(data, DATABASE_URL=f"sqlite:///{database}")
+    assert "manage.py set_aside" in manage(env, "serve").stderr
+    assert manage(env, "set_aside").returncode == 0
+    [aside] = data.glob("set-aside-*")
+    assert len(list((aside / "conversations").iterdir())) == 1
+    assert (aside / database.name).exists() and not database.exists()
 
 
 @pytest.mark.fault("A start that cannot succeed")
@@ -185,7 +208,7 @@ def test_a_database_that_another_process_holds(data: Path) -> None:
 @pytest.mark.fault("A start that cannot succeed")
 def test_a_file_in_the_place_of_the_data_folder(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("x")
-    message = refused(env_of(tmp_path / "data"))
+    message = refused(env_of(tmp_path / "data")).sentence
     assert f"{tmp_path / 'data'} is a file" in message and "CODEINFO_DATA_DIR" in message
 
 
@@ -193,7 +216,7 @@ def test_a_file_in_the_place_of_the_data_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "short", "\n \n"])
 def test_a_secret_key_that_is_empty_or_cut_off(data: Path, content: str) -> None:
     (data / "secret.key").write_text(content)
-    message = refused(env_of(data))
+    message = refused(env_of(data)).sentence
     assert str(data / "secret.key") in message and "backup" in message and "delete" in message
 
 
@@ -210,7 +233,7 @@ def test_a_secret_key_that_is_empty_or_cut_off(data: Path, content: str) -> None
 def test_another_database_that_does_not_answer_or_cannot_be(
     data: Path, url: str, words: str
 ) -> None:
-    message = refused(env_of(data, DATABASE_URL=url))
+    message = refused(env_of(data, DATABASE_URL=url)).sentence
     assert words in message and "DATABASE_URL" in message
     assert "canary" not in message
 
@@ -221,12 +244,12 @@ def test_a_disk_that_is_read_only(made: Path, tmp_path: Path) -> None:
         for file in made.glob("*.*"):
             (disk / file.name).write_bytes(file.read_bytes())
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        env = env_of(disk)
-        message = refused(env)
-        assert f"{disk} cannot be written" in message and "Read-only file system" in message
-        assert "cannot be written" in broken(env)["data"]
+        refusal = refused(env_of(disk))
+        assert f"{disk} cannot be written" in refusal.sentence
+        assert "Read-only file system" in refusal.sentence
+        assert "cannot be written" in refusal.broken["data"]
         # Nothing was ever there: not even the key can be made.
-        assert "cannot be written" in refused(env_of(disk / "new"))
+        assert "cannot be written" in refused(env_of(disk / "new")).sentence
 
 
 @pytest.mark.fault("A start that cannot succeed")
@@ -236,20 +259,20 @@ def test_files_of_another_user(data: Path) -> None:
     secret, database = data / "secret.key", data / "codeinfo.sqlite3"
     os.chown(secret, NOBODY, NOBODY)
     secret.chmod(0o600)
-    assert f"{secret} cannot be read" in refused(env_of(data), user=True)
+    assert f"{secret} cannot be read" in refused(env_of(data), user=True).sentence
     os.chown(secret, 0, 0)
 
     os.chown(database, NOBODY, NOBODY)
     database.chmod(0o600)
-    message = refused(env_of(data), user=True)
+    message = refused(env_of(data), user=True).sentence
     assert f"{database} cannot be" in message
     os.chown(database, 0, 0)
 
     os.chown(data, NOBODY, NOBODY)
     data.chmod(0o755)  # which is told, too
-    message = refused(env_of(data), user=True)
+    message = refused(env_of(data), user=True).sentence
     assert f"{data} cannot be written" in message and "Permission denied" in message
-    assert "cannot be written" in refused(env_of(data / "sub" / "data"), user=True)
+    assert "cannot be written" in manage(env_of(data / "sub" / "data"), "serve", user=True).stderr
 
 
 @pytest.mark.fault("A start that cannot succeed")
@@ -266,20 +289,17 @@ def test_a_fault_that_nobody_foresaw_is_a_sentence_here_and_a_traceback_in_the_l
     assert "Traceback" in log.read_text()
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "default"),
-    [
-        ("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", "near", "1.4"),
-        ("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", "maybe", "False"),
-    ],
-)
-def test_a_wrong_setting_of_retrieval_warns_and_does_not_stop_the_start(
-    tmp_path: Path, name: str, value: str, default: str
-) -> None:
-    env = env_of(tmp_path / "data", **{name: value})
+def test_wrong_settings_of_retrieval_warn_and_do_not_stop_the_start(tmp_path: Path) -> None:
+    wrong = {
+        "CODEINFO_RETRIEVAL_DISTANCE_CUTOFF": ("near", "1.4"),
+        "CODEINFO_RETRIEVAL_CUTOFF_DISABLED": ("maybe", "False"),
+    }
+    env = env_of(tmp_path / "data", **{name: value for name, (value, _) in wrong.items()})
     done = manage(env, "check")
     assert done.returncode == 0, done.stderr
-    sentence = f"{name} cannot be {value!r}: the default, {default}, is used"
-    assert sentence in done.stderr
-    logged = json.loads((tmp_path / "data/logs/server.log").read_text().splitlines()[-1])
-    assert (logged["level"], logged["message"]) == ("warn", sentence)
+    lines = (tmp_path / "data/logs/server.log").read_text().splitlines()
+    logged = {(entry["level"], entry["message"]) for entry in map(json.loads, lines)}
+    for name, (value, default) in wrong.items():
+        sentence = f"{name} cannot be {value!r}: the default, {default}, is used"
+        assert sentence in done.stderr
+        assert ("warn", sentence) in logged
