@@ -183,17 +183,19 @@ def base(
         yield base
 
 
-@pytest.fixture(autouse=True)
-def patient(
-    base: Path, django_db_blocker: Any, configure: Any, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+@pytest.fixture
+def db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """The tests read only, so they need no transaction, in which no query is cached."""
+    with django_db_blocker.unblock():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def patient(db: None, base: Path, configure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     configure(ingest_base=(base,), tool_max_chars=1_000_000)
     # Another process may keep the machine busy.
     for each in (callers, imports):
         monkeypatch.setattr(each, "PARSE_SECONDS", 60.0)
-    with django_db_blocker.unblock():
-        yield
 
 
 @pytest.fixture(params=AREAS)
