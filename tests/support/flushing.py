@@ -4,9 +4,9 @@ them out for each model anew, which takes longer than most of these tests."""
 from typing import Any
 
 from django.core.management.commands import flush
-from django.db.models import Model
 
-_written: list[list[Model]] = []
+_types: list[Any] = []
+_permissions: list[Any] = []
 
 
 def remember_what_migrations_write() -> None:
@@ -16,12 +16,13 @@ def remember_what_migrations_write() -> None:
         from django.contrib.auth.models import Permission  # noqa: PLC0415 - apps are loaded by now
         from django.contrib.contenttypes.models import ContentType  # noqa: PLC0415
 
-        if not _written:
+        if not _types:
             emit(*args, **options)
-            _written.extend(list(model.objects.all()) for model in (ContentType, Permission))
+            _types.extend(ContentType.objects.all())
+            _permissions.extend(Permission.objects.all())
             return
         ContentType.objects.clear_cache()
-        for model, rows in zip((ContentType, Permission), _written, strict=True):
-            model._default_manager.bulk_create(rows)
+        ContentType.objects.bulk_create(_types)
+        Permission.objects.bulk_create(_permissions)
 
     flush.emit_post_migrate_signal = write  # type: ignore[attr-defined]
