@@ -16,7 +16,7 @@ import pytest
 from django.conf import settings
 
 from tests.settings import FOLDER, WORKER
-from tests.support import mongodb, writes
+from tests.support import flushing, mongodb, writes
 
 TESTS = Path(__file__).parent
 
@@ -34,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A background job ignores Ctrl-C, and so would every program that a test starts and interrupts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    flushing.remember_what_migrations_write()
     writes.refuse_crossing_writes()
     mongodb.undo_each_test()
 

@@ -75,11 +75,11 @@ class RootAdmin(ReadOnly):
         self.message_user(request, f"Re-embeds queued: {len(runs)}", messages.SUCCESS)
 
     def has_reembed_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("ingest.change_root")
+        return request.user.has_perm("index.change_root")
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Roots cannot be removed while a run is queued or in progress."""
-        return request.user.has_perm("ingest.delete_root") and queries.active_run() is None
+        return request.user.has_perm("index.delete_root") and queries.active_run() is None
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """List the roots in the confirmation, and not each of their files."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from codeinfo_cli import server
 from tests.house.sources import HOME
 
 COMMAND = [sys.executable, "-m", "codeinfo_cli", "mcp"]
@@ -43,6 +45,13 @@ def codex(
     )
     assert done.returncode == 0, done.stderr
     return done
+
+
+def end_server(data: Path) -> None:
+    """End the server that a bridge has started. It would wait for the next one for seconds."""
+    if address := server.running(data):
+        os.kill(address.pid, signal.SIGTERM)
+        assert server.wait_for_end(data, 60)
 
 
 class Bridge:

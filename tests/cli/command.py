@@ -92,7 +92,7 @@ def command(home: Path, **environ: str) -> Iterator[Command]:
         "CODEINFO_DATA_DIR": str(home / "data"),
         "CODEINFO_INGEST_BASE": str(home / "src"),
         "CODEINFO_FIRST_ROOT": "none",
-        "CODEINFO_IDLE_STOP_SECONDS": "60",
+        "CODEINFO_IDLE_STOP_SECONDS": "600",
         "MCP_FORCE_CODEX_AVAILABLE": "false",
         "TERM": "xterm-256color",
     }

@@ -16,7 +16,7 @@ from codeinfo_cli import server
 from codeinfo_cli.bridge.answers import MORE_TOOLS, TABLE, list_of, result_of, stored_answer
 from codeinfo_cli.bridge.messages import parse
 from tests.browser.product import Product
-from tests.cli.bridge import COMMAND, HELLO, bridge, environment
+from tests.cli.bridge import COMMAND, HELLO, bridge, end_server, environment
 from tests.cli.capabilities import PATHS, asked, listed, table
 from tests.cli.capabilities import served as answer_of
 from tests.house.sources import HOME
@@ -59,9 +59,7 @@ def data(tmp_path: Path) -> Iterator[Path]:
     """A data folder without a server. What is started for it is stopped at the end."""
     folder = tmp_path / "data"
     yield folder
-    if address := server.running(folder):
-        os.kill(address.pid, signal.SIGTERM)
-        wait_until(lambda: server.running(folder) is None)
+    end_server(folder)
 
 
 def ports() -> dict[str, str]:
@@ -123,7 +121,6 @@ def test_input_that_ends_at_once_is_answered(data: Path) -> None:
         timeout=120,
     )
     assert {json.loads(line)["id"] for line in done.stdout.splitlines()} == {0, 1}
-    wait_until(lambda: server.running(data) is None)
 
 
 # A client that is killed, in a process of its own: the bridge notices without a word from it.
@@ -269,7 +266,6 @@ def test_a_server_that_dies_is_told_to_each_request_and_started_again(data: Path
         assert second
         assert second.pid != first.pid
         assert client.end() == 0
-    wait_until(lambda: server.running(data) is None)
 
 
 @pytest.mark.door

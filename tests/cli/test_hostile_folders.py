@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeinfo_cli import server, verbs
-from tests.cli.bridge import started
+from tests.cli.bridge import end_server, started
 from tests.cli.command import CODEINFO, Command, command
 from tests.cli.hostile import Hostile, hostile
 from tests.ports import free_ports
@@ -106,5 +106,5 @@ def test_a_bridge_starts_a_server_that_runs_nothing_of_the_current_folder(
         call = {"name": "ListIngestedRepositories", "arguments": {}}
         assert "result" in client.ask("tools/call", call)
         assert client.end() == 0
-    wait_until(lambda: server.running(data) is None)
+    end_server(data)
     assert (workspace.ran, workspace.opened) == ([], set())

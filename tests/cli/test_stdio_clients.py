@@ -1,6 +1,7 @@
 """Official clients over stdio: every method answers as over HTTP. The real Codex finds a line."""
 
 import base64
+import itertools
 import json
 import os
 import subprocess
@@ -14,9 +15,8 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
-from codeinfo_cli import server
 from tests.browser.product import Product, running
-from tests.cli.bridge import COMMAND, HELLO, bridge, codex, environment
+from tests.cli.bridge import COMMAND, HELLO, bridge, codex, end_server, environment
 from tests.mcp.doors.clients import FILE, TEMPLATE
 from tests.mcp.judges import PROGRAMS
 from tests.mcp.speech import EVERY, STATELESS, headers_for, request
@@ -24,7 +24,6 @@ from tests.ports import free_ports
 from tests.stand_ins.responses_server import ResponsesStandIn, write_config
 from tests.support.ingested import SAMPLE, write_files
 from tests.support.served import ingest_into
-from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
 
@@ -60,8 +59,13 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield served
 
 
-@pytest.mark.parametrize("endpoint", ["tools", "chat", "agents"])
-@pytest.mark.parametrize("version", EVERY)
+@pytest.mark.parametrize(
+    ("endpoint", "version"),
+    [
+        *(("tools", version) for version in EVERY),
+        *itertools.product(("chat", "agents"), ("2025-11-25", STATELESS)),
+    ],
+)
 def test_every_method_answers_as_over_http(product: Product, endpoint: str, version: str) -> None:
     path = "/mcp" if endpoint == "tools" else f"/mcp/{endpoint}"
     with (
@@ -187,7 +191,7 @@ def test_the_first_turn_of_the_real_codex_has_the_tools_while_the_server_starts(
     assert any("function_call_output" in body and "INGEST_REQUIRED" in body for body in sent), (
         output
     )
-    wait_until(lambda: server.running(data) is None)
+    end_server(data)
 
 
 def what_codex_sends(folder: Path, variables: dict[str, str]) -> tuple[list[str], str]:

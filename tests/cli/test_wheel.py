@@ -168,6 +168,11 @@ def test_a_bare_environment_does_the_main_job(installed: Installed) -> None:
     assert installed.workspace.ran == []
 
 
+# What follows does not depend on the installer.
+by_pip = pytest.mark.parametrize("installed", ["pip"], indirect=True)
+
+
+@by_pip
 def test_commands_that_messages_name_are_there(installed: Installed) -> None:
     script = "from codeinfo_cli import project; project.use()\n"
     script += "from apps.core.system.command_lines import manage, install_extra\n"
@@ -184,6 +189,7 @@ def test_commands_that_messages_name_are_there(installed: Installed) -> None:
     assert "verify_index" in installed.run("codeinfo", "manage", "verify_index", "--help").stdout
 
 
+@by_pip
 def test_a_taken_port_means_the_next_free_one_but_not_if_you_named_it(installed: Installed) -> None:
     data = data_folder(installed)
     with taken(server.FIRST_PORT):
@@ -196,6 +202,7 @@ def test_a_taken_port_means_the_next_free_one_but_not_if_you_named_it(installed:
     assert "Traceback" not in done.stderr
 
 
+@by_pip
 def test_settings_of_a_wheel_are_in_the_folder_of_the_users_settings(installed: Installed) -> None:
     settings = installed.home / ".config" / "codeinfo" / ".env"
     script = "from codeinfo_cli import project; print(project.settings_file())"

@@ -15,13 +15,11 @@ from typing import Any
 import pytest
 
 from apps.core import __version__
-from codeinfo_cli import server
 from release import bundle
-from tests.cli.bridge import started
+from tests.cli.bridge import end_server, started
 from tests.cli.hostile import Hostile, hostile
 from tests.cli.wheels import Installed
 from tests.house.sources import HOME
-from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
 
@@ -44,7 +42,7 @@ def answers_in(
         assert client.end() == 0
     data = home / ".local/share/codeinfo"
     assert data.is_dir()
-    wait_until(lambda: server.running(data) is None)
+    end_server(data)
     assert (workspace.ran, workspace.opened) == ([], set())
 
 
@@ -52,6 +50,8 @@ def entry_of_cursor(home: Path) -> Any:
     return json.loads((home / ".cursor/mcp.json").read_text())["mcpServers"]["codeinfo"]
 
 
+# Either way to install writes the same files (tests/cli/test_wheel.py).
+@pytest.mark.parametrize("installed", ["pip"], indirect=True)
 def test_what_install_wrote_runs_nothing_of_the_open_folder(installed: Installed) -> None:
     done = installed.run("codeinfo", "install", "cursor", "--yes")
     assert done.returncode == 0, done.stderr
@@ -62,6 +62,7 @@ def test_what_install_wrote_runs_nothing_of_the_open_folder(installed: Installed
     answers_in(installed.workspace, command, variables, installed.home)
 
 
+@pytest.mark.parametrize("installed", ["uv"], indirect=True)
 def test_the_plugin_for_claude_code_runs_nothing_of_the_open_folder(installed: Installed) -> None:
     file = HOME / "release/claude-code/.mcp.json"
     entry = json.loads(file.read_text())["mcpServers"]["codeinfo"]
@@ -101,18 +102,19 @@ class Uv:
         answers_in(self.workspace, [program, *entry["args"]], variables, self.home)
 
 
-@pytest.fixture
-def uv(wheel: Path, tmp_path: Path) -> Uv:
+@pytest.fixture(scope="module")
+def uv(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Uv:
     """The workspace has settings of uv which name an index with a later codeinfo."""
     if not (BIN / "uvx").exists():
         pytest.skip("uv is not here")
-    home, index = tmp_path / "home", tmp_path / "index"
+    folder = tmp_path_factory.mktemp("uv")
+    home, index = folder / "home", folder / "index"
     (home / "bin").mkdir(parents=True)
     for name in ("uv", "uvx"):
         (home / "bin" / name).symlink_to(BIN / name)
     index.mkdir()
     without_dependencies(wheel, index / wheel.name)
-    workspace = hostile(tmp_path)
+    workspace = hostile(folder)
     later = workspace.path / "dist"
     later.mkdir()
     python = (workspace.path / "codeinfo_cli/__init__.py").read_text()

@@ -156,8 +156,9 @@ def answers_in(workspace: Hostile, start: Start, user: User) -> None:
     assert (workspace.ran, workspace.opened) == ([], set())
 
 
-@pytest.mark.parametrize("client", ["claude-code", "cursor", "vs-code"])
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize(
+    ("client", "mode"), [("claude-code", "legacy"), ("cursor", "auto"), ("vs-code", "auto")]
+)
 async def test_the_python_client_finds_a_line(
     user: User, client: str, mode: Any, workspace: Hostile
 ) -> None:
@@ -179,8 +180,9 @@ async def test_the_python_client_finds_a_line(
     not (PROGRAMS / "node").exists() and os.environ.get("CI") != "true",
     reason="the clients are not installed: make conformance",
 )
-@pytest.mark.parametrize("sdk", ["1", "2"])
-@pytest.mark.parametrize("client", ["claude-code", "cursor", "vs-code"])
+@pytest.mark.parametrize(
+    ("client", "sdk"), [("claude-code", "1"), ("cursor", "2"), ("vs-code", "2")]
+)
 def test_a_typescript_client_finds_a_line(
     product: Product, user: User, client: str, sdk: str, workspace: Hostile
 ) -> None:

@@ -2,7 +2,9 @@
 
 import hashlib
 import sysconfig
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 
@@ -60,9 +62,18 @@ def check_text(parts: list[Chunk], lines: list[str], max_chars: int) -> None:
     assert "".join("".join(part.text for part in parts).split()) == "".join(line.split())
 
 
+@cache
+def installed() -> Mapping[str, list[Path]]:
+    """The files of the installed packages, by their extensions."""
+    files = defaultdict(list)
+    for path in INSTALLED.rglob("*.*"):
+        files[path.suffix[1:]].append(path)
+    return files
+
+
 def sample(extension: str) -> list[Path]:
     """Some files of the installed packages, the same ones each time."""
-    found = sorted(INSTALLED.rglob(f"*.{extension}"), key=lambda path: path.name[::-1])
+    found = sorted(installed()[extension], key=lambda path: (path.name[::-1], path))
     small = [path for path in found if path.is_file() and path.stat().st_size < 150_000]
     return small[:: max(1, len(small) // 12)][:12]
 

@@ -205,7 +205,7 @@ SOCKETS = {
     "/ws/ui/ingest": 1 << 18,
     "/ws/ui/ingest?view=foot": 1 << 18,
 }
-OVER = {"a byte over": 1, "1 MiB": 1 << 20, "10 MiB": 10 << 20, "100 MiB": 100 << 20}
+OVER = {"a byte over": 1, "100 MiB": 100 << 20}
 
 
 def peak_of(served: Product) -> int:
@@ -243,7 +243,7 @@ def test_bytes_are_counted_and_not_characters(served: Product) -> None:
 
 
 @pytest.mark.fault("A websocket that floods the server")
-@pytest.mark.parametrize("path", SOCKETS)
+@pytest.mark.parametrize("path", ["/ws", "/ws/ui/chat/c1"])
 def test_a_client_that_reads_only_after_it_has_sent_learns_it_too(
     served: Product, path: str
 ) -> None:

@@ -65,6 +65,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield product
 
 
+@pytest.fixture(scope="module")
+def open_to_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running(tmp_path_factory.mktemp("all"), CODEINFO_LOOPBACK_USERS="any") as product:
+        yield product
+
+
 def port_of(served: Product) -> int:
     return urlsplit(served.url).port or 0
 
@@ -133,20 +139,19 @@ def held_by(uid: int, port: int, count: int) -> Iterator[None]:
 
 @pytest.mark.fault("Other users of the machine")
 @needs_root
-@pytest.mark.parametrize("rule", ["own", "any"])
+@pytest.mark.parametrize(("server", "answered"), [("served", b" 403 "), ("open_to_all", b" 200 ")])
 def test_connections_that_another_user_holds_leave_room_for_the_owner(
-    tmp_path: Path, rule: str
+    request: pytest.FixtureRequest, server: str, answered: bytes
 ) -> None:
-    with running(tmp_path, CODEINFO_LOOPBACK_USERS=rule) as product:
-        port = port_of(product)
-        with held_by(NOBODY, port, 1200):
-            for _ in range(20):
-                assert httpx.get(f"{product.url}/ingest/roots").status_code == 200
-            assert b" 200 " in as_user(0, port, get("/version")).split(b"\r\n")[0]
-        # They count no longer when they have ended, which the server reads before this answer.
-        assert httpx.get(f"{product.url}/version").status_code == 200
-        expected = b" 403 " if rule == "own" else b" 200 "
-        assert expected in as_user(NOBODY, port, get("/version")).split(b"\r\n")[0]
+    product: Product = request.getfixturevalue(server)
+    port = port_of(product)
+    with held_by(NOBODY, port, 1200):
+        for _ in range(20):
+            assert httpx.get(f"{product.url}/ingest/roots").status_code == 200
+        assert b" 200 " in as_user(0, port, get("/version")).split(b"\r\n")[0]
+    # They count no longer when they have ended, which the server reads before this answer.
+    assert httpx.get(f"{product.url}/version").status_code == 200
+    assert answered in as_user(NOBODY, port, get("/version")).split(b"\r\n")[0]
 
 
 @pytest.mark.fault("Other users of the machine")
@@ -157,20 +162,14 @@ def test_this_user_and_root_are_served(served: Product) -> None:
 
 
 @needs_root
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"CODEINFO_LOOPBACK_USERS": "any"},
-        {"CODEINFO_REQUIRE_LOGIN": "true", "CODEINFO_API_TOKEN": "t", "CODEINFO_MCP_TOKEN": "t"},
-    ],
-    ids=["any", "login"],
-)
 def test_all_users_are_served_by_setting_or_with_a_login(
-    tmp_path: Path, setting: dict[str, str]
+    open_to_all: Product, tmp_path: Path
 ) -> None:
-    with running(tmp_path, **setting) as product:
-        answer = as_user(NOBODY, port_of(product), get("/health"))
-        assert answer.startswith(b"HTTP/1.1 200")
+    tokens = {"CODEINFO_API_TOKEN": "t", "CODEINFO_MCP_TOKEN": "t"}
+    with running(tmp_path, CODEINFO_REQUIRE_LOGIN="true", **tokens) as with_login:
+        for product in (open_to_all, with_login):
+            answer = as_user(NOBODY, port_of(product), get("/health"))
+            assert answer.startswith(b"HTTP/1.1 200")
 
 
 # The lookup itself

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
 
@@ -55,6 +56,19 @@ def test_deleting_a_root_takes_its_vectors_along(
     assert answer.status_code == 302
     assert not Root.objects.exists()
     assert not store.collections()
+
+
+def test_staff_with_the_rights_to_roots_embed_again_and_remove(
+    client: Client, repo: Path, store: Any
+) -> None:
+    root = ingest(repo)
+    keeper = User.objects.create_user("keeper", is_staff=True)
+    for name in ("view_root", "change_root", "delete_root"):
+        keeper.user_permissions.add(Permission.objects.get(codename=name))
+    client.force_login(keeper)
+    assert b'value="reembed"' in client.get("/admin/index/root/").content
+    client.post(f"/admin/index/root/{root.id}/delete/", {"post": "yes"})
+    assert not Root.objects.exists()
 
 
 def test_nothing_is_deleted_while_a_run_waits(admin_client: Client, repo: Path, store: Any) -> None:

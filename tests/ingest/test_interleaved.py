@@ -1,5 +1,5 @@
-"""What races with publishing and with the model lock, in a thousand orders of their statements. The
-rows afterwards say what holds in each."""
+"""What races with publishing and with the model lock, in hundreds of orders of their statements.
+The rows afterwards say what holds in each."""
 
 from collections import Counter
 from datetime import timedelta
@@ -22,7 +22,7 @@ from tests.support.turns import orders
 
 pytestmark = [pytest.mark.door, pytest.mark.django_db(transaction=True)]
 
-ORDERS = 1000
+ORDERS = 400
 # Each of two ends must be seen, or the test would show nothing.
 SOME = ORDERS / 20
 CHANGED = Delta([], [Skipped("a.png", "Binary", 1)], [], 0, 0)

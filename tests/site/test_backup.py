@@ -118,6 +118,14 @@ def test_a_backup_taken_during_an_ingest_is_restored_verified_and_searched(
 
 
 @pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """A server that has ingested the sample repository."""
+    with running(tmp_path_factory.mktemp("served")) as product:
+        ingest_into(product, write_files(product.repos / "lighthouse", SAMPLE))
+        yield product
+
+
+@pytest.fixture(scope="module")
 def backup_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A backup of a small index, made without a server; `data` beside it is where it came from."""
     folder = tmp_path_factory.mktemp("backup")
@@ -136,6 +144,15 @@ def refused(done: Any, *words: str) -> None:
     assert "Traceback" not in done.stderr
     for word in words:
         assert word in done.stderr, done.stderr
+
+
+def restore(file: Path, data: Path) -> None:
+    """As the command does in its process."""
+    restoring.restore(file, data, check=never_cancelled, report=lambda message: None)
+
+
+def back_up(file: Path, *, force: bool = False) -> None:
+    make(file, force=force, check=never_cancelled, report=lambda message: None)
 
 
 def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_path: Path) -> None:
@@ -188,7 +205,7 @@ def test_of_two_restores_to_a_folder_one_is_refused_and_harms_nothing(tmp_path: 
     def second(message: str) -> None:
         if message.startswith("bringing"):
             with pytest.raises(Conflict, match="another restore"):
-                restoring.restore(packed, data, check=never_cancelled, report=lambda message: None)
+                restore(packed, data)
             there.append((data / restoring.UNFINISHED / manifest.DATABASE).exists())
             raise RunCancelled
 
@@ -252,7 +269,7 @@ def test_a_backup_is_never_written_over_what_it_is_of(
     monkeypatch.setattr(making, "config", lambda: SimpleNamespace(data_dir=data))
     monkeypatch.setattr(copying, "database_path", lambda: data / "codeinfo.sqlite3")
     with pytest.raises(InvalidInput, match="codeinfo's own data"):
-        make(data / name, force=True, check=never_cancelled, report=lambda message: None)
+        back_up(data / name, force=True)
     assert (data / name).read_text() == "mine"
 
 
@@ -278,9 +295,13 @@ def test_an_existing_file_is_replaced_only_by_force(backup_file: Path, tmp_path:
         assert opened.manifest.roots[0].name == "lighthouse"
     link = tmp_path / "link.tar.gz"
     link.symlink_to(there)
-    refused(manage_data(data, "backup", str(link), "--force"), "is a link")
-    refused(manage_data(data, "backup", str(tmp_path / "none" / "x.tar.gz")), "There is no folder")
-    refused(manage_data(data, "backup", str(tmp_path)), "is not a file")
+    for target, message in (
+        (link, "is a link"),
+        (tmp_path / "none" / "x.tar.gz", "There is no folder"),
+        (tmp_path, "is not a file"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            back_up(target, force=True)
 
 
 @pytest.mark.parametrize(
@@ -291,12 +312,12 @@ def test_an_existing_file_is_replaced_only_by_force(backup_file: Path, tmp_path:
     ],
 )
 def test_stores_that_are_not_in_the_folder_are_left_to_their_own_means(
-    backup_file: Path, tmp_path: Path, variable: str, value: str, word: str
+    tmp_path: Path, variable: str, value: str, word: str
 ) -> None:
-    new = tmp_path / "new.tar.gz"
-    refused(manage_data(tmp_path / "data", "backup", str(new), **{variable: value}), word)
-    assert not new.exists()
-    refused(manage_data(tmp_path / "data", "restore", str(backup_file), **{variable: value}), word)
+    for command in ("backup", "restore"):
+        file = tmp_path / "new.tar.gz"
+        refused(manage_data(tmp_path / "data", command, str(file), **{variable: value}), word)
+        assert not file.exists()
 
 
 @pytest.mark.fault("A restore is refused or killed")
@@ -306,16 +327,14 @@ def test_a_folder_that_holds_data_is_refused(backup_file: Path, tmp_path: Path) 
         manage_data(data, "restore", str(backup_file)), "holds data already", "codeinfo.sqlite3"
     )
     strange = write_files(tmp_path / "strange", {"letter.txt": "mine"})
-    refused(
-        manage_data(tmp_path, "restore", str(backup_file), "--data-dir", str(strange)), "letter.txt"
-    )
+    with pytest.raises(Conflict, match="letter.txt"):
+        restore(backup_file, strange)
     assert (strange / "letter.txt").read_text() == "mine"
 
 
 @pytest.mark.fault("A restore is refused or killed")
-def test_a_folder_whose_server_runs_is_refused(backup_file: Path, tmp_path: Path) -> None:
-    with running(tmp_path) as product:
-        refused(manage_data(product.data, "restore", str(backup_file)), "A codeinfo runs on")
+def test_a_folder_whose_server_runs_is_refused(backup_file: Path, served: Product) -> None:
+    refused(manage_data(served.data, "restore", str(backup_file)), "A codeinfo runs on")
 
 
 def changed(backup_file: Path, target: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
@@ -385,7 +404,8 @@ def test_an_archive_that_is_broken_or_of_another_version_is_refused_and_nothing_
 ) -> None:
     bad = changed(backup_file, tmp_path / "bad.tar.gz", change)
     new = tmp_path / "new" / "data"
-    refused(manage_data(tmp_path / "own", "restore", str(bad), "--data-dir", str(new)), word)
+    with pytest.raises(InvalidInput, match=word):
+        restore(bad, new)
     # But for the file that is locked meanwhile.
     assert not new.exists() or {path.name for path in new.iterdir()} <= {"restore.lock"}
     assert not list(tmp_path.rglob("evil.txt"))
@@ -437,31 +457,30 @@ def test_a_restore_that_was_killed_begins_again_and_no_server_starts_on_it(
     (data / "restore.unfinished").mkdir(parents=True)
     write_files(data, {"chroma/chroma.sqlite3": "half", "restore.unfinished/x": "y"})
     refused(manage_data(data, "serve"), "restore", "was interrupted")
+    # It verifies what it has restored.
     assert manage_data(data, "restore", str(backup_file)).returncode == 0
-    assert manage_data(data, "verify_index").returncode == 0
 
 
 @pytest.mark.fault("The database is copied without its log")
-def test_a_copy_without_its_log_is_named(tmp_path: Path) -> None:
-    with running(tmp_path / "first") as product:
-        repo = write_files(product.repos / "lighthouse", SAMPLE)
-        ingest_into(product, repo)
-        # As if the log had all that is committed from here on.
-        with (
-            closing(sqlite3.connect(product.data / "codeinfo.sqlite3")) as database,
-            closing(sqlite3.connect(tmp_path / "without_log")) as without_log,
-        ):
-            database.backup(without_log)
-        write_files(repo, {"src/new.py": "def fresh() -> int:\n    return 1\n"})
-        ingest_into(product, repo)
-        copy = tmp_path / "copy" / "data"
-        shutil.copytree(product.data, copy, ignore=_without_log)
+def test_a_copy_without_its_log_is_named(served: Product, tmp_path: Path) -> None:
+    # As if the log had all that is committed from here on.
+    with (
+        closing(sqlite3.connect(served.data / "codeinfo.sqlite3")) as database,
+        closing(sqlite3.connect(tmp_path / "without_log")) as without_log,
+    ):
+        database.backup(without_log)
+    repo = write_files(
+        served.repos / "lighthouse", {"src/new.py": "def fresh() -> int:\n    return 1\n"}
+    )
+    ingest_into(served, repo)
+    copy = tmp_path / "copy" / "data"
+    shutil.copytree(served.data, copy, ignore=_without_log)
     shutil.copyfile(tmp_path / "without_log", copy / "codeinfo.sqlite3")
     done = manage_data(copy, "doctor")
     assert done.returncode == 1
     assert "does not have 1 run that wrote to the index of" in done.stdout
     assert "codeinfo.sqlite3-wal" in done.stdout
-    done = manage_data(product.data, "doctor")
+    done = manage_data(served.data, "doctor")
     assert "The database has all runs" in done.stdout
 
 

@@ -22,7 +22,7 @@ from apps.retrieval.repositories import INCOMPLETE
 from apps.tools.tools import TOOLS
 from tests.support.ingested import ingested_once
 
-pytestmark = [pytest.mark.django_db, pytest.mark.door]
+pytestmark = pytest.mark.door
 
 
 def module(name: str, other: str) -> str:
@@ -102,6 +102,17 @@ AREAS: dict[str, tuple[tuple[Area, ...], str]] = {
     "the second worktree": ((Area("acme-two", "lib/"),), r"acme-two/lib/.*"),
     "no file": ((Area("acme", "none/"),), r"-"),
 }
+# Grep and ListFiles are limited to each of them; the other tools to one of each kind.
+KINDS = [
+    "nothing",
+    "files",
+    "a glob",
+    "a folder of any repository",
+    "a repository and a file",
+    "folders of two worktrees",
+    "no file",
+]
+each_kind = pytest.mark.parametrize("limited", KINDS, indirect=True)
 
 
 class Limited(NamedTuple):
@@ -172,8 +183,15 @@ def base(
         yield base
 
 
+@pytest.fixture
+def db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The tests read only, so they need no transaction, in which no query is cached."""
+    with django_db_blocker.unblock():
+        yield
+
+
 @pytest.fixture(autouse=True)
-def patient(base: Path, configure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def patient(db: None, base: Path, configure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     configure(ingest_base=(base,), tool_max_chars=1_000_000)
     # Another process may keep the machine busy.
     for each in (callers, imports):
@@ -219,6 +237,7 @@ def test_the_worktrees_share_a_store(base: Path) -> None:
 QUESTION = "How is a parcel sent again after a failure?"
 
 
+@each_kind
 @pytest.mark.parametrize("source", ["memory", "stores", "vectors"])
 def test_vector_search(
     limited: Limited, source: str, configure: Any, monkeypatch: pytest.MonkeyPatch
@@ -241,6 +260,7 @@ def test_vector_search(
         limited.call("VectorSearch", query=QUESTION, repository=[name, "acme"])
 
 
+@each_kind
 @pytest.mark.parametrize("tool", ["FindDefinitions", "FindReferences"])
 def test_names(limited: Limited, tool: str) -> None:
     code = with_file(limited) | with_file(limited, ending=".pyi")
@@ -259,6 +279,7 @@ def test_names(limited: Limited, tool: str) -> None:
         limited.call(tool, name="store.send_parcel", repository=name)
 
 
+@each_kind
 def test_callers(limited: Limited) -> None:
     found = limited.found("FindCallers", name="send_parcel", depth=3, limit=50)
     # Each module calls its own.
@@ -273,6 +294,7 @@ def test_callers(limited: Limited) -> None:
         limited.call("FindCallers", name=f"{name}/lib/store.py:6", repository=name)
 
 
+@each_kind
 def test_imports(limited: Limited) -> None:
     for path in PATHS:
         own = {each for each in with_file(limited) if each[1] == path}
@@ -313,6 +335,7 @@ def test_list_files(limited: Limited) -> None:
     limited.call("ListFiles", language="rust")
 
 
+@each_kind
 @pytest.mark.parametrize("tool", ["ReadFile", "FileOutline", "RelatedCode"])
 def test_one_file(limited: Limited, tool: str) -> None:
     more = {"start_line": 1, "end_line": 8} if tool == "RelatedCode" else {}
@@ -329,6 +352,7 @@ def test_one_file(limited: Limited, tool: str) -> None:
             limited.call(tool, **{**arguments, "path": wrong})
 
 
+@each_kind
 def test_related_code(limited: Limited, configure: Any) -> None:
     configure(retrieval_cutoff_disabled=True)
     for repo, path in sorted(limited.inside & INGESTED):
@@ -340,6 +364,7 @@ def test_related_code(limited: Limited, configure: Any) -> None:
             limited.call("RelatedCode", **arguments, within=name, within_path="lib/")
 
 
+@each_kind
 @pytest.mark.parametrize("tokens", [300, 8_000])
 def test_context(limited: Limited, tokens: int, configure: Any) -> None:
     for disabled in (False, True):
@@ -358,6 +383,7 @@ def test_the_list_of_repositories(limited: Limited) -> None:
     assert {row["id"] for row in rows} == expected
 
 
+@pytest.mark.django_db
 def test_the_error_of_an_ingest_names_no_file_outside(limited: Limited) -> None:
     error = "lib/store.py, docs/guide.md and top.py cannot be read"
     Root.objects.update(last_error=error)

@@ -18,6 +18,7 @@ class Command(BaseCommand):
         "Delete the vectors and words of roots that are not in this database; `doctor` lists "
         "them. With the embedded Chroma, stop the server first."
     )
+    requires_system_checks: list[str] = []  # they import all views
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("store", nargs="+", metavar="STORE", help="as doctor shows it")

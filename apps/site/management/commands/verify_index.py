@@ -20,6 +20,7 @@ class Command(BaseCommand):
         "Compare rows, vectors, words and, with --source, the folders. Exit code 1 if there are "
         "differences, after a repair. A running server does the work; otherwise this process does."
     )
+    requires_system_checks: list[str] = []  # they import all views
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("roots", nargs="*", metavar="ROOT", help="path or name; all if none")
