@@ -81,7 +81,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
-    "rest_framework",
+    "apps.core.http.rest_framework.JsonRestFramework",
     "drf_spectacular",
     # The scripts and styles of /api/docs.
     "drf_spectacular_sidecar",

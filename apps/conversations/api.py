@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ParseError
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -38,11 +37,12 @@ class View(APIView):
 class Conversations(View):
     """`/conversations`: list and create."""
 
+    serializer_class = NewConversation
+
     def get(self, request: Request) -> Response:
         page = queries.conversations(**params.conversations(request.query_params))
         return Response(_page([wire.conversation(row) for row in page.items], page.next_cursor))
 
-    @extend_schema(request=NewConversation)
     def post(self, request: Request) -> Response:
         made = services.create(**NewConversation.read(body_of(request)))
         return Response({"conversationId": made.id}, status=201)
@@ -63,6 +63,8 @@ class Restore(View):
 class Turns(View):
     """`/conversations/<id>/turns`: all of them, or a page when `limit` or `cursor` is given."""
 
+    serializer_class = NewTurn
+
     def get(self, request: Request, conversation_id: str) -> Response:
         query = request.query_params
         if "limit" in query or "cursor" in query:
@@ -73,7 +75,6 @@ class Turns(View):
         log = live_runs.visible(conversation_id)
         return Response(wire.history(queries.turns(conversation_id), log))
 
-    @extend_schema(request=NewTurn)
     def post(self, request: Request, conversation_id: str) -> Response:
         data = body_of(request)
         try:

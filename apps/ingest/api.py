@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -30,7 +29,8 @@ from apps.ingest.serializers import (
 class Start(APIView):
     """`POST /ingest/start` → 202 `{runId}` when the run is queued."""
 
-    @extend_schema(request=StartSerializer)
+    serializer_class = StartSerializer
+
     def post(self, request: Request) -> Response:
         run = services.start_run(**StartSerializer.parse(request.data))
         return Response({"runId": str(run.id)}, status=202)
@@ -60,7 +60,8 @@ class Cancel(APIView):
 class Reembed(APIView):
     """`POST /ingest/reembed/<root>` → 202 `{runId}`."""
 
-    @extend_schema(request=ReembedSerializer)
+    serializer_class = ReembedSerializer
+
     def post(self, request: Request, path: str) -> Response:
         run = services.reembed(path, **ReembedSerializer.parse(request.data))
         return Response({"runId": str(run.id)}, status=202)
@@ -92,7 +93,8 @@ class Models(APIView):
 class Model(APIView):
     """`POST /ingest/model {model}` → 202 `{runIds}`: embed all folders again with it."""
 
-    @extend_schema(request=ModelSerializer)
+    serializer_class = ModelSerializer
+
     def post(self, request: Request) -> Response:
         runs = services.change_model(ModelSerializer.parse(request.data))
         return Response({"runIds": [str(run.id) for run in runs]}, status=202)
@@ -101,10 +103,11 @@ class Model(APIView):
 class Bases(APIView):
     """`GET /ingest/bases`, and `POST /ingest/bases {path}` to add one."""
 
+    serializer_class = BaseSerializer
+
     def get(self, request: Request) -> Response:
         return Response(bases_wire())
 
-    @extend_schema(request=BaseSerializer)
     def post(self, request: Request) -> Response:
         return _changed(request, bases.add)
 
@@ -112,7 +115,8 @@ class Bases(APIView):
 class RemoveBase(APIView):
     """`POST /ingest/bases/remove {path}`."""
 
-    @extend_schema(request=BaseSerializer)
+    serializer_class = BaseSerializer
+
     def post(self, request: Request) -> Response:
         return _changed(request, bases.remove)
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_types import INVALID_PARAMS
-
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
 from apps.core.values.surrogates import encodable
 from apps.logs.context import request_id
 from apps.mcp.arguments import read_arguments
 from apps.mcp.protocol_version import ProtocolVersion
+from apps.mcp.specification import INVALID_PARAMS
 from apps.mcp.types import Call, Contents, McpEndpoint, McpTool, Report
 from apps.mcp.wire import Message, RpcError
 

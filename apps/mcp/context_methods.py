@@ -6,11 +6,10 @@ An endpoint that offers none of them does not know these methods.
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from mcp_types import INVALID_PARAMS
-
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.core.types import JSON
 from apps.mcp.protocol_version import ProtocolVersion
+from apps.mcp.specification import INVALID_PARAMS
 from apps.mcp.types import Completer, McpEndpoint, McpPrompt, McpResources
 from apps.mcp.wire import Message, RpcError
 

@@ -4,12 +4,15 @@ A failed call is a result for the model. It begins with the error code and ends 
 2025-06-18, two kinds are JSON-RPC errors: invalid arguments, and an unavailable provider.
 """
 
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
-
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError, InvalidInput, Unavailable
 from apps.core.types import JSON
 from apps.mcp.protocol_version import ProtocolVersion
+from apps.mcp.specification import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+)
 from apps.mcp.wire import RpcError
 
 LEGACY_GATE = -32001

@@ -5,12 +5,12 @@ Every answer of an endpoint is JSON-RPC, so these checks replace those of the AP
 
 from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.http import HttpRequest
-from mcp_types import INVALID_REQUEST
 
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.principal import current
 from apps.core.security.access import MAX_BODY, check_site, measured_length
 from apps.core.security.rate_limits import address_of, check_rate
+from apps.mcp.specification import INVALID_REQUEST
 from apps.mcp.wire import RpcError
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_types import SERVER_INFO_META_KEY
-
 from apps.core import __version__
 from apps.core.config import config
 from apps.core.errors import Unavailable
@@ -19,6 +17,7 @@ from apps.mcp.context_methods import (
 )
 from apps.mcp.failures import gate_error
 from apps.mcp.protocol_version import NEWEST_FIRST, ProtocolVersion
+from apps.mcp.specification import SERVER_INFO_META_KEY
 from apps.mcp.types import McpEndpoint
 from apps.mcp.wire import Message
 

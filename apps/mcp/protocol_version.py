@@ -12,21 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_types import (
+from apps.mcp.specification import (
     CLIENT_CAPABILITIES_META_KEY,
+    HANDSHAKE_PROTOCOL_VERSIONS,
     HEADER_MISMATCH,
     INVALID_PARAMS,
-    PROTOCOL_VERSION_META_KEY,
-    UNSUPPORTED_PROTOCOL_VERSION,
-)
-from mcp_types.version import (
-    HANDSHAKE_PROTOCOL_VERSIONS,
     KNOWN_PROTOCOL_VERSIONS,
     LATEST_HANDSHAKE_VERSION,
     MODERN_PROTOCOL_VERSIONS,
-    is_version_at_least,
+    PROTOCOL_VERSION_META_KEY,
+    UNSUPPORTED_PROTOCOL_VERSION,
 )
-
 from apps.mcp.wire import Message, RpcError
 
 # The revision of a request without the header, by the specification.
@@ -61,7 +57,7 @@ class ProtocolVersion:
     @property
     def tool_errors_as_results(self) -> bool:
         """True if a failed tool is a result for the model and not a JSON-RPC error."""
-        return is_version_at_least(self.version, "2025-11-25")
+        return self.version in ("2025-11-25", *MODERN_PROTOCOL_VERSIONS)
 
 
 def protocol_version_of(message: Message, headers: Mapping[str, str]) -> ProtocolVersion:

@@ -22,16 +22,6 @@ from django.http import (
     QueryDict,
     StreamingHttpResponse,
 )
-from mcp_types import (
-    CLIENT_INFO_META_KEY,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
-    PARSE_ERROR,
-    methods,
-)
-from pydantic import ValidationError
 
 from apps.core.error_map import typed
 from apps.core.errors import CodeinfoError
@@ -53,6 +43,17 @@ from apps.mcp.calls import no_progress, prepare, tool_named
 from apps.mcp.methods import methods_of, pass_gate, progress_token, stateless_result
 from apps.mcp.protocol_version import ProtocolVersion, protocol_version_of
 from apps.mcp.sessions import CallCancelled
+from apps.mcp.specification import (
+    CLIENT_INFO_META_KEY,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    PARSE_ERROR,
+    as_specified,
+    load_models,
+    wrong_params,
+)
 from apps.mcp.types import McpEndpoint, McpTool, Report
 from apps.mcp.wire import Message, RpcError
 
@@ -161,6 +162,7 @@ def serve(endpoint: McpEndpoint, narrow: Narrow | None = None) -> View:
     """Return the view of an endpoint. `narrow` reduces the endpoint to a request's query string."""
 
     async def view(request: HttpRequest) -> HttpResponseBase:
+        await load_models()
         try:
             call = _read(endpoint, request, narrow)
             if call is None:
@@ -275,15 +277,9 @@ def _tool_work(call: Call, tool: McpTool) -> tuple[Call, Work]:
 
 
 def _check_params(message: Message, protocol: ProtocolVersion) -> None:
-    try:
-        methods.validate_client_request(message.method, protocol.version, message.params)
-    except KeyError:
-        # A method that the specification does not define; it takes no parameters.
-        return
-    except ValidationError as error:
-        places = {".".join(map(str, problem["loc"])) for problem in error.errors()}
-        details = {"details": [f"{place} is missing or wrong" for place in sorted(places)]}
-        raise RpcError(INVALID_PARAMS, "Invalid params", data=details) from None
+    if places := wrong_params(message.method, protocol.version, message.params):
+        details = {"details": [f"{place} is missing or wrong" for place in places]}
+        raise RpcError(INVALID_PARAMS, "Invalid params", data=details)
 
 
 def _stream_token(call: Call, request: HttpRequest) -> int | str | None:
@@ -343,10 +339,7 @@ def _finalise(call: Call, result: JSON) -> JSON:
     """Remove the fields that the revision does not define."""
     if call.protocol.modern:
         result = stateless_result(call.endpoint, result)
-    try:
-        return methods.serialize_server_result(call.method, call.protocol.version, result)
-    except KeyError:
-        return result
+    return as_specified(call.method, call.protocol.version, result)
 
 
 @contextmanager

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mcp_types import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
-
 from apps.core.concurrency.tasks import create_task
 from apps.core.principal import current
 from apps.core.types import JSON
 from apps.core.values.times import wire_time
 from apps.mcp.context_methods import Handler
 from apps.mcp.protocol_version import ProtocolVersion
+from apps.mcp.specification import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
 from apps.mcp.types import McpEndpoint, Report
 from apps.mcp.wire import Message, RpcError
 

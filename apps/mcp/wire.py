@@ -5,10 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from mcp_types import jsonrpc
-
 from apps.core.http.parsers import MAX_DEPTH, depth_of
 from apps.core.types import JSON
+from apps.mcp.specification import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    JSONRPC_VERSION,
+    PARSE_ERROR,
+)
 
 Id = int | str
 
@@ -42,7 +46,7 @@ class RpcError(Exception):
         error: JSON = {"code": self.code, "message": self.message}
         if self.data is not None:
             error["data"] = self.data
-        return {"jsonrpc": jsonrpc.JSONRPC_VERSION, "id": id, "error": error}
+        return {"jsonrpc": JSONRPC_VERSION, "id": id, "error": error}
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Message:
 
 
 def success(id: Id | None, result: JSON) -> JSON:
-    return {"jsonrpc": jsonrpc.JSONRPC_VERSION, "id": id, "result": result}
+    return {"jsonrpc": JSONRPC_VERSION, "id": id, "result": result}
 
 
 def parse(body: bytes) -> Message:
@@ -70,15 +74,15 @@ def parse(body: bytes) -> Message:
     """
     value = _json(body)
     if not isinstance(value, dict):
-        raise RpcError(jsonrpc.INVALID_REQUEST, "Send one JSON-RPC message, which is an object.")
+        raise RpcError(INVALID_REQUEST, "Send one JSON-RPC message, which is an object.")
     id = _id(value)
-    if value.get("jsonrpc") != jsonrpc.JSONRPC_VERSION:
-        raise RpcError(jsonrpc.INVALID_REQUEST, 'jsonrpc must be "2.0".', id=id)
+    if value.get("jsonrpc") != JSONRPC_VERSION:
+        raise RpcError(INVALID_REQUEST, 'jsonrpc must be "2.0".', id=id)
     method, params = value.get("method"), value.get("params")
     if not isinstance(method, str):
-        raise RpcError(jsonrpc.INVALID_REQUEST, "method must be a string.", id=id)
+        raise RpcError(INVALID_REQUEST, "method must be a string.", id=id)
     if params is not None and not isinstance(params, dict):
-        raise RpcError(jsonrpc.INVALID_PARAMS, "params must be an object.", status=400, id=id)
+        raise RpcError(INVALID_PARAMS, "params must be an object.", status=400, id=id)
     return Message(method, id, params or {})
 
 
@@ -89,9 +93,9 @@ def _json(body: bytes) -> Any:
         # A lone surrogate is valid JSON, but cannot be encoded in UTF-8.
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        raise RpcError(jsonrpc.PARSE_ERROR, "The body is not JSON in UTF-8.") from None
+        raise RpcError(PARSE_ERROR, "The body is not JSON in UTF-8.") from None
     if deep:
-        raise RpcError(jsonrpc.PARSE_ERROR, f"The body is nested deeper than {MAX_DEPTH} levels.")
+        raise RpcError(PARSE_ERROR, f"The body is nested deeper than {MAX_DEPTH} levels.")
     return value
 
 
@@ -104,5 +108,5 @@ def _id(value: Mapping[str, Any]) -> Id | None:
         return None
     id = value["id"]
     if isinstance(id, bool) or not isinstance(id, int | str):
-        raise RpcError(jsonrpc.INVALID_REQUEST, "id must be a string or a whole number.")
+        raise RpcError(INVALID_REQUEST, "id must be a string or a whole number.")
     return id

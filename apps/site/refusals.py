@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from mcp_types import INVALID_REQUEST
 
 from apps.core.config import config
 from apps.core.error_map import plain, respond, status_of
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.core.security.access import MAX_BODY, MCP, host_is_served
+from apps.mcp.specification import INVALID_REQUEST
 from apps.mcp.wire import RpcError
 
 logger = logging.getLogger("codeinfo.requests")

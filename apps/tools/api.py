@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from django.http import HttpResponse
-from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -19,16 +18,16 @@ def view_of(tool: Tool) -> Callable[..., HttpResponse]:
     """The view of `POST /tools/<route>`. Unknown keys of the body are ignored (contract.md §4.2),
     and the output is not cut to CODEINFO_TOOL_MAX_CHARS."""
 
-    @api_view(["POST"])
-    def view(request: Request) -> HttpResponse:
-        body = request.data
-        if not isinstance(body, dict):
-            raise InvalidInput("the body must be a JSON object")
-        arguments = {key: body[key] for key in tool.parameters["properties"] if key in body}
-        with called_at(tool.route):
-            return rendered(finished(tool.function(arguments)))
+    class View(APIView):
+        def post(self, request: Request) -> HttpResponse:
+            body = request.data
+            if not isinstance(body, dict):
+                raise InvalidInput("the body must be a JSON object")
+            arguments = {key: body[key] for key in tool.parameters["properties"] if key in body}
+            with called_at(tool.route):
+                return rendered(finished(tool.function(arguments)))
 
-    return view
+    return View.as_view()
 
 
 class IngestedReposView(APIView):

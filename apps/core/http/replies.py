@@ -10,9 +10,12 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Protocol
 
-import httpx
-
 from apps.core.http import limits
+from apps.core.system.unused import without
+
+# The command `httpx`, which imports rich and click.
+with without("httpx._main"):
+    import httpx
 
 # Bytes that are read of the body of an error response.
 MAX_REFUSAL = 64_000

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from apps.core.config import config
-from apps.index import changes, stores
+from apps.index import changes, queries, stores
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.models import RemovedRoot, Root
@@ -111,6 +111,11 @@ def find_at_start() -> list[Orphan]:
         return []
     set_known(find())
     return [orphan for orphan in _known if not orphan.elsewhere]
+
+
+def may_be_stored() -> bool:
+    """Whether there may be an index, with a root or without. Does not open an embedded store."""
+    return queries.index_lock() is not None or Root.objects.exists() or _has_vectors()
 
 
 def _has_vectors() -> bool:

@@ -259,13 +259,15 @@ class Worker(threading.Thread):
         try:
             finish.save()
             recovery.end_stale()
-            self._sweep()
-            self._refresh_orphans()
-            self._check()
-            if threading.current_thread() is self:
-                # Searches and other programs come first. Only now, as Chroma's process, which also
-                # answers searches, has the priority of the thread that starts it: the check did.
-                posix.lower_thread_priority(NICE)
+            if orphans.may_be_stored() or IngestRun.objects.filter(state="queued").exists():
+                self._sweep()
+                self._refresh_orphans()
+                self._check()
+                if threading.current_thread() is self:
+                    # Searches and other programs come first. Only now, as Chroma's process, which
+                    # also answers searches, has the priority of the thread that starts it: the
+                    # check did.
+                    posix.lower_thread_priority(NICE)
             run = claim()
             if run is None:
                 return self._rebuild_one()

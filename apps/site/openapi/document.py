@@ -55,10 +55,10 @@ SECURITY: JSON = {
 
 
 class BodiesOnly(AutoSchema):
-    """Derives nothing of a view but what `extend_schema` names: the serializer of its body."""
+    """Derives nothing of a view but the body that it takes, from its serializer."""
 
     def get_request_serializer(self) -> Any:
-        return None
+        return getattr(self.view, "serializer_class", None)
 
     def get_response_serializers(self) -> Any:
         return {}

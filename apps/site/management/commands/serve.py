@@ -17,15 +17,20 @@ from apps.core.security.access import check_exposure
 from apps.core.security.server_token import TOKEN_FILE
 from apps.core.system import start_errors
 from apps.core.system.command_lines import manage
+from apps.core.system.unused import without
 from apps.index import missing_runs
 from apps.index.vectors.store import claim_store
 from apps.ingest.runs import recovery as ingest_recovery
 from apps.ingest.runs.orphans import Orphan
 from apps.logs.store import StoreHandler, get_store
-from apps.site import first_start, schema, server, server_file
+from apps.site import first_start, schema, server_file
 from apps.site.backup import restoring
 from apps.site.checks.parts import SHOWN
 from apps.site.connections import raise_file_limit
+
+# Twisted imports it for TLS, which a proxy does here.
+with without("OpenSSL"):
+    from apps.site import server
 
 logger = logging.getLogger("codeinfo.site")
 
