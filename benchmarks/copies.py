@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 from benchmarks import ingest, product
 
 if TYPE_CHECKING:
-    from apps.index.models import Root
+    pass
 
 COPIES = 5
-PARTS = ("chroma", "lexical", "texts", "mapped", "codeinfo.sqlite3")
+PARTS = ("chroma", "lexical", "texts", "index", "codeinfo.sqlite3")
 
 
 def bytes_of(data: Path) -> dict[str, int]:
@@ -35,18 +35,6 @@ def bytes_of(data: Path) -> dict[str, int]:
             if name.startswith(part) and path.is_file():
                 sizes[part] += path.stat().st_blocks * 512
     return sizes
-
-
-def map_root(root: "Root") -> None:
-    """Write the mapped copy of a root, as a server does in the background."""
-    from apps.index.installation import installation_id
-    from apps.index.queries import index_lock, live_file_ids
-    from apps.retrieval.root_cache import load
-
-    lock = index_lock()
-    live, installation = live_file_ids(root), installation_id()
-    if lock is None or load(root, lock.dimension, live, installation) is None:
-        raise SystemExit(f"{root.path} cannot be mapped.")
 
 
 def measured(folder: Path, data: Path) -> list[str]:
@@ -65,7 +53,6 @@ def measured(folder: Path, data: Path) -> list[str]:
     if run.state != "completed":
         raise SystemExit(f"The ingest ended as {run.state}: {run.last_error}")
     root = queries.find_root(str(folder))
-    map_root(root)
     after = bytes_of(data)
     grown = {part: (after[part] - before[part]) / 2**20 for part in PARTS}
     return [

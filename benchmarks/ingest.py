@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apps.index.models import IngestRun, Root
     from apps.ingest.runs.job import Job
 
-STAGES = ("discovery", "chunking", "embedding", "rows", "store", "texts", "words")
+STAGES = ("discovery", "chunking", "embedding", "rows", "store", "texts", "words", "parts")
 
 
 def folder_to_ingest(data: str) -> Path:

@@ -237,12 +237,6 @@ CACHES = {
     }
 }
 
-# Whether searches of this process have copies of roots written. Search processes set False.
-WRITES_COPIES = True
-
-# Whether look-ups of definitions read mapped copies, and the word index only where there is none.
-LOOKUPS_READ_PARTS = False
-
 CHANNEL_LAYERS: dict[str, object] = {
     "default": {
         # Unlike channels_redis.core, it loses no message to a slow reader, and groups do not

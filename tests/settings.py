@@ -21,8 +21,6 @@ for _name in ("DATABASE_URL", "REDIS_URL", "CHROMA_URL"):
 os.environ["CODEINFO_DATA_DIR"] = str(FOLDER)
 os.environ["CODEINFO_INGEST_BASE"] = f"{tempfile.gettempdir()},{Path(__file__).parent.parent}"
 os.environ["CODEINFO_FIRST_ROOT"] = "none"
-# Nothing is read from the stores behind the back of a test that empties them.
-os.environ["CODEINFO_RETRIEVAL_MEMORY_MB"] = "0"
 # Tests of search processes start them themselves.
 os.environ["CODEINFO_SEARCH_PROCESSES"] = "0"
 # An embedding server is asked for what a test has it embed, whatever was embedded before.

@@ -142,7 +142,6 @@ class Config:
     embedding_cache_mb: int = embedding("CODEINFO_EMBEDDING_CACHE_MB", integer(0, 1 << 20), 512, "Megabytes of disk for the vectors that embedding servers gave, so that no text is sent twice. 0: none")
 
     retrieval_mode: str = retrieval("CODEINFO_RETRIEVAL_MODE", choice("hybrid", "vector"), "hybrid", "hybrid: words and vectors together; vector: vectors alone, in the order of their distance")
-    retrieval_memory_mb: int = retrieval("CODEINFO_RETRIEVAL_MEMORY_MB", NumberOr(768, lambda n: 0 <= n <= 1 << 20, whole=True), 768, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")
     search_processes: int = retrieval("CODEINFO_SEARCH_PROCESSES", integer(0, 64), lambda k: min(8, (os.cpu_count() or 1) - 1), "Processes for searches that come while another runs, started when needed. 0: none", "one less than there are cores, at most 8")
     retrieval_cutoff: float = retrieval("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", NumberOr(DEFAULT_CUTOFF, lambda n: n >= 0), DEFAULT_CUTOFF, "Matches beyond this distance (squared L2 of unit vectors: 2 - 2 cos) are dropped, unless their words are evidence. Below 1.4, words are evidence up to .3 beyond it")
     retrieval_cutoff_disabled: bool = retrieval("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", TrueOrNot(), False, "true keeps every match")

@@ -14,12 +14,12 @@ from uuid import UUID
 from apps.code.chunking import decode, lines_of
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.index import chunk_ids, spans
+from apps.index.changes import check_due
 from apps.index.lexical import ChunkFacts, get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.records import chunk_hash
 from apps.index.root_directory import read_file
 from apps.index.texts import get_texts
-from apps.index.vectors.chroma import failed as store_failed
 
 log = logging.getLogger("codeinfo.index")
 
@@ -82,7 +82,7 @@ def _with_texts(store: UUID, facts: Mapping[str, ChunkFacts]) -> dict[str, Store
         log.warning("no texts", extra={"context": {"reason": error.message}})
         texts = {}
     if missing := keys - texts.keys():
-        store_failed.set()
+        check_due.set()
         files = {fact.sha256: fact.path for fact in facts.values() if fact.sha256 in missing}
         texts |= _texts_on_disk(store, files)
     return {

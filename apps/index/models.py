@@ -37,9 +37,9 @@ class Root(models.Model):
     At generation 0 its first run has not published yet. `last_run_id` is the run that published
     last. `last_state` and `last_error` belong to the latest run, which may have failed.
 
-    `store` is the id of its vectors and words: of its Chroma collection, its word index and the
-    parts of its mapped copy. Roots with equal files share a store (`index.sharing`); by default a
-    root has its own, with the root's id.
+    `store` is the id of its vectors and words: of its Chroma collection and its word index. Roots
+    with equal files share a store (`index.sharing`), and parts; by default a root has its own, with
+    the root's id.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -54,6 +54,10 @@ class Root(models.Model):
     # again.
     chunker_version = models.CharField(max_length=64, blank=True, default="", editable=False)
     generation = models.PositiveIntegerField(default=0)
+    # The files of its index, and what is live in them (`mapped.lists`). Merging them raises the
+    # revision, a generation begins at 0.
+    parts = models.JSONField(default=list, blank=True, editable=False)
+    revision = models.PositiveIntegerField(default=0, editable=False)
     files = models.PositiveIntegerField(default=0)
     chunks = models.PositiveIntegerField(default=0)
     embedded = models.PositiveIntegerField(default=0)

@@ -18,7 +18,6 @@ from apps.index import sharing
 from apps.index.chunk_ids import chunk_ids, parse
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
-from apps.index.mapped.copies import get_copies
 from apps.index.models import Root, SourceFile
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors.packing import origin_in
@@ -124,7 +123,7 @@ def _delete_vectors_without_row(store: UUID, check: Check) -> None:
 def drop(store: UUID, check: Check = never_cancelled) -> None:
     """Delete all data of a root, except what another installation wrote. An exception from `check`
     leaves some of the vectors."""
-    drop_words_and_copy(store)
+    drop_own_words(store)
     drop_own_vectors(store, check)
 
 
@@ -135,10 +134,8 @@ def drop_own_vectors(store: UUID, check: Check = never_cancelled) -> None:
         drop_vectors(store, check)
 
 
-def drop_words_and_copy(store: UUID) -> None:
-    """Delete the files of a root apart from its vectors, which takes milliseconds. Words that
-    another installation wrote stay."""
-    get_copies().drop(store)
+def drop_own_words(store: UUID) -> None:
+    """Delete the words of a root, except those that another installation wrote."""
     if not is_foreign(words_of(store), installation_id()):
         drop_words(store)
 

@@ -6,10 +6,9 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from apps.core.errors import Conflict, NotFound, Unavailable
+from apps.core.errors import Conflict, NotFound
 from apps.core.values.times import wire_time
-from apps.index import queries, sharing
-from apps.index.lexical import get_lexical
+from apps.index import queries
 from apps.index.models import Root
 from apps.index.paths import map_path
 from apps.index.types import Area, Filters
@@ -136,31 +135,13 @@ def _list_ids(roots: Sequence[Root]) -> str:
 # --- missing data ---------------------------------------------------------------------------------
 
 
-def words_only(failed: Sequence[Root], roots: Sequence[Root]) -> str:
-    """The text of `degraded` for roots whose vectors failed; "" if there are none."""
-    if not failed or len(failed) == len(roots):
-        return WORDS_ONLY if failed else ""
-    return f"{WORDS_ONLY} in {', '.join(map(repo_id, failed))}"
-
-
-def vectors_only(wordless: Sequence[Root]) -> str:
-    """The text of `degraded` for roots with incomplete words; "" if there are none."""
-    return f"vectors only: {words_rebuilt(wordless)}" if wordless else ""
-
-
-def words_rebuilt(wordless: Sequence[Root]) -> str:
-    """The sentence about roots whose words are being rebuilt."""
-    return f"the words of {', '.join(sorted(map(repo_id, wordless)))} are being rebuilt"
-
-
-def lacks_words(root: Root) -> bool:
-    """Return True if the word index is missing, broken, of another format, or incomplete."""
-    try:
-        lacking = get_lexical().count(root.store) < sharing.stored_chunks(root)
-    except Unavailable:
-        return True
-    # If another generation was published since, the count belongs to that one.
-    return lacking and _is_current(root)
+def lost_parts(roots: Sequence[Root]) -> str:
+    """The text of `degraded` for roots whose index can be read in part only; "" if there are
+    none."""
+    if not roots:
+        return ""
+    names = ", ".join(sorted(map(repo_id, roots)))
+    return f"a part of the index is lost: {names}"
 
 
 def _is_current(root: Root) -> bool:

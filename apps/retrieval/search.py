@@ -2,14 +2,14 @@
 
     SearchQuery    query.py         parse the wire keys, add the vector of the text
     Candidates     gather.py        nearest chunks by vector, best chunks by BM25, over all roots
-                   candidates.py    from memory (root_cache.py) or from the stores
+                   candidates.py    in the parts that this process has mapped (index/mapped)
                    ranking/rank.py  fuse both scores and rank
     Match          results.py       texts, then cutoff, duplicates, caps
     SearchResult   results.py       matches, and their summary by file
 
 In mode `vector` (CODEINFO_RETRIEVAL_MODE) nearest.py takes the place of gather and rank. If several
-searches run at once, search_processes.py moves those of mapped roots to other processes, from
-gather.py to the texts.
+searches run at once, search_processes.py moves them to other processes, from gather.py to the
+texts.
 """
 
 import logging
@@ -26,8 +26,7 @@ from apps.core.monitoring.telemetry import span, tell
 from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.types import Vectors
 from apps.index import queries
-from apps.index.changes import sweep_due
-from apps.index.lexical import get_lexical
+from apps.index.changes import check_due
 from apps.index.models import Root
 from apps.retrieval.candidates import Candidates
 from apps.retrieval.gather import gather
@@ -38,11 +37,9 @@ from apps.retrieval.ranking.rank import RankingQuery, rank
 from apps.retrieval.ranking.reasons import reasons_for
 from apps.retrieval.repositories import (
     WORDS_ONLY,
-    lost_vectors,
+    lost_parts,
     required_model,
     roots_for,
-    vectors_only,
-    words_only,
 )
 from apps.retrieval.results import (
     Match,
@@ -53,7 +50,6 @@ from apps.retrieval.results import (
     setting_of_cutoff,
     with_evidence,
 )
-from apps.retrieval.root_cache import map_roots, root_cache
 from apps.retrieval.scope import narrowed
 from apps.retrieval.search_processes import Call, search_processes
 
@@ -90,6 +86,8 @@ def search(
             ranked=settings.retrieval_mode == "hybrid",
         )
         weaker = count_weaker(result.matches, matches, cutoff)
+        if result.degraded not in ("", WORDS_ONLY):
+            check_due.set()
         tell(results=len(matches), degraded=bool(result.degraded))
         return replace(result, matches=matches, model_id=model_id, weaker=weaker)
 
@@ -98,7 +96,7 @@ def _find(query: SearchQuery, model_id: str) -> SearchResult:
     """At most `query.limit` matches, best first, to which no limits were applied.
 
     Raises NotFound REPO_NOT_FOUND, then Unavailable EMBED_MODEL_MISSING, then Unavailable if the
-    embedder or the stores fail. Mode `hybrid` then ranks by words alone if a root has a word index.
+    embedder or the index fail. Without the embedder, mode `hybrid` ranks by words alone.
     """
     roots = roots_for(query.repositories, model_id)
     if "/" in query.filters.path:
@@ -109,28 +107,29 @@ def _find(query: SearchQuery, model_id: str) -> SearchResult:
         query = query.preferring_named(roots)
     try:
         vector = _embed(query.text, model_id)
-        if not is_hybrid:
-            arguments = vector, query.limit, query.filters, query.test
-            matches, degraded = nearest(roots, *arguments)
-            return SearchResult(tuple(matches), degraded)
-        query = replace(query, vector=vector, repeated=repeated_files(roots, query.filters))
-        if root_cache.holds(roots, len(vector)):
-            return search_processes.run(_hybrid, query, roots, first_call=_rehearsal)
-        return _hybrid(query, roots)
     except Unavailable as error:
         if not is_hybrid or error.code == "EMBED_MODEL_MISSING":
             raise
         return _words_only(query, roots, error)
+    if not is_hybrid:
+        matches, degraded = nearest(roots, vector, query.limit, query.filters, query.test)
+        return SearchResult(tuple(matches), degraded)
+    query = replace(query, vector=vector, repeated=repeated_files(roots, query.filters))
+    return search_processes.run(_hybrid, query, roots, first_call=_rehearsal)
 
 
 @span("embed question")
 def _embed(text: str, model_id: str) -> Vectors:
     """The vector of the query, float32 (dimension,), by the model that the index is locked to."""
     try:
-        return get_embedder(model_id).embed_query(text)
+        vector = get_embedder(model_id).embed_query(text)
     except (InvalidInput, NotFound) as error:
         # The lock names a model that this installation no longer has.
         raise Unavailable(error.message, code="EMBED_MODEL_MISSING", retryable=False) from error
+    if len(vector) != queries.locked_dimension():
+        text = f"{model_id} has vectors of {len(vector)} dimensions now, unlike those of the index"
+        raise Unavailable(text, code="EMBEDDER_UNAVAILABLE")
+    return vector
 
 
 def _hybrid(query: SearchQuery, roots: Sequence[Root]) -> SearchResult:
@@ -138,7 +137,7 @@ def _hybrid(query: SearchQuery, roots: Sequence[Root]) -> SearchResult:
     cutoff = setting_of_cutoff()  # the page also marks what it shows without a cutoff
     matches, lost = _matches(query, ranking, candidates, order)
     matches = with_evidence(matches, ranking, cutoff)
-    degraded = "; ".join(filter(None, [_degraded(candidates, roots), lost]))
+    degraded = "; ".join(filter(None, [lost_parts(candidates.damaged), lost]))
     return SearchResult(tuple(matches), degraded, _missing_words(ranking, candidates))
 
 
@@ -153,54 +152,41 @@ def _matches(
 
 
 def warm_up() -> None:
-    """Do what the first search of a process has to: read the built-in model, map the copies that
-    there are, and read the pages and files that a search reads. Called when the server starts."""
-    lock = queries.index_lock()
-    if lock is None:
-        return
-    if lock.model == DEFAULT_MODEL:
-        get_embedder(lock.model).embed_query(REHEARSED)
-    roots = [root for root in queries.published_roots() if root.model == lock.model]
-    rehearse([(root, lock.dimension) for root in roots])
+    """Do what the first search of a process has to: read the built-in model, map the parts of the
+    index, and read the pages and files that a search reads. Called when the server starts."""
+    if queries.locked_model() == DEFAULT_MODEL:
+        get_embedder(DEFAULT_MODEL).embed_query(REHEARSED)
+    function, arguments = _rehearsal()
+    function(*arguments)
 
 
-def rehearse(roots: Sequence[tuple[Root, int]]) -> None:
-    """Map these roots, with the dimension of their vectors, and search those that are mapped. No
-    embedding server is queried."""
-    map_roots(roots)
-    mapped = [root for root, dimension in roots if root_cache.holds([root], dimension)]
-    if not mapped or config().retrieval_mode != "hybrid":
-        return
-    vector = np.ones(roots[0][1], np.float32)
-    with suppress(Unavailable):
-        _hybrid(SearchQuery(REHEARSED, vector=vector), mapped)
+def rehearse(roots: Sequence[Root], dimension: int) -> None:
+    """Map these roots, and search them. No embedding server is queried."""
+    if roots and config().retrieval_mode == "hybrid":
+        with suppress(Unavailable):
+            _hybrid(SearchQuery(REHEARSED, vector=np.ones(dimension, np.float32)), roots)
 
 
 def _rehearsal() -> Call:
     """What a search process does before its first search."""
-    return rehearse, (root_cache.mapped_roots(),)
+    model = queries.locked_model()
+    roots = [root for root in queries.published_roots() if root.model == model]
+    return rehearse, (roots, queries.locked_dimension() or 0)
 
 
 def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> SearchResult:
-    """Rank by BM25 alone because the vectors are unavailable.
+    """Rank by BM25 alone because the question has no vector.
 
-    Raises `error` if no root has a word index.
+    Raises `error` if the roots have no words.
     """
-    if not any(map(_has_words, roots)):
+    if not any(root.parts for root in roots):
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
     query = replace(query, vector=None, repeated=repeated_files(roots, query.filters))
     ranking, candidates, order = _ranked(query, roots)
     matches, lost = _matches(query, ranking, candidates, order)
-    degraded = "; ".join(filter(None, [WORDS_ONLY, lost]))
+    degraded = "; ".join(filter(None, [WORDS_ONLY, lost_parts(candidates.damaged), lost]))
     return SearchResult(tuple(matches), degraded, _missing_words(ranking, candidates))
-
-
-def _has_words(root: Root) -> bool:
-    try:
-        return get_lexical().count(root.store) > 0
-    except Unavailable:
-        return False
 
 
 def _ranked(
@@ -215,26 +201,8 @@ def _ranked(
 
 
 def _missing_words(query: RankingQuery, candidates: Candidates) -> tuple[str, ...]:
-    """The words of a query that no passage has; none if the words of a root are unknown."""
-    is_known = candidates.total and not candidates.without_words
-    return query.missing_words if is_known else ()
-
-
-def _degraded(candidates: Candidates, roots: Sequence[Root]) -> str:
-    """The text of `degraded`: roots searched without their vectors or without their words."""
-    failed, wordless = candidates.without_vectors, candidates.without_words
-    if failed:
-        _warn("words", failed)
-    if wordless:
-        sweep_due.set()
-        _warn("vectors", wordless)
-    answered = [root for root in candidates.from_stores if root not in failed]
-    texts = words_only(failed, roots), vectors_only(wordless), lost_vectors(answered)
-    return "; ".join(filter(None, texts))
-
-
-def _warn(side: str, roots: Sequence[Root]) -> None:
-    log.warning("search by %s only", side, extra={"context": {"roots": [r.path for r in roots]}})
+    """The words of a query that no passage has; none if not all passages are known."""
+    return query.missing_words if candidates.total and not candidates.damaged else ()
 
 
 def _as_contracted(error: Unavailable, model_id: str) -> Unavailable:

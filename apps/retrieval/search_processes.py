@@ -130,7 +130,6 @@ def _settings() -> dict[str, Any]:
         "DEFAULT_AUTO_FIELD": settings.DEFAULT_AUTO_FIELD,
         "INSTALLED_APPS": list(APPS),
         "USE_TZ": settings.USE_TZ,
-        "WRITES_COPIES": False,
         "LOG_LEVEL": logging.getLogger("codeinfo").getEffectiveLevel(),
     }
 

@@ -34,7 +34,7 @@ from apps.index.vectors.store import reset_store
 from apps.ingest import freshness
 from apps.ingest.runs import queue, submit
 from apps.mcp import subscriptions
-from apps.retrieval import root_cache, search
+from apps.retrieval import following, search
 from apps.retrieval.search_processes import search_processes
 from apps.site import requests, sockets, standby
 from apps.site.connections import most_files
@@ -109,7 +109,7 @@ def ending(while_serving: AsyncExitStack) -> "Deferred[None]":
 
 
 def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
-    """Start to follow changes for the root cache and, with Redis, the relay of notices. Prepare for
+    """Start to map what is published and, with Redis, the relay of notices. Prepare for
     the first search.
 
     Streams of MCP that listen for changes end with an answer.
@@ -117,7 +117,7 @@ def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
 
     async def relay() -> None:
         while_serving.push_async_callback(subscriptions.close)
-        holding = asyncio.create_task(root_cache.follow_changes())
+        holding = asyncio.create_task(following.follow_changes())
         while_serving.callback(holding.cancel)
         warming = asyncio.create_task(warm_up())
         while_serving.callback(warming.cancel)

@@ -20,7 +20,6 @@ from benchmarks.retrieval.questions import Question, Repository, folder_of
 from benchmarks.retrieval.scores import Ask
 
 LIMIT = 20
-LOAD_SECONDS = 300
 
 
 def ingest_all(repositories: Iterable[Repository], checkouts: Path, *, again: bool) -> None:
@@ -38,14 +37,12 @@ def ingest_all(repositories: Iterable[Repository], checkouts: Path, *, again: bo
 
 
 def load_all(repositories: Iterable[Repository]) -> None:
-    """Load all into the root cache, as in a server that has been in use."""
+    """Map all, as in a server that has been in use."""
     from apps.retrieval.query import SearchQuery
-    from apps.retrieval.root_cache import root_cache
     from apps.retrieval.search import search
 
     for repository in repositories:
         search(SearchQuery("what is here", (repository.name,)))
-    root_cache.wait(LOAD_SECONDS)
 
 
 def system(weights: Mapping[str, float] | None = None, mode: str = "hybrid") -> Ask:

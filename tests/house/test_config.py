@@ -70,7 +70,6 @@ def test_a_wrong_value_is_refused_with_the_name_of_the_variable(name: str, value
         ("CODEINFO_TOOL_CHUNK_MAX_CHARS", "inf", "tool_chunk_max_chars", 5_000),
         ("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", "near", "retrieval_cutoff", 1.4),
         ("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", "two", "retrieval_fallback_chunks", 2),
-        ("CODEINFO_RETRIEVAL_MEMORY_MB", "1 GB", "retrieval_memory_mb", 768),
         ("CODEINFO_TOOL_MAX_CHARS", "40k", "tool_max_chars", 40_000),
         ("CODEINFO_TOOL_CHUNK_MAX_CHARS", "many", "tool_chunk_max_chars", 5_000),
         ("INGEST_FLUSH_EVERY", "9999", "ingest_flush_every", 500),

@@ -49,7 +49,6 @@ LEFT = {
     "tests/ingest/test_reindex.py": 7,
     "tests/ingest/test_repair.py": 5,
     "tests/ingest/test_verification.py": 2,
-    "tests/retrieval/test_root_cache.py": 1,
 }
 
 

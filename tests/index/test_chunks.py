@@ -10,12 +10,12 @@ from uuid import uuid4
 import pytest
 
 from apps.index import chunk_ids
+from apps.index.changes import check_due
 from apps.index.chunks import StoredChunk, read_chunks, row_facts
 from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.records import chunk_hash
 from apps.index.texts import get_texts
-from apps.index.vectors.chroma import failed
 from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import sweep
@@ -30,9 +30,9 @@ PATH = "src/retry.py"
 @pytest.fixture(autouse=True)
 def no_failure() -> Iterator[None]:
     """No test learns of another's failure."""
-    failed.clear()
+    check_due.clear()
     yield
-    failed.clear()
+    check_due.clear()
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_chunks_have_their_facts_and_their_texts(root: Root) -> None:
         assert chunk.hash == chunk_hash(facts.path, facts.chunk_index, chunk.text)
     (retry,) = (each.facts for each in chunks.values() if each.facts.path == PATH)
     assert "backoff_delay" in retry.names
-    assert not failed.is_set()
+    assert not check_due.is_set()
 
 
 def test_without_the_word_index_the_rows_of_files_tell_where_chunks_are(root: Root) -> None:
@@ -167,7 +167,7 @@ def test_a_missing_text_is_that_of_the_unchanged_file_and_has_the_stores_checked
     whole = read(root)
     lose_text(PATH)
     assert read(root) == whole
-    assert failed.is_set()
+    assert check_due.is_set()
 
 
 def test_a_missing_text_of_a_changed_file_leaves_its_chunks_out(root: Root) -> None:
@@ -177,7 +177,7 @@ def test_a_missing_text_of_a_changed_file_leaves_its_chunks_out(root: Root) -> N
         file.write("# more\n")
     found = read(root)
     assert found == {key: each for key, each in whole.items() if each.facts.path != PATH}
-    assert failed.is_set()
+    assert check_due.is_set()
 
 
 def test_a_broken_text_store_leaves_all_out_and_has_the_stores_checked(root: Root) -> None:
@@ -186,7 +186,7 @@ def test_a_broken_text_store_leaves_all_out_and_has_the_stores_checked(root: Roo
     spoil(get_texts().index.path)
     shutil.rmtree(root.path)
     assert read(root) == {}
-    assert failed.is_set()
+    assert check_due.is_set()
     assert get_texts().repair()
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from apps.index.mapped.merge_plan import FULL_ROWS, PartSize, plan
 from apps.index.mapped.part import PART_ROWS
-from tests.support.parts import Sources, piece
+from tests.support.random_parts import Sources, piece
 
 # Rows are in one of these: 1 to 3, 4 to 15, … 16,384 to 65,535.
 CLASSES = 8

@@ -18,8 +18,9 @@ from apps.index.mapped.merging import merged
 from apps.index.mapped.nearest import nearest
 from apps.index.mapped.part import Part
 from apps.index.mapped.root import MappedRoot
+from apps.index.models import Root
 from tests.support.mapped import unit_vectors
-from tests.support.parts import (
+from tests.support.random_parts import (
     DIMENSION,
     NAMES,
     STORE,
@@ -52,7 +53,7 @@ def part_rows(most: int, full: int) -> Iterator[None]:
 
 def answers(pieces: Sequence[LiveFiles], sources: Sequence[Source]) -> dict[str, object]:
     """What a root of these parts answers to all questions."""
-    root = MappedRoot.of(1, DIMENSION, [(each.part, each.live) for each in pieces])
+    root = MappedRoot.of(Root(generation=1), [(each.part, each.live) for each in pieces])
     ids = [chunk.id for source in sources for chunk in source.chunks]
     query = QueryCodes(unit_vectors(1, DIMENSION, 5)[0])
     rows, _, _ = nearest(root.parts, [part.live for part in root.parts], query, 5)

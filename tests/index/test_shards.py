@@ -197,13 +197,13 @@ def shards_of(root: Root) -> list[str]:
 def test_a_root_in_shards_is_searched_ingested_again_and_removed(
     folder: Path, client: Client, configure
 ) -> None:
-    configure(retrieval_memory_mb=0)
+    configure(retrieval_mode="vector")
     tree = write_files(folder / "tree", files(150))
     root = ingest(tree, "tree")
     assert len(shards_of(root)) > 2
     assert integrity.whole([root]) == [root]
     for number in (0, 75, 149):
-        body = {"query": f"lantern_{number}", "mode": "vector", "limit": 3}
+        body = {"query": f"lantern_{number}", "limit": 3}
         answer = client.post("/tools/vector-search", body, content_type="application/json")
         assert answer.json()["results"][0]["relPath"] == f"part{number}.py"
     # An edit of a file in the first shard, and one that is taken back.

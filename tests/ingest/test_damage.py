@@ -12,6 +12,7 @@ import pytest
 from django.test import Client
 
 from apps.core.errors import Unavailable
+from apps.index.changes import check_due
 from apps.index.lexical import get_lexical, reset_lexical
 from apps.index.models import IngestRun, Root
 from apps.index.vectors import chroma, guarded, process
@@ -27,6 +28,7 @@ from tests.support import damage
 from tests.support.damage import Harm
 from tests.support.index import Server
 from tests.support.ingested import SAMPLE, ingest, run_ingest, write_files
+from tests.support.parts import lose_parts
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
@@ -42,7 +44,7 @@ def data(configure: Config, folder: Path, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr(health, "FRESH_SECONDS", 0)
     reset_store()
     reset_lexical()
-    configure(data_dir=folder / "data", retrieval_memory_mb=0, ingest_repair="ask")
+    configure(data_dir=folder / "data", ingest_repair="ask")
     yield folder / "data"
     reset_store()
     reset_lexical()
@@ -98,7 +100,7 @@ def test_a_vector_that_cannot_be_read_is_found_by_who_reads_it_and_comes_back(
     assert damages() == {"ships": False}
     (found,) = verify()
     assert "chunks whose vector is none, 1: " in found.detail
-    configure(data_dir=data, retrieval_memory_mb=0, ingest_repair="auto")
+    configure(data_dir=data, ingest_repair="auto")
     work(queue.Worker())
     assert damages() == {"ships": False}
     assert len(set_asides(data)) == 1
@@ -107,22 +109,17 @@ def test_a_vector_that_cannot_be_read_is_found_by_who_reads_it_and_comes_back(
 
 @pytest.mark.fault("Vectors are lost")
 @pytest.mark.parametrize("how", HARMS)
-def test_what_is_lost_is_told_words_answer_and_a_run_brings_it_back(
+def test_what_is_lost_is_told_parts_answer_and_a_run_brings_it_back(
     client: Client, data: Path, ships: Root, lighthouse: Root, worker: queue.Worker, how: Harm
 ) -> None:
     whole = how not in damage.OF_THE_STORE
     harm(how, data, ships)
     work(worker)
     assert damages() == {"ships": True, "lighthouse": not whole}
-    assert get_lexical().count(ships.id) == ships.embedded
+    # Searches do not read Chroma.
     answer = ask(client, "sail_17").json()
     assert answer["results"][0]["relPath"] == "ship_17.py"
-    assert "ships: 450 of 450 vectors are missing" in answer["degraded"]
-    other = ask(client, "backoff delay", repository="lighthouse").json()
-    assert {each["matchedBy"] for each in other["results"]} <= (
-        {"vector", "both"} if whole else {"words"}
-    )
-    assert ("degraded" in other) is not whole
+    assert "degraded" not in answer
     reported = client.get("/health").json()
     assert reported["degraded"] == ["chroma"] and reported["parts"]["chroma"]["state"] == "bad"
     assert "ships: 450 of 450 vectors are missing" in reported["parts"]["chroma"]["detail"]
@@ -159,6 +156,37 @@ def test_files_that_go_while_they_are_open_are_missed(
         chroma.FolderLock(data / "chroma")
 
 
+@pytest.mark.fault("A part of the index is lost")
+@pytest.mark.parametrize("repair", ["ask", "auto"])
+def test_a_lost_part_is_told_and_a_run_brings_it_back(
+    client: Client,
+    data: Path,
+    ships: Root,
+    lighthouse: Root,
+    worker: queue.Worker,
+    configure: Config,
+    repair: str,
+) -> None:
+    configure(ingest_repair=repair)
+    lose_parts(ships)
+    answer = ask(client, "backoff delay sail_17").json()
+    assert answer["degraded"] == "a part of the index is lost: ships"
+    assert {match["repo"] for match in answer["results"]} == {"lighthouse"}
+    assert check_due.is_set()
+    work(worker)
+    if repair == "ask":
+        assert damages() == {"ships": True, "lighthouse": False}
+        for page in ("/ingest", "/"):
+            assert "450 of 450 chunks of the index are missing" in client.get(page).content.decode()
+        services.queue_reembeds([ships.id])
+        work(worker)
+    assert damages() == {"ships": False, "lighthouse": False}
+    answer = ask(client, "sail_17").json()
+    assert "degraded" not in answer
+    assert answer["results"][0]["relPath"] == "ship_17.py"
+    assert verify(source=True) == []
+
+
 @pytest.mark.fault("Vectors are lost")
 def test_half_of_a_collection_is_missed(
     client: Client, data: Path, ships: Root, worker: queue.Worker
@@ -169,7 +197,6 @@ def test_half_of_a_collection_is_missed(
     work(worker)
     (row,) = client.get("/ingest/roots").json()["roots"]
     assert row["damage"] == "225 of 450 vectors are missing"
-    assert ask(client, "sail_17").json()["degraded"] == "ships: 225 of 450 vectors are missing"
     # Words that are complete are not made of what is left.
     assert reindex.roots_needing_rebuild() == []
     assert get_lexical().count(ships.id) == 450
@@ -199,16 +226,16 @@ def test_mode_vector_says_what_is_missing_instead_of_nothing(
 @pytest.mark.fault("Vectors are damaged")
 @pytest.mark.parametrize("how", damage.OF_A_ROOT[2:])
 def test_one_broken_root_costs_the_others_nothing(
-    client: Client, data: Path, ships: Root, lighthouse: Root, how: Harm
+    client: Client, data: Path, ships: Root, lighthouse: Root, configure: Config, how: Harm
 ) -> None:
     """While nobody has set it aside yet."""
+    configure(retrieval_mode="vector")
     harm(how, data, ships)
     for _ in range(2):
         answer = ask(client, "backoff delay sail_17").json()
-        assert answer["degraded"] == "words only in ships"
-        by = {each["repo"]: each["matchedBy"] for each in answer["results"]}
-        assert by["ships"] == "words" and by["lighthouse"] in ("vector", "both")
-    assert chroma.failed.is_set()
+        assert answer["degraded"] == "no answer from ships"
+        assert {each["repo"] for each in answer["results"]} == {"lighthouse"}
+    assert check_due.is_set()
 
 
 @pytest.mark.fault("Vectors are lost")
@@ -238,7 +265,7 @@ def test_what_is_broken_is_kept_and_only_the_newest_two_of_it(
     configure(ingest_repair="auto")
     for how in (damage.vectors_flipped, damage.database_truncated, damage.header_flipped):
         harm(how, data, ships)
-        chroma.failed.set()
+        check_due.set()
         worker._check_at = 0
         work(worker)
     first, second = set_asides(data)
@@ -256,7 +283,7 @@ def test_a_repair_that_fails_is_not_tried_again_by_itself(
     harm(damage.chroma_deleted, data, ships)
     os.rename(ships.path, f"{ships.path}.away")
     for _ in range(3):
-        chroma.failed.set()
+        check_due.set()
         worker._check_at = 0
         work(worker)
     ships.refresh_from_db()
@@ -265,7 +292,7 @@ def test_a_repair_that_fails_is_not_tried_again_by_itself(
     # The server was stopped in the middle: that says nothing about the repair.
     os.rename(f"{ships.path}.away", ships.path)
     IngestRun.objects.filter(state="error").update(last_error="Interrupted")
-    chroma.failed.set()
+    check_due.set()
     worker._check_at = 0
     work(worker)
     ships.refresh_from_db()
@@ -408,7 +435,7 @@ def test_what_comes_back_is_no_damage_any_more(
     reset_store()
     shutil.rmtree(data / "chroma")
     (data / "elsewhere").rename(data / "chroma")
-    chroma.failed.set()
+    check_due.set()
     worker._check_at = 0
     work(worker)
     assert damages() == {"ships": False}
@@ -472,15 +499,17 @@ def test_a_repair_that_is_interrupted_twice_is_left_alone(
 
 
 def test_files_that_cannot_be_looked_at_are_an_answer_of_their_own(
-    client: Client, data: Path, ships: Root, monkeypatch: pytest.MonkeyPatch
+    client: Client, data: Path, ships: Root, monkeypatch: pytest.MonkeyPatch, configure: Config
 ) -> None:
     def denied(folder: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
     get_store()
     monkeypatch.setattr(process, "_file", denied)
+    assert "degraded" not in ask(client, "sail_17").json()
+    configure(retrieval_mode="vector")
     answer = ask(client, "sail_17")
-    assert (answer.status_code, answer.json()["degraded"]) == (200, "words only")
+    assert (answer.status_code, answer.json()["error"]) == (502, "CHROMA_UNAVAILABLE")
 
 
 def test_a_store_without_roots_that_was_taken_away_is_replaced(

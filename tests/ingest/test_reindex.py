@@ -51,7 +51,7 @@ def forget_a_file(root: Root) -> None:
     get_lexical().delete_files(root.id, [queries.live_files(root).ingested()[0].id])
 
 
-@pytest.mark.fault("The server is killed during an ingest")
+@pytest.mark.fault("The server is killed during an ingest", "The word index is lost")
 @pytest.mark.django_db
 @pytest.mark.parametrize("harm", [lose, break_it, forget_a_file])
 def test_an_index_that_was_harmed_is_built_again_as_it_was(

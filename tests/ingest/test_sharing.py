@@ -2,7 +2,8 @@
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -10,11 +11,10 @@ from unittest.mock import patch
 import pytest
 
 from apps.core.errors import Unavailable
-from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.static import StaticCodeEmbedder
 from apps.index import queries, sharing
 from apps.index.lexical import get_lexical, words
-from apps.index.mapped.copies import get_copies
+from apps.index.mapped import lists
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.vectors.store import VectorStore, get_store
 from apps.ingest import services
@@ -23,10 +23,8 @@ from apps.ingest.verification import verify
 from apps.lookup.symbols.definitions import find_definitions
 from apps.lookup.symbols.references import find_references
 from apps.lookup.symbols.types import SymbolQuery
-from apps.retrieval.gather import nearest_readable
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.results import Match
-from apps.retrieval.root_cache import RootCache
 from apps.retrieval.search import search
 from tests.ingest.embeddings import OTHER
 from tests.stand_ins.embeddings_server import EmbeddingsServer
@@ -84,14 +82,6 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(VectorStore, "add", noting)
     return ids
-
-
-@pytest.fixture
-def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[RootCache]:
-    fresh = RootCache()
-    monkeypatch.setattr("apps.retrieval.candidates.root_cache", fresh)
-    yield fresh
-    assert fresh.wait(60)
 
 
 def copies_of(folder: Path, count: int = COPIES) -> list[Path]:
@@ -153,45 +143,29 @@ def test_roots_with_little_in_common_or_of_another_chunker_have_their_own_store(
     assert ingest(write_files(folder / "later", FILES)).store != root.store
 
 
-def test_equal_copies_share_the_parts_of_their_mapped_copies(
-    folder: Path, store: Any, cache: RootCache, configure: Callable[..., None]
-) -> None:
-    configure(retrieval_memory_mb=16)
+def test_equal_copies_share_their_parts(folder: Path, store: Any) -> None:
+    # Other tests have left parts of their databases.
+    shutil.rmtree(lists.folder(), ignore_errors=True)
     first, second, third = copies_of(folder, 3)
     (third / "port/harbour_0.py").write_text(module(0, "changed"))
     roots, counts = [], []
-    for each in (first, second, third):
-        roots.append(ingest(each))
-        parts = get_copies().folder / roots[0].store.hex
-        counts.append(len(list(parts.glob("*.part"))))
+    for copy in (first, second, third):
+        roots.append(ingest(copy))
+        counts.append(parts_on_disk())
     assert counts == [1, 1, 2]
     for root in roots:
         assert _ask(root, QUESTIONS[0])
-        assert cache.holds([root], 256)
-    assert len(list(parts.glob("*.json"))) == 3
     services.remove(str(first))
     sweep.sweep()
-    get_copies().sweep(Root.objects.values_list("store", "id"))
-    assert len(list(parts.glob("*.json"))) == 2
-    assert len(list(parts.glob("*.part"))) == 2
+    assert parts_on_disk() == 2
+    for root in roots[1:]:
+        services.remove(root.path)
+    sweep.sweep()
+    assert parts_on_disk() == 0
 
 
-def test_a_small_root_gets_all_its_candidates_from_a_large_store(folder: Path, store: Any) -> None:
-    files = {f"ship_{n}.py": f"def sail_{n}(wind):\n    return wind * {n}\n" for n in range(60)}
-    large = ingest(write_files(folder / "large", files))
-    few = dict(list(files.items())[-6:])
-    small = ingest(write_files(folder / "small", few))
-    assert small.store == large.store
-    vector = get_embedder(DEFAULT_MODEL).embed_query("sail_3 wind")
-    readers = {root.id: sharing.reader(root) for root in (small, large)}
-    found = nearest_readable(store, [small, large], readers, vector, 5)
-    assert len(found[large.id]) == len(found[small.id]) == 5
-    documents = {each.rpartition(":")[0] for each, _ in found[small.id]}
-    assert documents <= queries.live_file_ids(small)
-    alone = ingest_alone(write_files(folder / "alone", few))
-    expected = store.nearest(alone.store, vector, 5)
-    distances = [distance for _, distance in found[small.id]]
-    assert distances == pytest.approx([distance for _, distance in expected], abs=1e-5)
+def parts_on_disk() -> int:
+    return len(list(lists.folder().glob("*.part")))
 
 
 # --- removing -------------------------------------------------------------------------------------
@@ -364,13 +338,10 @@ def _all_answers(root: Root) -> list[object]:
 class World:
     """Five copies of a repository; some are ingested."""
 
-    def __init__(
-        self, folder: Path, seed: int, configure: Callable[..., None], cache: RootCache
-    ) -> None:
+    def __init__(self, folder: Path, seed: int, configure: Callable[..., None]) -> None:
         self.folder = folder
         self.random = random.Random(seed)
         self.configure = configure
-        self.cache = cache
         self.folders = copies_of(folder)
         self.numbers = itertools.count()
 
@@ -403,14 +374,9 @@ class World:
             services.remove(str(folder))
 
     def answers(self, root: Root) -> list[object]:
-        self.configure(retrieval_memory_mb=0)
+        self.configure(retrieval_mode="hybrid")
         answers = _all_answers(root)
         self.configure(retrieval_mode="vector")
-        answers += [_ask(root, text) for text in QUESTIONS]
-        self.configure(retrieval_mode="hybrid", retrieval_memory_mb=16)
-        _ask(root, QUESTIONS[0])
-        assert self.cache.wait(60)
-        assert self.cache.get(root, 256) is not None
         return answers + [_ask(root, text) for text in QUESTIONS]
 
     def check(self) -> None:
@@ -436,9 +402,9 @@ class World:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_five_copies_answer_as_if_each_were_alone_after_any_edits(
-    folder: Path, store: Any, cache: RootCache, configure: Callable[..., None], seed: int
+    folder: Path, store: Any, configure: Callable[..., None], seed: int
 ) -> None:
-    world = World(folder, seed, configure, cache)
+    world = World(folder, seed, configure)
     roots = [ingest(each) for each in world.folders]
     assert len({root.store for root in roots}) == 1
     for number in range(STEPS):

@@ -1,55 +1,48 @@
-"""Mode `hybrid` over HTTP: both kinds of candidates, fallbacks between them, filters."""
+"""Mode `hybrid` over HTTP: both kinds of candidates, damaged parts, filters."""
 
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import cast
 
 import numpy as np
 import pytest
-from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
 from apps import retrieval
 from apps.code.values import Chunk
-from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
-from apps.index.installation import installation_id
-from apps.index.lexical import get_lexical, reset_lexical
-from apps.index.mapped.copies import MappedCopies
-from apps.index.mapped.root import MappedRoot
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
-from apps.index.queries import live_file_ids
-from apps.index.vectors.store import VectorStore
+from apps.index.queries import generation_files
+from apps.index.types import ChunkRecord
 from apps.retrieval import gather
 from apps.retrieval.query import LANGUAGES, SearchQuery
-from apps.retrieval.root_cache import RootCache
 from apps.retrieval.search import search
 from tests.retrieval.conftest import MODEL, Ask, record_of, save_text
+from tests.support.parts import list_chunks, lose_parts
 
 pytestmark = pytest.mark.django_db
 
 SEARCH = "/tools/vector-search"
-AWAY = Unavailable("chroma is away", code="CHROMA_UNAVAILABLE")
+AWAY = Unavailable("it is away", code="EMBEDDER_UNAVAILABLE")
 
 
 @dataclass
 class Stage:
-    """Published roots with files on disk, their word index, and a store in which the test sets the
-    distance of each chunk. It replaces `get_store()`; everything else is real."""
+    """Published roots with files on disk, and parts in which the test sets the distance of each
+    chunk. It is the embedder, and for mode `vector` the store; everything else is real."""
 
     folder: Path
-    distances: dict[uuid.UUID, dict[str, float]] = field(default_factory=dict)  # by chunk id
+    # By root: the chunks with their distances.
+    chunks: dict[uuid.UUID, list[tuple[SourceFile, ChunkRecord, float]]] = field(
+        default_factory=dict
+    )
     away: Unavailable | None = None
     embedder_fails: Unavailable | None = None
-    requested: list[int] = field(default_factory=list)
 
     def root(self, name: str = "repo") -> Root:
         root, _ = Root.objects.get_or_create(
@@ -61,7 +54,7 @@ class Stage:
                 "last_ingest_at": timezone.now(),
             },
         )
-        self.distances.setdefault(root.id, {})
+        self.chunks.setdefault(root.id, [])
         return root
 
     def put(
@@ -73,11 +66,10 @@ class Stage:
         repo: str = "repo",
         names: str = "",
         language: str = "python",
-        words: bool = True,
         since: int = 1,
         until: int | None = None,
     ) -> SourceFile:
-        """A file of one chunk. `words`: the word index has it too."""
+        """A file of one chunk."""
         root = self.root(repo)
         run = IngestRun.objects.create(
             root=root, operation="start", path=root.path, name=repo, model=MODEL
@@ -88,41 +80,27 @@ class Stage:
         file = SourceFile(root=root, run=run, path=path, since=since, until=until)
         chunk = Chunk(text, 1, text.count("\n") + 1, names=tuple(names.split()))
         record = record_of(save_text(file, text, [chunk], language), chunk)
-        if since == 1 and until is None:
-            Root.objects.filter(id=root.id).update(embedded=F("embedded") + 1)
-        self.distances[root.id][record.id] = distance
-        if words:
-            get_lexical().add(root.id, [record])
+        self.chunks[root.id].append((file, record, distance))
+        self.publish(repo)
         return file
+
+    def publish(self, repo: str = "repo", generation: int = 1) -> None:
+        """List the chunks of the files that are live in a generation."""
+        Root.objects.filter(name=repo).update(generation=generation)
+        root = Root.objects.get(name=repo)
+        live = set(generation_files(root).values_list("document", flat=True))
+        chunks = [row for row in self.chunks[root.id] if row[0].document in live]
+        cosines = np.array([1 - distance / 2 for _, _, distance in chunks], np.float32)
+        units = np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)
+        list_chunks(root, [(file, record) for file, record, _ in chunks], units)
 
     # --- the verbs of a VectorStore ---
 
     def nearest(self, root_id: uuid.UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
-        return self.nearest_each([root_id], vector, n)[root_id]
-
-    def nearest_each(
-        self, root_ids: Sequence[uuid.UUID], vector: Vectors, n: int
-    ) -> dict[uuid.UUID, list[tuple[str, float]]]:
-        self._check()
-        self.requested.append(n)
-        each = {root_id: self.distances[root_id].items() for root_id in root_ids}
-        return {root_id: sorted(rows, key=lambda row: row[1])[:n] for root_id, rows in each.items()}
-
-    def distances_each(
-        self, ids: Mapping[uuid.UUID, Sequence[str]], vector: Vectors
-    ) -> dict[uuid.UUID, dict[str, float]]:
-        self._check()
-        return {root: {i: self.distances[root][i] for i in ids[root]} for root in ids}
-
-    def _check(self) -> None:
         if self.away:
             raise self.away
-
-    def vectors(self, root_id: uuid.UUID, ids: Sequence[str]) -> Vectors:
-        """Of unit length, at the distances from the query that the test sets."""
-        self._check()
-        cosines = [1 - self.distances[root_id][i] / 2 for i in ids]
-        return np.array([[cos, (1 - cos**2) ** 0.5] for cos in cosines], dtype=np.float32)
+        rows = [(record.id, distance) for _, record, distance in self.chunks[root_id]]
+        return sorted(rows, key=lambda row: row[1])[:n]
 
     # --- the verb of an Embedder ---
 
@@ -132,39 +110,13 @@ class Stage:
         return np.array([1.0, 0.0], dtype=np.float32)
 
 
-class Eager(RootCache):
-    """Loads every root that fits before the first search returns."""
-
-    def __init__(self, stage: Stage) -> None:
-        super().__init__()
-        self._stage = stage
-
-    def get(self, root: Root, dimension: int) -> MappedRoot | None:
-        live = live_file_ids(root)
-        root.embedded = sum(each[:36] in live for each in self._stage.distances[root.id])
-        try:
-            with TemporaryDirectory() as folder:
-                copies = MappedCopies(Path(folder))
-                store = cast(VectorStore, self._stage)
-                return copies.write(root, live, get_lexical(), store, installation_id())
-        except Unavailable:
-            return None
-
-
-@pytest.fixture(params=["stores", "memory"])
-def stage(
-    db: None, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> Iterator[Stage]:
-    """All rules hold whether the stores answer or memory does."""
+@pytest.fixture
+def stage(db: None, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Stage(folder)
-    for place in ("retrieval.gather", "retrieval.nearest"):
-        monkeypatch.setattr(f"apps.{place}.get_store", lambda: made)
-    if request.param == "memory":
-        monkeypatch.setattr("apps.retrieval.candidates.root_cache", Eager(made))
+    monkeypatch.setattr("apps.retrieval.nearest.get_store", lambda: made)
     monkeypatch.setattr("apps.retrieval.search.get_embedder", lambda model_id: made)
-    yield made
-    reset_lexical()
+    return made
 
 
 def narrow(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
@@ -270,58 +222,43 @@ def test_a_file_published_between_two_searches_is_found(stage: Stage, ask: Ask) 
     stage.put("old.py", "backoff", 0.5, until=2)
     stage.put("new.py", "backoff", 0.1, since=2)
     assert paths(ask(query="backoff")) == ["old.py"]
-    Root.objects.update(generation=2)
+    stage.publish(generation=2)
     assert paths(ask(query="backoff")) == ["new.py"]
 
 
-@pytest.mark.parametrize("stage", ["stores"], indirect=True)
-def test_requests_widen_while_too_few_chunks_are_live(
-    stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch
+# --- parts are lost -------------------------------------------------------------------------------
+
+LOST = "a part of the index is lost: partial"
+
+
+@pytest.mark.door
+@pytest.mark.fault("A part of the index is lost")
+def test_a_search_tells_of_lost_parts_and_answers_from_the_others(
+    stage: Stage, ask: Ask, client: Client
 ) -> None:
-    monkeypatch.setattr(gather, "WIDTH", 2)
-    for i in range(9):
-        stage.put(f"dead{i}.py", "alpha", 0.1, since=2)
-    stage.put("live.py", "beta", 0.9)
-    assert paths(ask(query="quokka")) == ["live.py"]
-    assert stage.requested == [2, 10, 50]
+    stage.put("a.py", "backoff", 0.3, repo="whole")
+    stage.put("b.py", "backoff", 0.3, repo="partial")
+    lose_parts(Root.objects.get(name="partial"))
+    for embedder in (None, Unavailable("no answer", code="EMBEDDER_UNAVAILABLE")):
+        stage.embedder_fails = embedder
+        answer = ask(query="backoff")
+        assert paths(answer) == ["a.py"]
+        assert answer["degraded"] == ("words only; " if embedder else "") + LOST
+    stage.embedder_fails = None
+    assert "degraded" not in ask(query="backoff", repository="whole")
+    assert LOST in client.get("/search", {"q": "backoff"}).content.decode()
+    assert LOST in client.get("/search", {"q": "x", "language": "rust"}).content.decode()
 
 
-# --- one side is missing --------------------------------------------------------------------------
-
-REBUILT = "vectors only: the words of repo are being rebuilt"
-
-
-def test_a_root_without_a_word_index_is_searched_by_vectors(stage: Stage, ask: Ask) -> None:
-    stage.put("tests/test_retry.py", "backoff", 0.30, names="test_retry", words=False)
-    stage.put("src/retry.py", "backoff", 0.35, names="retry", words=False)
-    answer = ask(query="retry after failure")
-    # What the store knows of path and names ranks them all the same.
-    assert paths(answer) == ["src/retry.py", "tests/test_retry.py"]
-    assert {r["matchedBy"] for r in answer["results"]} == {"vector"}
-    assert answer["degraded"] == REBUILT
-
-
-@pytest.mark.fault("Chroma is unavailable", "The word index is lost")
-def test_if_the_word_index_fails_vectors_are_searched(
-    stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.fault("A part of the index is lost")
+@pytest.mark.parametrize("embedder", [None, Unavailable("away", code="EMBEDDER_UNAVAILABLE")])
+def test_without_any_part_the_search_fails(
+    stage: Stage, client: Client, embedder: Unavailable | None
 ) -> None:
     stage.put("a.py", "backoff", 0.3)
-    _break(stage.root())
-    answer = ask(query="backoff")
-    assert [(r["relPath"], r["matchedBy"]) for r in answer["results"]] == [("a.py", "vector")]
-    assert answer["degraded"] == REBUILT
-
-
-@pytest.mark.fault("The word index is lost")
-def test_roots_without_words_are_named(stage: Stage, ask: Ask) -> None:
-    stage.put("a.py", "backoff", 0.3, repo="whole")
-    stage.put("b.py", "backoff", 0.3, words=False)
-    stage.put("c.py", "backoff", 0.3, repo="partial")
-    stage.put("d.py", "backoff", 0.3, repo="partial", words=False)
-    answer = ask(query="backoff")
-    assert len(answer["results"]) == 4
-    assert answer["degraded"] == "vectors only: the words of partial, repo are being rebuilt"
-    assert "degraded" not in ask(query="backoff", repository="whole")
+    lose_parts(Root.objects.get())
+    stage.embedder_fails = embedder
+    assert error_of(client) == (502, "CHROMA_UNAVAILABLE")
 
 
 @pytest.mark.door
@@ -330,43 +267,11 @@ def test_an_empty_root_is_not_degraded(stage: Stage, ask: Ask) -> None:
     assert ask(query="backoff") == {"results": [], "files": [], "modelId": MODEL}
 
 
-def test_in_mode_vector_missing_words_are_not_reported(stage: Stage, ask: Ask, configure) -> None:
-    configure(retrieval_mode="vector")
-    stage.put("b.py", "backoff", 0.3, words=False)
-    assert "degraded" not in ask(query="backoff")
-
-
-@pytest.mark.fault("The word index is lost")
-@pytest.mark.door
-def test_the_page_shows_that_words_are_being_rebuilt(stage: Stage, client: Client) -> None:
-    stage.put("a.py", "backoff", 0.3, words=False)
-    page = client.get("/search", {"q": "backoff"}).content.decode()
-    assert "the words of repo are being rebuilt" in page
-    assert "only words were searched" not in page
-
-
-def test_an_empty_page_shows_that_words_are_being_rebuilt(stage: Stage, client: Client) -> None:
-    stage.put("a.py", "backoff", 0.3, words=False)
-    stage.put("b.txt", "backoff", 0.3, repo="whole")
-    page = client.get("/search", {"q": "backoff", "language": "rust"}).content.decode()
-    assert "No matches" in page
-    assert "the words of repo are being rebuilt" in page
-
-
-def _break(root: Root) -> None:
-    """Make its word index something else."""
-    reset_lexical()
-    path = config().data_dir / "lexical" / f"{root.id.hex}.sqlite3"
-    path.write_bytes(b"no database at all, but long enough to be read as one" * 100)
-    for ending in ("-wal", "-shm"):
-        path.with_name(path.name + ending).unlink(missing_ok=True)
-
-
-@pytest.mark.fault("Chroma is unavailable")
-def test_without_vectors_words_are_searched_and_reported(stage: Stage, ask: Ask) -> None:
+@pytest.mark.fault("The model server fails")
+def test_without_a_vector_words_are_searched_and_reported(stage: Stage, ask: Ask) -> None:
     stage.put("a.py", "def backoff():\n    return 1", 0.3)
     stage.put("b.py", "nothing of the kind", 0.1)
-    stage.away = AWAY
+    stage.embedder_fails = AWAY
     answer = ask(query="backoff")
     assert answer["degraded"] == "words only"
     assert [
@@ -379,7 +284,7 @@ def test_without_vectors_words_are_searched_and_reported(stage: Stage, ask: Ask)
 @pytest.mark.door
 def test_the_page_shows_that_only_words_were_searched(stage: Stage, client: Client) -> None:
     stage.put("a.py", "backoff", 0.3)
-    stage.away = AWAY
+    stage.embedder_fails = AWAY
     page = client.get("/search", {"q": "backoff"}).content.decode()
     assert "a.py" in page
     assert "only words were searched" in page
@@ -390,18 +295,9 @@ def test_a_changed_file_is_quoted_as_it_was_ingested(stage: Stage, ask: Ask) -> 
     stage.put("gone.py", "backoff twice", 0.3)
     (stage.folder / "repo/changed.py").write_text("something else")
     (stage.folder / "repo/gone.py").unlink()
-    for stage.away in (None, AWAY):
+    for stage.embedder_fails in (None, AWAY):
         texts = {each["relPath"]: each["chunk"] for each in ask(query="backoff")["results"]}
         assert texts == {"changed.py": "backoff", "gone.py": "backoff twice"}
-
-
-@pytest.mark.fault("Chroma is unavailable")
-def test_without_vectors_and_words_the_store_error_is_returned(
-    stage: Stage, client: Client
-) -> None:
-    stage.put("a.py", "backoff", 0.3, words=False)
-    stage.away = AWAY
-    assert error_of(client) == (502, "CHROMA_UNAVAILABLE")
 
 
 def test_in_mode_vector_there_is_no_fallback_to_words(
@@ -411,13 +307,6 @@ def test_in_mode_vector_there_is_no_fallback_to_words(
     stage.put("a.py", "backoff", 0.3)
     stage.away = AWAY
     assert error_of(client) == (502, "CHROMA_UNAVAILABLE")
-
-
-def test_without_the_embedding_server_words_are_searched(stage: Stage, ask: Ask) -> None:
-    stage.put("a.py", "backoff", 0.3)
-    stage.embedder_fails = Unavailable("no answer", code="EMBEDDER_UNAVAILABLE")
-    answer = ask(query="backoff")
-    assert (paths(answer), answer["degraded"]) == (["a.py"], "words only")
 
 
 def test_a_missing_model_is_an_error_even_with_words(stage: Stage, client: Client) -> None:

@@ -12,8 +12,6 @@ from apps.core.types import JSON
 from apps.index import stores
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
-from apps.index.vectors.store import get_store
-from apps.retrieval.root_cache import RootCache
 from apps.tools.vector_search import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask
 from tests.support.ingested import ingest, write_files
@@ -41,11 +39,8 @@ def emptied() -> Iterator[None]:
 
 
 @pytest.fixture
-def nested(
-    transactional_db: None, emptied: None, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def nested(transactional_db: None, emptied: None, folder: Path) -> Path:
     """`port` is ingested, and so is its folder `quay`, in which it has one file more."""
-    monkeypatch.setattr("apps.retrieval.candidates.root_cache", RootCache())
     port = write_files(folder / "port", FILES)
     ingest(port / "quay")
     ingest(write_files(port, ABOVE))
@@ -66,27 +61,18 @@ def by_vectors(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) 
 
 
 def by_both(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    configure(retrieval_memory_mb=0, retrieval_cutoff_disabled=True)
-
-
-def from_memory(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    configure(retrieval_memory_mb=16, retrieval_cutoff_disabled=True)
-    cache = RootCache()
-    monkeypatch.setattr("apps.retrieval.candidates.root_cache", cache)
-    VECTOR_SEARCH.run({"query": QUESTION})
-    assert cache.wait(30)
+    configure(retrieval_cutoff_disabled=True)
 
 
 def by_words(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*_: object) -> None:
-        raise Unavailable("Chroma is away", code="CHROMA_UNAVAILABLE")
+        raise Unavailable("It is away", code="EMBEDDER_UNAVAILABLE")
 
-    configure(retrieval_memory_mb=0)
-    monkeypatch.setattr(type(get_store()), "nearest_each", away)
+    monkeypatch.setattr("apps.retrieval.search.get_embedder", away)
 
 
 @pytest.mark.fault("A folder inside another")
-@pytest.mark.parametrize("mode", [by_vectors, by_both, from_memory, by_words])
+@pytest.mark.parametrize("mode", [by_vectors, by_both, by_words])
 def test_a_repeated_passage_is_returned_once_everywhere(
     nested: Path,
     ask: Ask,

@@ -68,12 +68,14 @@ def test_a_path_may_be_a_glob_as_shells_have_it(
     assert found == expected
 
 
-def test_both_indexes_read_a_glob_alike(shop: Path, ask: Ask, monkeypatch) -> None:
+def test_the_parts_and_the_vectors_read_a_glob_alike(
+    shop: Path, ask: Ask, configure: Callable[..., None]
+) -> None:
     for path in ("*.{ts,tsx}", "src/net/[id]/", "**/client.py"):
-        cached = files(ask(query="retry a request", path=path, limit=20))
-        with monkeypatch.context() as patch:
-            patch.setattr("apps.retrieval.root_cache.root_cache.get", lambda *_: None)
-            assert files(ask(query="retry a request", path=path, limit=20)) == cached != set()
+        configure(retrieval_mode="hybrid")
+        found = files(ask(query="retry a request", path=path, limit=20))
+        configure(retrieval_mode="vector")
+        assert files(ask(query="retry a request", path=path, limit=20)) == found != set()
 
 
 def test_braces_have_a_limit(shop: Path, post: Post) -> None:

@@ -17,13 +17,13 @@ import pytest
 from apps.core.errors import Unavailable
 from apps.embedding.static import load_weights
 from apps.index import stores
-from apps.index.mapped.copies import get_copies
+from apps.index.mapped.opened import opened_roots
 from apps.index.models import IndexLock, Root
 from apps.logs.context import log_context, request_id
+from apps.retrieval import following
 from apps.retrieval import search as search_module
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.results import SearchResult
-from apps.retrieval.root_cache import RootCache
 from apps.retrieval.search import search
 from apps.retrieval.search_process import Reply
 from apps.retrieval.search_processes import (
@@ -39,6 +39,7 @@ from apps.retrieval.search_processes import (
 )
 from tests.house.sources import HOME
 from tests.support.ingested import ingest, ingest_sample, write_files
+from tests.support.parts import lose_parts
 
 Turn = Callable[..., None]
 SECONDS = 60
@@ -301,34 +302,21 @@ def test_the_first_search_after_a_start_finds_all_mapped(
     door: "Door", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = door.here(QUESTIONS[0])
-    cache = RootCache()
-    for place in ("search", "candidates", "root_cache"):
-        monkeypatch.setattr(f"apps.retrieval.{place}.root_cache", cache)
+    opened_roots.keep_only([])
     load_weights.cache_clear()
     search_module.warm_up()
-    assert len(cache.mapped_roots()) == 2
     assert load_weights.cache_info().currsize == 1
     # Nothing is left to map.
-    monkeypatch.setattr("apps.retrieval.root_cache.get_copies", None)
+    monkeypatch.setattr("apps.index.mapped.lists.opened", None)
     assert door.here(QUESTIONS[0]) == expected
 
 
 @pytest.mark.door
-def test_a_start_writes_no_copies_and_queries_no_embedding_server(
-    door: "Door", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for root in Root.objects.all():
-        get_copies().drop(root.id)
-    cache = RootCache()
-    for place in ("search", "candidates", "root_cache"):
-        monkeypatch.setattr(f"apps.retrieval.{place}.root_cache", cache)
+def test_a_start_queries_no_embedding_server(door: "Door", monkeypatch: pytest.MonkeyPatch) -> None:
     IndexLock.objects.update(model="openai:any")
     Root.objects.update(model="openai:any")
     monkeypatch.setattr(search_module, "get_embedder", None)
     search_module.warm_up()
-    assert cache.mapped_roots() == []
-    assert cache.wait(0)
-    assert not any((get_copies().folder / root.id.hex).exists() for root in Root.objects.all())
 
 
 # --- real processes -------------------------------------------------------------------------------
@@ -376,19 +364,15 @@ class Counted(SearchProcess):
 def door(
     transactional_db: None, configure: Turn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Door]:
-    configure(retrieval_memory_mb=64, search_processes=1)
-    cache, processes = RootCache(), SearchProcesses(Counted)
-    for place in ("search", "candidates", "root_cache"):
-        monkeypatch.setattr(f"apps.retrieval.{place}.root_cache", cache)
-    for place in ("search", "root_cache"):
-        monkeypatch.setattr(f"apps.retrieval.{place}.search_processes", processes)
+    configure(search_processes=1)
+    processes = SearchProcesses(Counted)
+    monkeypatch.setattr(search_module, "search_processes", processes)
     monkeypatch.setattr(Counted, "answered", 0)
     monkeypatch.setattr(Counted, "first", "")
     ingest_sample(tmp_path / "lighthouse")
     ingest(write_files(tmp_path / "other", {"a.py": "def wait_again(): ...\n"}))
     made = Door(processes)
     made.here(QUESTIONS[0])
-    assert cache.wait(SECONDS)
     yield made
     processes.stop()
     for root_id in stores.roots():
@@ -400,23 +384,6 @@ def door(
 def test_a_search_process_maps_the_roots_before_its_first_search(door: Door) -> None:
     door.start()
     assert Counted.first == "rehearse"
-
-
-@pytest.mark.kill
-def test_a_search_process_requests_no_copies_and_leaves_such_roots_to_its_parent(
-    door: Door,
-) -> None:
-    process = SearchProcess()
-    try:
-        for root in Root.objects.all():
-            get_copies().drop(root.id)
-            assert not process.call(_get, root).answered
-    finally:
-        process.end()
-
-
-def _get(root: Root) -> bool:
-    return search_module.root_cache.get(root, 256) is not None
 
 
 @pytest.mark.kill
@@ -435,10 +402,6 @@ def test_a_search_after_a_publish_finds_the_new_files_there_too(door: Door, tmp_
     for number in range(3):
         name = f"lamp_{number}"
         ingest(write_files(tmp_path / "other", {"a.py": f"def {name}(): ...\n"}))
-        symbols = {match.symbol for match in door.there(name, repository="other").matches}
-        assert symbols == {name}
-        door.here(name)
-        assert search_module.root_cache.wait(SECONDS)
         symbols = {match.symbol for match in door.there(name, repository="other").matches}
         assert symbols == {name}
     assert Counted.answered >= 3
@@ -475,18 +438,14 @@ def test_each_of_many_callers_gets_the_reply_to_its_request() -> None:
 
 
 @pytest.mark.kill
-def test_a_root_that_only_this_process_can_read_is_searched_here(door: Door) -> None:
+def test_parts_that_are_lost_there_are_told_as_here(door: Door) -> None:
     door.start()
-    for root in Root.objects.all():
-        get_copies().drop(root.id)
-    door.processes.tell(_forget)
-    assert door.there(QUESTIONS[0]) == door.here(QUESTIONS[0])
-    assert Counted.answered == 0
-    assert len(door.processes.pids) == 1
-
-
-def _forget() -> None:
-    search_module.root_cache.keep_only(frozenset())
+    lose_parts(Root.objects.get(name="lighthouse"))
+    door.processes.tell(following.map_only, [])
+    found = door.there(QUESTIONS[0])
+    assert found == door.here(QUESTIONS[0])
+    assert found.degraded == "a part of the index is lost: lighthouse"
+    assert Counted.answered == 1
 
 
 @pytest.mark.kill
@@ -564,8 +523,6 @@ def test_processes_of_two_servers_answer_from_one_data_folder(door: Door, tmp_pa
                 patch.setattr(search_module, "search_processes", each.processes)
                 each.start()
         ingest(write_files(tmp_path / "other", {"a.py": "def lamp(): ...\n"}))
-        door.here("lamp")
-        assert search_module.root_cache.wait(SECONDS)
         for each in (door, second):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(search_module, "search_processes", each.processes)

@@ -166,6 +166,7 @@ def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_p
         "chroma",
         "codeinfo.sqlite3",
         "ingest-bases.json",
+        "index",
         "lexical",
         "restore.lock",
         "secret.key",

@@ -18,9 +18,6 @@ from apps.core.errors import Unavailable
 from apps.core.principal import Principal, acting_as
 from apps.site import palette
 from tests.support.ingested import SAMPLE, ingested_once
-from tests.support.lookups import lookups
-
-__all__ = ["lookups"]
 
 pytestmark = [pytest.mark.door, pytest.mark.django_db]
 DOCS = {"docs/retry guide.md": "# Trying again\n\nAbout retries.\n", "lib/retrying.py": "x = 1\n"}
@@ -91,7 +88,6 @@ def test_lines_by_meaning_come_with_a_second_request(client: Client, index: Path
     assert "Lines by meaning" not in get(client, "zebra crossing quantum", part="meaning")
 
 
-@pytest.mark.usefixtures("lookups")
 def test_symbols_match_by_their_beginning_and_their_scope(client: Client, index: Path) -> None:
     assert titles(get(client, "backoff_"), "Symbols")[0].startswith("backoff_delay function")
     assert titles(get(client, "RETRYP"), "Symbols")[0].startswith("RetryPolicy class")

@@ -35,7 +35,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
             "CODEINFO_OPENAI_BASE_URL": model.url,
             "CODEINFO_OPENAI_API_KEY": CANARY,
             # Each search asks Chroma
-            "CODEINFO_RETRIEVAL_MEMORY_MB": "0",
+            "CODEINFO_RETRIEVAL_MODE": "vector",
         }
         with running(folder, **more) as product:
             files = SAMPLE | {f"src/{CANARY}.py": f"KEY = '{CANARY}'\n"}

@@ -1,8 +1,7 @@
-"""Two serving processes on one database, one Chroma server and one Redis."""
+"""Two serving processes on one database, one Chroma server, one Redis and one data folder."""
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -19,11 +18,13 @@ PATIENCE = 60
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Product, Product]]:
-    """Each with a data folder of its own."""
     stores = stores_called("shared")
-    with ExitStack() as stack:
-        folders = [tmp_path_factory.mktemp(name) for name in ("one", "other")]
-        one, other = [stack.enter_context(running(folder, **stores)) for folder in folders]
+    folder = tmp_path_factory.mktemp("one")
+    stores["CODEINFO_DATA_DIR"] = str(folder / "data")
+    with (
+        running(folder, **stores) as one,
+        running(tmp_path_factory.mktemp("other"), **stores) as other,
+    ):
         yield one, other
 
 

@@ -12,6 +12,7 @@ from apps.index.mapped.part import Mask, Part
 from apps.index.mapped.root import MappedRoot
 from apps.index.mapped.words import Words
 from apps.index.mapped.writing import NewChunk, NewFile
+from apps.index.models import Root
 from apps.index.spans import Span
 
 
@@ -42,10 +43,9 @@ def part_of(units: Vectors) -> Part:
 
 
 def mapped_of(
-    *units: Vectors, generation: int = 1, live: Sequence[Mask] | None = None
+    *units: Vectors, root: Root | None = None, live: Sequence[Mask] | None = None
 ) -> MappedRoot:
     """A root with a part for each matrix. live: bool (rows,) of each part; all if it is None."""
     parts = [part_of(each) for each in units]
     masks = live or [np.ones(len(each), np.bool_) for each in units]
-    dimension = parts[0].dimension
-    return MappedRoot.of(generation, dimension, list(zip(parts, masks, strict=True)))
+    return MappedRoot.of(root or Root(generation=1), list(zip(parts, masks, strict=True)))

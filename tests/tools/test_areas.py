@@ -238,15 +238,9 @@ QUESTION = "How is a parcel sent again after a failure?"
 
 
 @each_kind
-@pytest.mark.parametrize("source", ["memory", "stores", "vectors"])
-def test_vector_search(
-    limited: Limited, source: str, configure: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if source != "memory":
-        monkeypatch.setattr("apps.retrieval.root_cache.root_cache.get", lambda *_: None)
-    if source == "vectors":
-        configure(retrieval_mode="vector")
-    configure(retrieval_cutoff_disabled=True)
+@pytest.mark.parametrize("mode", ["hybrid", "vector"])
+def test_vector_search(limited: Limited, mode: str, configure: Any) -> None:
+    configure(retrieval_mode=mode, retrieval_cutoff_disabled=True)
     found = limited.found("VectorSearch", query=QUESTION, limit=20)
     assert found <= limited.inside
     if 0 < len(limited.inside & INGESTED) <= 10:

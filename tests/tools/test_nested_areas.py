@@ -15,7 +15,6 @@ from apps.core.errors import CodeinfoError
 from apps.index.types import Area
 from apps.lookup.symbols import callers, imports
 from apps.retrieval.query import write_area
-from apps.retrieval.root_cache import RootCache
 from apps.tools.tool import Tool
 from tests.support.ingested import ingest, ingested_once, write_files
 
@@ -138,17 +137,9 @@ def limited(request: pytest.FixtureRequest) -> Limited:
     return Limited(*SCOPES[request.param])
 
 
-@pytest.mark.parametrize("source", ["memory", "stores", "vectors"])
-def test_vector_search(
-    limited: Limited, source: str, configure: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cache = RootCache()
-    monkeypatch.setattr("apps.retrieval.candidates.root_cache", cache)
-    if source == "memory":
-        limited.rows("VectorSearch", query=QUESTION)
-        assert cache.wait(30)
-    if source == "vectors":
-        configure(retrieval_mode="vector")
+@pytest.mark.parametrize("mode", ["hybrid", "vector"])
+def test_vector_search(limited: Limited, mode: str, configure: Any) -> None:
+    configure(retrieval_mode=mode)
     assert limited.files("VectorSearch", query=QUESTION, limit=20) == limited.found
 
 

@@ -19,7 +19,6 @@ from uuid import UUID
 from apps.code.values import ChunkedFile
 from apps.core.config import config
 from apps.index.lexical import merging, reading, scoring, symbols, writing
-from apps.index.lexical.export import Export
 from apps.index.lexical.files import Files, Removed
 from apps.index.lexical.segments import OpenSegment
 from apps.index.lexical.types import (
@@ -114,12 +113,6 @@ class LexicalStore:
                 return {}, 0
             snapshot = self._snapshot(root_id, database, reader)
             return scoring.frequencies(database, snapshot, words), snapshot.live
-
-    @contextmanager
-    def exporting(self, root_id: UUID) -> Iterator[Export | None]:
-        """Yield what a read transaction sees; None if the root has no index."""
-        with self._files.reading(root_id) as database:
-            yield None if database is None else Export(database)
 
     def facts(self, root_id: UUID, ids: Iterable[str]) -> dict[str, ChunkFacts]:
         """Return chunk id → facts. Unknown ids are left out."""

@@ -56,14 +56,14 @@ Array = NDArray[Any]
 
 @contextmanager
 def writing_errors() -> Iterator[None]:
-    """Translate errors of the file system to Unavailable: DISK_FULL or MAPPED_UNAVAILABLE."""
+    """Translate errors of the file system to Unavailable: DISK_FULL or INDEX_UNAVAILABLE."""
     try:
         yield
     except OSError as error:
         if error.errno in disk.FULL:
             raise disk.full_error(reason=str(error)) from error
-        text = f"The mapped copy cannot be written: {error}"
-        raise Unavailable(text, code="MAPPED_UNAVAILABLE") from error
+        text = f"The index cannot be written: {error}"
+        raise Unavailable(text, code="INDEX_UNAVAILABLE") from error
 
 
 class Damaged(Exception):
@@ -189,29 +189,6 @@ def _begin_to_read(mapped: mmap.mmap, start: int, end: int) -> None:
     if hasattr(mapped, "madvise"):
         for at in range(start // READ_AHEAD * READ_AHEAD, end, READ_AHEAD):
             mapped.madvise(mmap.MADV_WILLNEED, at, min(READ_AHEAD, len(mapped) - at))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a small text with its CRC-32, and give it its name once it is complete on the disk.
-    Raises OSError."""
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(f"{crc32(text.encode()):08x}\n{text}")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(path)
-    posix.sync_folder(path.parent)
-
-
-def read_text(path: Path) -> str:
-    """Read what `write_text` wrote. Raises Damaged; FileNotFoundError if there is none."""
-    try:
-        crc, _, text = path.read_text(encoding="utf-8").partition("\n")
-    except UnicodeDecodeError as error:
-        raise Damaged(f"{path.name} is not text") from error
-    if crc != f"{crc32(text.encode()):08x}":
-        raise Damaged(f"{path.name} has changed")
-    return text
 
 
 class _Place(NamedTuple):

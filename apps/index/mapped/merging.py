@@ -7,7 +7,7 @@ too: callers check what they merge.
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +135,7 @@ def _part(files: _Files, rows: Rows, others: Rows, store: UUID) -> Part:
     fields = chain.from_iterable(files.files[number] for number in sources.numbers.tolist())
     hashes = np.concatenate([part.columns.hashes for part in files.parts])
     return Part(
-        uuid4().hex,
+        "",
         store,
         runs,
         Codes.joined([part.codes.at(of_part) for part, of_part in pieces]),

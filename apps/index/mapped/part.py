@@ -1,4 +1,4 @@
-"""A part of the mapped copy of a root: up to PART_ROWS chunks that were written together.
+"""A part of the index of a root: up to PART_ROWS chunks that were written together.
 
 A part never changes. A generation is a list of parts, and of their files that are still live.
 """
@@ -199,6 +199,7 @@ class LivePart:
 
 def write(folder: Path, part: Part, owner: Owner) -> Part:
     """Write a part, and return it as it is mapped from its file. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
     arrays = {
         f"{group}.{field}": array
         for group in _GROUPS

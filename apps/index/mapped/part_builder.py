@@ -1,7 +1,8 @@
-"""Makes a part of files as a run reads them, without the word index."""
+"""Makes a part of files as a run reads them."""
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 from uuid import UUID
 
 from apps.code.values import Symbol
@@ -16,6 +17,14 @@ from apps.index.spans import span_of
 from apps.index.types import ChunkRecord
 
 
+class ReadFile(NamedTuple):
+    """A file, or some chunks of one, as a run has read it."""
+
+    row: SourceFile
+    symbols: Sequence[Symbol]
+    chunks: Sequence[ChunkRecord]  # those that have a vector, in order
+
+
 class PartBuilder:
     """Collects up to PART_ROWS chunks, and their files with the definitions. Not thread-safe."""
 
@@ -24,20 +33,19 @@ class PartBuilder:
         self._files: list[NewFile] = []
         self._codes: list[Codes] = []
 
-    def add(
-        self,
-        row: SourceFile,
-        symbols: Sequence[Symbol],
-        chunks: Sequence[ChunkRecord],
-        codes: Codes,
-    ) -> None:
-        """Add a file.
+    def __len__(self) -> int:
+        return len(self._words.lengths)
 
-        chunks: those that have a vector, in order
-        codes: of these vectors
-        """
+    def add(self, files: Sequence[ReadFile], codes: Codes) -> None:
+        """Add files. `codes` are those of the vectors of their chunks."""
+        chunks = [chunk for file in files for chunk in file.chunks]
         self._words.add(chunks, [0] * len(chunks))
         self._codes.append(codes)
+        for file in files:
+            self._add(file)
+
+    def _add(self, file: ReadFile) -> None:
+        row, symbols, chunks = file
         definitions = lines_of(symbols)
         starts = [
             place

@@ -10,6 +10,7 @@ from apps.index.mapped import lookups
 from apps.index.mapped.best import PartHits
 from apps.index.mapped.part import LivePart, Mask, Part
 from apps.index.mapped.words import hashes_of
+from apps.index.models import Root
 
 _NONE = slice(0, 0)
 
@@ -19,22 +20,32 @@ class MappedRoot:
     """The chunks of the parts of a generation, n of them, with those that are not live."""
 
     generation: int
-    dimension: int
+    revision: int  # of the list of parts
     parts: Sequence[LivePart]
     chunks: int  # live chunks that have a word
     live: int  # live chunks
+    lost: Sequence[str] = ()  # why a part is missing, one for each
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
 
-    def is_of(self, generation: int, dimension: int) -> bool:
-        return (self.generation, self.dimension) == (generation, dimension)
+    @property
+    def version(self) -> tuple[int, int]:
+        """What publishing and merging raise."""
+        return self.generation, self.revision
+
+    def is_of(self, root: Root) -> bool:
+        """Whether these are the parts that `root` lists."""
+        return self.version == (root.generation, root.revision)
 
     @classmethod
     def of(
-        cls, generation: int, dimension: int, parts: Sequence[tuple[Part, Mask]]
+        cls,
+        root: Root,
+        parts: Sequence[tuple[Part, Mask]],
+        lost: Sequence[str] = (),
     ) -> "MappedRoot":
-        """A generation that has these files of each part, bool (files,)."""
+        """The generation of a root that has these files of each part, bool (files,)."""
         masks = [mask[part.file_of] for part, mask in parts]
         lengths = [
             np.where(mask, part.lengths, 0) for (part, _), mask in zip(parts, masks, strict=True)
@@ -47,7 +58,8 @@ class MappedRoot:
                 parts, masks, np.split(norms, ends), strict=False
             )
         ]
-        return cls(generation, dimension, live_parts, chunks, sum(int(m.sum()) for m in masks))
+        live = sum(int(mask.sum()) for mask in masks)
+        return cls(root.generation, root.revision, live_parts, chunks, live, lost)
 
     def hits(self, words: Sequence[str]) -> list[PartHits]:
         """The hits of these distinct words in each part, without those of stop words."""
@@ -85,7 +97,10 @@ class MappedRoot:
     def _hits(self, words: Sequence[str]) -> "list[WordHits]":
         hashes = hashes_of(words)
         of_parts = [part.part.words.find(hashes) for part in self.parts]
-        return [WordHits.of(self.parts, slices) for slices in zip(*of_parts, strict=True)]
+        return [
+            WordHits.of(self.parts, [of_part[word] for of_part in of_parts])
+            for word in range(len(words))
+        ]
 
 
 @dataclass(frozen=True)

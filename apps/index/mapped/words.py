@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.index.lexical.building import Hits
-from apps.index.lexical.export import HitBatch
 
 Hashes = NDArray[np.uint64]
 
@@ -103,34 +102,6 @@ def hashes_of(words: Iterable[str]) -> Hashes:
         blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words
     )
     return np.frombuffer(digests, "<u8")
-
-
-class WordsBuilder:
-    """Collects the hits of the chunks from row `first` to `last` of an export."""
-
-    def __init__(self, first: int, last: int) -> None:
-        self._first, self._last = first, last
-        self._hits: list[_Hits] = []
-
-    def add(self, batch: HitBatch, hashes: Hashes) -> None:
-        """`hashes` are those of the words of the batch."""
-        rows = batch.rows
-        selected = np.flatnonzero((rows >= self._first) & (rows < self._last))
-        if not len(selected):
-            return
-        counts = np.bincount(batch.word_of[selected], minlength=len(hashes))
-        words = np.flatnonzero(counts)
-        self._hits.append(
-            _Hits(
-                hashes[words],
-                counts[words],
-                (rows[selected] - self._first).astype(np.uint16),
-                _codes_of(batch.weighted_tf[selected]),
-            )
-        )
-
-    def words(self) -> Words:
-        return _joined(self._hits)
 
 
 def _codes_of(weighted_tf: NDArray[Any]) -> NDArray[np.uint8]:

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from apps.core.data.sqlite_files import is_broken, open_file
-from apps.index.vectors.chroma import failed, is_index_folder, unavailable
+from apps.index.changes import check_due
+from apps.index.vectors.chroma import is_index_folder, unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -113,7 +114,7 @@ def set_torn_indexes_aside(folder: Path) -> None:
             facts = {"index": index.name, "reason": problem}
             logger.error("an index of vectors is torn", extra={"context": facts})
             _move(folder, [index])
-            failed.set()
+            check_due.set()
         else:
             _whole[links] = state
 

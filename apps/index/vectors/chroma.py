@@ -25,9 +25,6 @@ from apps.core.errors import Unavailable
 from apps.core.system import posix
 
 CALL_SECONDS = 60.0
-# Set when a call has failed or an index was set aside. The ingest worker then checks the stores
-# when it is next idle.
-failed = threading.Event()
 _LOADING = threading.Lock()
 # Names of index folders that may be deleted, one a line.
 DROPPED = "dropped.txt"

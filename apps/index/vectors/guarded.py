@@ -13,7 +13,8 @@ import numpy as np
 
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
-from apps.index.vectors.chroma import BROKEN, CRASHED, failed, unavailable
+from apps.index.changes import check_due
+from apps.index.vectors.chroma import BROKEN, CRASHED, unavailable
 from apps.index.vectors.collections import Added, Collections
 from apps.index.vectors.process import may_be_malformed, sqlite_code
 
@@ -220,7 +221,7 @@ class Guarded:
         """Forget all probes, and have the worker check the stores."""
         self._failures += 1
         self._healthy.clear()
-        failed.set()
+        check_due.set()
 
     def set_aside(self, names: Sequence[str]) -> Path | None:
         """Drop broken collections. Return the folder that has their index files now, if any."""

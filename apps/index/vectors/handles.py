@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 Facts = Mapping[str, Any]
 
 SPACE = "l2"
-# HNSW parameters (Malkov and Yashunin, 2016). Searches use the mapped copies, so it is small: rows
+# HNSW parameters (Malkov and Yashunin, 2016). Searches read the parts, so it is small: rows
 # are added in .7 of the time with 8 neighbours instead of 16. Because the search is wider, it
 # finds as many as with 16 (docs/benchmarks.md).
 INDEX = {"space": SPACE, "max_neighbors": 8, "ef_construction": 64, "ef_search": 500}

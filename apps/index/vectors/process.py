@@ -21,8 +21,9 @@ from apps.core.monitoring.telemetry import span, tell
 from apps.core.system import posix, programs
 from apps.core.system.heap import resident_bytes
 from apps.core.system.pipe import Pipe
+from apps.index.changes import check_due
 from apps.index.vectors import aside
-from apps.index.vectors.chroma import CALL_SECONDS, CRASHED, broken, crashed, failed, unavailable
+from apps.index.vectors.chroma import CALL_SECONDS, CRASHED, broken, crashed, unavailable
 from apps.index.vectors.collections import Collections
 
 P = ParamSpec("P")
@@ -172,7 +173,7 @@ class Embedded:
                 self._mark_broken("Its files were removed or replaced while they were in use")
             # Another store was put there, for example from a backup.
             self._file = None
-            failed.set()
+            check_due.set()
         if self._child is None or not self._child.is_alive():
             if self._child:
                 self._child.end()

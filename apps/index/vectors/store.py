@@ -22,9 +22,9 @@ from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
+from apps.index.changes import check_due
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors import aside, chroma
-from apps.index.vectors.chroma import failed
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.guarded import CollectionsClient, Guarded, are_unit_length
 from apps.index.vectors.handles import pages
@@ -272,7 +272,7 @@ def get_store() -> VectorStore:
             try:
                 _store = _open()
             except Unavailable:
-                failed.set()
+                check_due.set()
                 raise
         return _store
 

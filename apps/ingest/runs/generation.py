@@ -17,6 +17,8 @@ from apps.code.values import ChunkedFile
 from apps.core.errors import Conflict
 from apps.core.values.slices import slices
 from apps.index import changes, freeze, spans
+from apps.index.mapped import lists
+from apps.index.mapped.live_files import LiveFiles
 from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
 from apps.index.queries import find_root
 from apps.index.types import Check, never_cancelled
@@ -163,8 +165,10 @@ class Generation:
         return root
 
     @freeze.index.changing()
-    def publish(self, delta: Delta) -> None:
+    def publish(self, delta: Delta, parts: Sequence[LiveFiles] = ()) -> None:
         """Make the new rows live and the retired ones dead, in one step, after `retire`.
+
+        parts: of the new generation; unused for an empty delta
 
         The run is claimed first: a later cancel is too late, and after an earlier one there is
         nothing to claim. An empty delta leaves the generation number, so that caches stay valid.
@@ -175,7 +179,7 @@ class Generation:
         if not retry_on_locked(partial(claimable.update, publishing=True)):
             self._raise_unclaimed()
         try:
-            published = retry_on_locked(lambda: self.advance(delta))
+            published = retry_on_locked(lambda: self.advance(delta, parts))
         except IntegrityError:
             raise name_taken(self.run.name) from None
         if not published:
@@ -184,9 +188,14 @@ class Generation:
         changes.roots_changed()
 
     @transaction.atomic
-    def advance(self, delta: Delta) -> int:
-        changed = {"generation": self.number, **asdict(self._counts())} if delta else {}
-        current = Root.objects.filter(id=self.root.id, generation=self.root.generation)
+    def advance(self, delta: Delta, parts: Sequence[LiveFiles]) -> int:
+        changed: dict[str, Any] = {}
+        if delta:
+            changed = {"generation": self.number, "revision": 0, "parts": lists.listed(parts)}
+            changed |= asdict(self._counts())
+        current = Root.objects.filter(
+            id=self.root.id, generation=self.root.generation, revision=self.root.revision
+        )
         published = current.exclude(fenced_run_id=self.run.id).update(
             name=self.run.name,
             description=self.run.description,

@@ -1,7 +1,7 @@
 """Checks that the stores have what was published, and repairs them.
 
-A root is damaged if it has fewer vectors than its row counts, if they cannot be read, or if texts
-of its files are missing. Words are rebuilt instead (`reindex`).
+A root is damaged if it has fewer vectors than its row counts, if they or a part of its index cannot
+be read, or if texts of its files are missing. Words are rebuilt instead (`reindex`).
 `Root.damage` describes that. The root can still be searched by words. A broken collection is set
 aside, as it cannot be written. Then the root is ingested again, unless CODEINFO_INGEST_REPAIR
 leaves that to the user.
@@ -20,11 +20,11 @@ from apps.core.errors import Unavailable
 from apps.index import changes, freeze, queries, sharing
 from apps.index.endings import INTERRUPTED
 from apps.index.lexical import get_lexical
-from apps.index.mapped.copies import fits
+from apps.index.mapped import lists
 from apps.index.models import IngestRun, Root
 from apps.index.texts import get_texts
 from apps.index.types import Check, never_cancelled
-from apps.index.vectors.chroma import BROKEN, failed
+from apps.index.vectors.chroma import BROKEN
 from apps.index.vectors.store import get_store, set_store_aside
 from apps.ingest.runs import submit
 
@@ -40,6 +40,7 @@ class State(NamedTuple):
     missing: int  # number of vectors
     problem: str = ""  # why its collection cannot be used
     texts: int = 0  # number of files whose text is missing
+    unlisted: int = 0  # number of chunks that no readable part has
 
     def damage(self, root: Root) -> str:
         """Return a description of the damage; "" if there is none."""
@@ -47,6 +48,8 @@ class State(NamedTuple):
             return f"Its vectors cannot be read: {self.problem[:LONGEST_REASON]}"
         if self.missing > 0:
             return _lost(self.missing, root.embedded, "vectors")
+        if self.unlisted > 0:
+            return _lost(self.unlisted, root.embedded, "chunks of the index")
         return _lost(self.texts, root.files, "texts") if self.texts else ""
 
 
@@ -64,7 +67,8 @@ def state_of(root: Root) -> State:
     problem = get_store().examine(root.store)
     if problem:
         return State(root.embedded, problem)
-    return State(_missing_vectors(root), texts=_missing_texts(root))
+    unlisted = root.embedded - lists.rows_of(root)
+    return State(_missing_vectors(root), texts=_missing_texts(root), unlisted=unlisted)
 
 
 def _missing_vectors(root: Root) -> int:
@@ -135,10 +139,8 @@ def check(before_each: Check = never_cancelled) -> None:
     get_texts().repair()
     roots = roots_to_check()
     _with_usable_store(lambda: _check_roots(roots, before_each))
-    lock = queries.index_lock()
-    if lock and all(fits(root.embedded, lock.dimension) for root in roots):
-        # Searches read the mapped copies instead of what the check has read.
-        get_store().free_memory()
+    # Searches read the parts instead of what the check has read.
+    get_store().free_memory()
 
 
 def roots_to_check() -> list[Root]:
@@ -166,7 +168,7 @@ def _replace_store(error: Unavailable) -> None:
     facts = {"reason": error.message, "kept": str(folder) if folder else None}
     logger.error("vector store replaced by an empty one", extra={"context": facts})
     # Calls of the empty store do not fail, so request a check of the other roots.
-    failed.set()
+    changes.check_due.set()
 
 
 def _check_roots(roots: Sequence[Root], before_each: Check = never_cancelled) -> list[str]:

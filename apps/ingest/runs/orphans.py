@@ -16,6 +16,7 @@ from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.models import RemovedRoot, Root
 from apps.index.stores import StoredRoot
+from apps.index.vectors.store import is_open
 from apps.logs.redaction import on_one_line
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -115,7 +116,8 @@ def find_at_start() -> list[Orphan]:
 
 def may_be_stored() -> bool:
     """Whether there may be an index, with a root or without. Does not open an embedded store."""
-    return queries.index_lock() is not None or Root.objects.exists() or _has_vectors()
+    stored = queries.index_lock() is not None or Root.objects.exists() or _has_vectors()
+    return stored or is_open()
 
 
 def _has_vectors() -> bool:

@@ -1,6 +1,6 @@
 """The steps of an ingest, in order.
 
-discovery → delta → chunking → embedding → vectors and words → mapped copy → publish → delete old
+discovery → delta → chunking → embedding → vectors, words and parts → publish → delete old
 chunks
 
 A batch is written while the next one is chunked and embedded.
@@ -23,19 +23,22 @@ from apps.embedding.types import Embedder, EmbeddingText, Vectors
 from apps.index.endings import COMPLETED, Ending, disappeared_summary
 from apps.index.installation import origin_of
 from apps.index.lexical import get_lexical
+from apps.index.mapped import lists
+from apps.index.mapped.part import Part
+from apps.index.mapped.part_writer import PartWriter
 from apps.index.models import IngestRun, SourceFile
 from apps.index.parsing import Chunker
 from apps.index.records import records
 from apps.index.texts import get_texts
 from apps.index.types import ChunkRecord
 from apps.index.vectors.packing import unit_rows
+from apps.index.vectors.store import get_store
 from apps.ingest import skips
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.discovery.eligibility import EMPTY
 from apps.ingest.discovery.refusal import CODE as GIT_FAILED
-from apps.ingest.runs import lock, sweep
+from apps.ingest.runs import listing, lock, sweep
 from apps.ingest.runs.batches import Batch, batches
-from apps.ingest.runs.copying import Copying
 from apps.ingest.runs.delta import Delta, Published, Reconciler
 from apps.ingest.runs.generation import Generation, save_skipped
 from apps.ingest.runs.guards import FILES_UNREADABLE, Guard, guard_root, needs_confirmation
@@ -102,15 +105,14 @@ def _ingest(
         generation.add_skipped(delta.skipped)
         root = generation.root
         origin = origin_of(root)._replace(name=run.name)
-        with Copying(generation, job) as copying:
-            spool = copying.spool
-            with Writer(root.store, run.model, job, origin, large=is_large, spool=spool) as writer:
-                shared = SharedFiles(root, run)
-                _write(generation, job, progress, embedder, writer, chunked(shared.find))
-            progress.flush()
-            guard.check_root()
-            delta = reconciler.delta()
-            ending = _publish(generation, delta, job, progress.counts, embedder, copying)
+        parts = PartWriter(lists.owner_of(root, run), root.store, job.check)
+        with Writer(root.store, run.model, job, origin, large=is_large, parts=parts) as writer:
+            shared = SharedFiles(root, run)
+            written = _write(generation, job, progress, embedder, writer, chunked(shared.find))
+        progress.flush()
+        guard.check_root()
+        delta = reconciler.delta()
+        ending = _publish(generation, delta, job, progress.counts, embedder, written)
     if is_large:
         trim.soon()
     if generation.is_first:
@@ -191,7 +193,7 @@ def _publish(
     job: Job,
     counts: Counts,
     embedder: Embedder,
-    copying: Copying,
+    written: Sequence[Part],
 ) -> Ending:
     if counts.chunks and not counts.embedded and not delta.unchanged:
         raise Unavailable(f"{embedder.id} gave no usable vector", code="EMBEDDER_UNAVAILABLE")
@@ -200,10 +202,13 @@ def _publish(
     get_texts().sync()
     with job.timed("rows"):
         generation.retire(delta)
-    with copying.of(delta), job.timed("rows"):
-        generation.publish(delta)
+    parts = listing.parts_of(generation, written) if delta else []
+    with job.timed("rows"):
+        generation.publish(delta, parts)
     if delta:
         _delete_old(generation, job)
+        # Searches read the parts.
+        get_store().free_memory()
     if counts.chunks:
         return COMPLETED
     return Ending("skipped", EMPTIED.format(delta.emptied)) if delta.emptied else UNCHANGED
@@ -216,8 +221,8 @@ def _write(
     embedder: Embedder,
     writer: Writer,
     chunked: Iterator[Batch],
-) -> None:
-    """Write rows, texts, vectors and words of all files, unpublished."""
+) -> list[Part]:
+    """Write rows, texts, vectors and words of all files, unpublished. Return the new parts."""
     for batch in _with_progress(chunked, progress):
         rows = generation.rows_of(batch.files)
         files = list(zip(rows, batch.chunked, strict=True))
@@ -234,7 +239,9 @@ def _write(
             if embedded:
                 lock.take(generation.run, vectors.shape[1])
             writer.put(files, embedded, vectors)
-    progress.add(embedded=writer.finish())
+    embedded_last, parts = writer.finish()
+    progress.add(embedded=embedded_last)
+    return parts
 
 
 def _embedded(

@@ -23,10 +23,10 @@ from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.monitoring.telemetry import span, tell
 from apps.core.system import disk, posix
 from apps.index import endings, queries
+from apps.index.changes import check_due
 from apps.index.endings import CANCELLED, INTERRUPTED, Ending
 from apps.index.grams import get_grams
 from apps.index.models import IngestRun, Root
-from apps.index.vectors.chroma import failed as store_failed
 from apps.ingest.runs import (
     finish,
     integrity,
@@ -40,6 +40,7 @@ from apps.ingest.runs import (
 )
 from apps.ingest.runs.heartbeat import Heartbeat
 from apps.ingest.runs.job import Job, RunCancelled
+from apps.ingest.runs.merging import merge_after_run
 from apps.ingest.runs.submit import work_waiting
 from apps.logs.context import log_context
 
@@ -107,7 +108,15 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
     finally:
         del jobs[run.id]
         job.done.set()
+    if not run.dry_run:
+        merge_after_run(run.path)
     return job
+
+
+def _stop_if_work_waits() -> None:
+    """Raise RunCancelled if a run is queued."""
+    if work_waiting.is_set():
+        raise RunCancelled
 
 
 def drain() -> list[Job]:
@@ -224,7 +233,7 @@ class Worker(threading.Thread):
         self._damaged_at = math.inf
         self._to_rebuild: list[Root] = []
         sweep.due.set()
-        store_failed.set()
+        check_due.set()
 
     def run(self) -> None:
         work_waiting.wait(self._delay)
@@ -275,7 +284,7 @@ class Worker(threading.Thread):
             if get_grams().is_fragmented():
                 sweep.due.set()
             # The stores may have lost chunks since the run checked them.
-            store_failed.set()
+            check_due.set()
         except DatabaseError as error:
             if not disk.is_full(error):
                 logger.exception("ingest worker stumbled")
@@ -292,9 +301,9 @@ class Worker(threading.Thread):
             return
         self._swept_at = now
         try:
-            sweep.sweep(self._stop_if_work_waits)
-            store_failed.set()
-            sweep.maintain_grams(self._stop_if_work_waits)
+            sweep.sweep(_stop_if_work_waits)
+            check_due.set()
+            sweep.maintain_grams(_stop_if_work_waits)
         except RunCancelled:
             return  # `sweep.due` stays set
         except CodeinfoError as error:
@@ -314,18 +323,18 @@ class Worker(threading.Thread):
         """Check the stores at start-up, after a sweep, after a failed call of the vector store, and
         regularly while a root is damaged."""
         now = time.monotonic()
-        if (not store_failed.is_set() and now < self._damaged_at) or now < self._check_at:
+        if (not check_due.is_set() and now < self._damaged_at) or now < self._check_at:
             return
         self._check_at, self._damaged_at = now + RECHECK_SECONDS, math.inf
-        store_failed.clear()
+        check_due.clear()
         try:
             self._examine()
             if queries.damages():
                 self._damaged_at = now + DAMAGED_RECHECK_SECONDS
         except RunCancelled:
-            store_failed.set()
+            check_due.set()
         except CodeinfoError as error:
-            store_failed.set()
+            check_due.set()
             self._check_at = time.monotonic() + SWEEP_SECONDS
             facts = {"reason": error.message}
             logger.warning("index not checked yet", extra={"context": facts})
@@ -333,16 +342,11 @@ class Worker(threading.Thread):
     def _examine(self) -> None:
         """Check vectors, then words; the words also if the vectors of a root cannot be checked."""
         try:
-            integrity.check(self._stop_if_work_waits)
+            integrity.check(_stop_if_work_waits)
         except Unavailable:
             self._to_rebuild = reindex.roots_needing_rebuild()
             raise
         self._to_rebuild = reindex.roots_needing_rebuild()
-
-    def _stop_if_work_waits(self) -> None:
-        """Raise RunCancelled if a run is queued."""
-        if work_waiting.is_set():
-            raise RunCancelled
 
     def _rebuild_one(self) -> bool:
         """Rebuild one word index, if one needs it. A queued run interrupts that. Return whether

@@ -19,14 +19,14 @@ from apps.index import changes, freeze, sharing, stores
 from apps.index.grams import get_grams
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
-from apps.index.mapped.copies import get_copies
+from apps.index.mapped.collecting import collect
 from apps.index.models import IngestRun, RemovedRoot, Root, SourceFile, SourceFileQuerySet
 from apps.index.stores import StoredRoot, is_foreign
 from apps.index.texts import get_texts
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors.chroma import BROKEN
 from apps.index.vectors.store import get_store
-from apps.ingest.runs import lock, orphans
+from apps.ingest.runs import lock, merging, orphans
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -58,7 +58,10 @@ def sweep(check: Check = never_cancelled) -> None:
     _sweep_removed(busy, check)
     get_store().sweep()
     get_texts().collect(_named, check)
-    get_copies().collect()
+    merging.merge_all(check)
+    if kept := collect(check):
+        facts = {"count": len(kept), "names": kept[:10]}
+        logger.warning("parts of other installations stay", extra={"context": facts})
     lock.release()
     due.clear()
 
@@ -123,7 +126,7 @@ def _sweep_stores(stored: dict[UUID, StoredRoot], check: Check) -> None:
     orphans.set_known(rest)
     # A million vectors take minutes, for which the words of another root need not wait.
     for store in dropped:
-        stores.drop_words_and_copy(store)
+        stores.drop_own_words(store)
     for store in dropped:
         stores.drop_own_vectors(store, check)
 

@@ -1,5 +1,5 @@
-"""Writes vectors, texts and words in two threads, while the next batch is chunked and embedded. A
-third merges segments of words. In a large run the last two wait for processes."""
+"""Writes vectors, texts, words and parts in three threads, while the next batch is chunked and
+embedded. A fourth merges segments of words. In a large run the words wait for processes."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +13,8 @@ from apps.embedding.types import Vectors
 from apps.index.grams import GramWriter, get_grams
 from apps.index.lexical import SegmentWriter, get_lexical
 from apps.index.lexical.background import BackgroundWriter
-from apps.index.mapped.spool import CodeSpool
+from apps.index.mapped.part import Part
+from apps.index.mapped.part_writer import PartWriter
 from apps.index.models import SourceFile
 from apps.index.texts import get_texts
 from apps.index.types import ChunkRecord, Origin
@@ -39,27 +40,26 @@ class Writer:
         job: Job,
         origin: Origin,
         *,
+        parts: PartWriter,
         large: bool = False,
-        spool: CodeSpool | None = None,
     ) -> None:
         """`origin` is an argument, as the threads do not use the database.
 
         large: whether words are written and merged in other processes
-        spool: gets the vectors, too
         """
-        self._spool = spool
+        self._parts = parts
         self._store = store
         self._model = model
         self._origin = origin
         self._job = job
-        self._threads = ThreadPoolExecutor(3, thread_name_prefix="ingest-store")
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="ingest-store")
         self._processes = BackgroundWriter(get_lexical(), store, self._check) if large else None
         self._words = self._processes or SegmentWriter(get_lexical(), store, job.check)
         self._grams = GramWriter(get_grams())
         self._open = ExitStack()
         self._merge: Future[None] | None = None
         self._closing = False
-        self._pending: tuple[Future[int], Future[None]] | None = None
+        self._pending: tuple[Future[int], Future[None], Future[None]] | None = None
 
     def __enter__(self) -> "Writer":
         if self._processes:
@@ -77,21 +77,24 @@ class Writer:
         pending, self._pending = self._pending, None
         if pending is None:
             return 0
-        vectors, words = pending
-        words.result()
+        vectors, *others = pending
+        for other in others:
+            other.result()
         return vectors.result()
 
-    def finish(self) -> int:
-        """Wait for the last batch, and write the words that are still in memory. Call it before the
-        run is published. Return the number of vectors of the batch."""
+    def finish(self) -> tuple[int, list[Part]]:
+        """Wait for the last batch, and write what is still in memory. Call it before the run is
+        published. Return the number of vectors of the batch, and all parts."""
         stored = self.wait()
+        with self._job.timed("parts"):
+            parts = self._parts.finish()
         with self._job.timed("words"):
             self._words.flush()
         with self._job.timed("n-grams"):
             self._grams.flush()
         if self._merge is not None:
             self._merge.result()
-        return stored
+        return stored, parts
 
     def put(
         self,
@@ -106,6 +109,7 @@ class Writer:
         self._pending = (
             self._threads.submit(with_context(self._write_vectors), records, vectors),
             self._threads.submit(with_context(self._write_words), files, records),
+            self._threads.submit(with_context(self._write_parts), files, records, vectors),
         )
 
     def _write_vectors(self, records: Sequence[ChunkRecord], vectors: Vectors) -> int:
@@ -118,9 +122,6 @@ class Writer:
             with self._job.timed("store"):
                 ids = [record.id for record in records[part]]
                 get_store().add(self._store, self._model, ids, vectors[part], self._origin)
-            if self._spool is not None:
-                with self._job.timed("copy"):
-                    self._spool.add(ids, vectors[part])
             stored += len(records[part])
         return stored
 
@@ -141,6 +142,16 @@ class Writer:
             get_lexical().add_symbols(self._store, files)
         if has_new_segment and (self._merge is None or self._merge.done()):
             self._merge = self._threads.submit(with_context(self._merge_segments))
+
+    def _write_parts(
+        self,
+        files: Sequence[tuple[SourceFile, ChunkedFile]],
+        records: Sequence[ChunkRecord],
+        vectors: Vectors,
+    ) -> None:
+        if not self._job.cancelled:
+            with self._job.timed("parts"):
+                self._parts.add(files, records, vectors)
 
     def _merge_segments(self) -> None:
         with self._job.timed("merging"):

@@ -1,13 +1,14 @@
-"""Look-ups in the symbol tables of several roots."""
+"""Look-ups of definitions in several roots."""
 
 import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from apps.core.errors import Unavailable
-from apps.index.changes import sweep_due
+from apps.index.changes import check_due
+from apps.index.mapped.opened import opened_roots
 from apps.index.models import Root
-from apps.retrieval.repositories import lacks_words, words_rebuilt
+from apps.retrieval.repositories import lost_parts
 
 log = logging.getLogger("codeinfo.lookup")
 
@@ -19,20 +20,19 @@ def collect_symbols(
 ) -> tuple[list[SymbolRow], str]:
     """The rows of all roots, and the text of `degraded`.
 
-    `look_up` returns the rows of one root, or raises Unavailable. An incomplete word index returns
-    the rows that it has, and the worker rebuilds it.
+    `look_up` returns the rows of one root, or raises Unavailable. Of a root whose index is damaged
+    it returns what can be read.
     """
     rows: list[SymbolRow] = []
-    wordless: list[Root] = []
+    damaged: list[Root] = []
     for root in roots:
         try:
             rows += look_up(root)
         except Unavailable as error:
             log.warning("symbol look-up failed: %s", error.message)
-            wordless.append(root)
+            damaged.append(root)
         else:
-            wordless += [root] if lacks_words(root) else []
-    if not wordless:
-        return rows, ""
-    sweep_due.set()
-    return rows, words_rebuilt(wordless)
+            damaged += [root] if opened_roots.get(root).lost else []
+    if damaged:
+        check_due.set()
+    return rows, lost_parts(damaged)

@@ -1,4 +1,4 @@
-"""Makes a consistent copy of the database, the texts, vectors and words while the server runs.
+"""Makes a consistent copy of the database, index, texts, vectors and words while the server runs.
 
 Publishing, deleting and rebuilding wait meanwhile (`apps.index.freeze`). The stores are copied
 before the database: a run writes rows before their chunks, so the copied database has a row
@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from uuid import UUID
 
@@ -23,6 +23,7 @@ from apps.core.errors import Conflict, Unavailable
 from apps.core.system import posix
 from apps.index import freeze, queries
 from apps.index.lexical import get_lexical
+from apps.index.mapped import lists, part
 from apps.index.models import Root
 from apps.index.texts import get_texts
 from apps.index.types import Check
@@ -59,7 +60,7 @@ def size() -> int:
     """Return the approximate size of a copy, in bytes."""
     folder = config().data_dir.absolute()
     files = [database_path(), *(folder / "lexical").glob("*.sqlite3*"), *get_texts().files()]
-    files += (folder / "chroma").rglob("*")
+    files += [*lists.folder().iterdir(), *(folder / "chroma").rglob("*")]
     return sum(path.stat().st_size for path in files if path.is_file())
 
 
@@ -73,6 +74,8 @@ def copy_all(target: Path, check: Check, report: Report) -> list[RootCounts]:
     with freeze.index.frozen(check):
         report("copying the words; publishing and removing wait")
         words = _copy_words(target / "lexical", check)
+        report("copying the index")
+        _copy_parts(target / "index", check)
         report("copying the texts")
         (target / "texts").mkdir()
         get_texts().copy(target / "texts", check)
@@ -114,6 +117,16 @@ def _counts(root: Root, vectors: int, words: int) -> RootCounts:
         vectors=vectors,
         words=words,
     )
+
+
+def _copy_parts(target: Path, check: Check) -> None:
+    """Copy the files that roots list. One that is lost is made again after a restore."""
+    target.mkdir()
+    for name in {entry["name"] for root in Root.objects.all() for entry in root.parts}:
+        check()
+        source = part.path_of(lists.folder(), name)
+        with suppress(FileNotFoundError):
+            copy_file(source, target / source.name)
 
 
 def _copy_words(target: Path, check: Check) -> dict[UUID, int]:

@@ -29,7 +29,7 @@ LONGEST_PREFIX = 1_000
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MEMBER = re.compile(
     rf"codeinfo\.sqlite3|secret\.key|ingest-bases\.json|lexical/[0-9a-f]{{32}}\.sqlite3|chroma/chroma\.sqlite3"
-    rf"|texts/index\.sqlite3|texts/[0-9a-f]{{1,16}}\.zst"
+    rf"|index/[0-9a-f]{{64}}\.part|texts/index\.sqlite3|texts/[0-9a-f]{{1,16}}\.zst"
     rf"|chroma/{_UUID}/[A-Za-z0-9_][A-Za-z0-9_.-]{{0,99}}"
 )
 _NUMBERS = re.compile(r"\d{1,9}")

@@ -26,7 +26,7 @@ from apps.site.backup.manifest import DATABASE, SECRET, SINGLE, Manifest
 
 UNFINISHED = "restore.unfinished"
 # Moved in this order. The database is last: without it, the other files are not used.
-PARTS = ("chroma", "lexical", "texts", *SINGLE, f"{DATABASE}-wal", DATABASE)
+PARTS = ("chroma", "lexical", "index", "texts", *SINGLE, f"{DATABASE}-wal", DATABASE)
 # Files that manage.py and the codeinfo command create at their start, and locks.
 HARMLESS = frozenset({SECRET, "logs", "child.lock", "chroma.lock", "restore.lock"})
 HARMLESS |= {"server.json", "server.lock", "server.start", "server.users"}

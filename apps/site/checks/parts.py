@@ -143,13 +143,12 @@ def vectors_examined() -> Finding:
 
 
 def _damaged(damages: dict[str, str]) -> Finding | None:
-    """Return the finding for repositories with missing vectors, or None."""
+    """Return the finding for repositories of which vectors or chunks are missing, or None."""
     if not damages:
         return None
     named = ". ".join(f"{name}: {damage}" for name, damage in list(damages.items())[:DAMAGED_SHOWN])
     more = f". And {len(damages) - DAMAGED_SHOWN} more" if len(damages) > DAMAGED_SHOWN else ""
-    detail = f"{named}{more}. Until then, searches use words only."
-    return Finding("chroma", "Vector store", "bad", "Damaged", detail, _way_out())
+    return Finding("chroma", "Vector store", "bad", "Damaged", f"{named}{more}.", _way_out())
 
 
 def _way_out() -> str:

@@ -9,9 +9,8 @@ import pytest
 from django.test import Client
 
 from tests.support.ingested import ingested_once
-from tests.support.lookups import lookups
 
-__all__ = ["harbour", "lookups", "post"]
+__all__ = ["harbour", "post"]
 
 HARBOUR: dict[str, str | bytes] = {
     "src/harbour/client.py": (

@@ -10,7 +10,7 @@ from tests.lookup.symbols.conftest import Post
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.door,
-    pytest.mark.usefixtures("harbour", "lookups"),
+    pytest.mark.usefixtures("harbour"),
 ]
 
 

@@ -14,7 +14,7 @@ from tests.support.ingested import ingest, write_files
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.door,
-    pytest.mark.usefixtures("harbour", "lookups"),
+    pytest.mark.usefixtures("harbour"),
 ]
 
 

@@ -1,0 +1,74 @@
+"""Deletes the parts that no root lists any more."""
+
+import os
+import time
+from collections.abc import Iterator, Set
+from pathlib import Path
+from uuid import UUID
+
+from apps.index.installation import installation_id
+from apps.index.mapped import lists, part
+from apps.index.mapped.files import Damaged
+from apps.index.models import IngestRun, RemovedRoot, Root
+from apps.index.types import Check, never_cancelled
+
+# A merge lists what it has written within seconds.
+MERGE_SECONDS = 600
+
+
+def collect(check: Check = never_cancelled, merged: Set[str] = frozenset()) -> list[str]:
+    """Delete the parts that no root lists. Return the names of those that stay, as nothing proves
+    that they are of this database: it may be another, or an older one.
+
+    check: called before each file
+    merged: names of parts that the caller has replaced
+    """
+    # The folder before the rows: what is published meanwhile is listed.
+    unlisted = {path.stem: path for path in _files()}
+    live = {run.hex for run in IngestRun.objects.running().values_list("id", flat=True)}
+    for parts in Root.objects.values_list("parts", flat=True):
+        for entry in parts:
+            unlisted.pop(entry["name"], None)
+    if not unlisted:
+        return []
+    known = _known_roots()
+    kept = []
+    for name, path in unlisted.items():
+        check()
+        try:
+            owner = part.owner_of(path)
+        except (Damaged, OSError):
+            kept.append(name)
+            continue
+        if owner.installation != installation_id() or owner.root not in known:
+            kept.append(name)
+        elif owner.run not in live and (owner.run or name in merged or _is_old(path)):
+            path.unlink(missing_ok=True)
+    return kept
+
+
+def _files() -> Iterator[Path]:
+    """The parts; what a killed process has left of writing one is deleted."""
+    try:
+        names = os.listdir(lists.folder())
+    except OSError:
+        return  # none yet, or `/health` tells
+    for name in names:
+        path = lists.folder() / name
+        if path.suffix == part.SUFFIX:
+            yield path
+        elif path.suffix == ".tmp" and _is_old(path):
+            path.unlink(missing_ok=True)
+
+
+def _is_old(path: Path) -> bool:
+    try:
+        return time.time() - path.stat().st_mtime > MERGE_SECONDS
+    except FileNotFoundError:
+        return False
+
+
+def _known_roots() -> Set[str]:
+    """The ids of roots that this database has, or had."""
+    roots: set[UUID] = set(Root.objects.values_list("id", flat=True))
+    return {root.hex for root in roots | set(RemovedRoot.objects.values_list("root_id", flat=True))}

@@ -1,0 +1,126 @@
+"""The files of the index of a root, as its row lists them (`Root.parts`).
+
+    index/<name>.part    immutable, named by its content (`part`)
+
+Publishing replaces the list in one UPDATE. A file that no row lists is deleted (`collecting`).
+Roots with equal files list the same parts, each with its own live files.
+"""
+
+import logging
+from collections.abc import Iterable, MutableMapping, Sequence, Set
+from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from apps.core.config import config
+from apps.index.installation import installation_id
+from apps.index.mapped import part
+from apps.index.mapped.files import Damaged
+from apps.index.mapped.live_files import LiveFiles
+from apps.index.mapped.part import Mask, Part
+from apps.index.mapped.root import MappedRoot
+from apps.index.models import IngestRun, Root
+
+log = logging.getLogger("codeinfo.index")
+
+Entry = dict[str, Any]  # an item of `Root.parts`: its keys are those of `listed`
+
+# Roots that list the same parts, and the generations of a root, map them once.
+_mapped: MutableMapping[str, Part] = WeakValueDictionary()
+
+
+class Listed(NamedTuple):
+    """What a root lists."""
+
+    parts: Sequence[LiveFiles]
+    lost: Sequence[str]  # why a part cannot be read, one for each
+
+
+def owner_of(root: Root, run: IngestRun | None = None) -> part.Owner:
+    """Who writes a part: a run, or a merge of the parts of a root."""
+    return part.Owner(installation_id(), root.id.hex, run.id.hex if run else "")
+
+
+def folder() -> Path:
+    return config().data_dir / "index"
+
+
+def listed(parts: Iterable[LiveFiles]) -> list[Entry]:
+    """The list of these parts."""
+    return [
+        {
+            "name": live_part.part.name,
+            "rows": live_part.rows,
+            "files": len(live_part.live),
+            "live": None if live_part.live.all() else part.packed(live_part.live),
+        }
+        for live_part in parts
+    ]
+
+
+def read(root: Root) -> Listed:
+    """Map the parts that `root` lists, or if one is gone since it was merged, those that the row
+    lists now."""
+    found = _read(root.parts, _mapped)
+    if found.lost:
+        current = Root.objects.filter(id=root.id, generation=root.generation).first()
+        if current is not None and current.revision != root.revision:
+            return _read(current.parts, _mapped)
+    return found
+
+
+def rows_of(root: Root) -> int:
+    """The number of live chunks in the parts of `root` whose files can be read now."""
+    return sum(live_part.rows for live_part in _read(root.parts).parts)
+
+
+def _read(entries: Sequence[Entry], mapped: MutableMapping[str, Part] | None = None) -> Listed:
+    """mapped: parts by name that need not be mapped again; gets those that are"""
+    parts, lost = [], []
+    for entry in entries:
+        try:
+            parts.append(_opened(entry, {} if mapped is None else mapped))
+        except (Damaged, OSError) as error:
+            lost.append(str(error))
+    return Listed(parts, lost)
+
+
+def _opened(entry: Entry, mapped: MutableMapping[str, Part]) -> LiveFiles:
+    """Raises Damaged, OSError."""
+    name, count, live = entry["name"], entry["files"], entry["live"]
+    if (opened := mapped.get(name)) is None:
+        opened = mapped[name] = part.read(folder(), name)
+    if (found := len(opened.columns.first)) != count:
+        raise Damaged(f"{opened.name} has {found} files, not {count}")
+    mask = np.ones(count, np.bool_) if live is None else part.unpacked(live, count)
+    return LiveFiles(opened, mask)
+
+
+def opened(root: Root) -> MappedRoot:
+    """Map a root. What cannot be read is in `MappedRoot.lost`."""
+    parts, lost = read(root)
+    if lost:
+        facts = {"root": root.path, "reason": "; ".join(lost)}
+        log.warning("parts of the index cannot be read", extra={"context": facts})
+    return MappedRoot.of(root, [(one.part, one.live) for one in parts], lost)
+
+
+def taken(groups: Iterable[Sequence[Part]], documents: Set[str]) -> list[LiveFiles]:
+    """The parts from which a generation takes its documents, each from the first group that has it.
+    A long document is in several parts of a group."""
+    parts: dict[str, LiveFiles] = {}
+    missing = set(documents)
+    for group in groups:
+        live = [LiveFiles(one, _mask(one, missing)) for one in group if one.name not in parts]
+        for live_part in live:
+            missing.difference_update(live_part.documents)
+        parts |= {live_part.part.name: live_part for live_part in live if live_part.live.any()}
+        if not missing:
+            break
+    return list(parts.values())
+
+
+def _mask(one: Part, documents: Set[str]) -> Mask:
+    return np.array([file.source_file in documents for file in one.files], np.bool_)

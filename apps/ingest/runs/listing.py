@@ -1,0 +1,39 @@
+"""Which parts of the index the generation of a run has.
+
+They are the new ones and those that the root or another root of its store has listed, with the
+files of the generation live.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from apps.core.errors import Unavailable
+from apps.index import queries, sharing
+from apps.index.mapped import lists
+from apps.index.mapped.live_files import LiveFiles
+from apps.index.mapped.part import Part
+from apps.ingest.runs.generation import Generation
+
+
+def parts_of(generation: Generation, written: Sequence[Part]) -> list[LiveFiles]:
+    """Return the parts of a generation. Call it after `retire`.
+
+    written: the parts of the run
+
+    Raises Unavailable if chunks are in no part.
+    """
+    root = generation.as_published()
+    rows = queries.generation_files(root).filter(embedded__gt=0).order_by()
+    documents = {str(document) for document in rows.values_list("document", flat=True).iterator()}
+    parts = lists.taken(_groups(generation, written), documents)
+    found = sum(live_part.rows for live_part in parts)
+    if found != root.embedded:
+        text = f"The parts of {root.path} have {found:,} of {root.embedded:,} chunks"
+        raise Unavailable(text, code="INDEX_DAMAGED")
+    return parts
+
+
+def _groups(generation: Generation, written: Sequence[Part]) -> Iterator[Sequence[Part]]:
+    yield [live_part.part for live_part in lists.read(generation.root).parts]
+    yield written
+    for other in sharing.other_roots(generation.root):
+        yield [live_part.part for live_part in lists.read(other).parts]
