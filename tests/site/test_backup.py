@@ -165,8 +165,8 @@ def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_p
     assert sorted(path.name for path in (tmp_path / "new").iterdir() if path.name != "logs") == [
         "chroma",
         "codeinfo.sqlite3",
-        "ingest-bases.json",
         "index",
+        "ingest-bases.json",
         "lexical",
         "restore.lock",
         "secret.key",
