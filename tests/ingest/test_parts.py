@@ -149,7 +149,7 @@ def unmerged(repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch) -> Root:
 
 def test_a_merge_changes_no_answer(unmerged: Root) -> None:
     paths, before = paths_of(unmerged), on_disk()
-    merging.merge(unmerged.path)
+    merging.merge_after_run(unmerged.path)
     root = queries.find_root(unmerged.path)
     assert root.revision > unmerged.revision and root.generation == unmerged.generation
     assert (len(root.parts), paths_of(root)) == (2, paths)
@@ -159,7 +159,7 @@ def test_a_merge_changes_no_answer(unmerged: Root) -> None:
 def test_a_reader_of_the_list_before_a_merge_finds_the_parts_of_the_one_after(
     unmerged: Root,
 ) -> None:
-    merging.merge(unmerged.path)
+    merging.merge_after_run(unmerged.path)
     mapped = OpenedRoots().get(unmerged)
     assert (list(mapped.lost), mapped.live) == ([], unmerged.embedded)
 

@@ -20,11 +20,10 @@ from apps.index.mapped import files
 from apps.index.mapped.codes import Codes
 from apps.index.mapped.definitions import Definitions
 from apps.index.mapped.framed_rows import FramedRows
-from apps.index.mapped.words import Words
+from apps.index.mapped.words import MAX_ROWS, Words
 
 SUFFIX = ".part"
-# A row of a hit has 16 bits.
-PART_ROWS = 1 << 16
+PART_ROWS = MAX_ROWS
 # The arrays that searches scan. They read the others for some hundred chunks only.
 SCANNED = (
     *(f"codes.{field}" for field in ("signs", "high", "scales")),

@@ -16,7 +16,7 @@ from apps.index.lexical.building import Hits
 Hashes = NDArray[np.uint64]
 
 # A row of a hit has 16 bits.
-_MAX_ROWS = 1 << 16
+MAX_ROWS = 1 << 16
 
 # The weighted occurrences that a code stands for: each whole number up to 223, then in steps of
 # 7 %. BM25 hardly rises any more there.
@@ -63,7 +63,7 @@ class Words(NamedTuple):
 
     def _at(self, rows: NDArray[np.intp], first: int) -> "_Hits":
         """The hits of some rows, whose new numbers begin with `first`."""
-        number_of = np.full(_MAX_ROWS, -1, np.int32)
+        number_of = np.full(MAX_ROWS, -1, np.int32)
         number_of[rows] = np.arange(first, first + len(rows))
         numbers = number_of[self.rows]
         kept = numbers >= 0

@@ -6,6 +6,7 @@ nothing was published meanwhile.
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from django.db import DatabaseError
@@ -25,10 +26,27 @@ logger = logging.getLogger("codeinfo.ingest")
 
 
 def merge_after_run(path: str) -> None:
-    """Merge the parts of the root of a folder, unless a run is queued: then the sweep does. Errors
-    are logged."""
+    """Merge the parts of the root of a folder, and delete what is listed no more. If a run is under
+    way or queued, the sweep does it. Errors are logged."""
+    with _logged(path), freeze.index.changing():
+        collect(merged=merge(path, _give_way))
+
+
+def merge_all(check: Check) -> set[str]:
+    """Merge the parts of all roots. Return the names of those that were replaced. `check` is called
+    before each root; an exception leaves the rest."""
+    replaced: set[str] = set()
+    for path in Root.objects.published().values_list("path", flat=True):
+        check()
+        with _logged(path):
+            replaced |= merge(path, _give_way)
+    return replaced
+
+
+@contextmanager
+def _logged(path: str) -> Iterator[None]:
     try:
-        merge(path, _give_way)
+        yield
     except RunCancelled:
         changes.sweep_due.set()
     except (CodeinfoError, DatabaseError, files.Damaged, OSError) as error:
@@ -38,20 +56,14 @@ def merge_after_run(path: str) -> None:
 
 
 def _give_way() -> None:
-    if IngestRun.objects.filter(state="queued").exists():
+    # A run publishes only if the list is the one that it found.
+    if IngestRun.objects.live().exists():
         raise RunCancelled
 
 
-def merge_all(check: Check) -> None:
-    """Merge the parts of all roots. `check` is called before each; an exception leaves the rest."""
-    for path in Root.objects.published().values_list("path", flat=True):
-        check()
-        merge_after_run(path)
-
-
 @freeze.index.changing()
-def merge(path: str, check: Check = never_cancelled) -> None:
-    """Merge until `merge_plan.plan` is satisfied, and delete what is listed no more.
+def merge(path: str, check: Check = never_cancelled) -> set[str]:
+    """Merge until `merge_plan.plan` is satisfied. Return the names of the parts that were replaced.
 
     check: called before each step
 
@@ -76,7 +88,7 @@ def merge(path: str, check: Check = never_cancelled) -> None:
         replaced |= {before.parts[number].part.name for number in merged}
     if replaced:
         changes.roots_changed()
-    collect(check, replaced)
+    return replaced
 
 
 def _merged(root: Root, pieces: Sequence[LiveFiles], check: Check) -> Iterator[LiveFiles]:

@@ -58,8 +58,7 @@ def sweep(check: Check = never_cancelled) -> None:
     _sweep_removed(busy, check)
     get_store().sweep()
     get_texts().collect(_named, check)
-    merging.merge_all(check)
-    if kept := collect(check):
+    if kept := collect(check, merging.merge_all(check)):
         facts = {"count": len(kept), "names": kept[:10]}
         logger.warning("parts of other installations stay", extra={"context": facts})
     lock.release()
