@@ -6,7 +6,7 @@ from itertools import islice
 from django.db.models import Case, IntegerField, Value, When
 
 from apps.core.errors import Unavailable
-from apps.index import queries, sharing
+from apps.index import queries
 from apps.index.models import Root, SourceFile
 from apps.index.symbols import symbols_beginning
 from apps.lookup.symbols.definitions import OUTLINE_ONLY, Hit, rank_of
@@ -86,12 +86,9 @@ def _beginning(root: Root, prefix: str) -> Iterator[Hit]:
         symbols = symbols_beginning(root, prefix, MAX_SYMBOLS)
     except Unavailable:
         return
-    reader = sharing.reader(root)
     live = queries.live_file_ids(root)
     for symbol in symbols:
-        if symbol.kind in OUTLINE_ONLY or symbol.source_file not in live:
-            continue
-        if reader is None or symbol.source_file in reader.documents:
+        if symbol.kind not in OUTLINE_ONLY and symbol.source_file in live:
             yield Hit(root, symbol)
 
 
