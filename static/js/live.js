@@ -34,12 +34,13 @@ document.addEventListener("htmx:wsAfterMessage", () => {
 });
 
 // A control that is swapped between press and release gets no click from the browser: its next self,
-// under the same id, gets it.
+// under the same id or for the same citation, gets it.
 let pressed = null;
-document.addEventListener("pointerdown", (event) => (pressed = event.target.closest("button[id], a[id], input[id]")));
+document.addEventListener("pointerdown", (event) => (pressed = event.target.closest("button[id], a[id], input[id], a[data-source]")));
 document.addEventListener("pointerup", (event) => {
   if (!pressed || pressed.isConnected) return;
-  event.target.closest(`#${CSS.escape(pressed.id)}`)?.click();
+  const { id, dataset } = pressed;
+  event.target.closest(id ? `#${CSS.escape(id)}` : `a[data-source="${CSS.escape(dataset.source)}"]`)?.click();
 });
 
 document.addEventListener("htmx:wsClose", (event) => {

@@ -1,5 +1,7 @@
 // A source file, on its own page or beside an answer: blocks get their colours when the reader comes
 // near them, the outline follows, lines are selected, and matches are stepped through.
+import { released } from "./press.js";
+
 const NEAR = "1500px 0px"; // how far from the pane a block gets its colours
 let body = null; // the file that is shown
 let anchor = 0; // the line a selection began at
@@ -7,8 +9,6 @@ let pinned = 0; // the line that was gone to last, until it has been seen and is
 let seen = false; // whether the pinned line has been in sight: the pane may still be on its way to it
 let waiting = []; // plain blocks near the pane, the latest last
 let busy = false;
-let release = null; // ends the press of a pointer
-let pressed = Promise.resolve(); // settles when no pointer is down
 const observer = new IntersectionObserver(notice, { rootMargin: NEAR });
 // To colour a block takes the server as long as a page: the page comes first.
 const loaded = new Promise((resolve) => (document.readyState === "complete" ? resolve() : addEventListener("load", resolve, { once: true })));
@@ -51,8 +51,7 @@ async function replace(block) {
   } catch {
     return; // plain text can be read as well
   }
-  // What is pressed gets its click only if it is still there when the pointer is released.
-  await pressed;
+  await released();
   if (!block.isConnected) return;
   const lines = [...made.content.children];
   const old = [...block.children];
@@ -65,17 +64,6 @@ async function replace(block) {
   delete block.dataset.plain;
   if (focused) block.querySelector(`.ln[name="${focused}"]`)?.focus({ preventScroll: true });
   if (anchor) rove(lineOf(anchor));
-}
-
-document.addEventListener("pointerdown", (event) => {
-  if (!release && !event.button && body?.contains(event.target)) pressed = new Promise((resolve) => (release = resolve));
-});
-for (const name of ["pointerup", "pointercancel"]) {
-  document.addEventListener(name, () => {
-    // The click follows in the same task.
-    if (release) setTimeout(release);
-    release = null;
-  });
 }
 
 // --- where the reader is -------------------------------------------------------------------------

@@ -32,6 +32,22 @@ def test_each_row_of_the_list_lands_on_its_lines(open_page: OpenPage, conversati
         stands_at(page, cited(row))
 
 
+def test_a_row_that_is_pressed_gets_its_click_although_the_transcript_follows_its_end(
+    open_page: OpenPage, conversation: str
+) -> None:
+    page = open_page(conversation, size=NARROW)
+    row = rows(page)[0]
+    row.scroll_into_view_if_needed()
+    page.locator("#transcript").evaluate("box => (box.scrollTop = box.scrollHeight)")
+    expect(page.get_by_role("button", name="Jump to latest")).to_be_hidden()
+    row.hover()
+    page.mouse.down()
+    page.set_viewport_size({"width": NARROW[0], "height": NARROW[1] - 60})
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.mouse.up()
+    stands_at(page, cited(row))
+
+
 def test_each_chip_of_the_answer_lands_on_its_lines(open_page: OpenPage, conversation: str) -> None:
     page = open_wide(open_page, conversation)
     for chip in page.locator("#turns a.cite[data-source]").all():

@@ -1,5 +1,7 @@
 // The socket's fragments: what the page has is told on connect, what the reader opened stays open,
 // and the transcript sticks to its end only while the reader is there.
+import { isPressed, released } from "../press.js";
+
 const NEAR = 64;
 const transcript = document.getElementById("transcript");
 const jump = document.querySelector("[data-jump]");
@@ -13,7 +15,9 @@ const atEnd = () => transcript.scrollHeight - transcript.scrollTop - transcript.
 export const turns = () => [...document.querySelectorAll("#turns > .turn")];
 export const running = () => turns().some((turn) => turn.dataset.status === "running");
 
-function moveToEnd() {
+async function moveToEnd() {
+  if (isPressed()) await released();
+  if (!stuck) return;
   transcript.scrollTop = transcript.scrollHeight;
   top = transcript.scrollTop;
 }
@@ -63,7 +67,7 @@ function follow() {
   const grown = transcript.scrollHeight - height;
   height = transcript.scrollHeight;
   const atOnce = burst(grown);
-  if (stuck && atOnce) {
+  if (stuck && atOnce && !isPressed()) {
     // More than can be read: the reader begins at its beginning.
     turns().at(-1).scrollIntoView({ block: "start" });
     top = transcript.scrollTop;
