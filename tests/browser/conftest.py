@@ -44,7 +44,7 @@ def stand_in() -> Iterator[OpenAIStandIn]:
 def product(tmp_path_factory: pytest.TempPathFactory, stand_in: OpenAIStandIn) -> Iterator[Product]:
     """The product, shared by the tests of this worker: leave its index as you found it."""
     if not CHROMIUM.exists() and os.environ.get("CI") != "true":
-        pytest.skip(f"{CHROMIUM} is not there: apt-get install chromium")
+        pytest.skip(f"{CHROMIUM} is not there: apt-get install {CHROMIUM.name}")
     folder = tmp_path_factory.mktemp("product")
     # The examples, and what tests put beside them.
     agents = shutil.copytree(HOME / "agents", folder / "agents")

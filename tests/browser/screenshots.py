@@ -192,7 +192,7 @@ def shoot_all(browser: Browser, product: Product) -> None:
 
 def main() -> int:
     if not CHROMIUM.exists():
-        print(f"{CHROMIUM} is not there: apt-get install chromium", file=sys.stderr)
+        print(f"{CHROMIUM} is not there: apt-get install {CHROMIUM.name}", file=sys.stderr)
         return 1
     TARGET.mkdir(parents=True, exist_ok=True)
     # The path is in the pictures: the same each time.
