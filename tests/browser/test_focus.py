@@ -95,7 +95,6 @@ def test_the_focus_stays_in_the_folder_picker_and_goes_back_up(
     for name, first in (("walk", "before"), ("into", "this")):
         entry = picker.get_by_role("button", name=name, exact=True)
         expect(entry).to_be_visible()
-        expect(page.locator(".htmx-added")).to_have_count(0)  # keys do nothing before
         entry.focus()
         page.keyboard.press("Enter")
         expect(picker.get_by_role("button", name=first, exact=True)).to_be_focused()

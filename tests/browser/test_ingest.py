@@ -18,6 +18,13 @@ from tests.support.ingested import SAMPLE, write_files
 LONG_WAIT = 60_000
 MANY_FILES = 4000
 
+# Nobody can press a button sooner after it has come.
+PRESS_THE_NEXT = """button => new MutationObserver((changes, observer) => {
+  if (button.isConnected) return;
+  observer.disconnect();
+  document.getElementById(button.id).click();
+}).observe(document.body, { childList: true, subtree: true })"""
+
 MakeRepo = Callable[..., Path]
 
 
@@ -303,6 +310,17 @@ def test_focus_survives_an_update(open_page: OpenPage, make_repo: MakeRepo) -> N
     row(other, "anchor").get_by_role("button", name="Re-embed").click()
     expect(details).not_to_have_attribute("data-before", "yes")
     expect(details).to_be_focused()
+
+
+def test_a_control_that_an_answer_brings_works_at_once(
+    open_page: OpenPage, make_repo: MakeRepo
+) -> None:
+    page = open_page("/ingest")
+    start(page, make_repo("dock"))
+    expect(row(page, "dock")).to_contain_text("Completed", timeout=LONG_WAIT)
+    page.get_by_role("button", name="Change…").evaluate(PRESS_THE_NEXT)
+    page.get_by_role("button", name="Refresh models").click()
+    expect(page.locator("#dialog-slot dialog")).to_be_visible()
 
 
 def test_a_press_is_kept_when_the_row_is_replaced_below_it(
