@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.axe import objections_of_looks
 from tests.browser.chromium import PHONE, WIDE
 from tests.browser.citations import FILES, QUESTION, Cited, cited, open_wide, rows, stands_at
 from tests.browser.conftest import OpenPage
@@ -169,10 +170,11 @@ def test_a_search_hit_opens_at_its_lines(open_page: OpenPage, harbour: Path) -> 
     stands_at(page, place)
 
 
-def test_chips_in_a_table_are_whole(
-    open_page: OpenPage, harbour: Path, stand_in: OpenAIStandIn
+def test_chips_in_a_table_are_whole_and_apart(
+    open_page: OpenPage, harbour: Path, model: OpenAIStandIn
 ) -> None:
-    """A column of chips on a phone is as wide as one of them, and no chip breaks in two."""
+    """A column of chips on a phone is as wide as one of them, and no chip breaks in two. Where
+    they stand beside each other, each is easily hit."""
 
     def table(request: JSON) -> list[Step]:
         places = [
@@ -181,7 +183,7 @@ def test_chips_in_a_table_are_whole(
         ]
         return [*say("\n".join(["| What it does | Where |", "|---|---|", *places])), *end()]
 
-    stand_in.scripts["plain"] = Script([search, table])
+    model.scripts["plain"] = Script([search, table])
     page = open_page("/chat", size=PHONE)
     page.get_by_label("Model").select_option("plain")
     page.get_by_label("Message").fill(QUESTION)
@@ -189,6 +191,7 @@ def test_chips_in_a_table_are_whole(
     expect(page.locator("#turns > .turn [data-chip]")).to_have_text("Complete", timeout=LONG_WAIT)
     chips = page.locator("#turns td a[data-source]")
     assert chips.count() >= 6
+    assert objections_of_looks(page) == []
     # As in an answer with more than a hundred citations.
     page.locator("#turns td .cite").evaluate_all("all => all.forEach(c => (c.textContent = 128))")
     assert set(chips.evaluate_all("all => all.map(chip => chip.getClientRects().length)")) == {1}
