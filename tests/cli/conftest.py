@@ -13,9 +13,10 @@ from tests.mcp.conftest import served
 __all__ = ["data", "installed", "machine", "run", "served", "wheel"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
-    """`lighthouse` and `harbour`, ingested by the first verb, which starts the server."""
+    """`lighthouse` and `harbour`, ingested by the first verb, which starts the server. The tests of
+    this worker share them: leave the index as you found it."""
     with command(tmp_path_factory.mktemp("home")) as made:
         made.run("ingest")
         made.run("ingest", str(made.home / "src" / "harbour"))

@@ -22,6 +22,7 @@ from codeinfo_cli.errors import CliError
 from codeinfo_cli.verbs import VERBS
 from tests.cli.command import CODEINFO, Command, command
 from tests.house.sources import HOME
+from tests.support.ingested import write_files
 from tests.support.small_disk import fill, small_disk
 
 pytestmark = pytest.mark.door
@@ -231,14 +232,16 @@ def test_a_folder_that_is_gone_or_not_utf8(cli: Command, tmp_path: Path) -> None
     ],
 )
 def test_terminals_that_are_not_utf8(cli: Command, environ: dict[str, str]) -> None:
-    (cli.lighthouse / "umlaut.py").write_text("def gruss(): return 'Grüße 漢字 \U0001f600'\n")
-    cli.run("ingest", **environ)
+    text = "def gruss(): return 'Grüße 漢字 \U0001f600'\n"
+    folder = write_files(cli.home / "src" / "greeting", {"umlaut.py": text})
+    cli.run("ingest", cwd=folder, **environ)
     for verb in (("grep", "gruss"), ("search", "gruss"), ("read", "umlaut.py")):
-        assert "gruss" in cli.run(*verb, **environ).stdout
-        done = cli.of([str(CODEINFO), *verb, "--json"], **environ)
+        assert "gruss" in cli.run(*verb, cwd=folder, **environ).stdout
+        done = cli.of([str(CODEINFO), *verb, "--json"], folder, **environ)
         assert "Grüße" in json.dumps(json.loads(done.stdout), ensure_ascii=False)
-    done = cli.of([str(CODEINFO), "grep", "Grüße", "--color", "always"], **environ)
+    done = cli.of([str(CODEINFO), "grep", "Grüße", "--color", "always"], folder, **environ)
     assert done.returncode in (0, 2) and "Traceback" not in done.stderr
+    cli.run("remove", "greeting", "--yes")
 
 
 def test_a_narrow_terminal(cli: Command) -> None:

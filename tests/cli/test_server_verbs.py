@@ -105,6 +105,7 @@ def test_twenty_searches_at_once_share_one_server(alone: Command) -> None:
 
 
 def test_status_shows_server_repositories_and_providers(cli: Command) -> None:
+    cli.run("repos")  # starts the server if it was not used for long
     address = server.running(cli.data)
     assert address is not None
     shown = cli.run("status").stdout
