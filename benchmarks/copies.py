@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     pass
 
 COPIES = 5
-PARTS = ("chroma", "lexical", "texts", "index", "codeinfo.sqlite3")
+PARTS = ("chroma", "texts", "index", "codeinfo.sqlite3")
 
 
 def bytes_of(data: Path) -> dict[str, int]:

@@ -3,7 +3,7 @@
 The set is made of installed packages that the weights were not trained on. A query is the first
 sentence of a docstring without the name of the function. The relevant text is that function without
 its docstring, among all functions of these packages. For comparison: plain BM25, the mix of both
-scores, the mix for queries with the name, and the word index and ranking of codeinfo. Exits 1 if a
+scores, the mix for queries with the name, and the words and ranking of codeinfo. Exits 1 if a
 figure is below its floor.
 """
 
@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from apps.embedding.static import MODEL_ID, StaticCodeEmbedder
 from apps.embedding.types import EmbeddingText
+from benchmarks import product
 from benchmarks.bm25 import Index
-from benchmarks.ranked import Words, ranked
 
 # All of training/never_train_on.txt that the development requirements install.
 NEVER_TRAINED_ON = (
@@ -163,13 +163,15 @@ def questions(pool: list[Function]) -> list[tuple[Function, int]]:
     return _sample(queries, QUERIES)
 
 
-def table(pool: list[Function], folder: Path) -> dict[str, float]:
+def table(pool: list[Function]) -> dict[str, float]:
     """Print the figures of each system. Return those of the mix, which have floors."""
+    from benchmarks.ranked import Words, ranked  # noqa: PLC0415 - after the project is set up
+
     texts = [function.text for function in pool]
     queries = [(function.question, place) for function, place in questions(pool)]
     named = [(function.named, place) for function, place in questions(pool)]
     bodies = [replace(text, path="", symbol="", signature="") for text in texts]
-    plain, vectors, words = bm25(texts), static(texts), Words(texts, folder)
+    plain, vectors, words = bm25(texts), static(texts), Words(texts)
     both = f"both, mixed by score, {VECTORS} vectors"
     mixed = mix(vectors, plain, VECTORS)
     systems = {
@@ -192,7 +194,8 @@ def table(pool: list[Function], folder: Path) -> dict[str, float]:
 def main() -> int:
     pool = _sample(functions(), POOL)
     with TemporaryDirectory(prefix="codeinfo-benchmark-") as folder:
-        figures = table(pool, Path(folder))
+        product.set_up(Path(folder), [])
+        figures = table(pool)
     figures["chunks/s"] = speed([function.text for function in pool])
     print(f"\n{figures['chunks/s']:,.0f} chunks/s on one thread")
     low = [f"{name} is below {floor}" for name, floor in FLOORS.items() if figures[name] < floor]

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, ViewportSize, expect, sync_playwright
 
 from benchmarks.product import serving
 
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = "/usr/bin/chromium-headless-shell"
 WINDOW: ViewportSize = {"width": 1440, "height": 900}
 MILLISECONDS = 300_000
 # Steps of a round, each with its clicks.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apps.index.models import IngestRun, Root
     from apps.ingest.runs.job import Job
 
-STAGES = ("discovery", "chunking", "embedding", "rows", "store", "texts", "words", "parts")
+STAGES = ("discovery", "chunking", "embedding", "rows", "store", "texts", "parts")
 
 
 def folder_to_ingest(data: str) -> Path:
@@ -71,9 +71,7 @@ def store_alone(root: "Root", model: str) -> float:
     from apps.ingest.runs.batches import ROWS_PER_WRITE
 
     store = get_store()
-    ids = list(store.each_id(root.id))
-    vectors = store.vectors(root.id, ids)
-    assert vectors is not None
+    ids, vectors = store.audit(root.id, list(store.each_id(root.id)))
     other = uuid4()
     # For as long after a question writes are in short slices, as they were not in the ingest.
     time.sleep(SHORT_SECONDS)

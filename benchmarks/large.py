@@ -37,7 +37,7 @@ TREES = ("linux-source-6.1", "llvm-toolchain-14")
 PACKAGING = ("/*\n", "!/debian/\n")
 SAMPLE_SECONDS = 0.5
 ROUNDS, CLIENTS, CHROMA_ROWS = 5, 32, 20_000
-PARTS = ("chroma", "texts", "grams", "lexical", "mapped", "codeinfo.sqlite3")
+PARTS = ("chroma", "texts", "grams", "index", "codeinfo.sqlite3")
 # Looked for by ripgrep: a rare name, a common one, an expression.
 PATTERNS = ("tcp_reno_cong_avoid", "mutex_lock", r"static int \w+_probe\(")
 

@@ -149,8 +149,5 @@ def measure(data: Path, tree: Path, folder: Path, server_of: Callable[[Path], in
     with product.serving(data, bases) as client:
         text = f"{time.perf_counter() - start:.1f} s"
         rows.append(("start after a kill during a removal", text))
-        while any((data / "lexical").glob("*.sqlite3")):
-            time.sleep(1)
-        rows.append(("  until its words are gone", f"{time.perf_counter() - start:.0f} s"))
         start = time.perf_counter()
     return [*rows, ("stop", f"{time.perf_counter() - start:.1f} s")]

@@ -60,7 +60,7 @@ def _bracketed(character: str) -> str:
 
 def symbols_named(text: str, limit: int) -> list[Hit]:
     """Definitions whose name begins with a text, in any case: whole names first. After a separator
-    (`Client.get`) the scope has to match, too. Roots without a word index are left out."""
+    (`Client.get`) the scope has to match, too. Parts that are lost are left out."""
     *scopes, prefix = [part for part in SEPARATORS.split(text.strip()) if part] or [""]
     if len(prefix) < MIN_SYMBOL or any(map(str.isspace, prefix)):
         return []

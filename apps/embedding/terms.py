@@ -80,11 +80,6 @@ class Terms:
         """Term frequencies sorted by text, then term."""
         return Counts(*pairs(self.texts, self.numbers))
 
-    def by_term(self) -> Counts:
-        """Term frequencies sorted by term, then text."""
-        term, text, times = pairs(self.numbers, self.texts)
-        return Counts(text, term, times)
-
 
 def expand(sizes: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
     """Select lists from a concatenation of lists of these sizes, by their numbers.

@@ -1,4 +1,4 @@
-"""Stems of the words of a text, for the built-in embedder and the word index.
+"""Stems of the words of a text, for the built-in embedder and the index.
 
 Identifiers are split into their parts, lower-cased, and stemmed by removing common suffixes:
 `parseHTTPResponse_v2` has the stems `pars`, `http`, `respons`, `v`, `2`. The weights of the

@@ -19,8 +19,7 @@ def roots_changed() -> None:
     hub.notify(ROOTS)
 
 
-# Set when rows are left to delete, or a word index has to be rebuilt. The ingest worker of this
-# process sweeps when it is next idle.
+# Set when rows are left to delete. The ingest worker of this process sweeps when it is next idle.
 sweep_due = threading.Event()
 # Set when something of the index could not be read. The worker then checks all of it.
 check_due = threading.Event()

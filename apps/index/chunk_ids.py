@@ -1,4 +1,4 @@
-"""The ids of chunks in the vector store and the word index: `<SourceFile.document>:<index>`.
+"""The ids of chunks in the vector store and the parts: `<SourceFile.document>:<index>`.
 
 Roots that share a store have chunks with equal ids where they have equal files.
 """

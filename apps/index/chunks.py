@@ -1,7 +1,7 @@
 """Chunks by id: their facts and their texts.
 
-The facts are in the word index. While it lacks a chunk (it is being rebuilt), the rows of files
-tell where the chunk is, and symbol and names are unknown. The texts are in the text store.
+The facts are in the parts of the index. Of a chunk that no readable part has, the rows of files
+tell where it is, and symbol and names are unknown. The texts are in the text store.
 """
 
 import logging
@@ -15,11 +15,13 @@ from apps.code.chunking import decode, lines_of
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.index import chunk_ids, spans
 from apps.index.changes import check_due
-from apps.index.lexical import ChunkFacts, get_lexical
+from apps.index.mapped.files import Damaged
+from apps.index.mapped.opened import opened_roots
 from apps.index.models import Root, SourceFile
 from apps.index.records import chunk_hash
 from apps.index.root_directory import read_file
 from apps.index.texts import get_texts
+from apps.index.types import ChunkFacts
 
 log = logging.getLogger("codeinfo.index")
 
@@ -36,15 +38,29 @@ class StoredChunk(NamedTuple):
         return chunk_hash(self.facts.path, self.facts.chunk_index, self.text)
 
 
-def read_chunks(ids: Mapping[UUID, Sequence[str]]) -> dict[UUID, dict[str, StoredChunk]]:
-    """Return store → chunk id → chunk; `ids` is store → chunk ids. A store is `Root.store`. Chunks
-    that no store has are left out."""
-    chunks: dict[UUID, dict[str, StoredChunk]] = {}
-    for store, of_root in ids.items():
-        facts = _word_facts(store, of_root)
-        facts |= row_facts(chunk_id for chunk_id in of_root if chunk_id not in facts)
-        chunks[store] = _with_texts(store, facts)
-    return chunks
+def read_chunks(wanted: Iterable[tuple[Root, str]]) -> dict[tuple[UUID, str], StoredChunk]:
+    """Return root id and chunk id → chunk, of roots and chunk ids. Chunks of no file are left out,
+    and so are those whose text cannot be read."""
+    by_root: dict[UUID, tuple[Root, dict[str, None]]] = {}
+    for root, chunk_id in wanted:
+        by_root.setdefault(root.id, (root, {}))[1][chunk_id] = None
+    found = {root_id: _facts_of(root, list(ids)) for root_id, (root, ids) in by_root.items()}
+    texts = _texts([(by_root[root_id][0], facts) for root_id, facts in found.items()])
+    return {
+        (root_id, chunk_id): StoredChunk(fact, text[fact.offset : fact.offset + fact.length])
+        for root_id, facts in found.items()
+        for chunk_id, fact in facts.items()
+        if (text := texts.get(fact.sha256)) is not None
+    }
+
+
+def _facts_of(root: Root, ids: Sequence[str]) -> dict[str, ChunkFacts]:
+    try:
+        facts = opened_roots.get(root).facts(ids)
+    except Damaged:
+        check_due.set()
+        facts = {}
+    return facts | row_facts(chunk_id for chunk_id in ids if chunk_id not in facts)
 
 
 def row_facts(ids: Iterable[str]) -> dict[str, ChunkFacts]:
@@ -71,37 +87,25 @@ def row_facts(ids: Iterable[str]) -> dict[str, ChunkFacts]:
     return facts
 
 
-def _with_texts(store: UUID, facts: Mapping[str, ChunkFacts]) -> dict[str, StoredChunk]:
-    """Return chunk id → chunk with its text. If the text store lacks a text, it is that of an
-    unchanged file on the disk, and the ingest worker checks the stores. Other chunks are left
-    out."""
-    keys = {fact.sha256 for fact in facts.values()}
+def _texts(found: Sequence[tuple[Root, Mapping[str, ChunkFacts]]]) -> dict[str, str]:
+    """Return key → text of the files of some chunks. If the text store lacks a text, it is that of
+    an unchanged file on the disk, and the ingest worker checks the stores."""
+    keys = {fact.sha256 for _, facts in found for fact in facts.values()}
     try:
         texts = get_texts().read(keys)
     except Unavailable as error:
         log.warning("no texts", extra={"context": {"reason": error.message}})
         texts = {}
-    if missing := keys - texts.keys():
+    if keys - texts.keys():
         check_due.set()
-        files = {fact.sha256: fact.path for fact in facts.values() if fact.sha256 in missing}
-        texts |= _texts_on_disk(store, files)
-    return {
-        key: StoredChunk(fact, texts[fact.sha256][fact.offset : fact.offset + fact.length])
-        for key, fact in facts.items()
-        if fact.sha256 in texts
-    }
-
-
-def _texts_on_disk(store: UUID, files: Mapping[str, str]) -> dict[str, str]:
-    """Return key → text, of the files (key → path) that are unchanged in a root of a store."""
-    texts: dict[str, str] = {}
-    for root in Root.objects.filter(store=store):
-        on_disk = {
-            key: unchanged_text(Path(root.path), path, key)
-            for key, path in files.items()
-            if key not in texts
-        }
-        texts |= {key: text for key, text in on_disk.items() if text is not None}
+        for root, facts in found:
+            missing = {fact.sha256: fact.path for fact in facts.values()}
+            on_disk = {
+                key: unchanged_text(Path(root.path), path, key)
+                for key, path in missing.items()
+                if key not in texts
+            }
+            texts |= {key: text for key, text in on_disk.items() if text is not None}
     return texts
 
 
@@ -113,13 +117,6 @@ def unchanged_text(root: Path, path: str, key: str) -> str | None:
     except CodeinfoError:
         return None
     return "\n".join(lines_of(decode(data))) if sha256(data).hexdigest() == key else None
-
-
-def _word_facts(store: UUID, ids: Sequence[str]) -> dict[str, ChunkFacts]:
-    try:
-        return get_lexical().facts(store, ids)
-    except Unavailable:
-        return {}  # the search reports it
 
 
 def _facts(chunk_id: str, row: SourceFile, index: int, span: spans.Span) -> ChunkFacts:

@@ -1,6 +1,6 @@
 """A lock that stops changes of the published index while it is copied or repaired.
 
-Publishing, deleting and rebuilding wait. A run continues to read, embed and write chunks, which
+Publishing, merging and deleting wait. A run continues to read, embed and write chunks, which
 are not published yet.
 """
 

@@ -1,4 +1,4 @@
-"""The path filter: the beginning of a path, or a glob, as SQLite's GLOB reads it.
+"""The path filter: the beginning of a path, or a glob, as `fnmatch` reads it.
 
 `*` also matches `/`. As in shells, `{a,b}` stands for either, and `**/` for any folder or none.
 """
@@ -20,7 +20,7 @@ class TooManyAlternatives(ValueError):
 
 @lru_cache(maxsize=256)
 def patterns(path: str) -> tuple[str, ...]:
-    """The patterns for GLOB, of which a path must match one.
+    """The patterns for `fnmatch`, of which a path must match one.
 
     The first has no special meaning: a folder may be called `[id]`. Raises TooManyAlternatives.
     """
@@ -28,8 +28,8 @@ def patterns(path: str) -> tuple[str, ...]:
     if len(globs) > MAX_ALTERNATIVES:
         raise TooManyAlternatives(path)
     ends = "" if has_wildcards(path) else "*"
-    # GLOB negates a set with ^.
-    read = [f"{glob.replace('[!', '[^')}{ends}" for glob in globs]
+    # A set may also be negated with ^.
+    read = [f"{glob.replace('[^', '[!')}{ends}" for glob in globs]
     return tuple(dict.fromkeys([f"{_escaped(path)}*", *read]))
 
 
@@ -38,10 +38,9 @@ def matches(path: str, filter_path: str) -> bool:
     return _compiled(filter_path).fullmatch(path) is not None
 
 
-@lru_cache(maxsize=256)
-def area_patterns(path: str) -> tuple[str, ...]:
-    """The patterns for GLOB of an area (`index.types.Area`): `src` is a file or a folder, and no
-    other file whose name begins so. Raises TooManyAlternatives."""
+def _area_patterns(path: str) -> tuple[str, ...]:
+    """The patterns of an area (`index.types.Area`): `src` is a file or a folder, and no other file
+    whose name begins so. Raises TooManyAlternatives."""
     first, *rest = patterns(path)
     stems = [first, *([] if has_wildcards(path) else rest)]
     globs = [] if stems == [first, *rest] else rest
@@ -87,9 +86,9 @@ def _compiled(path: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def _compiled_area(path: str) -> re.Pattern[str]:
-    return _any_of(area_patterns(path))
+    return _any_of(_area_patterns(path))
 
 
 def _any_of(globs: Iterable[str]) -> re.Pattern[str]:
     # fnmatch makes each * atomic.
-    return re.compile("|".join(translate(glob.replace("[^", "[!")) for glob in globs))
+    return re.compile("|".join(translate(glob) for glob in globs))

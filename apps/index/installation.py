@@ -1,4 +1,4 @@
-"""The id of this installation, which each collection and word index records."""
+"""The id of this installation, which each collection and part records."""
 
 from apps.index.models import Installation, Root
 from apps.index.types import Origin

@@ -6,27 +6,25 @@ index, and the row stays. So the database has lost each run that the index names
 row.
 """
 
-from uuid import UUID
-
-from apps.core.errors import Unavailable
-from apps.index.lexical import get_lexical
+from apps.index.mapped.collecting import found
 from apps.index.models import IngestRun, Root
 
 
 def unknown_runs() -> dict[str, int]:
-    """Return root path → number of runs that the root's word index names and that have no row.
+    """Return root path → number of runs that the root's parts name and that have no row.
 
-    Roots without such runs are left out, and so are word indexes that cannot be read.
+    Roots without such runs are left out, and so are parts that cannot be read.
     """
+    paths = {root.id.hex: root.path for root in Root.objects.order_by("path")}
+    named: dict[str, set[str]] = {path: set() for path in paths.values()}
+    for _, part in found():
+        if part.owner.root in paths:
+            named[paths[part.owner.root]].update(part.runs)
     unknown = {}
-    for root in Root.objects.order_by("path"):
-        try:
-            named = {run for run in get_lexical().runs(root.store) if _is_uuid(run)}
-        except Unavailable:
-            continue
-        known = IngestRun.objects.filter(id__in=named).values_list("id", flat=True)
-        if count := len(named) - len(known):
-            unknown[root.path] = count
+    for path, ids in named.items():
+        known = IngestRun.objects.filter(id__in=ids).values_list("id", flat=True)
+        if count := len(ids) - len(known):
+            unknown[path] = count
     return unknown
 
 
@@ -42,11 +40,3 @@ def describe() -> str:
         "If this data folder is a copy, the database's log (codeinfo.sqlite3-wal) is missing, and "
         "with it the latest changes."
     )
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

@@ -37,9 +37,8 @@ class Root(models.Model):
     At generation 0 its first run has not published yet. `last_run_id` is the run that published
     last. `last_state` and `last_error` belong to the latest run, which may have failed.
 
-    `store` is the id of its vectors and words: of its Chroma collection and its word index. Roots
-    with equal files share a store (`index.sharing`), and parts; by default a root has its own, with
-    the root's id.
+    `store` is the id of its Chroma collection. Roots with equal files share a store
+    (`index.sharing`), and parts; by default a root has its own, with the root's id.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -276,7 +275,7 @@ class IndexLock(models.Model):
 class Installation(models.Model):
     """The installation that this database belongs to. One row, created at the first start.
 
-    Every collection and word index records its `uid`, so that codeinfo deletes nothing that another
+    Every collection and part records its `uid`, so that codeinfo deletes nothing that another
     installation has written.
     """
 

@@ -1,4 +1,4 @@
-"""Builds the records of chunks, for the vector store and the word index."""
+"""Builds the records of chunks, for the vector store and the parts."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256

@@ -1,7 +1,7 @@
 """Stores that several roots share.
 
 Roots with equal files (worktrees, forks, copies) have one store (`Root.store`): one Chroma
-collection and one word index. A file with the same path and content is one document there, which
+collection. A file with the same path and content is one document there, which
 a row of each of these roots names (`SourceFile.document`). A document is deleted when no row of
 the store's roots names it, live or not.
 
@@ -16,7 +16,6 @@ from apps.core.values.slices import slices
 from apps.index import queries
 from apps.index.models import RemovedRoot, Root, SourceFile
 from apps.index.query_cache import CachedQuery
-from apps.index.types import Reader
 
 # Documents that are looked up in one query.
 DOCUMENTS_AT_ONCE = 500
@@ -40,11 +39,6 @@ def is_shared(root: Root) -> bool:
     """Whether the store of a root has, or may have, documents of other roots."""
     roots = sum(row.store == root.store for row in _stores.rows())
     return roots > 1 or any(row.store == root.store for row in _left_over.rows())
-
-
-def reader(root: Root) -> Reader | None:
-    """The root as a reader of its store; None if the store is its own, and needs no filter."""
-    return Reader(root.id, queries.live_file_ids(root)) if is_shared(root) else None
 
 
 def roots_of(stores: Collection[UUID]) -> list[Root]:

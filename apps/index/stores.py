@@ -1,10 +1,6 @@
-"""Deletes from the vector store and the word index together.
+"""Deletes from the vector store.
 
 A `store` here is a `Root.store`. Documents that another root of the store names stay.
-
-The words of a removed root are deleted first: that works even while Chroma is unavailable. Of a
-root that stays, vectors are deleted first: if Chroma fails, both stores are unchanged, and words
-are not rebuilt from dead vectors.
 """
 
 import logging
@@ -17,7 +13,6 @@ from apps.core.values.slices import slices
 from apps.index import sharing
 from apps.index.chunk_ids import chunk_ids, parse
 from apps.index.installation import installation_id
-from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors.packing import origin_in
@@ -31,26 +26,15 @@ LISTED_AT_ONCE = 5_000
 
 @dataclass(frozen=True)
 class StoredRoot:
-    """What Chroma and the word index have under one id."""
+    """A collection in Chroma."""
 
     store: UUID
-    vectors: bool  # whether there is a Chroma collection
-    words: bool  # whether there is a word index
-    vectors_of: Origin | None  # origin of the collection; None if it has none recorded
-    words_of: Origin | None  # origin of the word index; likewise
-    model: str = ""  # that the collection records
-
-    @property
-    def origin(self) -> Origin | None:
-        return self.vectors_of or self.words_of
+    origin: Origin | None  # None if it has none recorded
+    model: str
 
     def is_foreign(self, installation: str) -> bool:
-        """Whether all that exists records another installation."""
-        return all(
-            is_foreign(origin, installation)
-            for exists, origin in ((self.vectors, self.vectors_of), (self.words, self.words_of))
-            if exists
-        )
+        """Whether it records another installation."""
+        return is_foreign(self.origin, installation)
 
 
 def is_foreign(origin: Origin | None, installation: str) -> bool:
@@ -59,28 +43,11 @@ def is_foreign(origin: Origin | None, installation: str) -> bool:
 
 
 def stored_roots() -> dict[UUID, StoredRoot]:
-    """Return all roots that either store has anything of. Raises Unavailable."""
-    vectors = get_store().descriptions()
-    words = get_lexical().roots()
+    """Return all roots that the vector store has anything of. Raises Unavailable."""
     return {
-        store: StoredRoot(
-            store,
-            vectors=store in vectors,
-            words=store in words,
-            vectors_of=origin_in(vectors.get(store, {})),
-            words_of=words_of(store) if store in words else None,
-            model=str(vectors.get(store, {}).get("model", "")),
-        )
-        for store in vectors.keys() | words
+        store: StoredRoot(store, origin_in(description), str(description.get("model", "")))
+        for store, description in get_store().descriptions().items()
     }
-
-
-def words_of(store: UUID) -> Origin | None:
-    """Return the origin of a root's word index; None if it records none or cannot be read."""
-    try:
-        return get_lexical().origin(store)
-    except Unavailable:
-        return None
 
 
 def delete_files(
@@ -92,24 +59,12 @@ def delete_files(
     deleted = [file for file in files if file.document in unnamed]
     if deleted:
         get_store().delete(root.store, [i for file in deleted for i in chunk_ids(file)], check)
-        get_lexical().delete_files(root.store, [file.document for file in deleted], check)
     return deleted
 
 
 def delete_unnamed(store: UUID, check: Check = never_cancelled) -> None:
     """Delete the documents of a store that no row names. An exception from `check` leaves the
     rest."""
-    words = get_lexical()
-    for part in slices(words.documents(store), LISTED_AT_ONCE):
-        check()
-        if unnamed := sorted(sharing.without_row(store, part)):
-            get_store().delete(store, words.ids_of(store, unnamed), check)
-            words.delete_files(store, unnamed, check)
-    if get_store().count(store) > words.count(store):
-        _delete_vectors_without_row(store, check)
-
-
-def _delete_vectors_without_row(store: UUID, check: Check) -> None:
     # Listed before anything is deleted, as deleting shifts the pages.
     ids: list[str] = []
     for page in slices(get_store().each_id(store), LISTED_AT_ONCE):
@@ -121,31 +76,10 @@ def _delete_vectors_without_row(store: UUID, check: Check) -> None:
 
 
 def drop(store: UUID, check: Check = never_cancelled) -> None:
-    """Delete all data of a root, except what another installation wrote. An exception from `check`
-    leaves some of the vectors."""
-    drop_own_words(store)
-    drop_own_vectors(store, check)
-
-
-def drop_own_vectors(store: UUID, check: Check = never_cancelled) -> None:
     """Delete the vectors of a root, except those that another installation wrote. An exception from
     `check` leaves some."""
     if not is_foreign(get_store().origin(store), installation_id()):
         drop_vectors(store, check)
-
-
-def drop_own_words(store: UUID) -> None:
-    """Delete the words of a root, except those that another installation wrote."""
-    if not is_foreign(words_of(store), installation_id()):
-        drop_words(store)
-
-
-def drop_words(store: UUID) -> None:
-    """Delete the word index of a root, and log it."""
-    if store in get_lexical().roots():
-        origin, count = words_of(store), _count(lambda: get_lexical().count(store))
-        get_lexical().drop(store)
-        _log(store, origin, words=count)
 
 
 def drop_vectors(store: UUID, check: Check = never_cancelled) -> int | None:
@@ -156,11 +90,6 @@ def drop_vectors(store: UUID, check: Check = never_cancelled) -> int | None:
     if count or origin:
         _log(store, origin, vectors=count)
     return count
-
-
-def roots() -> set[UUID]:
-    """Return the ids of the roots that either store has anything of."""
-    return get_store().collections() | get_lexical().roots()
 
 
 def _count(count: Callable[[], int]) -> int | None:

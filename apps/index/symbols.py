@@ -1,7 +1,5 @@
-"""The definitions in the files of a root: by name, by the beginning of a name, and by file.
-
-Callers leave out those in files that are not live.
-"""
+"""The definitions in the live files of a root, by name, by the beginning of a name and by file; and
+the files that have an identifier."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +7,10 @@ from uuid import UUID
 
 from apps.core.errors import Unavailable
 from apps.index.changes import check_due
-from apps.index.lexical import StoredSymbol
 from apps.index.mapped.files import Damaged
 from apps.index.mapped.opened import opened_roots
 from apps.index.models import Root
+from apps.index.types import StoredSymbol
 
 
 def definitions_of(root: Root, name: str) -> list[StoredSymbol]:
@@ -34,6 +32,13 @@ def outline_of(root: Root, document: UUID | str) -> list[StoredSymbol]:
     Unavailable."""
     with _damage(root):
         return opened_roots.get(root).outline(str(document)) or []
+
+
+def files_with_identifier(root: Root, name: str) -> dict[str, str]:
+    """Return document → path of the live files whose text has an identifier, by path. The match is
+    exact: whole, and in its case. Raises Unavailable."""
+    with _damage(root):
+        return opened_roots.get(root).files_with_identifier(name)
 
 
 @contextmanager

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
-from uuid import UUID
 
-from apps.code.values import Chunk
+from apps.code.values import Chunk, Symbol
 
 # Called between the steps of a long operation; raises to end it.
 Check = Callable[[], None]
@@ -47,7 +46,7 @@ class Area(NamedTuple):
     """Files that a question may be limited to: a repository, or some of its paths."""
 
     repository: str  # its id; "": any
-    path: str = ""  # a file, a folder or a glob (`globs.area_patterns`); "": all
+    path: str = ""  # a file, a folder or a glob (`globs.is_in_area`); "": all
 
 
 @dataclass(frozen=True)
@@ -73,13 +72,6 @@ class Filters:
         return replace(self, areas=areas)
 
 
-class Reader(NamedTuple):
-    """A root that reads from a store that it shares with other roots (`index.sharing`)."""
-
-    root_id: UUID
-    documents: frozenset[str]  # of its live files; the same object for the same generation
-
-
 @dataclass(frozen=True)
 class ChunkRecord:
     """A chunk that is about to be stored, and the file that it is from."""
@@ -92,3 +84,30 @@ class ChunkRecord:
     sha256: str  # of the bytes of the file, hex: the key of its text
     index: int  # within the file, from 0
     chunk: Chunk
+
+
+class ChunkFacts(NamedTuple):
+    """A chunk without its text, which is a part of the text of its file."""
+
+    id: str  # as in the vector store
+    source_file: str  # SourceFile.document
+    path: str  # relative to the root
+    chunk_index: int  # within the file, from 0
+    start_line: int  # 1-based
+    end_line: int  # included
+    symbol: str
+    names: tuple[str, ...]  # declared by the chunk
+    signature: str
+    language: str
+    sha256: str  # of the file: the key of its text
+    offset: int  # characters of the file's text before the chunk
+    length: int  # characters of the chunk
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredSymbol(Symbol):
+    """A definition and its file."""
+
+    source_file: str  # SourceFile.document
+    file_path: str  # relative to the root
+    language: str

@@ -6,7 +6,6 @@ does not fill it. If too few pass the test of the query, both are widened.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from uuid import UUID
 
 from apps.core.errors import Unavailable
 from apps.index.chunks import read_chunks
@@ -52,15 +51,13 @@ def gather(roots: Sequence[Root], query: SearchQuery) -> Candidates:
 
 def _tested(candidates: Candidates, test: PassageTest) -> Candidates:
     """The candidates that pass a test."""
-    ids: dict[UUID, list[str]] = {}
-    for root, chunk_id in zip(candidates.roots, candidates.ids, strict=True):
-        ids.setdefault(root.store, []).append(chunk_id)
-    chunks = read_chunks(ids)
+    pairs = list(zip(candidates.roots, candidates.ids, strict=True))
+    chunks = read_chunks(pairs)
     passing = [
         index
-        for index, (root, chunk_id) in enumerate(zip(candidates.roots, candidates.ids, strict=True))
+        for index, (root, chunk_id) in enumerate(pairs)
         # One that cannot be read stays, so that the result tells of it.
-        if (chunk := chunks[root.store].get(chunk_id)) is None
+        if (chunk := chunks.get((root.id, chunk_id))) is None
         or test(f"{chunk.facts.path} {chunk.facts.symbol}", chunk.text)
     ]
     return candidates.at(passing)

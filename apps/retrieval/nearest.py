@@ -17,10 +17,9 @@ from uuid import UUID
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
 from apps.index.chunks import read_chunks, row_facts
-from apps.index.lexical import ChunkFacts
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
-from apps.index.types import Filters
+from apps.index.types import ChunkFacts, Filters
 from apps.index.vectors.store import get_store
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import PassageTest, fits
@@ -144,10 +143,7 @@ def _matches(hits: Iterator[_Hit], limit: int) -> tuple[list[Match], str]:
 
 def _read(hits: Sequence[_Hit]) -> tuple[list[Match], list[Root]]:
     """The matches of hits, and the root of each hit whose text cannot be read."""
-    ids: dict[UUID, list[str]] = {}
-    for hit in hits:
-        ids.setdefault(hit.root.store, []).append(hit.facts.id)
-    chunks = read_chunks(ids)
-    pairs = [(hit, chunks[hit.root.store].get(hit.facts.id)) for hit in hits]
+    chunks = read_chunks((hit.root, hit.facts.id) for hit in hits)
+    pairs = [(hit, chunks.get((hit.root.id, hit.facts.id))) for hit in hits]
     matches = [match_of(hit.root, chunk, score=hit.distance) for hit, chunk in pairs if chunk]
     return matches, [hit.root for hit, chunk in pairs if chunk is None]

@@ -9,7 +9,6 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from uuid import UUID
 
 from apps.core.config import DEFAULT_CUTOFF, config
 from apps.index.chunks import StoredChunk, read_chunks
@@ -90,9 +89,8 @@ class SearchResult:
     """The result of a SearchQuery."""
 
     matches: tuple[Match, ...]  # in the order of the ranking
-    # The parts of the index that were not searched: "", "words only" (no match has a score), "words
-    # only in" some repositories, "vectors only: " and the repositories whose words are being
-    # rebuilt, or the repositories that lack vectors. On the wire only if it is not empty.
+    # What was not searched: "", "words only" (no match has a score), or the repositories that lack
+    # a part of the index, texts or vectors. On the wire only if it is not empty.
     degraded: str = ""
     # Words of the query that no passage of these repositories has. On the wire only if there are.
     missing_words: tuple[str, ...] = ()
@@ -135,15 +133,12 @@ def matches_of(
 
     Leaves out chunks that were deleted in the meantime.
     """
-    ids: dict[UUID, list[str]] = {}
-    for index in indexes:
-        ids.setdefault(candidates.roots[index].store, []).append(candidates.ids[index])
-    chunks = read_chunks(ids)
+    chunks = read_chunks((candidates.roots[index], candidates.ids[index]) for index in indexes)
     matches: list[Match] = []
     unread: list[Root] = []
     for index in indexes:
         root = candidates.roots[index]
-        chunk = chunks[root.store].get(candidates.ids[index])
+        chunk = chunks.get((root.id, candidates.ids[index]))
         if chunk is None:
             unread.append(root)
             continue

@@ -24,8 +24,8 @@ from apps.core.errors import CodeinfoError
 from apps.core.system.heap import settled
 from apps.core.system.pipe import Pipe
 
-# Imported before the first search, with all that they need.
-MODULES = ("apps.retrieval.search", "apps.index.lexical", "apps.index.texts")
+# Imported before the first search, with all that it needs.
+SEARCH = "apps.retrieval.search"
 
 
 class Reply(NamedTuple):
@@ -78,8 +78,7 @@ def set_up(values: Mapping[str, Any]) -> Records:
     logging.getLogger("codeinfo").setLevel(values.pop("LOG_LEVEL"))
     settings.configure(**values, LOGGING_CONFIG=None)
     django.setup(set_prefix=False)
-    for name in MODULES:
-        import_module(name)
+    import_module(SEARCH)
     settled()
     return records
 

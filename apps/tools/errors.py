@@ -43,7 +43,6 @@ NO_REPOSITORY = NotFound(
 NO_FILE = NotFound("There is no such file.", code="FILE_NOT_FOUND")
 NO_LINES = NotFound("The file has no such lines.", code="LINES_NOT_FOUND")
 NOT_INGESTED = Conflict("Nothing is ingested.", code="INGEST_REQUIRED")
-NO_WORDS = Unavailable("The word index cannot be read.", code="LEXICAL_UNAVAILABLE")
 NO_TEXTS = Unavailable("The text store cannot be read.", code="TEXTS_UNAVAILABLE")
 TEXT_LOST = Unavailable("The text is lost.", code="TEXT_LOST")
 NO_CHROMA = Unavailable("Chroma does not answer.", code="CHROMA_UNAVAILABLE")
@@ -61,6 +60,6 @@ NO_MODEL = Unavailable(
 BUSY = Unavailable("Too much is computed.", code="OVERLOADED", details={"retryAfter": 5})
 
 OF_PAGES = (OTHER_CURSOR, EXPIRED)
-OF_SYMBOLS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_WORDS)
+OF_SYMBOLS = (INVALID, NO_REPOSITORY, NOT_INGESTED)
 OF_SEARCHES = (*OF_SYMBOLS, NO_MODEL, NO_EMBEDDER, NO_CHROMA)
 OF_TEXTS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_TEXTS, BUSY)

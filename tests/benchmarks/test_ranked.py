@@ -1,10 +1,10 @@
-"""The docstring benchmark uses the word index and the ranking of codeinfo."""
-
-from pathlib import Path
+"""The docstring benchmark uses the words and the ranking of codeinfo."""
 
 import numpy as np
+import pytest
 
 from apps.embedding.types import EmbeddingText
+from benchmarks import ranked as module
 from benchmarks.ranked import Words, ranked
 
 TEXTS = [
@@ -16,15 +16,24 @@ TEXTS = [
 ]
 
 
-def test_only_texts_with_query_words_have_a_score(tmp_path: Path) -> None:
-    scores = Words(TEXTS, tmp_path).scores("weigh the parcel")
+def test_only_texts_with_query_words_have_a_score() -> None:
+    scores = Words(TEXTS).scores("weigh the parcel")
     assert scores.argmax() == 0
     assert [bool(score) for score in scores] == [True, True, False, False, False]
 
 
-def test_the_ranking_mixes_both_scores_and_limits_files_to_two(tmp_path: Path) -> None:
+def test_more_texts_than_a_part_has_rows_have_the_same_scores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = Words(TEXTS).scores("lift the crane")
+    monkeypatch.setattr(module, "PART_ROWS", 2)
+    assert Words(TEXTS).scores("lift the crane").tolist() == whole.tolist()
+    assert np.count_nonzero(whole) == 3
+
+
+def test_the_ranking_mixes_both_scores_and_limits_files_to_two() -> None:
     near = np.array([0.1, 0.0, 0.5, 0.6, 0.7])
-    scores = ranked(Words(TEXTS, tmp_path), lambda question: near)("weigh a parcel")
+    scores = ranked(Words(TEXTS), lambda question: near)("weigh a parcel")
     order = np.argsort(-scores, kind="stable")
     assert order[0] == 0
     assert np.isneginf(scores).tolist() == [False, False, True, False, False]

@@ -131,6 +131,7 @@ def test_on_a_wide_screen_the_first_citation_opens_by_itself(
     expect(page.get_by_role("tab").first).to_have_attribute("aria-selected", "true")
     page.goto("/chat")
     page.get_by_label("Provider").select_option("builtin")
+    page.wait_for_load_state("networkidle")  # its models come into the form that the question ends
     page.get_by_label("Message").fill(QUESTION)
     page.get_by_label("Message").press("Enter")
     expect(page.locator("#turns > .turn [data-chip]")).to_have_text("Complete", timeout=LONG_WAIT)

@@ -24,8 +24,6 @@ def test_each_term_is_counted_in_each_text() -> None:
     found_in_order = found().in_order()
     by_text = named(found_in_order.names, found_in_order.by_text())
     assert by_text == [(0, "a", 1), (0, "b", 2), (2, "b", 1), (2, "c_a", 3), (3, "a", 1)]
-    by_term = named(found_in_order.names, found_in_order.by_term())
-    assert by_term == sorted(by_text, key=lambda row: (row[1], row[0]))
 
 
 def test_terms_are_split_into_parts() -> None:
@@ -47,14 +45,14 @@ def test_no_terms_have_no_counts(texts: list[str]) -> None:
     parts = Terms.of(text.split() for text in texts).split(PARTS).in_order()
     assert parts.sizes.tolist() == [0] * len(texts)
     assert parts.names == []
-    assert named([], parts.by_text()) == named([], parts.by_term()) == []
+    assert named([], parts.by_text()) == []
 
 
 def test_counts_of_many_terms_equal_a_plain_count() -> None:
     random = np.random.default_rng(7)
     texts = [[f"w{number}" for number in random.zipf(1.3, 200) % 500] for _ in range(50)]
     many = Terms.of(texts)
-    assert {(text, name): times for text, name, times in named(many.names, many.by_term())} == {
+    assert {(text, name): times for text, name, times in named(many.names, many.by_text())} == {
         (text, name): times
         for text, words in enumerate(texts)
         for name, times in Counter(words).items()

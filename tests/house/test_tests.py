@@ -33,12 +33,9 @@ OF_OTHERS = {
     *("_constants", "_parser"),
     *("_fixture_setup", "_fixture_teardown", "_generate_plan"),
 }
-# How many of ours are left, mostly of the vector store and the word index. No file is added.
+# How many of ours are left, mostly of the vector store. No file is added.
 LEFT = {
     "tests/index/test_chunks.py": 1,
-    "tests/index/test_lexical.py": 4,
-    "tests/index/test_lexical_files.py": 2,
-    "tests/index/test_lexical_segments.py": 5,
     "tests/index/test_missing_runs.py": 1,
     "tests/index/test_shards.py": 9,
     "tests/index/test_store.py": 2,
@@ -46,7 +43,6 @@ LEFT = {
     "tests/ingest/test_cancel.py": 1,
     "tests/ingest/test_damage.py": 18,
     "tests/ingest/test_owners.py": 2,
-    "tests/ingest/test_reindex.py": 7,
     "tests/ingest/test_repair.py": 5,
     "tests/ingest/test_verification.py": 2,
 }

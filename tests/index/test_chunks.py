@@ -1,4 +1,4 @@
-"""Chunks by their ids: facts from the word index or rows of files, texts from the text store."""
+"""Chunks by their ids: facts from parts or rows of files, texts from the text store."""
 
 import logging
 import shutil
@@ -8,11 +8,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db.models import F
 
 from apps.index import chunk_ids
 from apps.index.changes import check_due
 from apps.index.chunks import StoredChunk, read_chunks, row_facts
-from apps.index.lexical import get_lexical
+from apps.index.mapped import files, lists, part
+from apps.index.mapped.opened import opened_roots
 from apps.index.models import Root, SourceFile
 from apps.index.records import chunk_hash
 from apps.index.texts import get_texts
@@ -21,6 +23,7 @@ from apps.ingest import services
 from apps.ingest.runs import sweep
 from tests.support.damage import spoil
 from tests.support.ingested import SAMPLE, ingest, write_files
+from tests.support.parts import lose_parts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -41,8 +44,8 @@ def root(repo: Path, store: Any) -> Root:
 
 
 def read(root: Root) -> dict[str, StoredChunk]:
-    ids = sorted(get_store().ids(root.store))
-    return read_chunks({root.store: ids})[root.store]
+    asked = [(root, chunk_id) for chunk_id in sorted(get_store().ids(root.store))]
+    return {chunk_id: chunk for (_, chunk_id), chunk in read_chunks(asked).items()}
 
 
 def file_of(root: Root, path: str = PATH) -> SourceFile:
@@ -113,37 +116,47 @@ def test_chunks_have_their_facts_and_their_texts(root: Root) -> None:
     assert not check_due.is_set()
 
 
-def test_without_the_word_index_the_rows_of_files_tell_where_chunks_are(root: Root) -> None:
+def test_without_the_parts_the_rows_of_files_tell_where_chunks_are(root: Root) -> None:
     expected = without_names(read(root))
-    get_lexical().drop(root.id)
+    lose_parts(root)
     assert read(root) == expected
     assert row_facts(expected) == {key: chunk.facts for key, chunk in expected.items()}
 
 
-def test_with_a_broken_word_index_the_rows_of_files_tell_it(root: Root) -> None:
+def test_of_a_part_whose_facts_are_damaged_the_rows_of_files_tell_it(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = without_names(read(root))
-    get_lexical().close()
-    spoil(get_lexical()._files.path(root.id))
+    # As a large part, of which nothing is compared with its checksum when it is mapped.
+    monkeypatch.setattr(files, "MAPPED_BYTES", 0)
+    monkeypatch.setattr(files, "CHECKED_BYTES", -1)
+    (entry,) = root.parts
+    frames = part.read(lists.folder(), entry["name"]).facts.content.tobytes()
+    path = part.path_of(lists.folder(), entry["name"])
+    path.write_bytes(path.read_bytes().replace(frames, bytes(len(frames))))
+    opened_roots.keep_only([])
     assert read(root) == expected
+    assert check_due.is_set()
 
 
-def test_of_a_word_index_that_lacks_files_both_are_put_together(root: Root) -> None:
-    whole = read(root)
-    get_lexical().delete_files(root.id, [file_of(root).id])
+def test_of_parts_that_lack_files_both_are_put_together(repo: Path, root: Root) -> None:
+    write_files(repo, {"src/new.py": "def later(): ...\n"})
+    whole = read(ingest(repo))
+    old, _ = Root.objects.get().parts
+    Root.objects.update(parts=[old], revision=F("revision") + 1)
     expected = {
-        key: without_names({key: chunk})[key] if chunk.facts.path == PATH else chunk
+        key: without_names({key: chunk})[key] if chunk.facts.path == "src/new.py" else chunk
         for key, chunk in whole.items()
     }
-    assert read(root) == expected != whole
+    assert read(Root.objects.get()) == expected != whole
 
 
 def test_ids_of_no_file_and_beyond_the_end_of_one_are_left_out(root: Root) -> None:
     file = file_of(root)
     asked = [f"{uuid4()}:0", f"{file.id}:0", f"{file.id}:{file.chunks}", "any", ""]
     assert set(row_facts(asked)) == {f"{file.id}:0"}
-    assert set(read_chunks({root.id: asked})[root.id]) == {f"{file.id}:0"}
-    assert read_chunks({uuid4(): []}) != {}
-    assert read_chunks({}) == {}
+    assert set(read_chunks((root, each) for each in asked)) == {(root.id, f"{file.id}:0")}
+    assert read_chunks([]) == {}
 
 
 def test_spans_that_are_damaged_cost_only_the_chunks_of_their_file(
@@ -151,8 +164,8 @@ def test_spans_that_are_damaged_cost_only_the_chunks_of_their_file(
 ) -> None:
     expected = without_names(read(root))
     SourceFile.objects.filter(id=file_of(root).id).update(spans=b"damaged")
-    assert set(read(root)) == set(expected)  # the word index knows them
-    get_lexical().drop(root.id)
+    assert set(read(root)) == set(expected)  # the parts know them
+    lose_parts(root)
     with caplog.at_level(logging.WARNING, "codeinfo.index"):
         found = read(root)
     assert found == {key: each for key, each in expected.items() if each.facts.path != PATH}

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from apps.code.values import Symbol
-from apps.index.lexical.types import ChunkFacts, StoredSymbol
 from apps.index.mapped import files, lists
 from apps.index.mapped.part import Part
 from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
-from apps.index.types import ChunkRecord
+from apps.index.types import ChunkFacts, ChunkRecord, StoredSymbol
 from tests.support.random_parts import Source, Sources, built
 
 ALL = 10_000

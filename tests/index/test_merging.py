@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.index.lexical.words import runs
 from apps.index.mapped import merging
 from apps.index.mapped.codes import QueryCodes
 from apps.index.mapped.files import Damaged
@@ -33,6 +34,7 @@ from tests.support.random_parts import (
 )
 
 WORDS = (*TEXT_WORDS, "gamma", "ray", "no such word")
+IDENTIFIERS = (*TEXT_WORDS, "beta", "gamma", "ray", "no_such")
 
 
 def arrays(part: Part) -> dict[str, tuple[object, ...]]:
@@ -66,9 +68,22 @@ def answers(pieces: Sequence[LiveFiles], sources: Sequence[Source]) -> dict[str,
         "facts": root.facts(ids),
         "names": [root.definitions(name) for name in NAMES],
         "beginning": [root.symbols_beginning(prefix, 4) for prefix in ("", "g", "A")],
+        "identifiers": [root.files_with_identifier(name) for name in IDENTIFIERS],
         # A file without chunks and definitions is in no part.
         "outlines": [root.outline(str(source.row.document)) or [] for source in sources],
     }
+
+
+def with_identifiers(sources: Sequence[Source]) -> list[dict[str, str]]:
+    """Document → path of the files whose chunks have an identifier, for each of IDENTIFIERS."""
+    return [
+        {
+            str(source.row.document): source.row.path
+            for source in sources
+            if any(name in runs(record.chunk.text) for record in source.chunks)
+        }
+        for name in IDENTIFIERS
+    ]
 
 
 def _hits(root: MappedRoot, place: int) -> list[tuple[str, int, float, float]]:
@@ -145,6 +160,7 @@ def test_merged_parts_of_any_size_answer_as_those_of_the_live_files(
         # Of a document that is cut in one piece, and whole in another, each chunk is taken once.
         twice = merged([*(whole(part) for part in small[1:2]), *pieces], STORE)
         wanted = answers([whole(built(alive))], alive)
+        assert wanted["identifiers"] == with_identifiers(alive)
         for parts_of_alive in (small, list(again), list(twice)):
             assert answers([whole(part) for part in parts_of_alive], alive) == wanted
 
@@ -167,6 +183,7 @@ def test_a_document_is_cut_only_if_it_has_more_chunks_than_a_part_may_lack() -> 
     # The middle of the long document comes first, then its beginning and its end.
     twice = list(merged([whole(parts[2]), part], STORE))
     wanted = answers([part], all_sources)
+    assert wanted["identifiers"] == with_identifiers(all_sources)
     assert answers([whole(each) for each in twice], all_sources) == wanted
 
 

@@ -127,49 +127,6 @@ def test_the_nearest_do_not_depend_on_the_length_of_the_query(
     assert store.nearest(root, vectors[3] * 0, 5) == []
 
 
-def test_several_roots_are_queried_in_one_request(store: VectorStore, root: UUID) -> None:
-    other, nobody = uuid4(), uuid4()
-    vectors = random_vectors(30)
-    store.add(root, MODEL, ids(range(20)), vectors[:20])
-    store.add(other, MODEL, ids(range(20, 30)), vectors[20:])
-    roots = [root, nobody, other]
-    assert store.nearest_each(roots, vectors[3], 4) == {
-        each: store.nearest(each, vectors[3], 4) for each in roots
-    }
-    nearest = {each: [i for i, _ in store.nearest(each, vectors[3], 4)] for each in roots}
-    assert store.distances_each(nearest, vectors[3]) == {
-        each: store.distances(each, vectors[3], nearest[each]) for each in roots
-    }
-    assert store.nearest_each([], vectors[3], 4) == store.distances_each({}, vectors[3]) == {}
-
-
-def test_vectors_are_returned_in_order_or_not_at_all(
-    store: VectorStore, root: UUID, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vectors = fill(store, root, 300)
-    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    monkeypatch.setattr(store_module, "VECTORS_SLICE", 40)
-    numbers = list(range(299, -1, -3))
-    found = store.vectors(root, ids(numbers))
-    assert found is not None
-    np.testing.assert_allclose(found, units[numbers], atol=1e-6)
-    assert store.vectors(root, [chunk(3), "nobody"]) is None
-    assert store.vectors(uuid4(), [chunk(3)]) is None
-    assert store.vectors(root, []) is None
-
-
-def test_distances_of_chosen_records_are_exact(store: VectorStore, root: UUID) -> None:
-    vectors = fill(store, root, 300)
-    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    chosen = ids((250, 3, 77))
-    found = store.distances(root, vectors[3] * 7, [*chosen, "nobody"])
-    expected = {chunk(n): 2 - 2 * float(units[n] @ units[3]) for n in (250, 3, 77)}
-    assert found == pytest.approx(expected, abs=1e-5)
-    assert store.distances(root, vectors[3], []) == {}
-    assert store.distances(root, vectors[3], ["nobody"]) == {}
-    assert store.distances(root, vectors[3] * 0, chosen) == {}
-
-
 def test_an_audit_returns_the_rows_that_exist(store: VectorStore, root: UUID) -> None:
     vectors = fill(store, root, 30)
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -228,7 +185,6 @@ def test_many_rows_are_dropped_in_slices_and_the_rest_when_it_is_asked_for_again
 def test_an_unknown_root_holds_nothing(store: VectorStore) -> None:
     nobody = uuid4()
     assert store.nearest(nobody, random_vectors(1)[0], 5) == []
-    assert store.distances(nobody, random_vectors(1)[0], ["a"]) == {}
     assert store.audit(nobody, ["a"])[0] == []
     assert store.ids(nobody) == set()
     assert store.count(nobody) == 0
@@ -460,19 +416,14 @@ def test_what_could_not_be_written_can_be_taken_back(
 
 
 @pytest.mark.fault("Chroma is unavailable")
-def test_a_vector_that_nobody_wrote_is_found_where_all_are_read(
-    store: VectorStore, root: UUID
-) -> None:
+def test_a_vector_that_nobody_wrote_is_found_by_an_audit(store: VectorStore, root: UUID) -> None:
     count = damage.SYNC_THRESHOLD + 50
     fill(store, root, count)
-    assert store.vectors(root, ids(range(count))) is not None
     reset_store()
     damage.vector_flipped(chroma_folder(), root, 16)
 
     store = get_store()
-    with pytest.raises(Unavailable, match="does not hold what was written"):
-        store.vectors(root, ids(range(count)))
-
+    store.audit(root, ids(range(count)))
     assert "does not hold what was written" in store.examine(root)
     store.set_aside([root])
     assert store.examine(root) == ""

@@ -22,9 +22,8 @@ from django.db import connection
 
 from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.static import MODEL_ID
-from apps.index import stores
 from apps.index.chunk_ids import chunk_ids
-from apps.index.lexical import files, get_lexical
+from apps.index.mapped import files
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.texts import get_texts, text_index
 from apps.index.vectors.store import VectorStore, get_store, reset_store
@@ -67,14 +66,15 @@ def watch(steps: Steps) -> None:
     """Have `steps` called at every step of this process."""
     for verb in ("add", "delete", "drop"):
         setattr(VectorStore, verb, _around(getattr(VectorStore, verb), steps))
-    connect = files.open_file
+    files.write = _around(files.write, steps)
+    connect = text_index.open_file
 
     def traced(path: Path, mode: str) -> Any:
         database = connect(path, mode)
         database.set_trace_callback(lambda sql: None if sql.startswith(MANY) else steps())
         return database
 
-    files.open_file = text_index.open_file = traced
+    text_index.open_file = traced
     connection.execute_wrappers.append(_before(steps))
 
 
@@ -113,12 +113,11 @@ def check() -> None:
         live = rows.live()
         expected_ids = {each for file in live for each in chunk_ids(file)}
         assert get_store().ids(store) == expected_ids, "vectors"
-        assert get_lexical().ids(store) == expected_ids, "words"
         assert rows.count() == live.count(), "rows"
     if in_use:
         keys = set(SourceFile.objects.live().ingested().values_list("sha256", flat=True))
         assert len(get_texts().read(keys)) == len(keys) == get_texts().count(), "texts"
-    assert stores.roots() == in_use, "roots"
+    assert get_store().collections() == in_use, "roots"
 
 
 def work(folder: Path, number: int, die_at: int) -> int:

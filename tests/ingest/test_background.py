@@ -1,4 +1,4 @@
-"""Ingests of many files: embedding, words and merges in processes of their own."""
+"""Ingests of many files: embedding in a process of its own."""
 
 import os
 import signal
@@ -7,22 +7,19 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from apps.core.concurrency.background import NICE, Background, ProcessLost
-from apps.core.errors import Unavailable
+from apps.core.errors import InvalidInput
 from apps.embedding.background import BackgroundEmbedder
 from apps.embedding.static import StaticCodeEmbedder
 from apps.embedding.types import EmbeddingText
-from apps.index import stores
-from apps.index.lexical import background as lexical
-from apps.index.lexical import get_lexical, words
-from apps.index.lexical.background import BackgroundWriter
 from apps.index.models import Root
+from apps.index.vectors.store import get_store
 from apps.ingest import services
-from apps.ingest.runs import pipeline, queue, reindex
+from apps.ingest.runs import pipeline, queue
+from apps.lookup.texts.patterns import Pattern
 from tests.ingest.stages import Nth, hook
 from tests.support.ingested import ingest, run_ingest, write_files
 
@@ -54,9 +51,8 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_process_returns_results_and_errors_until_it_is_closed(background: Background) -> None:
     assert background.call(os.getppid) == os.getpid()
     first = background.call(os.getpid)
-    with pytest.raises(Unavailable, match="word index failed") as caught:
-        background.call(lexical.add, Path("/dev/null/nowhere"), uuid4(), [])
-    assert caught.value.code == "LEXICAL_UNAVAILABLE"
+    with pytest.raises(InvalidInput):
+        background.call(Pattern.compiled, Pattern("("))
     assert background.call(os.getpid) == first
     assert background.call(os.nice, 0) >= 10
     background.close()
@@ -99,20 +95,18 @@ def test_a_large_run_has_the_same_index_as_a_small_one(
 ) -> None:
     idle = children()
     small = ingest(many)
-    before = contents(small), words_of(small)
-    assert len(before[1]) == 30
+    before = contents(small)
+    assert len(before) == 30
     services.remove(str(many))
     request.getfixturevalue("large")
     root = ingest(many)
-    assert (contents(root), words_of(root)) == before
-    assert get_lexical().is_complete(root.id)
-    assert get_lexical().faults(root.id) == []
+    assert contents(root) == before
     assert children() == idle
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("call", [1, 3])
-def test_a_run_goes_on_when_its_processes_are_killed_and_the_words_are_built_again(
+def test_a_run_goes_on_when_its_processes_are_killed(
     many: Path, store: Any, large: None, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
     kill = Nth(call, lambda: [os.kill(each, signal.SIGKILL) for each in processes()] and None)
@@ -121,10 +115,6 @@ def test_a_run_goes_on_when_its_processes_are_killed_and_the_words_are_built_aga
         root = ingest(many)
     assert kill.happened
     assert store.count(root.id) == root.chunks == 30
-    for each in reindex.roots_needing_rebuild():
-        reindex.rebuild(each, stop=lambda: False)
-    assert words_of(root) == [f"many/src/f{n}.py" for n in sorted(range(30), key=str)]
-    assert get_lexical().is_complete(root.id)
 
 
 @pytest.mark.django_db
@@ -132,28 +122,21 @@ def test_a_cancel_ends_the_processes(
     many: Path, store: Any, large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    add = BackgroundWriter.add
+    embed = BackgroundEmbedder.embed_documents
 
-    def cancelled(writer: BackgroundWriter, *args: Any) -> bool:
-        added = add(writer, *args)
+    def cancelled(embedder: BackgroundEmbedder, texts: Any) -> Any:
+        vectors = embed(embedder, texts)
         seen.append(children())
         (job,) = queue.jobs.values()
         job.cancel()
-        return added
+        return vectors
 
-    monkeypatch.setattr(BackgroundWriter, "add", cancelled)
-    before = stores.roots()
+    monkeypatch.setattr(BackgroundEmbedder, "embed_documents", cancelled)
+    before = get_store().collections()
     assert run_ingest(many).state == "cancelled"
     assert seen[0] > 0
     assert children() == 0
-    assert stores.roots() <= before
-
-
-def words_of(root: Root) -> list[str]:
-    """The files that the word index finds by a word of all."""
-    facts = get_lexical().facts(root.id, get_lexical().ids(root.id))
-    hits = get_lexical().search(root.id, words("times"), 100)
-    return sorted(f"{root.name}/{facts[hit.id].path}" for hit in hits)
+    assert get_store().collections() <= before
 
 
 def processes() -> list[int]:
@@ -183,7 +166,7 @@ def test_the_worker_has_a_lower_priority_than_the_server(monkeypatch: pytest.Mon
     monkeypatch.setattr(queue.orphans, "may_be_stored", lambda: True)
     monkeypatch.setattr(queue.finish, "save", lambda: None)
     monkeypatch.setattr(queue.recovery, "end_stale", lambda: None)
-    for step in ("_sweep", "_refresh_orphans", "_check", "_rebuild_one"):
+    for step in ("_sweep", "_refresh_orphans", "_check"):
         monkeypatch.setattr(worker, step, lambda: False)
     worker.start()
     worker.join(10)

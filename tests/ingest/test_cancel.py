@@ -12,14 +12,13 @@ from django.test import Client
 from apps.core.config import config
 from apps.core.errors import Conflict
 from apps.embedding.static import MODEL_ID
-from apps.index import queries, stores
-from apps.index.lexical import get_lexical
+from apps.index import queries
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.discovery.discovery import Classifier
 from apps.ingest.discovery.walk import ListedFile
 from apps.ingest.runs import queue, sweep
-from apps.ingest.runs.job import RunCancelled
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
 from tests.support.waiting import wait_until
@@ -57,14 +56,14 @@ def test_a_first_ingest_leaves_nothing(
 ) -> None:
     moment = cancel_at(stage, call)
     # Other tests of this worker may have left files of theirs.
-    before = stores.roots(), set(index_folders())
+    before = get_store().collections(), set(index_folders())
     run = run_ingest(repo)
     assert moment.happened
     assert (run.state, run.message) == ("cancelled", "Cancelled")
     assert not Root.objects.exists()
     assert not SourceFile.objects.exists()
     assert not IndexLock.objects.exists()
-    assert stores.roots() <= before[0]
+    assert get_store().collections() <= before[0]
     assert set(index_folders()) <= before[1]
 
 
@@ -91,7 +90,7 @@ def test_a_reembed_keeps_the_old_answers_and_a_later_one_equals_a_clean_ingest(
     root.refresh_from_db()
     assert (root.generation, root.name, root.last_state) == (1, "lighthouse", "cancelled")
     assert contents(root) == before
-    assert store.count(root.id) == get_lexical().count(root.id) == len(before)
+    assert store.count(root.id) == len(before)
     assert {file.run_id for file in SourceFile.objects.all()} == {root.last_run_id}
     next_run = ingest(repo)
     clean = ingest_alone(write_files(folder / "copy", files_of(repo)), "copy")
@@ -137,15 +136,15 @@ def test_what_a_large_first_ingest_wrote_is_left_to_the_sweep(
     repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 0)
-    before = stores.roots()
+    before = get_store().collections()
     cancel_at("publishing", 1)
     assert run_ingest(repo).state == "cancelled"
     assert not Root.objects.exists()
     assert sweep.due.is_set()
-    (left,) = stores.roots() - before
+    (left,) = get_store().collections() - before
     assert store.count(left) > 0
     sweep.sweep()
-    assert left not in stores.roots()
+    assert left not in get_store().collections()
     assert not sweep.due.is_set()
 
 
@@ -165,9 +164,9 @@ def test_what_a_large_reembed_wrote_answers_nothing_and_is_left_to_the_sweep(
         hook("publishing", Nth(1, cancel_now), patch.setattr)
         assert run_ingest(repo).state == "cancelled"
     assert contents(root) == before
-    assert store.count(root.id) == get_lexical().count(root.id) == 2 * len(before)
+    assert store.count(root.id) == 2 * len(before)
     sweep.sweep()
-    assert store.count(root.id) == get_lexical().count(root.id) == len(before)
+    assert store.count(root.id) == len(before)
     assert contents(root) == before
 
 
@@ -182,7 +181,7 @@ def test_the_old_is_left_to_the_sweep_where_a_run_is_to_end(
     assert store.count(root.id) == 2 * root.chunks
     assert sweep.due.is_set()
     sweep.sweep()
-    assert store.count(root.id) == get_lexical().count(root.id) == root.chunks
+    assert store.count(root.id) == root.chunks
 
 
 @pytest.mark.django_db
@@ -200,27 +199,7 @@ def test_a_queued_run_interrupts_a_sweep(
     assert sweep.due.is_set()
     assert store.count(root_id) == root.chunks
     sweep.sweep()
-    assert root_id not in stores.roots()
-
-
-@pytest.mark.django_db
-def test_the_words_of_a_removed_root_do_not_wait_for_the_vectors_of_another(
-    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 0)
-    monkeypatch.setattr("apps.index.vectors.store.MAX_DROPPED", 0)
-    for name in ("brig", "yawl"):
-        root = ingest(write_files(folder / name, {"a.py": f"def {name}():\n    pass\n"}), name)
-        sweep.drop_root(root)
-    before = len(store.collections())
-
-    def interrupted() -> None:
-        if len(get_lexical().roots()) == before - 2:
-            raise RunCancelled
-
-    with pytest.raises(RunCancelled):
-        sweep.sweep(interrupted)
-    assert len(store.collections()) == before
+    assert root_id not in get_store().collections()
 
 
 @pytest.mark.django_db
@@ -278,7 +257,7 @@ def test_nothing_is_removed_while_a_run_is_active(
     assert refused == ["BUSY"]
     assert services.remove(str(repo)) is True
     assert store.count(root.id) == 0
-    assert not stores.roots()
+    assert not get_store().collections()
     assert not index_folders()
 
 
@@ -311,7 +290,7 @@ def test_cancel_returns_when_the_worker_has_stopped(
     assert answer.json() == {"status": "ok", "cleanup": "complete"}
     run.refresh_from_db()
     assert run.state == "cancelled"
-    assert not stores.roots()
+    assert not get_store().collections()
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
 
 
@@ -342,7 +321,7 @@ def test_cancel_answers_while_the_store_is_busy_and_the_run_ends_afterwards(
     assert queue.stop_run(run.id, 20)
     status = client.get(f"/ingest/status/{run.id}").json()
     assert (status["state"], status["message"]) == ("cancelled", "Cancelled")
-    assert not stores.roots()
+    assert not get_store().collections()
 
 
 @pytest.mark.django_db
@@ -366,7 +345,7 @@ def test_a_removal_asks_no_store_and_the_sweep_deletes_the_vectors(
     assert sweep.due.is_set()
     assert store.count(root.id) == root.chunks
     sweep.sweep()
-    assert not stores.roots()
+    assert not get_store().collections()
 
 
 @pytest.mark.fault("A run is cancelled")
@@ -396,7 +375,7 @@ def test_cancel_does_not_wait_for_what_is_left_to_the_sweep(
     assert run.state == "cancelled"
     assert client.get("/ingest/roots").json()["roots"] == []
     sweep.sweep()
-    assert not stores.roots()
+    assert not get_store().collections()
 
 
 @pytest.mark.django_db(transaction=True)

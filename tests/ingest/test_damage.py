@@ -13,13 +13,12 @@ from django.test import Client
 
 from apps.core.errors import Unavailable
 from apps.index.changes import check_due
-from apps.index.lexical import get_lexical, reset_lexical
 from apps.index.models import IngestRun, Root
 from apps.index.vectors import chroma, guarded, process
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
-from apps.ingest.runs import integrity, queue, reindex, sweep
+from apps.ingest.runs import integrity, queue, sweep
 from apps.ingest.verification import verify
 from apps.site import health
 from apps.site.checks.runner import CheckRunner
@@ -43,11 +42,9 @@ def data(configure: Config, folder: Path, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr(health, "LIMIT_SECONDS", 60)
     monkeypatch.setattr(health, "FRESH_SECONDS", 0)
     reset_store()
-    reset_lexical()
     configure(data_dir=folder / "data", ingest_repair="ask")
     yield folder / "data"
     reset_store()
-    reset_lexical()
 
 
 @pytest.fixture
@@ -197,9 +194,6 @@ def test_half_of_a_collection_is_missed(
     work(worker)
     (row,) = client.get("/ingest/roots").json()["roots"]
     assert row["damage"] == "225 of 450 vectors are missing"
-    # Words that are complete are not made of what is left.
-    assert reindex.roots_needing_rebuild() == []
-    assert get_lexical().count(ships.id) == 450
 
 
 @pytest.mark.fault("Vectors are lost")
@@ -250,7 +244,7 @@ def test_it_is_ingested_again_by_itself_once(
     work(worker)
     ships.refresh_from_db()
     assert (ships.damage, ships.generation) == ("", 2)
-    assert get_store().count(ships.id) == get_lexical().count(ships.id) == ships.embedded == 450
+    assert get_store().count(ships.id) == ships.embedded == 450
     assert integrity.state_of(ships).damage(ships) == ""
     assert [run.operation for run in IngestRun.objects.order_by("queued_at")] == [
         "start",

@@ -14,9 +14,9 @@ from django.test import Client
 from apps.embedding.static import StaticCodeEmbedder
 from apps.index import queries
 from apps.index.chunk_ids import chunk_ids
-from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.parsing import Chunker
+from apps.index.symbols import outline_of
 from apps.ingest.discovery import discovery
 from apps.ingest.runs import delta, queue
 from apps.ingest.runs.chunker_version import CHUNKER_VERSION
@@ -24,6 +24,7 @@ from tests.code.language_samples import SAMPLES
 from tests.ingest.stages import Nth, hook
 from tests.support.index import chunks_of, first_is_zero
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
+from tests.support.parts import lose_parts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -108,10 +109,9 @@ def test_new_and_changed_files_are_embedded_and_missing_ones_deleted(
         clean.embedded,
         clean.skipped,
     )
-    assert store.count(root.id) == len(get_lexical().ids(root.id)) == root.chunks
-    outline = get_lexical().outline
+    assert store.count(root.id) == root.chunks
     (retry,) = queries.live_files(root).filter(path="src/retry.py")
-    assert [symbol.name for symbol in outline(root.id, retry.id)] == ["changed"]
+    assert [symbol.name for symbol in outline_of(root, retry.document)] == ["changed"]
 
 
 def test_only_deleted_files_are_reported(repo: Path, store: Any) -> None:
@@ -187,13 +187,13 @@ def test_a_file_may_come_to_be_skipped_and_back(repo: Path, store: Any) -> None:
     "lose",
     [
         lambda root, store: store.drop(root.id),
-        lambda root, store: get_lexical().drop(root.id),
+        lambda root, store: lose_parts(root),
         lambda root, store: store.delete(
             root.id, list(chunk_ids(queries.live_files(root).ingested()[0]))
         ),
         lambda root, store: outdate(root),
     ],
-    ids=["all vectors lost", "all words lost", "some vectors lost", "cut by another version"],
+    ids=["all vectors lost", "all parts lost", "some vectors lost", "cut by another version"],
 )
 def test_chunks_that_cannot_stay_are_made_again(
     repo: Path,
@@ -209,7 +209,6 @@ def test_chunks_that_cannot_stay_are_made_again(
     assert run_ingest(repo).state == "completed"
     assert set(embedded) == ALL_CUT
     assert contents(root) == before
-    assert get_lexical().ids(root.id) == store.ids(root.id)
     embedded.clear()
     assert run_ingest(repo).message == "No changes detected"
 

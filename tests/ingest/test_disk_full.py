@@ -22,8 +22,8 @@ from apps.core.errors import Unavailable
 from apps.core.system import disk
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import endings, queries
-from apps.index.lexical import SegmentWriter
 from apps.index.models import IngestRun
+from apps.index.texts.store import TextStore
 from apps.index.types import TERMINAL_STATES
 from apps.ingest import panels, services
 from apps.ingest.runs import finish as finishing
@@ -203,12 +203,11 @@ def test_room_is_looked_at_while_a_run_goes_on(
 @pytest.mark.parametrize(
     "error",
     [
-        Unavailable("The word index failed: database or disk is full", code="LEXICAL_UNAVAILABLE"),
         Unavailable("Chroma failed: No space left on device (os error 28)"),
         OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
         FULL_DATABASE,
     ],
-    ids=["words", "Chroma", "the system", "the database"],
+    ids=["Chroma", "the system", "the database"],
 )
 def test_whichever_store_finds_it_full_the_reason_is_the_disk(
     repo: Path, store: Any, db: None, monkeypatch: pytest.MonkeyPatch, error: Exception
@@ -216,7 +215,7 @@ def test_whichever_store_finds_it_full_the_reason_is_the_disk(
     def fails(*args: Any, **options: Any) -> None:
         raise error
 
-    monkeypatch.setattr(SegmentWriter, "add", fails)
+    monkeypatch.setattr(TextStore, "add", fails)
     run = run_ingest(repo)
     assert (run.state, run.error_code) == ("error", "DISK_FULL")
     assert str(error) in run.last_error

@@ -11,7 +11,6 @@ from django.conf import settings
 from django.db import connection
 
 from apps.index import queries
-from apps.index.lexical import get_lexical, reset_lexical
 from apps.index.models import Root
 from apps.index.vectors.store import get_store, reset_store
 from tests.support.index import Server
@@ -37,7 +36,6 @@ killing.main(Path(sys.argv[1]), int(sys.argv[2]), *map(Path, sys.argv[3:]))
 def own_stores(server: Server, configure: Callable[..., None]) -> Iterator[None]:
     """A server for Chroma: to fork with, since an embedded one takes a second to open."""
     reset_store()
-    reset_lexical()
     configure(chroma_url=server.url)
     yield
     reset_store()
@@ -92,5 +90,4 @@ def test_after_each_of_a_hundred_kills_vectors_words_and_rows_agree(
     clean = ingest_alone(write_files(folder / "clean", files))
     assert contents(root) == contents(clean)
     for each in (root, clean):
-        assert get_lexical().ids(each.store) == get_store().ids(each.store)
         assert len(get_store().ids(each.store)) == each.chunks > 0

@@ -15,7 +15,6 @@ from apps.core.config import config
 from apps.embedding.static import MODEL_ID
 from apps.index import stores
 from apps.index.installation import installation_id
-from apps.index.lexical import get_lexical
 from apps.index.models import Installation, RemovedRoot, Root
 from apps.index.types import Origin
 from apps.index.vectors.collections import Collections
@@ -30,15 +29,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 ELSEWHERE = Origin(str(uuid4()), "/elsewhere/ships", "ships")
 
 
-def fill(root_id: UUID, origin: Origin | None, *, words: bool = True) -> None:
-    """Vectors and words of one chunk, as a run of `origin` would have written them."""
+def fill(root_id: UUID, origin: Origin | None) -> None:
+    """The vector of one chunk, as a run of `origin` would have written it."""
     record = chunk_record()
     vectors = np.ones((1, 256), dtype=np.float32)
     get_store().add(root_id, MODEL_ID, [record.id], vectors, origin)
-    if words:
-        get_lexical().add(root_id, [record])
-        if origin:
-            get_lexical().set_origin(root_id, origin)
 
 
 def forget(root: Root) -> None:
@@ -50,20 +45,20 @@ def forget(root: Root) -> None:
 def test_an_ingest_writes_whose_it_is(repo: Path, store: Any) -> None:
     root = ingest(repo)
     expected = Origin(installation_id(), str(repo), root.name)
-    assert store.origins()[root.id] == get_lexical().origin(root.id) == expected
+    assert store.origins()[root.id] == expected
     assert installation_id() == str(Installation.objects.get().uid)
 
 
 @pytest.mark.fault("The database is lost or replaced")
 @pytest.mark.parametrize("origin", [None, ELSEWHERE], ids=["no id", "another's id"])
-def test_vectors_and_words_that_no_record_tells_of_stay(
+def test_vectors_that_no_record_tells_of_stay(
     store: Any, origin: Origin | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     root_id = uuid4()
     fill(root_id, origin)
     with caplog.at_level(logging.WARNING, "codeinfo.ingest"):
         sweep.sweep()
-    assert store.count(root_id) == 1 and get_lexical().count(root_id) == 1
+    assert store.count(root_id) == 1
     (orphan,) = orphans.known()
     path = origin.path if origin else ""
     assert (orphan.store, orphan.path, orphan.model) == (root_id, path, MODEL_ID)
@@ -72,11 +67,11 @@ def test_vectors_and_words_that_no_record_tells_of_stay(
 
 def test_a_different_database_on_the_same_folder_loses_nothing(repo: Path, store: Any) -> None:
     root = ingest(repo)
-    counts = store.count(root.id), get_lexical().count(root.id)
+    count = store.count(root.id)
     forget(root)
     Installation.objects.all().delete()
     sweep.sweep()
-    assert (store.count(root.id), get_lexical().count(root.id)) == counts
+    assert store.count(root.id) == count > 0
     assert [each.path for each in orphans.known()] == [str(repo)]
 
 
@@ -84,7 +79,7 @@ def test_an_older_database_of_the_same_installation_loses_nothing(repo: Path, st
     root = ingest(repo)
     forget(root)
     sweep.sweep()
-    assert store.count(root.id) and get_lexical().count(root.id)
+    assert store.count(root.id)
 
 
 def test_the_rest_of_a_removal_is_deleted_and_logged(
@@ -95,12 +90,12 @@ def test_the_rest_of_a_removal_is_deleted_and_logged(
     Root.objects.all().delete()
     with caplog.at_level(logging.INFO, "codeinfo.ingest"):
         sweep.sweep()
-    assert not stores.roots()
+    assert not get_store().collections()
     logged = [
         each.__dict__["context"] for each in caplog.records if each.message == "index deleted"
     ]
     named = {"root": str(root_id), "path": str(repo), "name": repo.name}
-    assert logged == [{**named, "words": rows}, {**named, "vectors": rows}]
+    assert logged == [{**named, "vectors": rows}]
 
 
 @pytest.mark.fault("The database is lost or replaced")
@@ -111,7 +106,6 @@ def test_what_another_installation_wrote_for_a_removed_root_stays(repo: Path, st
     services.remove(root.path)
     sweep.sweep()
     assert store.count(root.id)
-    assert not get_lexical().count(root.id)
 
 
 @pytest.mark.fault("The database is lost or replaced")
@@ -120,9 +114,9 @@ def test_an_index_without_an_id_is_adopted_where_the_root_is_known(repo: Path, s
     fill(root.id, None)
     sweep.sweep()
     expected = Origin(installation_id(), str(repo), "ships")
-    assert store.origins()[root.id] == get_lexical().origin(root.id) == expected
+    assert store.origins()[root.id] == expected
     # Adopting changes nothing else of it.
-    assert store.count(root.id) == get_lexical().count(root.id) == 1
+    assert store.count(root.id) == 1
     assert store.nearest(root.id, np.ones(256, np.float32), 1)
 
 
@@ -140,7 +134,7 @@ def test_the_command_drops_what_it_names_and_nothing_that_is_in_use(repo: Path, 
     out = io.StringIO()
     call_command("drop_index", str(orphan), stdout=out)
     assert "1 vector" in out.getvalue()
-    assert stores.roots() == {root.id, other}
+    assert get_store().collections() == {root.id, other}
 
 
 def truncate(root_id: UUID, origin: Origin | None) -> None:
@@ -174,10 +168,10 @@ def test_an_orphan_that_cannot_be_read_hides_no_other_and_can_be_dropped(
     sweep.due.set()
     sweep.sweep()
     assert not sweep.due.is_set()
-    assert removed.id not in stores.roots()
+    assert removed.id not in get_store().collections()
     assert {each.store for each in orphans.known()} == {good, bad}
     call_command("drop_index", str(bad), stdout=io.StringIO())
-    assert stores.roots() == {good}
+    assert get_store().collections() == {good}
 
 
 def test_orphaned_folders_are_ingested_again(repo: Path, store: Any) -> None:
@@ -194,7 +188,7 @@ def test_orphaned_folders_are_ingested_again(repo: Path, store: Any) -> None:
     )
     assert not orphans.unknown_folders()
     # What stood before is left to the command.
-    assert stores.roots() == {root.id, recreated.id}
+    assert get_store().collections() == {root.id, recreated.id}
 
 
 @pytest.mark.door
@@ -204,7 +198,7 @@ def test_two_installations_on_one_chroma_server_leave_each_other_alone(
     reset_store()
     configure(chroma_url=server.url)
     root, theirs = ingest(repo), uuid4()
-    fill(theirs, ELSEWHERE, words=False)
+    fill(theirs, ELSEWHERE)
     sweep.sweep()
     assert get_store().collections() == {root.id, theirs}
     # A neighbour is no fault: nothing is offered for what it has.
@@ -228,8 +222,7 @@ def test_orphans_dropped_by_another_process_are_no_longer_reported(
     worker = queue.Worker()
     worker.turn()
     assert [each.store for each in orphans.known()] == [orphan]
-    stores.drop_words(orphan)  # as the command does, in its own process
-    stores.drop_vectors(orphan)
+    stores.drop_vectors(orphan)  # as the command does, in its own process
     monkeypatch.setattr(queue, "SWEEP_SECONDS", 0)
     worker.turn()
     assert not orphans.known()

@@ -238,6 +238,20 @@ def test_what_a_live_run_or_a_merge_is_about_to_list_stays(
     assert (of_merge in on_disk(), half.exists()) == (False, False)
 
 
+def test_what_cannot_be_read_and_no_root_lists_goes(
+    repo: Path, store: Any, written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+    uid = str(Installation.objects.get().uid)
+    damaged = part.path_of(lists.folder(), written(Owner(uid, root.id.hex, uuid4().hex)))
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    assert collect() == []
+    assert damaged.exists()  # perhaps another process writes it
+    monkeypatch.setattr(collecting, "MERGE_SECONDS", -1)
+    assert collect() == []
+    assert on_disk() == set(names(root))
+
+
 def test_the_parts_of_a_removed_root_go(repo: Path, store: Any) -> None:
     root = ingest(repo)
     services.remove(root.path)

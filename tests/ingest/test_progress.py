@@ -145,7 +145,6 @@ def test_start_and_end_of_a_run_are_logged_with_facts(
         "ingest completed",
         "ingest remove start",
         "index deleted",
-        "index deleted",
         "ingest remove completed",
     ]
     facts = logged[1][1]

@@ -15,8 +15,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from apps.embedding.static import MODEL_ID
-from apps.index import endings, queries, stores
-from apps.index.lexical import get_lexical
+from apps.index import endings, queries
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
@@ -69,9 +68,8 @@ def start_anew() -> None:
 
 
 def only_what_is_live(root: Root) -> bool:
-    """Both stores hold the chunks of the live files, and the rows no other files."""
+    """The store holds the chunks of the live files, and the rows no other files."""
     root.refresh_from_db()
-    assert get_lexical().ids(root.id) == get_store().ids(root.id)
     files = SourceFile.objects.filter(root=root)
     return get_store().count(root.id) == root.chunks and files.count() == files.live().count()
 
@@ -94,7 +92,7 @@ def test_a_first_ingest_that_was_killed_leaves_nothing(
     assert not Root.objects.exists()
     assert not SourceFile.objects.exists()
     assert not IndexLock.objects.exists()
-    assert not stores.roots()
+    assert not get_store().collections()
     assert len(contents(ingest(repo))) >= 4
 
 

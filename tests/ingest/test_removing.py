@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from apps.index import stores
 from apps.index.models import Root, SourceFile
 from apps.index.texts import get_texts
+from apps.index.vectors.store import get_store
 from apps.ingest.runs import queue, recovery, sweep
 from apps.ingest.runs.job import RunCancelled
 from tests.support.ingested import ingest, write_files
@@ -93,7 +93,7 @@ def test_a_folder_that_is_ingested_again_before_the_sweep_keeps_its_new_files(
     again = ingest(Path(ships.path))
     sweep.sweep()
     assert set(SourceFile.objects.values_list("root_id", flat=True)) == {again.id}
-    assert stores.roots() == {again.id}
+    assert get_store().collections() == {again.id}
     found = client.post("/tools/grep", {"pattern": "# Ship"}, content_type="application/json")
     assert len(found.json()["results"]) == 8
 

@@ -12,7 +12,6 @@ from django.utils import timezone
 from apps.core.errors import Conflict, Unavailable
 from apps.index import endings, freeze, queries
 from apps.index.endings import Ending
-from apps.index.lexical import get_lexical
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.texts import get_texts
 from apps.index.vectors.store import get_store
@@ -20,9 +19,9 @@ from apps.ingest import services
 from apps.ingest.runs import queue, submit, sweep
 from apps.ingest.runs.job import RunCancelled
 from apps.ingest.verification import compare_all, outcome, verify
-from tests.support.damage import spoil
 from tests.support.index import chunk_record
 from tests.support.ingested import ingest, write_files
+from tests.support.parts import lose_parts, spoil_part
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -35,17 +34,9 @@ def lose_one_vector(root: Root) -> None:
     get_store().delete(root.id, sorted(get_store().ids(root.id))[:1])
 
 
-def lose_words(root: Root) -> None:
-    get_lexical().drop(root.id)
-
-
-def break_words(root: Root) -> None:
-    spoil(get_lexical()._files.path(root.id))
-
-
 def lose_both(root: Root) -> None:
     lose_vectors(root)
-    lose_words(root)
+    lose_parts(root)
 
 
 def miscount(root: Root) -> None:
@@ -60,7 +51,6 @@ def lose_a_text(root: Root) -> None:
 def leave_over(root: Root) -> None:
     record = chunk_record()
     get_store().add(root.id, root.model, [record.id], np.ones((1, 256), np.float32))
-    get_lexical().add(root.id, [record])
 
 
 def leave_a_dead_row(root: Root) -> None:
@@ -86,8 +76,8 @@ def change_the_folder(root: Root) -> None:
     [
         lose_vectors,
         lose_one_vector,
-        lose_words,
-        break_words,
+        lose_parts,
+        spoil_part,
         lose_both,
         miscount,
         lose_a_text,
@@ -196,10 +186,10 @@ def test_waiting_to_freeze_can_be_given_up() -> None:
 
 def test_a_root_that_is_being_ingested_is_not_mended(repo: Path, store: Any) -> None:
     root = ingest(repo)
-    lose_words(root)
+    lose_parts(root)
     IngestRun.objects.create(operation="reembed", path=root.path, name=root.name, state="embedding")
     outcome = compare_all(with_repair=True)
-    assert [each.kind for each in outcome.differences] == ["words_missing"]
+    assert {each.kind for each in outcome.differences} == {"index_missing", "index_unreadable"}
     assert queue.worker_state() == "absent"
 
 

@@ -13,12 +13,13 @@ import pytest
 from apps.core.errors import Unavailable
 from apps.embedding.static import StaticCodeEmbedder
 from apps.index import queries, sharing
-from apps.index.lexical import get_lexical, words
+from apps.index.lexical import words
 from apps.index.mapped import lists
+from apps.index.mapped.opened import opened_roots
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.vectors.store import VectorStore, get_store
 from apps.ingest import services
-from apps.ingest.runs import integrity, queue, reindex, sweep
+from apps.ingest.runs import integrity, queue, sweep
 from apps.ingest.verification import verify
 from apps.lookup.symbols.definitions import find_definitions
 from apps.lookup.symbols.references import find_references
@@ -96,7 +97,7 @@ def test_an_equal_copy_is_neither_embedded_nor_written_again(
 ) -> None:
     first, *others = copies_of(folder)
     root = ingest(first)
-    vectors, words = store.count(root.store), get_lexical().count(root.store)
+    vectors = store.count(root.store)
     assert (len(embedded), len(written)) == (vectors, vectors)
     for other in others:
         shared = ingest(other)
@@ -108,8 +109,8 @@ def test_an_equal_copy_is_neither_embedded_nor_written_again(
         )
         assert queries.live_file_ids(shared) == queries.live_file_ids(root)
     assert (len(embedded), len(written)) == (vectors, vectors)
-    assert (store.count(root.store), get_lexical().count(root.store)) == (vectors, words)
-    assert store.collections() == get_lexical().roots() == {root.store}
+    assert store.count(root.store) == vectors
+    assert store.collections() == {root.store}
     assert verify(source=True) == []
 
 
@@ -171,11 +172,10 @@ def parts_on_disk() -> int:
 # --- removing -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["at once", "later", "later, words first"])
+@pytest.mark.parametrize("many", [False, True], ids=["at once", "later"])
 def test_a_removed_root_leaves_the_others_whole(
-    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch, how: str
+    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch, many: bool
 ) -> None:
-    many = how != "at once"
     if many:
         monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 1)
         monkeypatch.setattr(queue, "worker_state", lambda: "idle")
@@ -184,20 +184,17 @@ def test_a_removed_root_leaves_the_others_whole(
     root, other = ingest(first), ingest(second)
     chunks = store.count(root.store)
     answers = _all_answers(other)
-    own = SourceFile.objects.get(root=root, path="port/own.py").document
     services.remove(str(first))
-    if "words" in how:
-        get_lexical().delete_files(root.store, [own])
     # Until the sweep, the rest of a large root hides nothing of the other.
     assert _all_answers(other) == answers
     assert (store.count(root.store) == chunks) is many
     sweep.sweep()
     assert _all_answers(other) == answers
-    assert store.count(other.store) == get_lexical().count(other.store) == other.embedded
+    assert store.count(other.store) == other.embedded
     assert verify(source=True) == []
     services.remove(str(second))
     sweep.sweep()
-    assert store.collections() == get_lexical().roots() == set()
+    assert store.collections() == set()
     assert verify() == []
 
 
@@ -220,7 +217,7 @@ def test_a_new_chunker_makes_all_chunks_again_once(
     assert _all_answers(other) == answers
     assert run_ingest(second).state == "completed"
     assert len(embedded) == root.chunks
-    assert store.count(root.store) == get_lexical().count(root.store) == root.chunks
+    assert store.count(root.store) == root.chunks
     assert verify(source=True) == []
 
 
@@ -237,14 +234,14 @@ def test_a_root_that_gets_another_model_leaves_the_store_and_the_others_whole(
     queue.execute(run)
     moved, stays = sorted(Root.objects.all(), key=lambda each: each.path != run.path)
     assert (moved.model, moved.store != before) == (OTHER, True)
-    assert store.count(moved.store) == get_lexical().count(moved.store) == moved.embedded
+    assert store.count(moved.store) == moved.embedded
     # It took with it what only it named.
     assert stays.store == before
-    assert store.count(before) == get_lexical().count(before) == stays.embedded
+    assert store.count(before) == stays.embedded
     queue.drain()
     assert {(each.model, each.store) for each in Root.objects.all()} == {(OTHER, moved.store)}
     sweep.sweep()
-    assert store.collections() == get_lexical().roots() == {moved.store}
+    assert store.collections() == {moved.store}
     assert verify(source=True) == []
 
 
@@ -267,20 +264,7 @@ def test_vectors_that_are_lost_damage_the_roots_that_had_them(folder: Path, stor
         assert run_ingest(folder_).state == "completed"
     sweep.sweep()
     assert _damaged() == set()
-    assert store.count(root.store) == get_lexical().count(root.store) == other.embedded
-    assert verify(source=True) == []
-
-
-def test_words_are_rebuilt_for_all_roots_of_a_store(folder: Path, store: Any) -> None:
-    first, second = copies_of(folder, 2)
-    (second / "port/own.py").write_text(module(77))
-    root, other = ingest(first), ingest(second)
-    answers = [_all_answers(each) for each in (root, other)]
-    get_lexical().drop(root.store)
-    (to_rebuild,) = reindex.roots_needing_rebuild()
-    reindex.rebuild(to_rebuild, stop=lambda: False)
-    assert [_all_answers(each) for each in (root, other)] == answers
-    assert reindex.roots_needing_rebuild() == []
+    assert store.count(root.store) == other.embedded
     assert verify(source=True) == []
 
 
@@ -317,19 +301,17 @@ def _symbols(root: Root, name: str) -> list[tuple[object, ...]]:
     return [*defined, *used]
 
 
-def _words(root: Root, text: str) -> object:
-    """The BM25 scores, and what they count."""
-    lexical, reader, query = get_lexical(), sharing.reader(root), list(dict.fromkeys(words(text)))
-    hits = lexical.search(root.store, query, 50, None, reader)
-    facts = lexical.facts(root.store, [hit.id for hit in hits])
-    scores = [(*facts[hit.id][2:4], round(hit.score, 4)) for hit in hits]
-    return sorted(scores), lexical.frequencies(root.store, query, reader)
+def _frequencies(root: Root, text: str) -> object:
+    """What the BM25 scores count."""
+    mapped = opened_roots.get(root)
+    return mapped.chunks, mapped.counts(list(dict.fromkeys(words(text))))
 
 
 def _all_answers(root: Root) -> list[object]:
-    """By vector, words and both, from the stores."""
+    """By vector, words and both."""
+    root.refresh_from_db()
     answers: list[object] = [_ask(root, text) for text in QUESTIONS]
-    answers += [_words(root, text) for text in QUESTIONS]
+    answers += [_frequencies(root, text) for text in QUESTIONS]
     with patch("apps.retrieval.search._embed", side_effect=Unavailable("away")):
         answers += [_ask(root, text) for text in QUESTIONS]
     return answers + [_symbols(root, name) for name in NAMES]
@@ -385,7 +367,7 @@ class World:
         for store in set(Root.objects.values_list("store", flat=True)):
             rows = SourceFile.objects.filter(root__store=store, embedded__gt=0)
             chunks = sum(dict(rows.values_list("document", "embedded")).values())
-            assert get_store().count(store) == get_lexical().count(store) == chunks
+            assert get_store().count(store) == chunks
 
     def check_answers(self, root: Root) -> None:
         """A root answers as another one that was ingested from the same rows, alone."""

@@ -1,5 +1,7 @@
-"""`verify` finds every way in which rows, vectors, words and folder may differ, and no other."""
+"""`verify` finds every way in which rows, vectors, parts and folder may differ, and no other."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -10,7 +12,8 @@ import pytest
 from apps.core.errors import NotFound
 from apps.index import queries
 from apps.index.chunk_ids import chunk_ids
-from apps.index.lexical import get_lexical
+from apps.index.mapped.definitions import Definitions
+from apps.index.mapped.part import Part
 from apps.index.models import IndexLock, IngestRun, RemovedRoot, Root, SourceFile
 from apps.index.texts import get_texts
 from apps.index.vectors.chroma import unavailable
@@ -18,22 +21,15 @@ from apps.index.vectors.store import get_store
 from apps.ingest.runs.job import RunCancelled
 from apps.ingest.verification import rows, verify, verify_root
 from tests.ingest.stages import Nth, hook
-from tests.support.damage import spoil
 from tests.support.index import chunk_record, first_is_zero
 from tests.support.ingested import ingest, outdate, write_files
+from tests.support.parts import lose_parts, rewrite_part, spoil_part
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 def kinds(root: Root | None = None, **options: Any) -> set[str]:
     return {each.kind for each in verify(**options) if root is None or each.root == root.path}
-
-
-def words_of(root: Root, *changes: str) -> None:
-    """Change the word index behind everybody's back."""
-    with get_lexical()._files.writing(root.id) as database:
-        for change in changes:
-            database.execute(change)
 
 
 def test_an_intact_index_has_no_differences_and_counts_what_was_compared(
@@ -43,7 +39,7 @@ def test_an_intact_index_has_no_differences_and_counts_what_was_compared(
     assert verify(source=True) == []
     found = verify_root(root, source=True)
     assert found.rows == found.files == found.parsed == 4
-    assert found.chunks == found.vectors == found.words == root.chunks > 0
+    assert found.chunks == found.vectors == found.indexed == root.chunks > 0
     assert not found.notes
 
 
@@ -69,55 +65,44 @@ def test_lost_vectors_are_found(repo: Path, store: Any) -> None:
 
 
 @pytest.mark.fault("Rows, vectors and words disagree")
-def test_vectors_and_words_that_no_row_explains_are_found(repo: Path, store: Any) -> None:
+def test_vectors_that_no_row_explains_are_found(repo: Path, store: Any) -> None:
     root = ingest(repo)
     record = chunk_record()
     get_store().add(root.id, root.model, [record.id], np.ones((1, 256), np.float32))
     assert kinds() == {"vectors_left_over"}
-    get_lexical().add(root.id, [record])
-    assert kinds() == {"vectors_left_over", "words_left_over"}
     # A name that is none of ours is no reason to fail.
     get_store().add(root.id, root.model, ["odd"], np.ones((1, 256), np.float32))
     assert "2: " in next(d.detail for d in verify() if d.kind == "vectors_left_over")
 
 
-def test_lost_words_are_found(repo: Path, store: Any) -> None:
+def test_a_lost_part_is_found(repo: Path, store: Any) -> None:
     root = ingest(repo)
-    get_lexical().delete_files(root.id, [queries.live_files(root).ingested()[0].id])
-    assert kinds() == {"words_missing"}
-    get_lexical().drop(root.id)
-    assert kinds() == {"words_missing"}
+    lose_parts(root)
+    assert kinds() == {"index_missing", "index_unreadable"}
 
 
-def test_a_broken_word_index_is_found(repo: Path, store: Any) -> None:
+def test_a_part_with_a_changed_byte_is_found(repo: Path, store: Any) -> None:
     root = ingest(repo)
-    spoil(get_lexical()._files.path(root.id))
-    assert "words_unreadable" in kinds()
+    spoil_part(root)
+    assert "index_unreadable" in kinds()
+
+
+def other_lines(part: Part) -> Part:
+    return replace(part, columns=part.columns._replace(spans=part.columns.spans + np.uint32(1)))
+
+
+def other_hashes(part: Part) -> Part:
+    return replace(part, columns=part.columns._replace(hashes=part.columns.hashes ^ np.uint8(1)))
 
 
 @pytest.mark.fault("Rows, vectors and words disagree")
-@pytest.mark.parametrize(
-    ("change", "kind"),
-    [
-        ("UPDATE chunk SET start_line = 99 WHERE number = 1", "words_differ"),
-        ("UPDATE chunk SET length = length - 1 WHERE number = 1", "words_differ"),
-        ("UPDATE file SET sha256 = 'x' WHERE id = 1", "words_differ"),
-        ("DELETE FROM segment WHERE id = 1", "words_unreadable"),
-        ("DELETE FROM description WHERE first = 1", "words_unreadable"),
-        ("INSERT INTO symbol VALUES ('a', 1, 99)", "symbols_differ"),
-        ("UPDATE outline SET file = 99 WHERE id = 1", "symbols_differ"),
-        (
-            "INSERT INTO outline SELECT NULL, file, symbols, content FROM outline LIMIT 1",
-            "symbols_differ",
-        ),
-    ],
-)
-def test_a_word_index_that_says_something_else_is_found(
-    repo: Path, store: Any, change: str, kind: str
+@pytest.mark.parametrize("change", [other_lines, other_hashes])
+def test_a_part_that_says_something_else_is_found(
+    repo: Path, store: Any, change: Callable[[Part], Part]
 ) -> None:
     root = ingest(repo)
-    words_of(root, change)
-    assert kinds() == {kind}
+    rewrite_part(root, change)
+    assert kinds() == {"index_differs"}
 
 
 def test_a_lost_text_is_found(repo: Path, store: Any) -> None:
@@ -195,11 +180,17 @@ def test_the_folder_is_compared_where_it_is_asked_for(repo: Path, store: Any) ->
 def test_a_file_that_was_not_parsed_as_it_would_be_today_is_found(repo: Path, store: Any) -> None:
     root = ingest(repo)
     file = queries.live_files(root).get(path="src/store.js")
-    other = queries.live_files(root).get(path="src/retry.py")
-    outline_of = "(SELECT %s FROM outline JOIN file ON file.id = file WHERE source_file = '%s')"
-    content = outline_of % ("content", other.document)
-    which = outline_of % ("outline.id", file.document)
-    words_of(root, f"UPDATE outline SET content = {content} WHERE id = {which}")
+
+    def without_definitions(part: Part) -> Part:
+        (place,) = part.places[str(file.document)]
+        lines = part.definitions.rows.lines(int(part.definitions.bounds[-1]))
+        of_files = [
+            [lines[number] for number in part.definitions.of_file(each) if each != place]
+            for each in range(len(part.files))
+        ]
+        return replace(part, definitions=Definitions.of(of_files))
+
+    rewrite_part(root, without_definitions)
     (found,) = verify(source=True)
     assert found.kind == "symbols_differ" and file.path in found.detail
     SourceFile.objects.filter(id=file.id).update(problem="Its parser ended")

@@ -2,7 +2,7 @@
 
 import math
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -17,10 +17,10 @@ from apps.embedding.static import MODEL_ID
 from apps.embedding.types import Vectors
 from apps.index import spans
 from apps.index.chunk_ids import chunk_id
-from apps.index.lexical import get_lexical
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.texts import get_texts
 from apps.index.types import ChunkRecord
+from tests.support.parts import list_chunks
 
 MODEL = MODEL_ID
 
@@ -41,6 +41,8 @@ class Shelf:
 
     rows: dict[uuid.UUID, list[tuple[str, float]]] = field(default_factory=dict)
     chunks: dict[uuid.UUID, list[Chunk]] = field(default_factory=dict)  # by SourceFile
+    # By root: the chunks in its part. Rows of files tell of the others.
+    described: dict[uuid.UUID, list[tuple[SourceFile, ChunkRecord]]] = field(default_factory=dict)
     requested: list[int] = field(default_factory=list)
     fails: Exception | None = None
 
@@ -91,8 +93,10 @@ class Shelf:
         before.append(Chunk(text, start_line, end_line, symbol, offset=offset))
         save_text(file, "".join(chunk.text for chunk in before), before, language)
         index = len(before) - 1
-        if symbol:  # the row of a file does not tell it
-            get_lexical().add(root.id, [record_of(file, before[index], index)])
+        if symbol:
+            described = self.described.setdefault(root.id, [])
+            described.append((file, record_of(file, before[index], index)))
+            list_chunks(root, described, np.eye(1, 2, dtype=np.float32).repeat(len(described), 0))
         row = chunk_id(file.id, index), math.nan if distance is None else distance
         self.rows[root.id].append(row)
 
@@ -118,7 +122,7 @@ def save_text(
 
 
 def record_of(file: SourceFile, chunk: Chunk, index: int = 0) -> ChunkRecord:
-    """A chunk as the word index takes it."""
+    """A chunk as a part takes it."""
     return ChunkRecord(
         chunk_id(file.id, index),
         str(file.id),
@@ -132,9 +136,7 @@ def record_of(file: SourceFile, chunk: Chunk, index: int = 0) -> ChunkRecord:
 
 
 @pytest.fixture
-def shelf(
-    db: None, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]
-) -> Iterator[Shelf]:
+def shelf(db: None, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]) -> Shelf:
     """An index that is locked and empty, searched in mode `vector`: for the rules of
     docs/retrieval.md about distances. Rules of mode `hybrid` use `stage`."""
     configure(retrieval_mode="vector")
@@ -142,9 +144,7 @@ def shelf(
     made = Shelf()
     monkeypatch.setattr("apps.retrieval.nearest.get_store", lambda: made)
     monkeypatch.setattr("apps.retrieval.search.get_embedder", lambda model_id: Question())
-    yield made
-    for root_id in made.rows:
-        get_lexical().drop(root_id)
+    return made
 
 
 Ask = Callable[..., dict[str, Any]]

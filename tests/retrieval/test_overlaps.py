@@ -9,11 +9,10 @@ from django.test import Client
 
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
-from apps.index import stores
-from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.tools.vector_search import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask
+from tests.support.index import drop_everything
 from tests.support.ingested import ingest, write_files
 
 pytestmark = pytest.mark.door
@@ -31,11 +30,9 @@ ABOVE = {
 
 @pytest.fixture
 def emptied() -> Iterator[None]:
-    for root_id in stores.roots():
-        stores.drop(root_id)
+    drop_everything()
     yield
-    for root_id in stores.roots():
-        stores.drop(root_id)
+    drop_everything()
 
 
 @pytest.fixture
@@ -155,7 +152,8 @@ def test_sibling_folders_with_a_common_prefix_do_not_overlap(nested: Path, ask: 
     found = places(ask(query=QUESTION, limit=20))
     assert ("port-side", "quay/berth0.py") in found
     assert ("quay", "berth0.py") in found
-    assert get_lexical().count(Root.objects.get(name="port-side").id) == 1
+    (part,) = Root.objects.get(name="port-side").parts
+    assert part["rows"] == 1
 
 
 def test_the_palette_finds_files_of_the_inner_root_after_many_repeated_ones(

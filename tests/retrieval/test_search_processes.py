@@ -16,7 +16,6 @@ import pytest
 
 from apps.core.errors import Unavailable
 from apps.embedding.static import load_weights
-from apps.index import stores
 from apps.index.mapped.opened import opened_roots
 from apps.index.models import IndexLock, Root
 from apps.logs.context import log_context, request_id
@@ -38,6 +37,7 @@ from apps.retrieval.search_processes import (
     SearchProcesses,
 )
 from tests.house.sources import HOME
+from tests.support.index import drop_everything
 from tests.support.ingested import ingest, ingest_sample, write_files
 from tests.support.parts import lose_parts
 
@@ -375,9 +375,7 @@ def door(
     made.here(QUESTIONS[0])
     yield made
     processes.stop()
-    for root_id in stores.roots():
-        stores.drop_words(root_id)
-        stores.drop_vectors(root_id)
+    drop_everything()
 
 
 @pytest.mark.kill

@@ -105,7 +105,7 @@ def test_a_backup_taken_during_an_ingest_is_restored_verified_and_searched(
         done = manage_data(copy / "data", "verify_index", "--json")
         assert done.returncode == 0, done.stdout
         (root,) = json.loads(done.stdout)["roots"]
-        assert root["rows"] == 4 and root["vectors"] == root["words"] == root["chunks"] > 0
+        assert root["rows"] == 4 and root["vectors"] == root["indexed"] == root["chunks"] > 0
         with running(copy, **environ) as restored:
             assert "src/retry.py" in search(restored, "seconds to wait before an attempt")
             status = httpx.get(f"{restored.url}/ingest/status/{run}").json()
@@ -167,7 +167,6 @@ def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_p
         "codeinfo.sqlite3",
         "index",
         "ingest-bases.json",
-        "lexical",
         "restore.lock",
         "secret.key",
         *locks,
@@ -216,7 +215,7 @@ def test_of_two_restores_to_a_folder_one_is_refused_and_harms_nothing(tmp_path: 
 
 
 ROOT = {"path": "/x", "name": "x", **dict.fromkeys(("generation", "files", "chunks"), 1)}
-ROOT |= dict.fromkeys(("embedded", "vectors", "words"), 1)
+ROOT |= dict.fromkeys(("embedded", "vectors", "indexed"), 1)
 
 
 @pytest.mark.fault("A restore is refused or killed")
@@ -360,7 +359,7 @@ def in_manifest(**values: Any) -> Callable[[dict[str, bytes]], None]:
 
 
 def flip(members: dict[str, bytes]) -> None:
-    name = next(name for name in members if name.startswith("lexical/"))
+    name = next(name for name in members if name.startswith("index/"))
     members[name] = bytes([members[name][0] ^ 1]) + members[name][1:]
 
 

@@ -38,7 +38,7 @@ def doctor(home: Home) -> Done:
     return manage(env, "doctor", user=True)
 
 
-@pytest.mark.parametrize(("name", "bits"), [("lexical", 0o000), ("chroma", 0o500)])
+@pytest.mark.parametrize(("name", "bits"), [("index", 0o000), ("chroma", 0o500)])
 def test_health_and_doctor_name_a_folder_without_rights(home: Home, name: str, bits: int) -> None:
     folder = home.folder / "data" / name
     with without_rights(folder, bits):

@@ -70,7 +70,7 @@ def test_the_data_folder_is_private_from_the_start_and_a_copy_becomes_so(
         assert exposed_files(product.data) == []
         names = {path.name for path in product.data.rglob("*")}
         assert {"codeinfo.sqlite3-wal", "codeinfo.sqlite3-shm", "chroma.sqlite3"} <= names
-        assert any((product.data / "lexical").iterdir())
+        assert any((product.data / "index").iterdir())
     open_up(product.data)
     (shared / "b").mkdir()
     product.data.rename(shared / "b" / "data")
@@ -172,7 +172,7 @@ def test_a_repair_follows_no_link_and_leaves_what_is_not_ours(folder: Path) -> N
     inside = make(data, "chroma/index", 0o644)
     mine = make(data, "mine/notes.txt", 0o644)
     (data / "chroma" / "link").symlink_to(outside)
-    (data / "lexical").symlink_to(outside.parent)
+    (data / "index").symlink_to(outside.parent)
     os.mkfifo(data / "logs")
     (data / "logs").chmod(0o644)
     assert private_files.repair(data, []) == []
@@ -209,7 +209,7 @@ def test_a_repair_ends_in_a_folder_that_is_very_deep_or_full(
     monkeypatch.setattr(private_files, "MAX_ENTRIES", 10)
     data = folder / "data"
     files = [make(data, f"chroma/{n}", 0o644) for n in range(30)]
-    make(data, "lexical/" + "d/" * 200 + "file", 0o644)
+    make(data, "index/" + "d/" * 200 + "file", 0o644)
     private_files.repair(data, [])
     assert mode_of(data) == 0o700
     assert sum(mode_of(file) == 0o600 for file in files) <= 10

@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -14,7 +15,6 @@ from django.core.management import call_command
 from django.test import Client
 
 from apps.index import stores
-from apps.index.lexical import get_lexical
 from apps.index.models import Installation, RemovedRoot, Root
 from apps.index.vectors.store import get_store
 from apps.ingest.runs import queue, sweep
@@ -52,7 +52,7 @@ def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(tmp_
     with running(tmp_path) as product:
         repo = write_files(product.repos / "lighthouse", SAMPLE)
         ingest_into(product, repo)
-    (words,) = (product.data / "lexical").glob("*.sqlite3")
+    (part,) = (product.data / "index").iterdir()
     indexes = {each.name for each in (product.data / "chroma").iterdir() if each.is_dir()}
     for file in product.data.glob("codeinfo.sqlite3*"):
         file.unlink()
@@ -73,25 +73,24 @@ def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(tmp_
         assert "not in this database" in httpx.get(f"{product.url}/ingest").text
         # A run comes after a sweep: the sweep has left everything.
         ingest_into(product, repo)
-        refused = doctor(product, "drop_index", words.stem)
+        refused = doctor(product, "drop_index", str(uuid4()))
         assert refused.returncode == 1 and "Another process" in refused.stderr
         assert "not in this database" not in httpx.get(f"{product.url}/").text
-    assert words.exists()
+    assert part.exists()
     assert indexes <= {each.name for each in (product.data / "chroma").iterdir()}
     report = doctor(product, "doctor")
     (line,) = [each for each in report.stdout.splitlines() if "manage.py drop_index" in each]
     root_id = line.rpartition("drop_index ")[2].strip()
-    assert root_id.replace("-", "") == words.stem
+    assert UUID(root_id)
     dropped = doctor(product, "drop_index", root_id)
     assert "Deleted" in dropped.stdout, dropped.stderr
-    assert not words.exists()
+    assert not part.exists()
 
 
 @pytest.fixture
 def unknown(transactional_db: None, folder: Path) -> Any:
     """The repository that the index names and the database does not know, swept."""
-    for root_id in stores.roots():
-        stores.drop_words(root_id)
+    for root_id in get_store().collections():
         stores.drop_vectors(root_id)
     repo = write_files(folder / "lighthouse", SAMPLE)
     ingest(repo)
@@ -100,8 +99,7 @@ def unknown(transactional_db: None, folder: Path) -> Any:
         rows.all().delete()
     sweep.sweep()
     yield repo
-    for root_id in stores.roots():
-        stores.drop_words(root_id)
+    for root_id in get_store().collections():
         stores.drop_vectors(root_id)
     sweep.sweep()
 
@@ -111,7 +109,7 @@ def test_the_page_offers_to_ingest_it_again(unknown: Path, client: Client) -> No
     assert "not in this database" in client.get("/").content.decode()
     page = client.get("/ingest").content.decode()
     assert str(unknown) in page
-    (root_id,) = stores.roots()
+    (root_id,) = get_store().collections()
     answer = client.post(
         "/ui/ingest/again", {"root": [str(root_id)]}, headers={"HX-Request": "true"}
     )
@@ -119,7 +117,7 @@ def test_the_page_offers_to_ingest_it_again(unknown: Path, client: Client) -> No
     queue.drain()
     assert Root.objects.get().path == str(unknown)
     assert "not in this database" not in client.get("/ingest").content.decode()
-    assert get_store().count(root_id) and get_lexical().count(root_id)
+    assert get_store().count(root_id)
 
 
 def test_doctor_lists_it_with_the_command(unknown: Path) -> None:
@@ -127,7 +125,7 @@ def test_doctor_lists_it_with_the_command(unknown: Path) -> None:
     # What else is wrong with this installation does not matter here.
     with suppress(SystemExit):
         call_command("doctor", "--json", stdout=out)
-    (root_id,) = stores.roots()
+    (root_id,) = get_store().collections()
     (found,) = [each for each in json.loads(out.getvalue())["checks"] if each["id"] == "orphans"]
     assert found["level"] == "warn" and str(unknown) in found["detail"]
     assert f"manage.py drop_index {root_id}" in found["fix"]

@@ -35,9 +35,9 @@ def test_the_running_server_verifies_and_repairs_or_else_the_command(
         done = manage_data(product.data, "verify_index", "nowhere")
         assert done.returncode == 1 and "No ingested folder nowhere" in done.stderr
         assert "Traceback" not in done.stderr
-    shutil.rmtree(product.data / "lexical")
+    shutil.rmtree(product.data / "index")
     done = manage_data(product.data, "verify_index")
-    assert done.returncode == 1 and "words_missing" in done.stdout
+    assert done.returncode == 1 and "index_missing" in done.stdout
     done = manage_data(product.data, "verify_index", "--repair", "--source")
     assert done.returncode == 0, done.stderr
 

@@ -1,5 +1,6 @@
 """What must hold after each round, read from the outside: rows, stores, folders, conversations."""
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from apps.core.errors import CodeinfoError
+from apps.index.mapped import part
 from apps.index.parsing import Chunker
 from apps.index.root_directory import read_file
 from apps.index.texts import TextStore
@@ -62,10 +64,10 @@ def pieces_of(folder: Path) -> Pieces:
 
 
 def published_pieces(data: Path, folder: Path) -> Pieces:
-    """What the word index has of the live files of a folder; nothing where it has no root."""
+    """What the parts have of the live files of a folder; nothing where it has no root."""
     with closing(_opened(data / "codeinfo.sqlite3")) as database:
         root = database.execute(
-            "SELECT id, store FROM index_root WHERE path = ?", (str(folder),)
+            "SELECT id, parts FROM index_root WHERE path = ?", (str(folder),)
         ).fetchone()
         if root is None:
             return Counter()
@@ -78,21 +80,24 @@ def published_pieces(data: Path, folder: Path) -> Pieces:
                 root[:1],
             )
         }
-    words = data / "lexical" / f"{root[1]}.sqlite3"
-    if not words.exists():
-        return Counter()
-    with closing(_opened(words)) as database:
-        rows = database.execute(
-            "SELECT f.source_file, f.path, f.sha256, c.start_line, c.end_line, c.offset, c.length "
-            "FROM chunk c JOIN file f ON c.file = f.id"
-        ).fetchall()
+    chunks = [each for entry in json.loads(root[1]) for each in _chunks_of(data, entry)]
     with closing(TextStore(data / "texts")) as store:
-        texts = store.read({key for _, _, key, *_ in rows})
+        texts = store.read({key for _, _, key, _ in chunks})
     return Counter(
         (path, first, last, _hash(texts.get(key, "")[offset : offset + length]))
-        for file, path, key, first, last, offset, length in rows
+        for file, path, key, (first, last, offset, length) in chunks
         if file in live
     )
+
+
+def _chunks_of(data: Path, entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str, list[int]]]:
+    """Document, path, key and span of the live chunks of a part that a root lists."""
+    one = part.read(data / "index", entry["name"])
+    mask = entry["live"] and part.unpacked(entry["live"], entry["files"])
+    for place, span in zip(one.file_of.tolist(), one.columns.spans.tolist(), strict=True):
+        if mask is None or mask[place]:
+            file = one.files[place]
+            yield file.source_file, file.path, one.columns.hashes[place].tobytes().hex(), span
 
 
 def lost_messages(server: Server, sent: Mapping[str, list[str]]) -> list[str]:

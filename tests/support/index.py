@@ -51,8 +51,7 @@ def store() -> Iterator[Any]:
 
 def drop_everything() -> None:
     """Other files' tests, too, may have left roots in this worker's folder."""
-    for root_id in stores.roots():
-        stores.drop_words(root_id)
+    for root_id in get_store().collections():
         stores.drop_vectors(root_id)
 
 
@@ -66,7 +65,7 @@ def contents(store: Any) -> Callable[[Root], Contents]:
     def read(root: Root) -> Contents:
         return {
             f"{chunk.facts.path}:{chunk.facts.chunk_index}": chunk.hash
-            for chunk in read_chunks({root.store: live_ids(root)})[root.store].values()
+            for chunk in read_chunks((root, each) for each in live_ids(root)).values()
         }
 
     return read
@@ -88,7 +87,7 @@ def chunk_record(path: str = "a.py", source_file: str = "", index: int = 0) -> C
 def chunks_of(root: Root) -> list[StoredChunk]:
     """Every chunk with a vector, live or not."""
     ids = sorted(get_store().ids(root.store))
-    return list(read_chunks({root.store: ids})[root.store].values())
+    return list(read_chunks((root, each) for each in ids).values())
 
 
 _embed = StaticCodeEmbedder.embed_documents

@@ -8,7 +8,6 @@ from unittest.mock import patch
 
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import queries
-from apps.index.lexical import reset_lexical
 from apps.index.models import IndexLock, IngestRun, Root
 from apps.index.parsing.finder import reset_finder
 from apps.index.vectors.store import get_store, reset_store
@@ -120,5 +119,5 @@ def ingested_once(
             get_store().drop(store)
         for model in (Root, IngestRun, IndexLock):
             model.objects.all().delete()
-    for reset in (reset_finder, reset_lexical, reset_store, project.reset_facts):
+    for reset in (reset_finder, reset_store, project.reset_facts):
         reset()

@@ -93,16 +93,11 @@ def create_file(path: Path, exists: Callable[[], bool], build: Callable[[Path], 
     path.parent.mkdir(parents=True, exist_ok=True)
     with posix.locked_folder(path.parent):
         if not exists():
-            built = unfinished(path)
+            built = path.with_suffix(".new")  # a kill leaves it
             remove_file(built)
             build(built)
             remove_file(path)
             built.replace(path)
-
-
-def unfinished(path: Path) -> Path:
-    """Return the file that `create_file` builds. A kill leaves it."""
-    return path.with_suffix(".new")
 
 
 def remove_file(path: Path) -> None:

@@ -17,7 +17,7 @@ from apps.core.system import posix
 
 OTHERS = 0o077
 # The folders of the data folder that are repaired too. Other folders may not be codeinfo's.
-FOLDERS = ("chroma", "lexical", "index", "texts", "grams", "logs", "codex")
+FOLDERS = ("chroma", "index", "texts", "grams", "logs", "codex")
 # Far more than there are. The data folder itself protects the files beyond these limits.
 MAX_ENTRIES, MAX_LEVELS = 50_000, 12
 # Suffixes of an SQLite database and its logs

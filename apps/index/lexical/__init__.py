@@ -1,16 +1,5 @@
-"""The word index: BM25 search over chunks, facts of chunks, and the symbols of files."""
+"""Words: how texts are split into them, and how BM25 scores them."""
 
-from apps.index.lexical.store import LexicalStore, SegmentWriter, get_lexical, reset_lexical
-from apps.index.lexical.types import ChunkFacts, LexicalHit, StoredSymbol
 from apps.index.lexical.words import words
 
-__all__ = [
-    "ChunkFacts",
-    "LexicalHit",
-    "LexicalStore",
-    "SegmentWriter",
-    "StoredSymbol",
-    "get_lexical",
-    "reset_lexical",
-    "words",
-]
+__all__ = ["words"]

@@ -1,4 +1,4 @@
-"""The tokenizer of the word index.
+"""The tokenizer of the index.
 
 A word is a stem as in the built-in embedder (`parseURLs` → pars, url). An identifier of several
 parts is also a word as a whole, in lower case and without underscores, so that `HTTPAdapter`,

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Set
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
@@ -31,13 +32,18 @@ def collect(check: Check = never_cancelled, merged: Set[str] = frozenset()) -> l
             unlisted.pop(entry["name"], None)
     if not unlisted:
         return []
-    known = _known_roots()
+    known = known_roots()
     kept = []
     for name, path in unlisted.items():
         check()
         try:
-            owner = part.owner_of(path)
-        except (Damaged, OSError):
+            owner = part.provenance_of(path).owner
+        except Damaged:
+            # Of another version, or damaged: nobody can list it again.
+            if _is_old(path):
+                path.unlink(missing_ok=True)
+            continue
+        except OSError:
             kept.append(name)
             continue
         if owner.installation != installation_id() or owner.root not in known:
@@ -45,6 +51,20 @@ def collect(check: Check = never_cancelled, merged: Set[str] = frozenset()) -> l
         elif owner.run not in live and (owner.run or name in merged or _is_old(path)):
             path.unlink(missing_ok=True)
     return kept
+
+
+def found() -> Iterator[tuple[Path, part.Provenance]]:
+    """Yield the parts that are there and can be read."""
+    for path in lists.folder().glob(f"*{part.SUFFIX}"):
+        with suppress(Damaged, OSError):
+            yield path, part.provenance_of(path)
+
+
+def drop(store: UUID) -> None:
+    """Delete the parts of a store that no root has."""
+    for path, provenance in found():
+        if provenance.store == store.hex:
+            path.unlink(missing_ok=True)
 
 
 def _files() -> Iterator[Path]:
@@ -68,7 +88,7 @@ def _is_old(path: Path) -> bool:
         return False
 
 
-def _known_roots() -> Set[str]:
+def known_roots() -> Set[str]:
     """The ids of roots that this database has, or had."""
     roots: set[UUID] = set(Root.objects.values_list("id", flat=True))
     return {root.hex for root in roots | set(RemovedRoot.objects.values_list("root_id", flat=True))}

@@ -1,7 +1,6 @@
 """The definitions in the files of a part, and their names in order.
 
-Names are found in any case of ASCII letters: letters of other alphabets have to be equal, as in
-the word index (SQLite's NOCASE).
+Names are found in any case of ASCII letters: letters of other alphabets have to be equal.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""What look-ups read of the live files of some parts: definitions by name and by file, and facts of
-chunks. Raises files.Damaged."""
+"""What look-ups read of the live files of some parts: definitions by name and by file, files by
+identifier, and facts of chunks. Raises files.Damaged."""
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,9 +7,12 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from apps.index.lexical.types import ChunkFacts, StoredSymbol
+import numpy as np
+
 from apps.index.mapped.definitions import Numbers
 from apps.index.mapped.part import LivePart
+from apps.index.mapped.words import hashes_of, identifier
+from apps.index.types import ChunkFacts, StoredSymbol
 
 # Longer texts are no index of a chunk.
 _LONGEST_INDEX = 9
@@ -58,6 +61,19 @@ def outline(parts: Parts, document: str) -> list[StoredSymbol] | None:
         for number in parts[part].part.definitions.of_file(file)
     ]
     return list(_symbols(parts, outlined)) if places else None
+
+
+def files_with_identifier(parts: Parts, name: str) -> dict[str, str]:
+    """As MappedRoot.files_with_identifier."""
+    hashes = hashes_of([identifier(name)])
+    found: dict[str, str] = {}
+    for part in parts:
+        words = part.part.words
+        (hits,) = words.find(hashes)
+        places = np.unique(part.part.file_of[words.rows[hits]])
+        files = (part.part.files[place] for place in places[part.files[places]].tolist())
+        found |= {file.source_file: file.path for file in files}
+    return dict(sorted(found.items(), key=itemgetter(1)))
 
 
 def facts(parts: Parts, ids: Iterable[str]) -> dict[str, ChunkFacts]:

@@ -48,6 +48,14 @@ class Owner(NamedTuple):
     run: str  # hex of IngestRun.id; "" if parts were merged
 
 
+class Provenance(NamedTuple):
+    """Where a part comes from, as its footer says."""
+
+    owner: Owner
+    store: str  # hex of Root.store
+    runs: Sequence[str]  # as Part.runs
+
+
 class PartFile(NamedTuple):
     """A file with chunks or definitions in a part."""
 
@@ -221,11 +229,11 @@ def read(folder: Path, name: str) -> Part:
         raise files.Damaged(f"{name} lacks {error}") from error
 
 
-def owner_of(path: Path) -> Owner:
-    """Read who wrote a part, from the footer of its file. Raises files.Damaged, OSError."""
+def provenance_of(path: Path) -> Provenance:
+    """Read the footer of a part. Raises files.Damaged, OSError."""
     facts = files.read_facts(path)
     try:
-        return Owner(**facts["owner"])
+        return Provenance(Owner(**facts["owner"]), facts["store"], facts["runs"])
     except (KeyError, TypeError) as error:
         raise files.Damaged(f"{path.name} names no owner") from error
 

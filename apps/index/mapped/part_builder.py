@@ -5,12 +5,14 @@ from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
+import numpy as np
+
 from apps.code.values import Symbol
-from apps.index.lexical.building import Builder
+from apps.index.lexical.building import Builder, Hits, joined
 from apps.index.mapped.codes import Codes
 from apps.index.mapped.definitions import lines_of
 from apps.index.mapped.part import Part
-from apps.index.mapped.words import Words
+from apps.index.mapped.words import Words, identifier
 from apps.index.mapped.writing import NewChunk, NewFile, part_of
 from apps.index.models import SourceFile
 from apps.index.spans import span_of
@@ -29,7 +31,7 @@ class PartBuilder:
     """Collects up to PART_ROWS chunks, and their files with the definitions. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._words = Builder(0)
+        self._words = Builder()
         self._files: list[NewFile] = []
         self._codes: list[Codes] = []
 
@@ -39,7 +41,7 @@ class PartBuilder:
     def add(self, files: Sequence[ReadFile], codes: Codes) -> None:
         """Add files. `codes` are those of the vectors of their chunks."""
         chunks = [chunk for file in files for chunk in file.chunks]
-        self._words.add(chunks, [0] * len(chunks))
+        self._words.add(chunks)
         self._codes.append(codes)
         for file in files:
             self._add(file)
@@ -69,12 +71,27 @@ class PartBuilder:
 
     def part(self, store: UUID) -> Part:
         """The part of all files that were added."""
-        posting = self._words.tables["posting"]
-        words = Words.of(posting.names, posting.hits())
         with_chunks = [file for file in self._files if file.chunks]
         others = [file for file in self._files if not file.chunks and file.definitions]
+        words = self._all_words([len(file.chunks) for file in with_chunks])
         columns = Codes.joined(self._codes), words, self._words.lengths
         return part_of(store, [*with_chunks, *others], columns)
+
+    def _all_words(self, sizes: Sequence[int]) -> Words:
+        """The words of all chunks, and the identifiers, at the first chunk of each file.
+
+        sizes: number of chunks of each file
+        """
+        words, identifiers = self._words.words, self._words.identifiers
+        keys, chunks, times = identifiers.hits()
+        files = np.repeat(np.arange(len(sizes)), sizes)[chunks]
+        first = np.unique(keys.astype(np.int64) << 32 | files, return_index=True)[1]
+        used, places = np.unique(keys[first], return_inverse=True)
+        numbers = (places + len(words.names)).astype(np.int32)
+        of_files = Hits(numbers, chunks[first], times[first])
+        names = list(identifiers.names)  # also of what is no identifier
+        all_names = [*words.names, *(identifier(names[key]) for key in used.tolist())]
+        return Words.of(all_names, joined([words.hits(), of_files]))
 
 
 def _new(record: ChunkRecord) -> NewChunk:

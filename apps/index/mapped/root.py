@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apps.index.lexical import ChunkFacts, StoredSymbol, scoring
+from apps.index.lexical import scoring
 from apps.index.mapped import lookups
 from apps.index.mapped.best import PartHits
 from apps.index.mapped.part import LivePart, Mask, Part
 from apps.index.mapped.words import hashes_of
 from apps.index.models import Root
+from apps.index.types import ChunkFacts, StoredSymbol
 
 _NONE = slice(0, 0)
 
@@ -89,6 +90,11 @@ class MappedRoot:
     def outline(self, document: str) -> list[StoredSymbol] | None:
         """The definitions in a file, by line; None if no part has it."""
         return lookups.outline(self.parts, document)
+
+    def files_with_identifier(self, name: str) -> dict[str, str]:
+        """Document → path of the files whose text has an identifier, by path. The match is exact:
+        whole, and in its case."""
+        return lookups.files_with_identifier(self.parts, name)
 
     def facts(self, ids: Iterable[str]) -> dict[str, ChunkFacts]:
         """Chunk id → facts. Unknown ids are left out."""

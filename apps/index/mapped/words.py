@@ -1,5 +1,7 @@
 """The postings of up to 65,536 chunks as flat arrays: 3 bytes a hit, 12 bytes a word.
 
+Identifiers are words, too (`identifier`): whole, in their case, at the first chunk of each file.
+
 Words are found by a hash of 64 bits. With a million words, one of 10^13 queries for an absent word
 finds another one.
 """
@@ -94,6 +96,11 @@ class _Hits(NamedTuple):
     counts: NDArray[np.intp]
     rows: NDArray[np.uint16]
     times: NDArray[np.uint8]
+
+
+def identifier(name: str) -> str:
+    """The word that stands for an identifier as a whole. No text has it."""
+    return f"={name}"
 
 
 def hashes_of(words: Iterable[str]) -> Hashes:

@@ -143,14 +143,6 @@ class Collections:
         )
         return list(zip(result["ids"][0], result["distances"][0], strict=True)) if result else []
 
-    def distances(self, name: str, vector: Vectors, ids: Sequence[str]) -> dict[str, float]:
-        """Return id → squared L2 distance, for the rows that exist."""
-        # A Chroma query restricted to ids takes ten times as long.
-        existing, vectors = self.vectors(name, ids)
-        if not existing:
-            return {}
-        return dict(zip(existing, squared_distances(vectors, vector).tolist(), strict=True))
-
     def vectors(self, name: str, ids: Sequence[str]) -> tuple[list[str], Vectors]:
         """Return the ids that exist, in any order, and their vectors, float32 (n, dimension)."""
         existing: list[str] = []
@@ -343,13 +335,3 @@ def _existing_of(ids: Sequence[str], collection: Any) -> Any:
 
 def _delete(ids: Sequence[str], collection: Any) -> None:
     collection.delete(ids=ids)
-
-
-def squared_distances(vectors: Vectors, vector: Vectors) -> Vectors:
-    """Return the squared L2 distance of each row to `vector`.
-
-    vectors: float32 (n, dimension); vector: float32 (dimension,); result: float32 (n,)
-    """
-    differences = vectors - vector
-    distances: Vectors = np.einsum("ij,ij->i", differences, differences)
-    return distances

@@ -10,10 +10,10 @@ and `set_store_aside` moves away a store that is broken as a whole.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -31,11 +31,7 @@ from apps.index.vectors.handles import pages
 from apps.index.vectors.packing import description, origin_in, unit_rows
 from apps.index.vectors.process import Embedded
 
-Result = TypeVar("Result")
-
 READ_SLICE = 5_000
-# 30 ms of work, as a slice of a write.
-VECTORS_SLICE = 1_000
 # A collection of up to MAX_DROPPED rows is dropped in one call, which takes a second. 250,000 rows
 # took more than CALL_SECONDS on a busy machine, so further rows are deleted before, DROP_SLICE a
 # call, which takes half a second.
@@ -85,56 +81,12 @@ class VectorStore:
 
         vector: float32 (dimension,), of any length; distances are 2 − 2·cos
         """
-        return self.nearest_each([root_id], vector, n)[root_id]
-
-    def nearest_each(
-        self, root_ids: Sequence[UUID], vector: Vectors, n: int
-    ) -> dict[UUID, list[tuple[str, float]]]:
-        """Return root id → `nearest`, with one request for all roots. A root whose collection
-        fails is left out; raises Unavailable if all fail."""
         units, good = unit_rows(vector.reshape(1, -1))
         if n < 1 or not good[0]:
-            return {root_id: [] for root_id in root_ids}
-        return self._each(Collections.nearest, dict.fromkeys(root_ids, (units[0], n)))
-
-    def distances(self, root_id: UUID, vector: Vectors, ids: Sequence[str]) -> dict[str, float]:
-        """Return id → exact distance, 2 − 2·cos. Unknown ids are left out; empty for a zero
-        vector."""
-        return self.distances_each({root_id: ids}, vector)[root_id]
-
-    def distances_each(
-        self, ids: Mapping[UUID, Sequence[str]], vector: Vectors
-    ) -> dict[UUID, dict[str, float]]:
-        """Return root id → `distances`, with one request for all roots. Empty for a root whose
-        collection fails; raises Unavailable if all fail."""
-        units, good = unit_rows(vector.reshape(1, -1))
-        queries = {
-            root_id: list(of_root) for root_id, of_root in ids.items() if of_root and good[0]
-        }
-        calls = {root_id: (units[0], of_root) for root_id, of_root in queries.items()}
-        distances = self._each(Collections.distances, calls)
-        return {root_id: distances.get(root_id, {}) for root_id in ids}
-
-    def vectors(self, root_id: UUID, ids: Sequence[str]) -> Vectors | None:
-        """Return the vectors of these records, float32 (len(ids), dimension), unit length; None if
-        one does not exist.
-
-        Read in slices, so that queries can run between them, and without priority over ingest.
-        Raises Unavailable if a vector is not of unit length.
-        """
-        rows: Vectors | None = None
-        place = {each: row for row, each in enumerate(ids)}
-        for start in range(0, len(ids), VECTORS_SLICE):
-            part = list(ids[start : start + VECTORS_SLICE])
-            existing, vectors = self._client.call(Collections.vectors, self._name(root_id), part)
-            if len(existing) < len(part):
-                return None
-            if not are_unit_length(vectors):
-                raise self._client.report_corrupt(self._name(root_id))
-            if rows is None:
-                rows = np.empty((len(ids), vectors.shape[1]), np.float32)
-            rows[[place[each] for each in existing]] = vectors
-        return rows
+            return []
+        name = self._name(root_id)
+        with ingest_throttle.foreground_call():
+            return self._client.each(Collections.nearest, [(name, units[0], n)])[name]
 
     def examine(self, root_id: UUID) -> str:
         """Return why the collection of a root is broken; "" if it is not, or does not exist. Raises
@@ -145,18 +97,6 @@ class VectorStore:
         """Drop the broken collections of some roots. Return the folder that has their index files
         now; None if there are none, or Chroma is a server."""
         return self._client.set_aside([self._name(root_id) for root_id in root_ids])
-
-    def _each(
-        self, verb: Callable[..., Result], calls: Mapping[UUID, tuple[Any, ...]]
-    ) -> dict[UUID, Result]:
-        """Return root id → result of a verb, for collections that do not fail. Raises Unavailable
-        if all fail."""
-        roots = {self._name(root_id): root_id for root_id in calls}
-        named = [(name, *calls[root_id]) for name, root_id in roots.items()]
-        if not named:
-            return {}
-        with ingest_throttle.foreground_call():
-            return {roots[name]: it for name, it in self._client.each(verb, named).items()}
 
     def audit(self, root_id: UUID, ids: Sequence[str]) -> tuple[list[str], Vectors]:
         """Return the ids that have a vector, and these vectors, float32 (n, d), also broken ones.

@@ -1,10 +1,9 @@
 """Checks that the stores have what was published, and repairs them.
 
 A root is damaged if it has fewer vectors than its row counts, if they or a part of its index cannot
-be read, or if texts of its files are missing. Words are rebuilt instead (`reindex`).
-`Root.damage` describes that. The root can still be searched by words. A broken collection is set
-aside, as it cannot be written. Then the root is ingested again, unless CODEINFO_INGEST_REPAIR
-leaves that to the user.
+be read, or if texts of its files are missing. `Root.damage` describes that. The root can still be
+searched. A broken collection is set aside, as it cannot be written. Then the root is ingested
+again, unless CODEINFO_INGEST_REPAIR leaves that to the user.
 
 A damaged root is queued once. After a run that failed, was cancelled or needs confirmation, the
 user decides. After an interrupted run it is queued once more.
@@ -19,7 +18,6 @@ from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.index import changes, freeze, queries, sharing
 from apps.index.endings import INTERRUPTED
-from apps.index.lexical import get_lexical
 from apps.index.mapped import lists
 from apps.index.models import IngestRun, Root
 from apps.index.texts import get_texts
@@ -80,15 +78,6 @@ def _missing_vectors(root: Root) -> int:
     return missing
 
 
-def _has_words(root: Root) -> bool:
-    """Whether the word index has all chunks of a root. Raises Unavailable if it is broken."""
-    if get_lexical().count(root.store) >= sharing.stored_chunks(root):
-        return True
-    return sharing.is_shared(root) and not sharing.missing_chunks(
-        root, get_lexical().ids(root.store)
-    )
-
-
 def _missing_texts(root: Root) -> int:
     """Return the number of live files whose text is missing."""
     rows = queries.live_files(root).ingested().filter(chunks__gt=0).order_by()
@@ -97,23 +86,16 @@ def _missing_texts(root: Root) -> int:
 
 
 def has_all_chunks(root: Root) -> bool:
-    """Whether both stores have all chunks of a root that is about to be ingested. Sets a broken
+    """Whether the index has all chunks of a root that is about to be ingested. Sets a broken
     collection aside. Raises Unavailable if the vector store is unavailable."""
     return bool(whole([root]))
 
 
 def whole(roots: Sequence[Root]) -> list[Root]:
-    """Return those of some roots of which both stores have all chunks. Sets broken collections
+    """Return those of some roots of which the index has all chunks. Sets broken collections
     aside. Raises Unavailable if the vector store is unavailable."""
     damages = _with_usable_store(lambda: _check_roots(roots)) if roots else []
-    try:
-        return [
-            root
-            for root, damage in zip(roots, damages, strict=True)
-            if not damage and _has_words(root)
-        ]
-    except Unavailable:
-        return []  # broken: the run replaces the words
+    return [root for root, damage in zip(roots, damages, strict=True) if not damage]
 
 
 def set_broken_aside(root: Root) -> bool:

@@ -22,7 +22,7 @@ def parts_of(generation: Generation, written: Sequence[Part]) -> list[LiveFiles]
     Raises Unavailable if chunks are in no part.
     """
     root = generation.as_published()
-    rows = queries.generation_files(root).filter(embedded__gt=0).order_by()
+    rows = queries.generation_files(root).filter(chunks__gt=0).order_by()
     documents = {str(document) for document in rows.values_list("document", flat=True).iterator()}
     parts = lists.taken(_groups(generation, written), documents)
     found = sum(live_part.rows for live_part in parts)

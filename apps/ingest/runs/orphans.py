@@ -13,7 +13,7 @@ from uuid import UUID
 from apps.core.config import config
 from apps.index import changes, queries, stores
 from apps.index.installation import installation_id
-from apps.index.lexical import get_lexical
+from apps.index.mapped.collecting import found, known_roots
 from apps.index.models import RemovedRoot, Root
 from apps.index.stores import StoredRoot
 from apps.index.vectors.store import is_open
@@ -60,11 +60,12 @@ def find() -> list[Orphan]:
     known_ids = set(Root.objects.values_list("store", flat=True))
     removed = removed_of(stored)
     own = installation_id()
-    return [
-        orphan_of(index, own)
+    unknown = [
+        index
         for index in stored.values()
         if index.store not in known_ids and (index.store not in removed or index.is_foreign(own))
     ]
+    return orphans_of(unknown, own)
 
 
 def removed_of(ids: Iterable[UUID]) -> set[UUID]:
@@ -73,12 +74,16 @@ def removed_of(ids: Iterable[UUID]) -> set[UUID]:
     return set(removed.values_list("store", flat=True))
 
 
-def orphan_of(stored: StoredRoot, own: str) -> Orphan:
-    # Word indexes are in this installation's data folder.
-    elsewhere = bool(config().chroma_url) and not stored.words and stored.is_foreign(own)
-    if origin := stored.origin:
-        return Orphan(stored.store, origin.path, origin.name, stored.model, elsewhere)
-    return Orphan(stored.store, "", "", stored.model, elsewhere)
+def orphans_of(stored: Iterable[StoredRoot], own: str) -> list[Orphan]:
+    # Parts are in this installation's data folder.
+    here = {part.store for _, part in found()}
+    orphans = []
+    for each in stored:
+        shared = bool(config().chroma_url) and each.store.hex not in here
+        path, name = (each.origin.path, each.origin.name) if each.origin else ("", "")
+        elsewhere = shared and each.is_foreign(own)
+        orphans.append(Orphan(each.store, path, name, each.model, elsewhere))
+    return orphans
 
 
 def refresh() -> None:
@@ -106,9 +111,9 @@ def set_known(found: Iterable[Orphan]) -> None:
 def find_at_start() -> list[Orphan]:
     """Return the orphans of this installation. Called at start-up, so it opens an embedded store
     only if there is a sign of orphans. Raises Unavailable."""
-    ids = get_lexical().roots()
-    unknown = ids - set(Root.objects.values_list("store", flat=True)) - removed_of(ids)
-    if not unknown and (Root.objects.exists() or not _has_vectors()):
+    known_ids = known_roots()
+    is_unknown = any(part.owner.root not in known_ids for _, part in found())
+    if not is_unknown and (Root.objects.exists() or not _has_vectors()):
         return []
     set_known(find())
     return [orphan for orphan in _known if not orphan.elsewhere]

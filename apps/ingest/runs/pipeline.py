@@ -1,6 +1,6 @@
 """The steps of an ingest, in order.
 
-discovery → delta → chunking → embedding → vectors, words and parts → publish → delete old
+discovery → delta → chunking → embedding → vectors, texts and parts → publish → delete old
 chunks
 
 A batch is written while the next one is chunked and embedded.
@@ -22,7 +22,6 @@ from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
 from apps.index.endings import COMPLETED, Ending, disappeared_summary
 from apps.index.installation import origin_of
-from apps.index.lexical import get_lexical
 from apps.index.mapped import lists
 from apps.index.mapped.part import Part
 from apps.index.mapped.part_writer import PartWriter
@@ -50,7 +49,7 @@ from apps.ingest.types import Counts, Discovery, Skipped
 
 logger = logging.getLogger("codeinfo.ingest")
 
-# A run of so many files embeds and writes words in other processes. To start them takes a second.
+# A run of so many files embeds in other processes. To start them takes a second.
 LARGE_RUN = 500
 UNCHANGED = Ending("skipped", "No changes detected")
 EMPTIED = "Removed vectors for {} deleted file(s)"
@@ -106,7 +105,7 @@ def _ingest(
         root = generation.root
         origin = origin_of(root)._replace(name=run.name)
         parts = PartWriter(lists.owner_of(root, run), root.store, job.check)
-        with Writer(root.store, run.model, job, origin, large=is_large, parts=parts) as writer:
+        with Writer(root.store, run.model, job, origin, parts=parts) as writer:
             shared = SharedFiles(root, run)
             written = _write(generation, job, progress, embedder, writer, chunked(shared.find))
         progress.flush()
@@ -222,7 +221,7 @@ def _write(
     writer: Writer,
     chunked: Iterator[Batch],
 ) -> list[Part]:
-    """Write rows, texts, vectors and words of all files, unpublished. Return the new parts."""
+    """Write rows, texts, vectors and parts of all files, unpublished. Return the new parts."""
     for batch in _with_progress(chunked, progress):
         rows = generation.rows_of(batch.files)
         files = list(zip(rows, batch.chunked, strict=True))
@@ -248,7 +247,7 @@ def _embedded(
     chunks: Sequence[tuple[ChunkRecord, EmbeddingText]], embedder: Embedder, job: Job
 ) -> tuple[list[ChunkRecord], Vectors]:
     """Return the chunks with a usable vector, and their vectors, float32 (n, dimension). Chunks
-    whose vector is zero or not finite are in neither store."""
+    whose vector is zero or not finite are not in the index."""
     if not chunks:
         return [], np.zeros((0, 0), np.float32)
     vectors = embedder.embed_documents([text for _, text in chunks])
@@ -288,9 +287,6 @@ def _delete_old(generation: Generation, job: Job) -> None:
     try:
         with job.timed("store"):
             sweep.sweep_root(generation.root, job.check)
-        with job.timed("words"):
-            get_lexical().compact(generation.root.store, job.check)
-            get_lexical().shrink(generation.root.store, job.check)
     except RunCancelled:
         sweep.due.set()
     except Unavailable as error:

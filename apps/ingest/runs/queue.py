@@ -35,7 +35,6 @@ from apps.ingest.runs import (
     orphans,
     pipeline,
     recovery,
-    reindex,
     sweep,
 )
 from apps.ingest.runs.heartbeat import Heartbeat
@@ -231,7 +230,6 @@ class Worker(threading.Thread):
         self._swept_at = self._refreshed_at = -SWEEP_SECONDS
         self._check_at = 0.0
         self._damaged_at = math.inf
-        self._to_rebuild: list[Root] = []
         sweep.due.set()
         check_due.set()
 
@@ -260,7 +258,7 @@ class Worker(threading.Thread):
             job.cancel(reason="the server stops")
 
     def turn(self) -> bool:
-        """Process the queue once. Return True if a run was executed or an index rebuilt."""
+        """Process the queue once. Return True if a run was executed."""
         if self._stopping.is_set():
             return False
         # A run that is queued from here on sets it again.
@@ -279,7 +277,7 @@ class Worker(threading.Thread):
                     posix.lower_thread_priority(NICE)
             run = claim()
             if run is None:
-                return self._rebuild_one()
+                return False
             execute(run, beating=True)
             if get_grams().is_fragmented():
                 sweep.due.set()
@@ -328,7 +326,7 @@ class Worker(threading.Thread):
         self._check_at, self._damaged_at = now + RECHECK_SECONDS, math.inf
         check_due.clear()
         try:
-            self._examine()
+            integrity.check(_stop_if_work_waits)
             if queries.damages():
                 self._damaged_at = now + DAMAGED_RECHECK_SECONDS
         except RunCancelled:
@@ -338,32 +336,6 @@ class Worker(threading.Thread):
             self._check_at = time.monotonic() + SWEEP_SECONDS
             facts = {"reason": error.message}
             logger.warning("index not checked yet", extra={"context": facts})
-
-    def _examine(self) -> None:
-        """Check vectors, then words; the words also if the vectors of a root cannot be checked."""
-        try:
-            integrity.check(_stop_if_work_waits)
-        except Unavailable:
-            self._to_rebuild = reindex.roots_needing_rebuild()
-            raise
-        self._to_rebuild = reindex.roots_needing_rebuild()
-
-    def _rebuild_one(self) -> bool:
-        """Rebuild one word index, if one needs it. A queued run interrupts that. Return whether
-        there was one."""
-        if not self._to_rebuild:
-            return False
-        if disk.shortage() is not None:
-            return False  # retried when there is space
-        root = self._to_rebuild.pop()
-        try:
-            reindex.rebuild(root, stop=work_waiting.is_set)
-        except reindex.Interrupted:
-            self._to_rebuild.append(root)
-        except CodeinfoError as error:
-            facts = {"root": root.path, "reason": error.message}
-            logger.warning("word index not built again", extra={"context": facts})
-        return True
 
 
 worker: Worker | None = None

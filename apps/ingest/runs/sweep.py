@@ -1,13 +1,12 @@
-"""Deletes dead rows with their vectors and words, and removed roots (garbage collection).
+"""Deletes dead rows with their vectors, and removed roots (garbage collection).
 
-A sweep is idempotent. Vectors and words are deleted before their rows, so that an interrupted sweep
+A sweep is idempotent. Vectors are deleted before their rows, so that an interrupted sweep
 can be repeated. Indexes without a row stay (`orphans`): they may belong to another installation or
 database.
 """
 
 import logging
 from collections.abc import Sequence, Set
-from contextlib import suppress
 from uuid import UUID
 
 from django.db.models import Sum
@@ -18,7 +17,6 @@ from apps.core.values.slices import slices
 from apps.index import changes, freeze, sharing, stores
 from apps.index.grams import get_grams
 from apps.index.installation import installation_id
-from apps.index.lexical import get_lexical
 from apps.index.mapped.collecting import collect
 from apps.index.models import IngestRun, RemovedRoot, Root, SourceFile, SourceFileQuerySet
 from apps.index.stores import StoredRoot, is_foreign
@@ -121,13 +119,10 @@ def _sweep_stores(stored: dict[UUID, StoredRoot], check: Check) -> None:
         elif index.store in removed and not index.is_foreign(own):
             dropped.append(index.store)
         else:
-            rest.append(orphans.orphan_of(index, own))
-    orphans.set_known(rest)
-    # A million vectors take minutes, for which the words of another root need not wait.
+            rest.append(index)
+    orphans.set_known(orphans.orphans_of(rest, own))
     for store in dropped:
-        stores.drop_own_words(store)
-    for store in dropped:
-        stores.drop_own_vectors(store, check)
+        stores.drop(store, check)
 
 
 def _sweep_removed(busy: Set[str], check: Check) -> None:
@@ -146,26 +141,19 @@ def record_origin(roots: Sequence[Root], stored: StoredRoot, own: str) -> None:
     """Record this installation and the name of a root in an index, unless another installation is
     recorded. `roots` share it; the name of any of them may stay."""
     by_origin = {Origin(own, sharer.path, sharer.name): sharer for sharer in roots}
-    recorded = [
-        candidate for candidate in (stored.vectors_of, stored.words_of) if candidate in by_origin
-    ]
-    origin = recorded[0] if recorded else next(iter(by_origin))
-    root = by_origin[origin]
-    if is_foreign(stored.vectors_of, own) or is_foreign(stored.words_of, own):
+    if stored.origin in by_origin:
+        return
+    if stored.is_foreign(own):
+        root = roots[0]
         facts = {"root": str(root.id), "name": root.name, "path": root.path}
         logger.warning("index of a root is another installation's", extra={"context": facts})
         return
-    if stored.vectors and stored.vectors_of != origin:
-        get_store().set_origin(root.store, origin)
-    if stored.words and stored.words_of != origin:
-        # A word index that is broken or of another format is rebuilt with its origin.
-        with suppress(Unavailable):
-            get_lexical().set_origin(root.store, origin)
+    get_store().set_origin(stored.store, next(iter(by_origin)))
 
 
 @freeze.index.changing()
 def drop_root(root: Root, *, all_now: bool | None = None) -> bool:
-    """Delete a root: first its row, so that it is no longer searched, then its vectors and words,
+    """Delete a root: first its row, so that it is no longer searched, then its vectors,
     except those of documents that other roots name.
 
     all_now: whether these and the rows of its files are deleted now, or left to the sweep; None:
@@ -199,7 +187,7 @@ def drop_root(root: Root, *, all_now: bool | None = None) -> bool:
 
 
 def _delete_root(root: Root, check: Check) -> None:
-    """Delete a root that was never published: its vectors and words, then its rows."""
+    """Delete a root that was never published: its vectors, then its rows."""
     own = list(SourceFile.objects.filter(root=root).only(*CHUNKED))
     root_id = root.id
     _drop_chunks(root, own, check)
@@ -209,7 +197,7 @@ def _delete_root(root: Root, check: Check) -> None:
 
 
 def _drop_chunks(root: Root, own: Sequence[SourceFile], check: Check = never_cancelled) -> None:
-    """Delete the vectors and words of a root that is removed; `own` are its rows. The last root of
+    """Delete the vectors of a root that is removed; `own` are its rows. The last root of
     a store removes all of it."""
     if sharing.other_roots(root):
         stores.delete_files(root, own, check)
@@ -245,21 +233,16 @@ def _chunks(files: SourceFileQuerySet) -> int:
 
 @freeze.index.changing()
 def sweep_root(root: Root, check: Check = never_cancelled) -> None:
-    """Delete the dead rows of a published root, their vectors and words."""
+    """Delete the dead rows of a published root, and their vectors."""
     files = SourceFile.objects.filter(root=root).order_by()
-    dead_runs = set(files.dead().values_list("run_id", flat=True).distinct())
-    if not dead_runs:
+    dead = list(files.dead().only(*CHUNKED))
+    if not dead:
         return
-    live_runs = set(files.live().values_list("run_id", flat=True).distinct())
     keys = _keys(files.dead())
-    for run_id in dead_runs:
-        dead = list(files.dead().filter(run_id=run_id).only(*CHUNKED))
-        # The words of a whole run are deleted at once, as whole segments are.
-        size = FILES_AT_ONCE if run_id in live_runs else max(1, len(dead))
-        for part in slices(dead, size):
-            stores.delete_files(root, part, check)
-            # At once, as later parts may name the same documents.
-            _delete_rows(part)
+    for part in slices(dead, FILES_AT_ONCE):
+        stores.delete_files(root, part, check)
+        # At once, as later parts may name the same documents.
+        SourceFile.objects.filter(id__in=[file.id for file in part]).delete()
     _delete_texts(keys)
 
 
@@ -268,10 +251,4 @@ def delete_files(files: SourceFileQuerySet, check: Check = never_cancelled) -> N
     exception leaves the rest."""
     while ids := list(files.order_by().values_list("id", flat=True)[:FILES_AT_ONCE]):
         check()
-        SourceFile.objects.filter(id__in=ids).delete()
-
-
-def _delete_rows(files: Sequence[SourceFile]) -> None:
-    for part in slices(files, FILES_AT_ONCE):
-        ids = [file.id for file in part]
         SourceFile.objects.filter(id__in=ids).delete()

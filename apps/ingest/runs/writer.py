@@ -1,9 +1,7 @@
-"""Writes vectors, texts, words and parts in three threads, while the next batch is chunked and
-embedded. A fourth merges segments of words. In a large run the words wait for processes."""
+"""Writes vectors, texts and parts in threads, while the next batch is chunked and embedded."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from uuid import UUID
 
 from apps.code.values import ChunkedFile
@@ -11,15 +9,13 @@ from apps.core.concurrency.ingest_throttle import WRITE_SLICE
 from apps.core.system import disk
 from apps.embedding.types import Vectors
 from apps.index.grams import GramWriter, get_grams
-from apps.index.lexical import SegmentWriter, get_lexical
-from apps.index.lexical.background import BackgroundWriter
 from apps.index.mapped.part import Part
 from apps.index.mapped.part_writer import PartWriter
 from apps.index.models import SourceFile
 from apps.index.texts import get_texts
 from apps.index.types import ChunkRecord, Origin
 from apps.index.vectors.store import get_store
-from apps.ingest.runs.job import Job, RunCancelled
+from apps.ingest.runs.job import Job
 from apps.logs.context import with_context
 
 # Chunks that are written between two checks for cancellation.
@@ -29,8 +25,8 @@ STEP = WRITE_SLICE
 class Writer:
     """Writes one batch at a time, so that memory stays small and errors are raised soon.
 
-    When the block ends, no write is in progress. Vectors and words are written in any order, as
-    queries see neither before the run has published.
+    When the block ends, no write is in progress. They are written in any order, as queries see
+    none of it before the run has published.
     """
 
     def __init__(
@@ -41,34 +37,21 @@ class Writer:
         origin: Origin,
         *,
         parts: PartWriter,
-        large: bool = False,
     ) -> None:
-        """`origin` is an argument, as the threads do not use the database.
-
-        large: whether words are written and merged in other processes
-        """
+        """`origin` is an argument, as the threads do not use the database."""
         self._parts = parts
         self._store = store
         self._model = model
         self._origin = origin
         self._job = job
-        self._threads = ThreadPoolExecutor(4, thread_name_prefix="ingest-store")
-        self._processes = BackgroundWriter(get_lexical(), store, self._check) if large else None
-        self._words = self._processes or SegmentWriter(get_lexical(), store, job.check)
+        self._threads = ThreadPoolExecutor(3, thread_name_prefix="ingest-store")
         self._grams = GramWriter(get_grams())
-        self._open = ExitStack()
-        self._merge: Future[None] | None = None
-        self._closing = False
         self._pending: tuple[Future[int], Future[None], Future[None]] | None = None
 
     def __enter__(self) -> "Writer":
-        if self._processes:
-            self._open.enter_context(self._job.closing(self._processes))
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._closing = True
-        self._open.close()
         self._threads.shutdown(wait=True)
 
     def wait(self) -> int:
@@ -88,12 +71,8 @@ class Writer:
         stored = self.wait()
         with self._job.timed("parts"):
             parts = self._parts.finish()
-        with self._job.timed("words"):
-            self._words.flush()
         with self._job.timed("n-grams"):
             self._grams.flush()
-        if self._merge is not None:
-            self._merge.result()
         return stored, parts
 
     def put(
@@ -108,7 +87,7 @@ class Writer:
         """
         self._pending = (
             self._threads.submit(with_context(self._write_vectors), records, vectors),
-            self._threads.submit(with_context(self._write_words), files, records),
+            self._threads.submit(with_context(self._write_texts), [file for _, file in files]),
             self._threads.submit(with_context(self._write_parts), files, records, vectors),
         )
 
@@ -125,23 +104,13 @@ class Writer:
             stored += len(records[part])
         return stored
 
-    def _write_words(
-        self, files: Sequence[tuple[SourceFile, ChunkedFile]], records: Sequence[ChunkRecord]
-    ) -> None:
+    def _write_texts(self, files: Sequence[ChunkedFile]) -> None:
         if self._job.cancelled:
             return
         with self._job.timed("texts"):
-            get_texts().add({file.sha256: file.text for _, file in files})
+            get_texts().add({file.sha256: file.text for file in files})
         with self._job.timed("n-grams"):
-            self._grams.add({file.sha256: file.text.encode() for _, file in files})
-        if not records:
-            return
-        with self._job.timed("words"):
-            has_new_segment = self._words.add(records)
-            get_lexical().set_origin(self._store, self._origin)
-            get_lexical().add_symbols(self._store, files)
-        if has_new_segment and (self._merge is None or self._merge.done()):
-            self._merge = self._threads.submit(with_context(self._merge_segments))
+            self._grams.add({file.sha256: file.text.encode() for file in files})
 
     def _write_parts(
         self,
@@ -152,15 +121,3 @@ class Writer:
         if not self._job.cancelled:
             with self._job.timed("parts"):
                 self._parts.add(files, records, vectors)
-
-    def _merge_segments(self) -> None:
-        with self._job.timed("merging"):
-            if self._processes:
-                self._processes.compact()
-            else:
-                get_lexical().compact(self._store, self._check)
-
-    def _check(self) -> None:
-        self._job.check()
-        if self._closing:
-            raise RunCancelled

@@ -1,4 +1,4 @@
-"""Compares the rows of each root with Chroma, the word index and, on request, the folder.
+"""Compares the rows of each root with Chroma, the index and, on request, the folder.
 
 The rows define which chunks must exist. A comparison can run during an ingest: it is for one
 generation, and starts again if another one is published meanwhile.

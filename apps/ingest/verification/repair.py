@@ -1,4 +1,4 @@
-"""Repairs differences: counts from rows, words from vectors, vectors from the folder."""
+"""Repairs differences: counts from rows, the index and vectors from the folder."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ from apps.index.models import Root
 from apps.index.types import Check
 from apps.index.vectors.store import get_store
 from apps.ingest.folders import resolve
-from apps.ingest.runs import lock, reindex, sweep
+from apps.ingest.runs import lock, sweep
 from apps.ingest.verification import rows
 from apps.ingest.verification.types import Difference, Kind, RootComparison
 
@@ -23,10 +23,16 @@ IDS_AT_ONCE = 500
 # Repaired by another ingest of the folder; _DAMAGED by one that chunks every file again.
 _CHANGED: frozenset[Kind] = frozenset({"file_changed", "file_missing", "file_new", "file_problem"})
 _DAMAGED: frozenset[Kind] = frozenset(
-    {"vectors_missing", "vectors_unreadable", "texts_missing", "chunks_differ"}
-)
-_WORDS: frozenset[Kind] = frozenset(
-    {"words_missing", "words_left_over", "words_unreadable", "words_differ", "symbols_differ"}
+    {
+        "vectors_missing",
+        "vectors_unreadable",
+        "index_missing",
+        "index_unreadable",
+        "index_differs",
+        "symbols_differ",
+        "texts_missing",
+        "chunks_differ",
+    }
 )
 
 
@@ -80,8 +86,6 @@ def _repair_root(root: Root, kinds: set[Kind], check: Check) -> bool:
             _attempt(root.path, partial(get_store().drop, root.store, check))
         Root.objects.filter(id=root.id).update(chunker_version="")
         return True
-    if kinds & _WORDS:
-        reindex.rebuild(root, stop=_stopping(check))
     return bool(kinds & _CHANGED)
 
 
@@ -117,11 +121,3 @@ def _dimension(root: Root) -> int:
         if named:
             return int(vectors.shape[1])
     return 0
-
-
-def _stopping(check: Check) -> Callable[[], bool]:
-    def stop() -> bool:
-        check()
-        return False
-
-    return stop

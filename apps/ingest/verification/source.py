@@ -8,12 +8,12 @@ from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.core.values.slices import slices
 from apps.embedding.catalogue import get_embedder
-from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.parsing import Chunker
 from apps.index.root_directory import read_file
 from apps.index.spans import span_of, unpack
-from apps.index.types import Check
+from apps.index.symbols import outline_of
+from apps.index.types import Check, StoredSymbol
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.runs.batches import fitted
 from apps.ingest.runs.chunker_version import makes_the_same_chunks
@@ -39,8 +39,8 @@ def compare(root: Root, live: Sequence[FileRow], found: RootComparison, check: C
     eligible = {candidate.path for candidate in folder.files}
     rows = [row for row in live if not row.skip_reason and row.path in eligible]
     same = _compare_contents(root, rows, found, check)
-    if any(difference.kind == "words_unreadable" for difference in found.differences):
-        found.notes.append("Files were not cut again: the word index cannot be read.")
+    if any(difference.kind == "index_unreadable" for difference in found.differences):
+        found.notes.append("Files were not cut again: the index cannot be read.")
     elif same:
         _compare_chunks(root, same, found, check)
 
@@ -137,7 +137,7 @@ def _same_chunks(row: FileRow, cut: Sequence[Chunk]) -> bool:
 
 
 def _same_symbols(root: Root, row: FileRow, symbols: Sequence[Symbol]) -> bool:
-    stored = get_lexical().outline(root.store, row.document)
+    stored = outline_of(root, row.document)
     return sorted(map(_facts, stored)) == sorted(map(_facts, symbols))
 
 

@@ -12,15 +12,14 @@ Kind = Literal[
     "vectors_left_over",
     # Chroma returns an error for this root, or vectors that are not of unit length.
     "vectors_unreadable",
-    # The same for the word index.
-    "words_missing",
-    "words_left_over",
-    "words_unreadable",
+    # Chunks that no part of the index has; a part that is lost or damaged.
+    "index_missing",
+    "index_unreadable",
     # Files without a readable text, or with a text that is shorter than their chunks say.
     "texts_missing",
-    # The word index has other files or lines of a chunk than the rows.
-    "words_differ",
-    # Definitions without a file, or twice; with the source: others than the file has.
+    # The index has other files or lines of a chunk than the rows.
+    "index_differs",
+    # With the source: the index has other definitions than the file.
     "symbols_differ",
     # With the source: the chunks of the file are not those of the index.
     "chunks_differ",
@@ -34,9 +33,9 @@ Kind = Literal[
     "file_problem",
     # The lock of the embedding model does not fit the roots or their vectors.
     "lock",
-    # Vectors or words of a root that has no row.
+    # Vectors of a root that has no row.
     "orphan",
-    # Dead rows with their vectors and words, which the next sweep removes.
+    # Dead rows with their vectors, which the next sweep removes.
     "left_over",
     # The root was changed during each of several comparisons.
     "unsettled",
@@ -69,7 +68,7 @@ class RootComparison:
     rows: int = 0  # live rows of ingested files
     chunks: int = 0  # of these rows, that must have a vector
     vectors: int = 0  # read from Chroma
-    words: int = 0  # chunks read from the word index
+    indexed: int = 0  # chunks read from the parts of the index
     files: int = 0  # read from the folder
     parsed: int = 0  # files that were chunked again
     notes: list[str] = field(default_factory=list)  # what was not compared, and why

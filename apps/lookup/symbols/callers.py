@@ -10,8 +10,8 @@ from apps.code.callgraph.facts import MODULE, Call, Facts
 from apps.code.callgraph.languages import rules_for
 from apps.code.callgraph.resolve import Resolver
 from apps.code.paths import kinds
-from apps.index.lexical import get_lexical
 from apps.index.models import Root
+from apps.index.symbols import files_with_identifier
 from apps.index.types import Filters
 from apps.lookup.symbols.call_types import CalledDefinition, Caller, Callers, CallersQuery
 from apps.lookup.symbols.collect import collect_symbols
@@ -164,7 +164,7 @@ class _Search:
 
 def with_word(project: RootProject, word: str) -> Iterator[str]:
     """The live files with an identifier, by path."""
-    for source_file, path in get_lexical().files_with_identifier(project.root.store, word).items():
+    for source_file, path in files_with_identifier(project.root, word).items():
         file = project.file(path)
         if file is not None and file.document == source_file:
             yield path

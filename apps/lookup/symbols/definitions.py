@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from apps.code.paths import kinds
-from apps.index.lexical import StoredSymbol
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
 from apps.index.symbols import definitions_of
+from apps.index.types import StoredSymbol
 from apps.lookup.ingested import ingested_lines
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.types import (

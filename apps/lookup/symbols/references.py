@@ -9,10 +9,10 @@ from typing import NamedTuple
 from apps.code.languages import FILE_TYPES
 from apps.code.paths import kinds
 from apps.core.errors import Unavailable
-from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.parsing.finder import NameMatches, SourceText, get_finder
-from apps.index.symbols import definitions_of
+from apps.index.symbols import definitions_of, files_with_identifier
+from apps.index.types import StoredSymbol
 from apps.lookup.ingested import ingested_lines
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.definitions import LAST_FILES
@@ -60,7 +60,7 @@ def find_references(query: SymbolQuery) -> References:
     last = first + MAX_FILES
     placed = _references(query.last, files[:last], first)
     earlier = list(islice(placed, skipped))
-    # If the word index is written again, the files may be others.
+    # If the folder is ingested again, the files may be others.
     listed = digest([(file.place.root.id.hex, file.place.path) for file in files])
     pager.check((listed, _place(earlier[-1][1]) if earlier else None))
     rows = list(islice(placed, query.limit + 1))
@@ -104,7 +104,7 @@ def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
     index has `valid`."""
     word = max(WORD.findall(query.last), key=len)
     live = root_files(root).files
-    for document, path in get_lexical().files_with_identifier(root.store, word).items():
+    for document, path in files_with_identifier(root, word).items():
         file = live.get(path)
         if file is None or file.document != document:
             continue

@@ -19,10 +19,9 @@ from apps.core.concurrency.computed import TimedOut, Work, computing
 from apps.core.errors import Unavailable
 from apps.index.changes import sweep_due
 from apps.index.grams import Segment, get_grams, literals_of, required_by
-from apps.index.lexical import StoredSymbol
 from apps.index.models import Root
 from apps.index.symbols import definitions_of, outline_of
-from apps.index.types import Filters
+from apps.index.types import Filters, StoredSymbol
 from apps.lookup.ingested import ingested_text
 from apps.lookup.symbols.definitions import OUTLINE_ONLY, rank_of
 from apps.lookup.texts.batches import Candidate, read

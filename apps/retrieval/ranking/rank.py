@@ -3,7 +3,7 @@
 query + passages -> z-scores of cosine and BM25, mixed -> bonus for names that a passage declares
                  -> passages pooled by file -> bonus for the file name, penalties -> order
 
-BM25 scores come from the word index (apps/index/lexical).
+BM25 scores come from the parts of the index (apps/index/lexical).
 """
 
 import math

@@ -1,6 +1,6 @@
-"""Makes a consistent copy of the database, index, texts, vectors and words while the server runs.
+"""Makes a consistent copy of the database, index, texts and vectors while the server runs.
 
-Publishing, deleting and rebuilding wait meanwhile (`apps.index.freeze`). The stores are copied
+Publishing, merging and deleting wait meanwhile (`apps.index.freeze`). The stores are copied
 before the database: a run writes rows before their chunks, so the copied database has a row
 for each copied chunk. The first sweep after a restore deletes the unpublished ones.
 """
@@ -13,7 +13,6 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from uuid import UUID
 
 from django.conf import settings
 
@@ -22,7 +21,6 @@ from apps.core.data.sqlite_files import open_file
 from apps.core.errors import Conflict, Unavailable
 from apps.core.system import posix
 from apps.index import freeze, queries
-from apps.index.lexical import get_lexical
 from apps.index.mapped import lists, part
 from apps.index.models import Root
 from apps.index.texts import get_texts
@@ -45,7 +43,7 @@ def refuse_other_stores() -> None:
     if not str(settings.DATABASES["default"]["ENGINE"]).endswith("sqlite3"):
         raise Conflict(
             "The database is not SQLite: use its own backup (pg_dump, mongodump), with codeinfo "
-            "stopped, together with that of Chroma, and lexical/ and texts/ in the data folder.",
+            "stopped, together with that of Chroma, and index/ and texts/ in the data folder.",
             code="NOT_EMBEDDED",
         )
     if config().chroma_url:
@@ -59,8 +57,8 @@ def refuse_other_stores() -> None:
 def size() -> int:
     """Return the approximate size of a copy, in bytes."""
     folder = config().data_dir.absolute()
-    files = [database_path(), *(folder / "lexical").glob("*.sqlite3*"), *get_texts().files()]
-    files += [*lists.folder().iterdir(), *(folder / "chroma").rglob("*")]
+    files = [database_path(), *get_texts().files()]
+    files += [*lists.folder().glob("*"), *(folder / "chroma").rglob("*")]
     return sum(path.stat().st_size for path in files if path.is_file())
 
 
@@ -72,9 +70,7 @@ def copy_all(target: Path, check: Check, report: Report) -> list[RootCounts]:
     """Copy everything to `target`, an empty folder. Return the counts of each root."""
     report("waiting for changes of the index to finish")
     with freeze.index.frozen(check):
-        report("copying the words; publishing and removing wait")
-        words = _copy_words(target / "lexical", check)
-        report("copying the index")
+        report("copying the index; publishing and removing wait")
         _copy_parts(target / "index", check)
         report("copying the texts")
         (target / "texts").mkdir()
@@ -84,11 +80,11 @@ def copy_all(target: Path, check: Check, report: Report) -> list[RootCounts]:
         _copy_chroma(target / "chroma", check)
         report("copying the database")
         copy_database(database_path(), target / DATABASE)
-        roots = list(Root.objects.order_by("path"))
+        counts = [_counts(root, vectors.get(root.id, 0)) for root in Root.objects.order_by("path")]
     for name in SINGLE:
         if (file := config().data_dir.absolute() / name).is_file():
             copy_file(file, target / name)
-    return [_counts(root, vectors.get(root.id, 0), words.get(root.store, 0)) for root in roots]
+    return counts
 
 
 def _promised(root: Root) -> int:
@@ -106,7 +102,7 @@ def _promised(root: Root) -> int:
         return 0
 
 
-def _counts(root: Root, vectors: int, words: int) -> RootCounts:
+def _counts(root: Root, vectors: int) -> RootCounts:
     return RootCounts(
         path=root.path,
         name=root.name,
@@ -115,7 +111,7 @@ def _counts(root: Root, vectors: int, words: int) -> RootCounts:
         chunks=root.chunks,
         embedded=root.embedded,
         vectors=vectors,
-        words=words,
+        indexed=lists.rows_of(root),
     )
 
 
@@ -127,19 +123,6 @@ def _copy_parts(target: Path, check: Check) -> None:
         source = part.path_of(lists.folder(), name)
         with suppress(FileNotFoundError):
             copy_file(source, target / source.name)
-
-
-def _copy_words(target: Path, check: Check) -> dict[UUID, int]:
-    """Copy the intact word indexes; others are rebuilt after a restore. Return store → number of
-    chunks."""
-    target.mkdir()
-    copied = {}
-    lexical = get_lexical()
-    for store in set(Root.objects.values_list("store", flat=True)):
-        check()
-        if lexical.is_intact(store) and lexical.copy(store, target / f"{store.hex}.sqlite3"):
-            copied[store] = lexical.count(store)
-    return copied
 
 
 def _copy_chroma(target: Path, check: Check) -> None:

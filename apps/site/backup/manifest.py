@@ -28,7 +28,7 @@ LONGEST_PREFIX = 1_000
 # Allowed names of members.
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MEMBER = re.compile(
-    rf"codeinfo\.sqlite3|secret\.key|ingest-bases\.json|lexical/[0-9a-f]{{32}}\.sqlite3|chroma/chroma\.sqlite3"
+    rf"codeinfo\.sqlite3|secret\.key|ingest-bases\.json|chroma/chroma\.sqlite3"
     rf"|index/[0-9a-f]{{64}}\.part|texts/index\.sqlite3|texts/[0-9a-f]{{1,16}}\.zst"
     rf"|chroma/{_UUID}/[A-Za-z0-9_][A-Za-z0-9_.-]{{0,99}}"
 )
@@ -69,7 +69,7 @@ class RootCounts:
     chunks: int
     embedded: int  # by its row
     vectors: int  # in the vector store
-    words: int  # chunks in the word index
+    indexed: int  # chunks in its parts
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> "RootCounts":

@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from apps.site.backup.manifest import DATABASE, SECRET, SINGLE, Manifest
 
 UNFINISHED = "restore.unfinished"
 # Moved in this order. The database is last: without it, the other files are not used.
-PARTS = ("chroma", "lexical", "index", "texts", *SINGLE, f"{DATABASE}-wal", DATABASE)
+PARTS = ("chroma", "index", "texts", *SINGLE, f"{DATABASE}-wal", DATABASE)
 # Files that manage.py and the codeinfo command create at their start, and locks.
 HARMLESS = frozenset({SECRET, "logs", "child.lock", "chroma.lock", "restore.lock"})
 HARMLESS |= {"server.json", "server.lock", "server.start", "server.users"}
@@ -73,7 +72,7 @@ def _restored(
         opened.extract(staging, check)
         report("bringing the database up to date")
         _manage(staging, manifest, "migrate", "--verbosity", "0")
-        report("comparing rows, vectors and words")
+        report("comparing rows, vectors and the index")
         outcome = json.loads(_manage(staging, manifest, "verify_index", "--json").stdout)
         _compare_counts(manifest, outcome["roots"])
         undo.pop_all()  # from here on, the staging folder marks an interrupted move
@@ -198,9 +197,7 @@ def _compare_counts(manifest: Manifest, found: Sequence[Mapping[str, Any]]) -> N
         least = min(root.vectors, root.embedded)
         if compared is None or compared["vectors"] < least:
             restored = 0 if compared is None else compared["vectors"]
-            expected = asdict(root)
             raise InvalidInput(
-                f"The restored index of {root.path} has {restored:,} of {least:,} vectors "
-                f"({expected['words']:,} words were copied).",
+                f"The restored index of {root.path} has {restored:,} of {least:,} vectors.",
                 code="BACKUP_BROKEN",
             )

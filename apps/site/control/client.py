@@ -9,7 +9,6 @@ from typing import Any
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.index.grams import reset_grams
-from apps.index.lexical import reset_lexical
 from apps.index.texts import reset_texts
 from apps.index.types import never_cancelled
 from apps.index.vectors.store import claim_store, reset_store
@@ -70,7 +69,6 @@ def _own_stores() -> Iterator[None]:
     try:
         yield
     finally:
-        reset_lexical()
         reset_texts()
         reset_grams()
         reset_store()

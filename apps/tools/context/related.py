@@ -8,11 +8,10 @@ from apps.code.paths import kinds
 from apps.code.values import Symbol
 from apps.core.errors import NotFound, Unavailable
 from apps.embedding.words import stems
-from apps.index.lexical import StoredSymbol
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
 from apps.index.symbols import definitions_of, outline_of
-from apps.index.types import Area, Filters
+from apps.index.types import Area, Filters, StoredSymbol
 from apps.lookup.ingested import ingested_lines, live_file
 from apps.lookup.symbols import SymbolQuery, find_references
 from apps.lookup.symbols.call_types import Caller, CallersQuery

@@ -42,7 +42,7 @@ def _chunks_of(repository: str) -> tuple[list[Place], Index]:
 
     root = Root.objects.get(name=repository)
     ids = [each for file in live_files(root).ingested() for each in chunk_ids(file)]
-    found = list(read_chunks({root.id: ids})[root.id].values())
+    found = list(read_chunks((root, each) for each in ids).values())
     places = [
         Place(chunk.facts.path, chunk.facts.start_line, chunk.facts.end_line, len(chunk.text))
         for chunk in found

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.core.errors import CodeinfoError
 from apps.index import stores
+from apps.index.mapped import collecting
 from apps.index.models import Root
 from apps.index.vectors.store import claim_store, reset_store
 from apps.ingest.runs import orphans
@@ -15,7 +16,7 @@ from apps.ingest.runs.orphans import Orphan
 
 class Command(BaseCommand):
     help = (
-        "Delete the vectors and words of roots that are not in this database; `doctor` lists "
+        "Delete the index of roots that are not in this database; `doctor` lists "
         "them. With the embedded Chroma, stop the server first."
     )
     requires_system_checks: list[str] = []  # they import all views
@@ -43,11 +44,11 @@ class Command(BaseCommand):
             reset_store()
 
     def _drop(self, orphan: Orphan) -> None:
-        stores.drop_words(orphan.store)
         count = stores.drop_vectors(orphan.store)
+        collecting.drop(orphan.store)
         number = "broken" if count is None else f"{count:,}"
         vectors = f"{number} vector{'' if count == 1 else 's'}"
-        self.stdout.write(f"Deleted {orphan.label}: {vectors} and their words.")
+        self.stdout.write(f"Deleted {orphan.label}: {vectors}.")
 
 
 def _id(text: str) -> UUID:

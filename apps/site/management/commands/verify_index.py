@@ -1,4 +1,4 @@
-"""`manage.py verify_index`: compares rows, vectors, words and folders of each root."""
+"""`manage.py verify_index`: compares rows, vectors, index and folders of each root."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,14 @@ from apps.ingest.verification.types import HARMLESS
 from apps.logs.redaction import visible
 from apps.site.control.client import perform
 
-COLUMNS = ("rows", "chunks", "vectors", "words", "files", "parsed")
+COLUMNS = ("rows", "chunks", "vectors", "indexed", "files", "parsed")
 
 
 class Command(BaseCommand):
     help = (
-        "Compare rows, vectors, words and, with --source, the folders. Exit code 1 if there are "
-        "differences, after a repair. A running server does the work; otherwise this process does."
+        "Compare rows, vectors, the index and, with --source, the folders. Exit code 1 if there "
+        "are differences, after a repair. A running server does the work; otherwise "
+        "this process does."
     )
     requires_system_checks: list[str] = []  # they import all views
 
