@@ -49,6 +49,21 @@ def test_a_row_that_is_pressed_gets_its_click_although_the_transcript_follows_it
     stands_at(page, cited(row))
 
 
+def test_no_button_comes_over_a_row_while_it_is_pressed(
+    open_page: OpenPage, conversation: str
+) -> None:
+    page = open_page(conversation, size=NARROW)
+    row = rows(page)[0]
+    row.hover()
+    page.mouse.down()
+    page.locator("#transcript").evaluate("box => box.scrollBy(0, -200)")
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    jump = page.get_by_role("button", name="Jump to latest")
+    expect(jump).to_be_hidden()
+    page.mouse.up()
+    expect(jump).to_be_visible()
+
+
 def test_each_chip_of_the_answer_lands_on_its_lines(open_page: OpenPage, conversation: str) -> None:
     page = open_wide(open_page, conversation)
     for chip in page.locator("#turns a.cite[data-source]").all():

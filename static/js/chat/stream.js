@@ -28,7 +28,11 @@ export function toEnd() {
   jump.hidden = true;
 }
 
-const offerJump = () => (jump.hidden = stuck || atEnd() || !turns().length);
+// Over what is pressed it would take the click.
+async function offerJump() {
+  if (isPressed()) await released();
+  jump.hidden = stuck || atEnd() || !turns().length;
+}
 
 // Any place but the one set here is the reader's choice. Asked before each change of the content,
 // because scroll events come late: after one that would take the reader back to the end.
