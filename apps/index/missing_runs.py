@@ -6,7 +6,7 @@ index, and the row stays. So the database has lost each run that the index names
 row.
 """
 
-from apps.index.mapped.collecting import found
+from apps.index.mapped.collecting import provenances
 from apps.index.models import IngestRun, Root
 
 
@@ -17,9 +17,9 @@ def unknown_runs() -> dict[str, int]:
     """
     paths = {root.id.hex: root.path for root in Root.objects.order_by("path")}
     named: dict[str, set[str]] = {path: set() for path in paths.values()}
-    for _, part in found():
-        if part.owner.root in paths:
-            named[paths[part.owner.root]].update(part.runs)
+    for _, provenance in provenances():
+        if path := paths.get(provenance.owner.root):
+            named[path].update(provenance.runs)
     unknown = {}
     for path, ids in named.items():
         known = IngestRun.objects.filter(id__in=ids).values_list("id", flat=True)

@@ -4,7 +4,7 @@ A `store` here is a `Root.store`. Documents that another root of the store names
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -50,16 +50,13 @@ def stored_roots() -> dict[UUID, StoredRoot]:
     }
 
 
-def delete_files(
-    root: Root, files: Sequence[SourceFile], check: Check = never_cancelled
-) -> list[SourceFile]:
+def delete_files(root: Root, files: Sequence[SourceFile], check: Check = never_cancelled) -> None:
     """Delete the chunks of some rows of a root, except those of documents that another row names.
-    Return the rows whose chunks were deleted. An exception from `check` leaves the rest."""
+    An exception from `check` leaves the rest."""
     unnamed = sharing.unnamed(root.store, files)
-    deleted = [file for file in files if file.document in unnamed]
-    if deleted:
-        get_store().delete(root.store, [i for file in deleted for i in chunk_ids(file)], check)
-    return deleted
+    ids = [i for file in files if file.document in unnamed for i in chunk_ids(file)]
+    if ids:
+        get_store().delete(root.store, ids, check)
 
 
 def delete_unnamed(store: UUID, check: Check = never_cancelled) -> None:
@@ -85,22 +82,18 @@ def drop(store: UUID, check: Check = never_cancelled) -> None:
 def drop_vectors(store: UUID, check: Check = never_cancelled) -> int | None:
     """Delete the collection of a root, and log it. Return the number of vectors; None if the
     collection was too broken to be counted."""
-    origin, count = get_store().origin(store), _count(lambda: get_store().count(store))
+    origin, count = get_store().origin(store), _count(store)
     get_store().drop(store, check)
     if count or origin:
-        _log(store, origin, vectors=count)
+        named = {"path": origin.path, "name": origin.name} if origin else {}
+        facts = {"root": str(store), **named, "vectors": count}
+        logger.info("index deleted", extra={"context": facts})
     return count
 
 
-def _count(count: Callable[[], int]) -> int | None:
-    """Return None for a broken store: it cannot be counted, but it can be deleted."""
+def _count(store: UUID) -> int | None:
+    """Return None for a broken collection: it cannot be counted, but it can be deleted."""
     try:
-        return count()
+        return get_store().count(store)
     except Unavailable:
         return None
-
-
-def _log(store: UUID, origin: Origin | None, **rows: int | None) -> None:
-    named = {"path": origin.path, "name": origin.name} if origin else {}
-    facts = {"root": str(store), **named, **rows}
-    logger.info("index deleted", extra={"context": facts})

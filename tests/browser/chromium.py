@@ -136,3 +136,8 @@ def opened_pages(
     for context in contexts:
         context.close()
     assert complaints.unexpected() == []
+
+
+def drawn(page: Page) -> None:
+    """Wait until the page has been drawn with all that has happened to it."""
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")

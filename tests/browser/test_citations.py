@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.axe import objections_of_looks
-from tests.browser.chromium import PHONE, WIDE
+from tests.browser.chromium import PHONE, WIDE, drawn
 from tests.browser.citations import FILES, QUESTION, Cited, cited, open_wide, rows, stands_at
 from tests.browser.conftest import OpenPage
 from tests.browser.repository import LONG_WAIT
@@ -44,7 +44,7 @@ def test_a_row_that_is_pressed_gets_its_click_although_the_transcript_follows_it
     row.hover()
     page.mouse.down()
     page.set_viewport_size({"width": NARROW[0], "height": NARROW[1] - 60})
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    drawn(page)
     page.mouse.up()
     stands_at(page, cited(row))
 
@@ -57,7 +57,7 @@ def test_no_button_comes_over_a_row_while_it_is_pressed(
     row.hover()
     page.mouse.down()
     page.locator("#transcript").evaluate("box => box.scrollBy(0, -200)")
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    drawn(page)
     jump = page.get_by_role("button", name="Jump to latest")
     expect(jump).to_be_hidden()
     page.mouse.up()

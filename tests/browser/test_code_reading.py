@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from tests.browser.chromium import drawn
 from tests.browser.conftest import OpenPage
 from tests.browser.lantern import LONG, LONG_FILE, line, middle_of, panel
 
@@ -70,7 +71,7 @@ def test_a_press_is_kept_when_the_block_gets_its_colours(
     coloured = held[0].fetch()
     with page.expect_event("requestfinished"):
         held[0].fulfill(response=coloured)
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    drawn(page)
     page.mouse.up()
     if place is name:
         expect(panel(page)).to_be_visible()

@@ -63,6 +63,7 @@ class Builder:
         self.lengths: NDArray[np.uint32] = np.zeros(0, np.uint32)
         self.words = Table()
         self.identifiers = Table()
+        self._runs = Vocabulary()
         # The words of each run of characters, one run after the other.
         self._parts = np.zeros(0, np.int32)
         self._part_counts = np.zeros(0, np.int32)
@@ -70,7 +71,7 @@ class Builder:
 
     def add(self, records: Sequence[ChunkRecord]) -> None:
         texts = map(runs, chain.from_iterable(map(_fields, records)))
-        found = Terms.of(texts, self.identifiers.names)
+        found = Terms.of(texts, self._runs)
         self._split(found.names[len(self._part_counts) :])
         places, counts = expand(self._part_counts, found.numbers)
         ends = np.concatenate(([0], np.cumsum(counts)))[np.cumsum(found.sizes)]
@@ -97,8 +98,11 @@ class Builder:
         """Add the identifiers in bodies."""
         text = found.texts
         chosen = (text % len(FIELDS) == FIELDS.index("body")) & self._is_identifier[found.numbers]
-        name, chunk, times = pairs(found.numbers[chosen], text[chosen] // len(FIELDS))
-        self.identifiers.add(name, len(self.lengths) + chunk, np.ones_like(times))
+        run, chunk, times = pairs(found.numbers[chosen], text[chosen] // len(FIELDS))
+        used, places = np.unique(run, return_inverse=True)
+        names = (found.names[number] for number in used.tolist())
+        numbers = np.fromiter(map(self.identifiers.names.__getitem__, names), np.int32)
+        self.identifiers.add(numbers[places], len(self.lengths) + chunk, np.ones_like(times))
 
     def _add_words(self, words: Terms) -> None:
         word, text, times = pairs(words.numbers, words.texts)

@@ -25,7 +25,7 @@ STOPWORD_SHARE = 0.4
 MIN_STOPWORD_CHUNKS = 1_000
 
 Scores = NDArray[np.float32]
-Words = TypeVar("Words", bound=Sized)
+SizedT = TypeVar("SizedT", bound=Sized)
 
 
 def norms(lengths: NDArray[np.uint32]) -> tuple[Scores, int]:
@@ -37,8 +37,11 @@ def norms(lengths: NDArray[np.uint32]) -> tuple[Scores, int]:
     return norms, int(live.sum())
 
 
-def drop_stopwords(hits: Sequence[Words], chunks: int) -> Sequence[Words]:
-    """Drop the hits of stop words, unless the query has no other word."""
+def drop_stopwords(hits: Sequence[SizedT], chunks: int) -> Sequence[SizedT]:
+    """Drop the hits of stop words, unless the query has no other word.
+
+    hits: of each word; their length is the number of chunks that have it
+    """
     return [
         each for each in hits if len(each) <= max(MIN_STOPWORD_CHUNKS, STOPWORD_SHARE * chunks)
     ] or hits

@@ -1,6 +1,5 @@
 """Deletes the parts that no root lists any more."""
 
-import os
 import time
 from collections.abc import Iterator, Set
 from contextlib import suppress
@@ -24,8 +23,9 @@ def collect(check: Check = never_cancelled, merged: Set[str] = frozenset()) -> l
     check: called before each file
     merged: names of parts that the caller has replaced
     """
+    _delete_halves()
     # The folder before the rows: what is published meanwhile is listed.
-    unlisted = {path.stem: path for path in _files()}
+    unlisted = {path.stem: path for path in _paths(part.SUFFIX)}
     live = {run.hex for run in IngestRun.objects.running().values_list("id", flat=True)}
     for parts in Root.objects.values_list("parts", flat=True):
         for entry in parts:
@@ -53,32 +53,30 @@ def collect(check: Check = never_cancelled, merged: Set[str] = frozenset()) -> l
     return kept
 
 
-def found() -> Iterator[tuple[Path, part.Provenance]]:
-    """Yield the parts that are there and can be read."""
-    for path in lists.folder().glob(f"*{part.SUFFIX}"):
+def provenances() -> Iterator[tuple[Path, part.Provenance]]:
+    """Yield the parts that are there and can be read, each with its provenance."""
+    for path in _paths(part.SUFFIX):
         with suppress(Damaged, OSError):
             yield path, part.provenance_of(path)
 
 
 def drop(store: UUID) -> None:
     """Delete the parts of a store that no root has."""
-    for path, provenance in found():
+    for path, provenance in provenances():
         if provenance.store == store.hex:
             path.unlink(missing_ok=True)
 
 
-def _files() -> Iterator[Path]:
-    """The parts; what a killed process has left of writing one is deleted."""
-    try:
-        names = os.listdir(lists.folder())
-    except OSError:
-        return  # none yet, or `/health` tells
-    for name in names:
-        path = lists.folder() / name
-        if path.suffix == part.SUFFIX:
-            yield path
-        elif path.suffix == ".tmp" and _is_old(path):
+def _delete_halves() -> None:
+    """Delete what a killed process has left of writing a part."""
+    for path in _paths(".tmp"):
+        if _is_old(path):
             path.unlink(missing_ok=True)
+
+
+def _paths(suffix: str) -> list[Path]:
+    """None if the folder is not there yet, or cannot be read: `/health` tells."""
+    return list(lists.folder().glob(f"*{suffix}"))
 
 
 def _is_old(path: Path) -> bool:

@@ -86,12 +86,9 @@ class PartBuilder:
         keys, chunks, times = identifiers.hits()
         files = np.repeat(np.arange(len(sizes)), sizes)[chunks]
         first = np.unique(keys.astype(np.int64) << 32 | files, return_index=True)[1]
-        used, places = np.unique(keys[first], return_inverse=True)
-        numbers = (places + len(words.names)).astype(np.int32)
-        of_files = Hits(numbers, chunks[first], times[first])
-        names = list(identifiers.names)  # also of what is no identifier
-        all_names = [*words.names, *(identifier(names[key]) for key in used.tolist())]
-        return Words.of(all_names, joined([words.hits(), of_files]))
+        of_files = Hits(keys[first] + len(words.names), chunks[first], times[first])
+        names = [*words.names, *map(identifier, identifiers.names)]
+        return Words.of(names, joined([words.hits(), of_files]))
 
 
 def _new(record: ChunkRecord) -> NewChunk:

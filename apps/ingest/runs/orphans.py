@@ -6,16 +6,17 @@ Only `manage.py drop_index` deletes orphans. The worker looks for them during a 
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from apps.core.config import config
 from apps.index import changes, queries, stores
 from apps.index.installation import installation_id
-from apps.index.mapped.collecting import found, known_roots
+from apps.index.mapped.collecting import known_roots, provenances
 from apps.index.models import RemovedRoot, Root
 from apps.index.stores import StoredRoot
+from apps.index.types import Origin
 from apps.index.vectors.store import is_open
 from apps.logs.redaction import on_one_line
 
@@ -74,15 +75,19 @@ def removed_of(ids: Iterable[UUID]) -> set[UUID]:
     return set(removed.values_list("store", flat=True))
 
 
-def orphans_of(stored: Iterable[StoredRoot], own: str) -> list[Orphan]:
-    # Parts are in this installation's data folder.
-    here = {part.store for _, part in found()}
+def orphans_of(stored: Sequence[StoredRoot], own: str) -> list[Orphan]:
+    """Return these collections, none of which has a root, as orphans."""
+    elsewhere: set[str] = set()
+    if config().chroma_url:
+        elsewhere = {each.store.hex for each in stored if each.is_foreign(own)}
+    if elsewhere:
+        # With a lost database, the id is another one. Parts are in this installation's data folder.
+        elsewhere -= {provenance.store for _, provenance in provenances()}
     orphans = []
     for each in stored:
-        shared = bool(config().chroma_url) and each.store.hex not in here
-        path, name = (each.origin.path, each.origin.name) if each.origin else ("", "")
-        elsewhere = shared and each.is_foreign(own)
-        orphans.append(Orphan(each.store, path, name, each.model, elsewhere))
+        _, path, name = each.origin or Origin("", "", "")
+        is_elsewhere = each.store.hex in elsewhere
+        orphans.append(Orphan(each.store, path, name, each.model, is_elsewhere))
     return orphans
 
 
@@ -112,7 +117,7 @@ def find_at_start() -> list[Orphan]:
     """Return the orphans of this installation. Called at start-up, so it opens an embedded store
     only if there is a sign of orphans. Raises Unavailable."""
     known_ids = known_roots()
-    is_unknown = any(part.owner.root not in known_ids for _, part in found())
+    is_unknown = any(each.owner.root not in known_ids for _, each in provenances())
     if not is_unknown and (Root.objects.exists() or not _has_vectors()):
         return []
     set_known(find())

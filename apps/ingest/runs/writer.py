@@ -30,13 +30,7 @@ class Writer:
     """
 
     def __init__(
-        self,
-        store: UUID,
-        model: str,
-        job: Job,
-        origin: Origin,
-        *,
-        parts: PartWriter,
+        self, store: UUID, model: str, job: Job, origin: Origin, *, parts: PartWriter
     ) -> None:
         """`origin` is an argument, as the threads do not use the database."""
         self._parts = parts
