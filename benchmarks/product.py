@@ -38,6 +38,8 @@ def environment(data: Path, folders: Sequence[Path]) -> dict[str, str]:
         "CODEINFO_REQUIRE_LOGIN": "false",
         "CODEINFO_API_TOKEN": "",
         "CHROMA_URL": "",
+        # A benchmark of Chroma says so: it would work beside what others measure.
+        "CODEINFO_CHROMA": "off",
         "DATABASE_URL": "",
         "MONGO_URI": "",
         "LOG_LEVEL": "error",
@@ -56,10 +58,10 @@ def free_ports(count: int) -> list[int]:
 # --- in this process ------------------------------------------------------------------------------
 
 
-def set_up(data: Path, folders: Sequence[Path]) -> None:
-    """Django in this process, with threads as in the server. What loads the product's code is
-    imported after this."""
-    os.environ |= environment(data, folders)
+def set_up(data: Path, folders: Sequence[Path], **more: str) -> None:
+    """Django in this process, with threads as in the server, and with more settings. What loads the
+    product's code is imported after this."""
+    os.environ |= environment(data, folders) | more
     django.setup()
     from apps.core.system.heap import limit_arenas
     from apps.site.server import SWITCH_SECONDS
@@ -88,10 +90,10 @@ def ingest(folder: Path, name: str) -> "IngestRun":
 
 
 @contextmanager
-def serving(data: Path, folders: Sequence[Path]) -> Iterator[httpx.Client]:
-    """A client of a server of its own, which is stopped at the end. Raises RuntimeError where it
-    does not start."""
-    config = environment(data, folders)
+def serving(data: Path, folders: Sequence[Path], **more: str) -> Iterator[httpx.Client]:
+    """A client of a server of its own, with more settings, which is stopped at the end. Raises
+    RuntimeError where it does not start."""
+    config = environment(data, folders) | more
     command = [sys.executable, str(HERE / "manage.py"), "serve"]
     server = subprocess.Popen(command, env=os.environ | config, stdout=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{config['PORT']}"
@@ -131,6 +133,19 @@ def wait_over_http(client: httpx.Client, run: str, seconds: float = LOOK_SECONDS
     while (status := answer(client.get(f"/ingest/status/{run}")))["state"] not in TERMINAL_STATES:
         time.sleep(seconds)
     return status
+
+
+def wait_for_chroma(client: httpx.Client, seconds: float = LOOK_SECONDS) -> None:
+    """Wait until Chroma has all that is published; `/health` may answer as some seconds ago. Raises
+    RuntimeError if it fails."""
+    vectors = f", {sum(ingested(client).values()):,} vectors"
+    while True:
+        chroma = answer(client.get("/health"))["parts"]["chroma"]
+        if chroma["word"] == "Failed":
+            raise RuntimeError(f"Chroma: {chroma['detail']}")
+        if chroma["word"] == "Complete" and chroma["detail"].endswith(vectors):
+            return
+        time.sleep(seconds)
 
 
 def ingest_over_http(client: httpx.Client, folder: Path, name: str) -> dict[str, Any]:

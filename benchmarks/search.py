@@ -1,11 +1,12 @@
-"""The latency of a search through HTTP, compared with the bare store in the same run.
+"""The latency of a search through HTTP, compared with Chroma alone in the same run.
 
     python -m benchmarks.search                 ingests this checkout and Django, serves, measures
     python -m benchmarks.search FOLDER…         the same with other folders
     python -m benchmarks.search --url URL       measures a server that runs already
 
 Prints one table, in milliseconds. Without --url all state is in a temporary folder, the server is
-another process, and the bare store is queried with the same vectors. Exits 1 on any failure.
+another process, and Chroma, which has followed, is asked with the same vectors. Exits 1 on any
+failure.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 import django
 import httpx
 
+from benchmarks import ingest as own_ingest
 from benchmarks import product
 
 if TYPE_CHECKING:
@@ -138,7 +140,7 @@ def measure_own(options: argparse.Namespace) -> list[Row]:
             for folder in folders:
                 ingest(client, folder)
             rows = http_rows(client, options.rounds)
-        product.set_up(base / "data", folders)
+        product.set_up(base / "data", folders, CODEINFO_CHROMA="follow")
         return rows + own_rows(options.rounds)
 
 
@@ -156,46 +158,48 @@ def ingest(client: httpx.Client, folder: Path) -> None:
 
 
 def own_rows(rounds: int) -> list[Row]:
-    """The same questions without HTTP, and the store alone, for vectors made beforehand."""
+    """The same questions without HTTP, and Chroma alone, for vectors made beforehand."""
     from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder  # noqa: PLC0415
     from apps.index import queries  # noqa: PLC0415 - after Django's set-up
-    from apps.index.vectors.store import get_store  # noqa: PLC0415
+    from apps.index.vectors.store import nearest, reset_client  # noqa: PLC0415
     from apps.retrieval.query import SearchQuery  # noqa: PLC0415
     from apps.retrieval.search import search  # noqa: PLC0415
 
     roots = queries.published_roots()
     largest = max(roots, key=lambda root: root.embedded)
-    store = get_store()
+    own_ingest.follow()
     vectors = {
         question: get_embedder(DEFAULT_MODEL).embed_query(question) for question in QUESTIONS
     }
 
     def alone(*searched: "Root") -> Call:
-        return lambda q: [store.nearest(root.id, vectors[q], 2 * LIMIT) for root in searched]
+        return lambda q: [nearest(root.store, vectors[q], 2 * LIMIT) for root in searched]
 
-    return [
+    rows = [
         (
             "search(), one repository",
             timed(lambda q: search(SearchQuery(q, (largest.name,), LIMIT)), rounds),
         ),
         ("search(), all", timed(lambda q: search(SearchQuery(q, (), LIMIT)), rounds)),
-        ("store alone, one repository", timed(alone(largest), rounds)),
-        ("store alone, all", timed(alone(*roots), rounds)),
+        ("Chroma alone, one repository", timed(alone(largest), rounds)),
+        ("Chroma alone, all", timed(alone(*roots), rounds)),
     ]
+    reset_client()
+    return rows
 
 
 # --- the table ------------------------------------------------------------------------------------
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """p50 and p95 of each row, and how many times the bare store's p50 that is."""
+    """p50 and p95 of each row, and how many times that of Chroma p50 is."""
     bases = {
         scope: median(durations)
         for name, durations in rows
         for scope in [scope_of(name)]
-        if "store" in name
+        if "Chroma" in name
     }
-    print(f"{'':<46}{'p50 ms':>9}{'p95 ms':>9}{'× store':>9}")
+    print(f"{'':<46}{'p50 ms':>9}{'p95 ms':>9}{'× Chroma':>9}")
     for name, durations in rows:
         ordered = sorted(durations)
         p50, p95 = median(ordered), ordered[int(len(ordered) * 0.95)]

@@ -26,7 +26,7 @@ NEXT_STEP = {
 }
 # Codes that the search routes send without a message.
 SENTENCES = {
-    "CHROMA_UNAVAILABLE": "The vector store does not answer.",
+    "CHROMA_UNAVAILABLE": "The index cannot be read, or Chroma does not answer.",
     "EMBED_MODEL_MISSING": "The embedding model of the index cannot be loaded.",
     "INGEST_REQUIRED": "Nothing is ingested yet.",
     "REPO_NOT_FOUND": "There is no such repository.",

@@ -90,8 +90,8 @@ def doctor(as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace FILE.")
 @options.as_json
 def backup(file: str, force: bool, as_json: bool) -> None:
-    """Writes database, vectors, words and secret.key to one archive (.tar.gz), which only you can
-    read. A running server goes on meanwhile."""
+    """Writes database, index and secret.key to one archive (.tar.gz), which only you can read. A
+    running server goes on meanwhile."""
     _django("backup", file, force=force, json=as_json)
 
 
@@ -102,7 +102,7 @@ def backup(file: str, force: bool, as_json: bool) -> None:
 def restore(file: str, data_dir: str | None, as_json: bool) -> None:
     """Restores an archive to a new or empty data folder, and verifies it.
 
-    The exit status is 1 if rows, vectors and words differ.
+    The exit status is 1 if rows and index differ.
     """
     _django("restore", file, data_dir=data_dir, json=as_json)
 

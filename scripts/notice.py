@@ -181,7 +181,7 @@ def grammars() -> Iterator[str]:
 def notice() -> str:
     """Return the text of NOTICE."""
     base = pinned(FILES[""])
-    lines = [OPENING, "Packages that the wheel depends on\n", *packages(base)]
+    lines = [OPENING, "Packages that the wheel and its extra chroma depend on\n", *packages(base)]
     for extra, file in FILES.items():
         if extra:
             lines += [f"\nFurther packages of the extra {extra}\n", *packages(pinned(file) - base)]

@@ -20,6 +20,8 @@ for _name in ("DATABASE_URL", "REDIS_URL", "CHROMA_URL"):
     os.environ[_name] = os.environ.get(f"TEST_{_name}", "")
 os.environ["CODEINFO_DATA_DIR"] = str(FOLDER)
 os.environ["CODEINFO_INGEST_BASE"] = f"{tempfile.gettempdir()},{Path(__file__).parent.parent}"
+# Tests of Chroma say so: its process takes a second to start.
+os.environ["CODEINFO_CHROMA"] = "off"
 os.environ["CODEINFO_FIRST_ROOT"] = "none"
 # Tests of search processes start them themselves.
 os.environ["CODEINFO_SEARCH_PROCESSES"] = "0"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
@@ -90,14 +91,15 @@ class Config:
     """Every setting, one a line: `name: type = group(VARIABLE, parser, default, meaning)`."""
 
     # fmt: off
-    data_dir: Path = places("CODEINFO_DATA_DIR", path, BASE_DIR / "data", "Folder that holds all state: database, Chroma, logs, keys", "`./data`")
+    data_dir: Path = places("CODEINFO_DATA_DIR", path, BASE_DIR / "data", "Folder that holds all state: database, index, Chroma, logs, keys", "`./data`")
     port: int = places("PORT", integer(1, 65535), 5010, "Port of pages, API, websocket and MCP")
     mcp_port: int = places("MCP_PORT", integer(1, 65535), lambda k: k["port"] + 1, "Port of the codebase_question endpoint", "`PORT` + 1")
     agents_mcp_port: int = places("AGENTS_MCP_PORT", integer(1, 65535), lambda k: k["port"] + 2, "Port of the agents endpoint", "`PORT` + 2")
     database_url: str = places("DATABASE_URL", database_url, "", "Database; SQLite in the data folder when unset. MONGO_URI is an alias")
     redis_url: str = places("REDIS_URL", text, "", "Redis for the channel layer; in memory when unset")
     chroma_url: str = places("CHROMA_URL", chroma_url, "", "Chroma server (host:port or URL); embedded in the data folder when unset")
-    celery_broker_url: str = places("CELERY_BROKER_URL", text, "", "Celery's broker: its workers ingest then, not this process; needs CHROMA_URL")
+    chroma: str = places("CODEINFO_CHROMA", choice("follow", "off"), lambda k: "follow" if find_spec("chromadb") else "off", "follow: Chroma gets every vector after it is published, for CODEINFO_RETRIEVAL_MODE=vector and for other Chroma clients; off: it is not used", "follow where chromadb is installed")
+    celery_broker_url: str = places("CELERY_BROKER_URL", text, "", "Celery's broker: its workers ingest then, not this process")
     disk_reserve_mb: int = places("CODEINFO_DISK_RESERVE_MB", integer(0, 1 << 20), 200, "Megabytes that an ingest leaves free on the disk of the data folder: with less it ends in error")
     idle_stop_seconds: int = places("CODEINFO_IDLE_STOP_SECONDS", integer(0, 1 << 31), 0, "Seconds without use after which the server stops. 0: never. A server that the codeinfo command starts in the background has 900, unless this is set")
     agents_home: Path = places("CODEINFO_AGENTS_HOME", path, BASE_DIR / "agents", "Folder that holds one folder for each agent. CODEINFO_CODEX_AGENT_HOME is an alias", "`./agents`")
@@ -198,16 +200,18 @@ class Config:
         known: dict[str, Any] = {}
         for item in fields(cls):
             known[item.name] = _value(item.metadata, environ, known)
-        if known["celery_broker_url"] and not known["chroma_url"]:
-            raise ImproperlyConfigured(
-                "CELERY_BROKER_URL needs CHROMA_URL: only one process can open the embedded store"
-            )
         if known["secure_proxy_header"] and not known["trusted_proxies"]:
             raise ImproperlyConfigured(
                 "CODEINFO_SECURE_PROXY_HEADER needs CODEINFO_TRUSTED_PROXIES: "
                 "everybody else could claim HTTPS"
             )
         return cls(**known)
+
+    @property
+    def shares_data(self) -> bool:
+        """Whether several processes may use the data folder: servers beside one Chroma server, and
+        workers of Celery. Else one has it for itself (`core.data.folder_lock`)."""
+        return bool(self.chroma_url or self.celery_broker_url)
 
 
 def default_bases() -> tuple[Path, ...]:

@@ -7,6 +7,7 @@ from apps.core.concurrency.hub import hub
 
 RUNS = "ingest"
 ROOTS = "roots"
+CHROMA = "chroma"
 
 
 def run_changed(run_id: UUID) -> None:
@@ -17,9 +18,12 @@ def run_changed(run_id: UUID) -> None:
 def roots_changed() -> None:
     """Notify subscribers that a root's row or the model lock changed."""
     hub.notify(ROOTS)
+    chroma_due.set()
 
 
 # Set when rows are left to delete. The ingest worker of this process sweeps when it is next idle.
 sweep_due = threading.Event()
 # Set when something of the index could not be read. The worker then checks all of it.
 check_due = threading.Event()
+# Set when something was published that Chroma does not have yet.
+chroma_due = threading.Event()

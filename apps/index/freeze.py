@@ -85,5 +85,5 @@ class Freeze:
         return thread == self._frozen_by or thread in self._changing
 
 
-# One per process, as only one process opens the embedded store.
+# One per process. Others that share the data folder do not wait: a backup checks for it.
 index = Freeze()

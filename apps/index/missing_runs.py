@@ -17,7 +17,7 @@ def unknown_runs() -> dict[str, int]:
     """
     paths = {root.id.hex: root.path for root in Root.objects.order_by("path")}
     named: dict[str, set[str]] = {path: set() for path in paths.values()}
-    for _, provenance in provenances():
+    for provenance in provenances():
         if path := paths.get(provenance.owner.root):
             named[path].update(provenance.runs)
     unknown = {}

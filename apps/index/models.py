@@ -37,8 +37,8 @@ class Root(models.Model):
     At generation 0 its first run has not published yet. `last_run_id` is the run that published
     last. `last_state` and `last_error` belong to the latest run, which may have failed.
 
-    `store` is the id of its Chroma collection. Roots with equal files share a store
-    (`index.sharing`), and parts; by default a root has its own, with the root's id.
+    `store` is the id of its Chroma collection. Roots with equal files (worktrees, forks, copies)
+    share a store and parts; by default a root has its own store, with the root's id.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -67,7 +67,7 @@ class Root(models.Model):
     fenced_run_id = models.UUIDField(null=True, editable=False)
     last_state = models.CharField(max_length=32, blank=True, default="")
     last_error = models.TextField(blank=True, default="")
-    # A sentence on published data that the stores lack; empty if none is known to be lost.
+    # A sentence on published data that the index lacks; empty if none is known to be lost.
     damage = models.TextField(blank=True, default="", editable=False)
     last_ingest_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -288,16 +288,13 @@ class Installation(models.Model):
 
 
 class RemovedRoot(models.Model):
-    """A tombstone: this database had the root, so its vectors and words may be deleted.
+    """A tombstone: this database had the root, so its parts may be deleted.
 
     A sweep deletes nothing of a root that is neither here nor in Root. The rows stay, as a run of
     another process may still write for a root before it notices the removal.
     """
 
     root_id = models.UUIDField(primary_key=True)
-    store = models.UUIDField(db_index=True)  # `Root.store`
-    # Whether the store, which other roots use, may still have documents that only this root named.
-    left_over = models.BooleanField(default=False, db_index=True)
     path = models.CharField(max_length=1024)
     name = models.CharField(max_length=255)
     removed_at = models.DateTimeField(auto_now_add=True)
@@ -309,11 +306,5 @@ class RemovedRoot(models.Model):
 @receiver(pre_delete, sender=Root)
 def record_removal(instance: Root, **signal: object) -> None:
     """Write the tombstone of a root in the transaction that deletes it."""
-    shared = Root.objects.filter(store=instance.store).exclude(id=instance.id).exists()
-    facts = {
-        "path": instance.path,
-        "name": instance.name,
-        "store": instance.store,
-        "left_over": shared,
-    }
+    facts = {"path": instance.path, "name": instance.name}
     RemovedRoot.objects.update_or_create(root_id=instance.id, defaults=facts)

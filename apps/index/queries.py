@@ -32,6 +32,11 @@ def damages() -> dict[str, str]:
     return dict(damaged.values_list("name", "damage"))
 
 
+def other_roots(root: Root) -> list[Root]:
+    """Return the other roots with the same store: they have many of its files."""
+    return list(Root.objects.filter(store=root.store).exclude(id=root.id).order_by())
+
+
 def find_root(path: str) -> Root:
     """Return the published root with exactly this path. Raises NotFound."""
     root = Root.objects.published().filter(path=path).first()

@@ -5,6 +5,7 @@ Any message from the browser requests all of them again.
 """
 
 import asyncio
+from contextlib import ExitStack
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
@@ -47,10 +48,11 @@ class IngestPageConsumer(AsyncWebsocketConsumer):
     async def _follow(self) -> None:
         changed = self.changed
         changed.set()
-        with hub.subscribe(changes.RUNS) as runs, hub.subscribe(changes.ROOTS) as roots:
+        with ExitStack() as subscribed:
             async with asyncio.TaskGroup() as group:
-                group.create_task(_flag(runs, changed))
-                group.create_task(_flag(roots, changed))
+                for topic in (changes.RUNS, changes.ROOTS, changes.CHROMA):
+                    notices = subscribed.enter_context(hub.subscribe(topic))
+                    group.create_task(_flag(notices, changed))
                 group.create_task(self._push_when(changed))
 
     async def _push_when(self, changed: asyncio.Event) -> None:

@@ -4,6 +4,7 @@ A view is a list of partials. Each is one element with an id and `hx-swap-oob`, 
 in its place from any response.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import endings, queries
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.types import TERMINAL_STATES
+from apps.index.vectors.following import Following, following, of_stores
 from apps.ingest import folders
 from apps.ingest.discovery import refusal
 from apps.ingest.runs import orphans, progress
@@ -100,6 +102,7 @@ class RootRow:
 
     root: Root
     run: IngestRun | None  # its live run
+    chroma: Following  # how far Chroma has followed it
 
     @property
     def state(self) -> str:
@@ -150,7 +153,19 @@ def _latest_run() -> IngestRun | None:
 
 def _rows() -> list[RootRow]:
     live = {run.path: run for run in endings.live()}
-    return [RootRow(root, live.get(root.path)) for root in queries.published_roots()]
+    roots = queries.published_roots()
+    return [
+        RootRow(root, live.get(root.path), chroma)
+        for root, chroma in zip(roots, followed(roots), strict=True)
+    ]
+
+
+def followed(roots: Sequence[Root]) -> list[Following]:
+    """Return how far Chroma has followed each root. State and reason are those of the whole."""
+    whole = following()
+    reached = {} if whole.state == "off" else of_stores()
+    pairs = [reached.get(root.store, (0, 0)) for root in roots]
+    return [whole._replace(vectors=vectors, total=total) for vectors, total in pairs]
 
 
 def run_panel(run: IngestRun) -> RunPanel:

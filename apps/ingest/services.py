@@ -149,14 +149,14 @@ def ingest_again(chosen: Iterable[UUID]) -> list[IngestRun]:
     waiting = set(IngestRun.objects.live().values_list("path", flat=True))
     runs, errors = [], []
     for orphan in orphans.unknown_folders():
-        if orphan.store not in requested or orphan.path in waiting:
+        if orphan.root not in requested or orphan.path in waiting:
             continue
         try:
             fields = _as_new_root(orphan)
         except CodeinfoError as error:
             errors.append(error)
             continue
-        if run := insert_run(f"again:{orphan.store.hex}", **fields):
+        if run := insert_run(f"again:{orphan.root.hex}", **fields):
             runs.append(run)
     if errors and not runs:
         raise errors[0]
@@ -165,11 +165,11 @@ def ingest_again(chosen: Iterable[UUID]) -> list[IngestRun]:
 
 def _as_new_root(orphan: orphans.Orphan) -> dict[str, object]:
     folder = str(folders.resolve(orphan.path))
-    name = orphan.name or folder
-    if Root.objects.filter(name=name).exists():
-        raise name_taken(name)
-    model = _allowed_model(queries.locked_model() or orphan.model or DEFAULT_MODEL)
-    return {"operation": IngestRun.Operation.START, "path": folder, "name": name, "model": model}
+    if Root.objects.filter(name=orphan.name).exists():
+        raise name_taken(orphan.name)
+    model = _allowed_model(queries.locked_model() or orphan.model)
+    fields = {"operation": IngestRun.Operation.START, "path": folder, "model": model}
+    return {**fields, "name": orphan.name}
 
 
 def change_model(model: str) -> list[IngestRun]:

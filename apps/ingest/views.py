@@ -158,8 +158,8 @@ def reembed(request: HttpRequest) -> HttpResponse:
 @require_POST
 def ingest_again(request: HttpRequest) -> HttpResponse:
     """Queue folders whose index has no row in the database, as new roots."""
-    known = {str(orphan.store): orphan.store for orphan in orphans.known()}
-    chosen = [known[store] for store in request.POST.getlist("root") if store in known]
+    known = {str(orphan.root): orphan.root for orphan in orphans.known()}
+    chosen = [known[root] for root in request.POST.getlist("root") if root in known]
     try:
         runs = services.ingest_again(chosen)
     except CodeinfoError as error:
@@ -254,6 +254,7 @@ def details(request: HttpRequest, root_id: str) -> HttpResponse:
         "root": root,
         "locked_model": queries.locked_model(),
         "active": queries.active_run(),
+        "chroma": panels.followed([root])[0],
         "problems": queries.live_files(root).with_problem().count(),
         "left_out": skips.left_out_of_root(root),
         "unconfirmed": queries.unconfirmed_run(root),

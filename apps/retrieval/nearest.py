@@ -1,9 +1,9 @@
-"""Mode `vector`: the chunks nearest to a query, by the distance of their vectors alone.
+"""Mode `vector`: the chunks nearest to a query, by the distance of their vectors in Chroma alone.
 
-Each root has its own collection. The results of all collections are merged by distance, root and
-position, which is "the index's order". Collections also contain chunks that a run has written and
-not yet published, or has replaced and not yet deleted. So more chunks are requested than needed,
-and chunks of files that are not live are dropped.
+Each store has a collection. The results of all collections are merged by distance, root and
+position, which is "the index's order". Chroma follows what is published, so a collection may lack
+chunks, of which `degraded` tells, and have others, which are dropped: more are requested than
+needed.
 """
 
 import heapq
@@ -20,10 +20,11 @@ from apps.index.chunks import read_chunks, row_facts
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
 from apps.index.types import ChunkFacts, Filters
-from apps.index.vectors.store import get_store
+from apps.index.vectors import store
+from apps.index.vectors.following import of_stores
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import PassageTest, fits
-from apps.retrieval.repositories import lost_texts, lost_vectors, repo_id
+from apps.retrieval.repositories import damages, lost_texts, repo_id
 from apps.retrieval.results import (
     MAX_PER_FILE,
     Match,
@@ -32,7 +33,7 @@ from apps.retrieval.results import (
     without_duplicates,
 )
 
-# Twice the limit is enough during an ingest, when a collection may contain each chunk twice.
+# Twice the limit is enough if a collection has all chunks of two generations.
 MARGIN = 2
 # If too few chunks of a root are live, the next request is this many times larger.
 WIDEN = 5
@@ -54,14 +55,14 @@ def nearest(
     """At most `limit` matches of different texts, nearest first, and the text of `degraded`.
 
     `vector`: float32 (dimension,). `test`: of the matches only; none takes the place of those that
-    fail it. Leaves out roots whose vectors fail. Raises Unavailable
-    CHROMA_UNAVAILABLE if all fail, or if nothing matches and a root has lost vectors.
+    fail it. Leaves out roots whose collection fails. Raises Unavailable
+    CHROMA_UNAVAILABLE if all fail, or if nothing matches and vectors are missing.
     """
     by_root, errors = _hits_by_root(roots, vector, limit, filters)
     if errors and len(errors) == len(roots):
         raise errors[-1][1]
     missing = [f"no answer from {repo_id(root)}" for root, _ in errors]
-    missing += filter(None, [lost_vectors(roots)])
+    missing += filter(None, [damages(roots), _behind(roots)])
     matches, lost = _matches(heapq.merge(*by_root, key=attrgetter("distance")), limit)
     if test is not None:
         matches = [m for m in matches if test(f"{m.rel_path} {m.symbol}", m.chunk)]
@@ -70,12 +71,23 @@ def nearest(
     return matches, "; ".join(filter(None, [*missing, lost]))
 
 
+def _behind(roots: Sequence[Root]) -> str:
+    """The text of `degraded` for roots of which Chroma does not have all vectors yet."""
+    reached = of_stores()
+    pairs = [(root, *reached.get(root.store, (0, 0))) for root in roots]
+    return "; ".join(
+        f"Chroma has {vectors:,} of {total:,} vectors: {repo_id(root)}"
+        for root, vectors, total in pairs
+        if vectors < total
+    )
+
+
 def _hits_by_root(
     roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters
 ) -> tuple[list[list[_Hit]], list[tuple[Root, Unavailable]]]:
     """For each root its live hits in the order of its collection: at least `limit` that a result
     may have, or all it has. Also returns the roots that failed, with their errors."""
-    store, repeated = get_store(), repeated_files(roots, filters)
+    repeated = repeated_files(roots, filters)
     hits: dict[UUID, list[_Hit]] = {}
     errors: list[tuple[Root, Unavailable]] = []
     pending, n = list(roots), limit * MARGIN

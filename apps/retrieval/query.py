@@ -15,7 +15,7 @@ from apps.index import globs
 from apps.index.lexical import words
 from apps.index.models import Root
 from apps.index.types import Area, Filters
-from apps.index.vectors.packing import unit_rows
+from apps.index.units import unit_rows
 from apps.retrieval.ranking.rank import STOPWORDS, drop_stopwords, query_stems
 from apps.retrieval.repositories import RepeatedFiles, repo_id
 

@@ -149,8 +149,8 @@ def _is_current(root: Root) -> bool:
     return Root.objects.filter(id=root.id, generation=root.generation).exists()
 
 
-def lost_vectors(roots: Sequence[Root]) -> str:
-    """The text of `degraded` for roots that lack vectors; "" if there are none."""
+def damages(roots: Sequence[Root]) -> str:
+    """The text of `degraded` for damaged roots; "" if there are none."""
     return "; ".join(f"{repo_id(root)}: {root.damage}" for root in roots if root.damage)
 
 

@@ -13,8 +13,6 @@ from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index.endings import INTERRUPTED
 from apps.index.models import IngestRun, Root
 from apps.ingest import folders, services
-from apps.ingest.runs import orphans
-from apps.ingest.runs.orphans import Orphan
 
 logger = logging.getLogger("codeinfo.site")
 
@@ -34,17 +32,6 @@ def ensure_admin(data_dir: Path) -> str | None:
         handle.write(password + "\n")
     users.objects.create_superuser("admin", password=password)
     return password
-
-
-def unknown_roots() -> list[Orphan]:
-    """Return the indexes without a root. If there are any, no first root is ingested: the user
-    decides whether to restore the database or to ingest the folders again."""
-    try:
-        return orphans.find_at_start()
-    except CodeinfoError as error:
-        # The worker tries again later.
-        logger.warning("index not looked through: %s %s", error.code, error.message)
-        return []
 
 
 def ensure_first_root(config: Config) -> IngestRun | None:

@@ -10,9 +10,9 @@ from apps.site.checks.runner import CheckRunner
 STARTED = time.monotonic()
 # Time limit of the checks for `/health`, which must respond within a second.
 LIMIT_SECONDS = 0.7
-# Checks of servers and stores are expensive: results of this age are reused for `/health`.
+# Checks of servers are expensive: results of this age are reused for `/health`.
 FRESH_SECONDS = 2.0
-# Time limit of the checks for the home page. A store may take some seconds to open.
+# Time limit of the checks for the home page. A server may take some seconds to answer.
 PAGE_LIMIT_SECONDS = 8.0
 
 runner = CheckRunner()
@@ -20,7 +20,7 @@ runner = CheckRunner()
 
 async def quick() -> list[Finding]:
     """Check all parts, for `/health`."""
-    return await runner.run(parts.all_parts(opening=False), LIMIT_SECONDS, FRESH_SECONDS)
+    return await runner.run(parts.all_parts(), LIMIT_SECONDS, FRESH_SECONDS)
 
 
 async def thorough() -> list[Finding]:

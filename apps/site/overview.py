@@ -9,25 +9,42 @@ from django.db.models import Sum
 from apps.conversations.models import Conversation
 from apps.core import __version__
 from apps.core.config import config
+from apps.index import queries
 from apps.index.models import Root
-from apps.retrieval.repositories import lost_vectors
-from apps.site.checks.parts import database_name, store_name
+from apps.index.vectors.following import following
+from apps.site.checks.parts import database_name
+
+# The folders of the index.
+INDEX = ("index", "texts", "grams")
 
 
 def storage() -> dict[str, str]:
-    """Return label → where data is stored, and how much. Lost vectors are included. Raises
+    """Return label → where data is stored, and how much. What is lost is included. Raises
     DatabaseError."""
     chunks = Root.objects.aggregate(total=Sum("chunks"))["total"] or 0
-    vectors = f"{store_name()}, {chunks:,} chunks"
-    if lost := lost_vectors(list(Root.objects.all())):
-        vectors += f" ({lost})"
-    if not config().chroma_url:
-        vectors += f", {folder_size(config().data_dir / 'chroma') / 1e6:,.1f} MB"
+    index = f"{chunks:,} chunks"
+    if lost := queries.damages():
+        index += f" ({'; '.join(f'{name}: {damage}' for name, damage in lost.items())})"
+    folder = config().data_dir
     return {
         "Conversations": f"{database_name()}, {Conversation.objects.count():,} kept",
-        "Vectors": vectors,
+        "Index": f"{index}, {_megabytes(*(folder / name for name in INDEX))}",
+        "Chroma": _chroma(folder),
         "Live updates": "Redis" if config().redis_url else "In memory",
     }
+
+
+def _chroma(folder: Path) -> str:
+    if config().chroma == "off":
+        return "Off"
+    vectors = f"{following().vectors:,} vectors"
+    if config().chroma_url:
+        return f"At {config().chroma_url}, {vectors}"
+    return f"Embedded, {vectors}, {_megabytes(folder / 'chroma')}"
+
+
+def _megabytes(*folders: Path) -> str:
+    return f"{sum(map(folder_size, folders)) / 1e6:,.1f} MB"
 
 
 def folder_size(folder: Path) -> int:

@@ -30,7 +30,7 @@ from apps.core.monitoring.watchdog import Watchdog
 from apps.core.security import local_users
 from apps.core.system.heap import limit_arenas, settled, trim
 from apps.index.parsing.finder import reset_finder
-from apps.index.vectors.store import reset_store
+from apps.index.vectors.follower import follower
 from apps.ingest import freshness
 from apps.ingest.runs import queue, submit
 from apps.mcp import subscriptions
@@ -148,7 +148,7 @@ def facts() -> dict[str, object]:
         "ports": [settings.port, settings.mcp_port, settings.agents_mcp_port],
         "localUsers": local_users.rule(settings),
         "database": connection.vendor,
-        "chroma": settings.chroma_url or "embedded",
+        "chroma": "off" if settings.chroma == "off" else settings.chroma_url or "embedded",
         "redis": bool(settings.redis_url),
         "openFiles": most_files(),
     }
@@ -208,6 +208,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     reactor.addSystemEventTrigger("before", "shutdown", ending, while_serving)
     logger.info("server start", extra={"context": facts()})
     queue.start_worker(WARM_UP_SECONDS)
+    follower.start()
     freshness.start()
     gc.collect()
     settled()
@@ -230,6 +231,6 @@ def _stop_threads() -> None:
     freshness.stop()
     reset_finder()
     search_processes.stop()
-    reset_store()
+    follower.stop()
     telemetry.stop()
     trim.stop()

@@ -1,5 +1,7 @@
 // The state of the page's websocket, in words: the sidebar's foot, and banners that ask for it.
 // On reconnect the server renders everything anew, so nothing is remembered here.
+import { released } from "./press.js";
+
 const WORDS = { connecting: "Connecting…", open: "Connected", closed: "Server unreachable" };
 const DOTS = { connecting: "", open: "dot--ok", closed: "dot--danger" };
 const BANNER_DELAY = 1000; // a quick connect shows nothing
@@ -17,7 +19,9 @@ function set(next) {
   setTimeout(banners, next === "connecting" ? BANNER_DELAY : 0);
 }
 
-function banners() {
+// A banner moves what is below it.
+async function banners() {
+  await released();
   for (const banner of document.querySelectorAll("[data-live-banner]")) banner.hidden = banner.dataset.liveBanner !== state;
 }
 

@@ -16,7 +16,6 @@ from apps.agents.providers.builtin import BuiltinProvider
 from apps.agents.tools import toolset
 from apps.code.chunking import decode, lines_of
 from apps.core.config import BASE_DIR
-from apps.index.vectors.store import reset_store
 from tests.agents.fakes import record
 from tests.support.ingested import ingest
 
@@ -26,15 +25,13 @@ DEFINITION = re.compile(r"^\s*(?:def|class) ([A-Za-z]\w+)", re.MULTILINE)
 
 
 @pytest.fixture
-def repository(folder: Path, transactional_db: None) -> Iterator[Path]:
+def repository(folder: Path, transactional_db: None) -> Path:
     """Copy a part of this project and ingest it as "mine"."""
-    reset_store()
     rooms = ("agents", "browse", "lookup", "retrieval", "tools")
     for name in (*(f"apps/{room}" for room in rooms), "docs"):
         shutil.copytree(BASE_DIR / name, folder / name, ignore=shutil.ignore_patterns("*.pyc"))
     ingest(folder, "mine")
-    yield folder
-    reset_store()
+    return folder
 
 
 def questions(repository: Path) -> list[str]:

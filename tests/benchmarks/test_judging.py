@@ -1,12 +1,11 @@
 """The benchmark end to end: a small set, its folder ingested, and every query searched."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from apps.index.vectors.store import reset_store
 from benchmarks.retrieval import ablation, direct, questions, scores, tables
 from benchmarks.retrieval.others import bm25, grep
 from benchmarks.retrieval.questions import Question, Repository
@@ -55,11 +54,10 @@ def repository(folder: Path) -> Repository:
 @pytest.fixture
 def ingested(
     folder: Path, repository: Repository, transactional_db: None, configure: Callable[..., None]
-) -> Iterator[Repository]:
+) -> Repository:
     configure(ingest_base=(folder,))
     direct.ingest_all([repository], folder, again=False)
-    yield repository
-    reset_store()
+    return repository
 
 
 def test_search_is_scored_in_process(ingested: Repository) -> None:

@@ -51,8 +51,9 @@ def running(
         "CODEINFO_DATA_DIR": str(product.data),
         "CODEINFO_INGEST_BASE": str(product.repos),
         "CODEINFO_FIRST_ROOT": "none",
-        # Takes a second to start: tests that want it say so with a blank value.
+        # Each takes a second to start: tests that want it say so.
         "MCP_FORCE_CODEX_AVAILABLE": "false",
+        "CODEINFO_CHROMA": "off",
     }
     with (folder / "serve.log").open("wb") as log:
         process = subprocess.Popen(

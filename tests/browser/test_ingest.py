@@ -339,6 +339,19 @@ def test_a_press_is_kept_when_the_row_is_replaced_below_it(
         page.mouse.up()
 
 
+def test_a_banner_does_not_move_what_is_pressed(open_page: OpenPage) -> None:
+    page = open_page("/ingest")
+    page.get_by_label("Folder path").fill("/nowhere")
+    page.get_by_role("button", name="Start ingest").hover()
+    page.mouse.down()
+    page.evaluate("htmx.trigger('#live', 'htmx:wsError')")
+    # The banner would be there by now.
+    page.evaluate("new Promise(done => setTimeout(() => requestAnimationFrame(done)))")
+    with page.expect_request("**/ui/ingest/start"):
+        page.mouse.up()
+    expect(page.get_by_text("Realtime updates unavailable.")).to_be_visible()
+
+
 def test_on_a_phone_roots_are_cards(open_page: OpenPage, make_repo: MakeRepo) -> None:
     folder = make_repo("dinghy-with-a-rather-long-name-that-must-wrap-somewhere")
     page = open_page("/ingest", size=PHONE)

@@ -113,7 +113,7 @@ def test_no_page_scrolls_sideways(look: OpenPage, path: str, width: int) -> None
 def test_the_home_page_shows_what_is_connected(look: OpenPage) -> None:
     page = look("/")
     card = page.get_by_role("region", name="What is connected")
-    for name in ("Database", "Search and embedding", "Vector store", "Search only"):
+    for name in ("Database", "Search and embedding", "Index", "Search only"):
         row = card.get_by_role("listitem").filter(has=page.get_by_role("heading", name=name))
         expect(row.locator(".badge")).to_have_text(re.compile("Ready|Connected"))
     versions = page.get_by_role("region", name="Versions")
@@ -134,7 +134,7 @@ def test_the_report_can_be_copied(page: Page) -> None:
     expect(page.get_by_role("status").filter(has_text="Report copied")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert "Server version: " in copied
-    assert "Vectors: Chroma embedded" in copied
+    assert "Index: " in copied
 
 
 def test_a_wrong_address_leads_home(open_page: OpenPage, complaints: Complaints) -> None:

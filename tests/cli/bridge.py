@@ -24,7 +24,8 @@ HELLO = {
 def environment(data: Path, **further: str) -> dict[str, str]:
     """The variables of a bridge, and of the server that it starts."""
     own = {"PATH": os.environ["PATH"], "HOME": str(data.parent), "PYTHONPATH": str(HOME)}
-    return own | {"CODEINFO_DATA_DIR": str(data), "CODEINFO_FIRST_ROOT": "none"} | further
+    own |= {"CODEINFO_DATA_DIR": str(data), "CODEINFO_FIRST_ROOT": "none", "CODEINFO_CHROMA": "off"}
+    return own | further
 
 
 def codex(

@@ -94,6 +94,7 @@ def command(home: Path, **environ: str) -> Iterator[Command]:
         "CODEINFO_FIRST_ROOT": "none",
         "CODEINFO_IDLE_STOP_SECONDS": "600",
         "MCP_FORCE_CODEX_AVAILABLE": "false",
+        "CODEINFO_CHROMA": "off",
         "TERM": "xterm-256color",
     }
     made = Command(home, environment | environ)

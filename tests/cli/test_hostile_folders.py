@@ -4,13 +4,13 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from codeinfo_cli import server, verbs
 from tests.cli.bridge import end_server, started
 from tests.cli.command import CODEINFO, Command, command
 from tests.cli.hostile import Hostile, hostile
-from tests.ports import free_ports
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
@@ -72,12 +72,28 @@ def test_every_verb_is_tried() -> None:
     assert {verb.name for verb in verbs.VERBS} == LASTING | set(CALLS)
 
 
-def test_chroma_takes_no_settings_from_the_current_folder(cli: Command, workspace: Hostile) -> None:
-    away = f"http://127.0.0.1:{free_ports()}"
-    with workspace.watched():
-        done = cli.run("doctor", cwd=workspace.path, status=1, CHROMA_URL=away)
-    assert "BROKEN  Vector store" in done.stdout
-    assert (workspace.ran, workspace.opened) == ([], set())
+@pytest.mark.parametrize("url", ["", "http://127.0.0.1:9"])  # embedded, and a server that is away
+def test_chroma_takes_no_settings_from_the_current_folder(
+    cli: Command, workspace: Hostile, url: str
+) -> None:
+    environ = cli.environment | {"CODEINFO_CHROMA": "follow", "CHROMA_URL": url}
+    health = f"http://127.0.0.1:{environ['PORT']}/health"
+
+    def is_opened() -> bool:
+        word = httpx.get(health, timeout=60).json()["parts"]["chroma"]["word"]
+        return bool(word == ("Failed" if url else "Complete"))
+
+    with (
+        workspace.watched(),
+        (cli.home / "serve.log").open("wb") as log,
+        subprocess.Popen(
+            [CODEINFO, "serve"], cwd=workspace.path, env=environ, stdout=log, stderr=log
+        ) as serving,
+    ):
+        wait_until(lambda: serving.poll() is not None or server.running(cli.data) is not None)
+        wait_until(is_opened, 120)
+        serving.terminate()
+    assert (workspace.ran, workspace.opened) == ([], set()), (cli.home / "serve.log").read_text()
 
 
 def test_a_server_in_the_terminal_runs_nothing_of_the_current_folder(

@@ -147,7 +147,7 @@ def test_a_backup_is_restored(cli: Command) -> None:
     copy = folder / "copy"
     done = cli.json("restore", str(folder / "one.tar.gz"), "--data-dir", str(copy))
     assert done["found"]["whole"] and done["folder"] == str(copy)
-    assert (copy / "chroma").is_dir()
+    assert (copy / "index").is_dir() and not (copy / "chroma").exists()
     missing = cli.run("restore", str(folder / "two.tar.gz"), "--data-dir", str(copy), status=2)
     assert missing.stderr.startswith("codeinfo: ")
 

@@ -21,7 +21,7 @@ from packaging.version import Version
 from apps.core import __version__
 from apps.embedding.catalogue import DEFAULT_MODEL
 from codeinfo_cli import server
-from tests.cli.wheels import Installed
+from tests.cli.wheels import Installed, brought, requirements
 from tests.house.sources import HOME, name_of, tracked
 from tests.ports import taken
 from tests.support.ingested import SAMPLE, write_files
@@ -30,7 +30,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.door
 
 TREE = ("agents", "apps", "codeinfo", "static", "templates")
-EXTRAS = ("codex", "mongodb", "scale")
+EXTRAS = ("chroma", "codex", "mongodb", "scale")
 
 
 def names(wheel: Path) -> set[str]:
@@ -54,10 +54,9 @@ def test_it_has_the_whole_project_tree_in_one_package_and_nothing_else(wheel: Pa
     assert licences == {"LICENSE", "NOTICE"}
 
 
-def requirements(file: str) -> list[str]:
-    lines = (HOME / file).read_text().splitlines()
-    texts = (line.partition("#")[0].strip().removesuffix("\\") for line in lines)
-    return [text.strip() for text in texts if text and not text.startswith("-")]
+def locked_file(extra: str) -> str:
+    """Where the versions of a checkout are. It has Chroma, which is an extra of the wheel."""
+    return f"requirements-{extra}.txt" if extra not in ("", "chroma") else "requirements.txt"
 
 
 def ranges(texts: list[str]) -> dict[str, tuple[SpecifierSet, set[str]]]:
@@ -77,13 +76,20 @@ def test_its_dependencies_are_ranges_that_the_locked_versions_satisfy(wheel: Pat
             text.partition(";")[0] for text in required if text.partition(";")[2].strip() == mark
         ]
         assert ranges(texts) == ranges(requirements(f"requirements/{extra or 'base'}.in"))
-        locked = requirements(f"requirements-{extra}.txt" if extra else "requirements.txt")
+        locked = requirements(locked_file(extra))
         pins = [Requirement(text) for text in locked if "==" in text]
         for name, (allowed, _) in ranges(texts).items():
             versions = [pin.specifier for pin in pins if canonicalize_name(pin.name) == name]
             assert versions, name
             for (pin,) in versions:
                 assert allowed.contains(pin.version, prereleases=True), (name, pin)
+
+
+def test_without_an_extra_it_brings_no_chroma_and_at_most_105_packages() -> None:
+    packages = brought("requirements/base.in")
+    assert len(packages) < 105  # it is one itself
+    further = brought("requirements/base.in", "requirements/chroma.in") - packages
+    assert "chromadb" in further and len(further) > 30
 
 
 # Packages whose new major versions are accepted, and why.
@@ -95,7 +101,7 @@ ANY_MAJOR = {
 
 @pytest.mark.parametrize("file", ["base", *EXTRAS])
 def test_no_dependency_may_come_in_its_next_major_version(file: str) -> None:
-    locked = requirements("requirements.txt" if file == "base" else f"requirements-{file}.txt")
+    locked = requirements(locked_file("" if file == "base" else file))
     pins = {canonicalize_name(each.name): each.specifier for each in map(Requirement, locked)}
     for name, (allowed, _) in ranges(requirements(f"requirements/{file}.in")).items():
         (pin,) = pins[name]
@@ -160,7 +166,10 @@ def test_a_bare_environment_does_the_main_job(installed: Installed) -> None:
             assert client.get(path).status_code == 200, path
         agents = client.get("/agents", headers={"Accept": "application/json"}).json()["agents"]
         assert {each["name"] for each in agents} == {"code_tour", "risk_finder"}
-        assert client.get("/health").json()["degraded"] == []
+        health = client.get("/health").json()
+        assert health["degraded"] == []
+        assert health["parts"]["chroma"]["word"] == "Off"
+        assert "codeinfo[chroma]" in health["parts"]["chroma"]["detail"]
     assert not (data / "server.json").exists()
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
     assert (data / "logs" / "server.log").is_file()

@@ -4,11 +4,13 @@ import os
 import stat
 import subprocess
 import sys
-import sysconfig
 from dataclasses import dataclass
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.cli.hostile import Hostile, hostile
 from tests.house.sources import HOME
@@ -23,6 +25,28 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stderr
     (built,) = folder.iterdir()
     return built
+
+
+def requirements(file: str) -> list[str]:
+    """The requirements that a file of this checkout lists itself."""
+    lines = (HOME / file).read_text().splitlines()
+    texts = (line.partition("#")[0].strip().removesuffix("\\") for line in lines)
+    return [text.strip() for text in texts if text and not text.startswith("-")]
+
+
+def brought(*files: str) -> set[str]:
+    """The names of all packages that an installer fetches for these files, on this machine."""
+    waiting = [Requirement(text) for file in files for text in requirements(file)]
+    found: set[tuple[str, str]] = set()
+    while waiting:
+        one = waiting.pop()
+        for extra in {"", *one.extras} - {extra for name, extra in found if name == one.name}:
+            found.add((one.name, extra))
+            more = map(Requirement, distribution(one.name).requires or ())
+            waiting += [
+                each for each in more if not each.marker or each.marker.evaluate({"extra": extra})
+            ]
+    return {canonicalize_name(name) for name, _ in found}
 
 
 @dataclass(frozen=True)
@@ -68,8 +92,8 @@ INSTALLERS = {
 def installed(
     request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Installed:
-    """A new environment. The packages of this one are its dependencies, as the download of all of
-    them takes minutes; the wheel's own are compared above."""
+    """A new environment. Of the packages of this one it has those that the wheel without an extra
+    brings, as the download of all of them takes minutes."""
     installer = INSTALLERS[request.param]
     if not Path(installer[0]).exists():
         pytest.skip("uv is not here")
@@ -81,8 +105,19 @@ def installed(
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     packages = next((folder / "env" / "lib").glob("python*")) / "site-packages"
-    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    (packages / "dependencies.pth").write_text(str(_linked(folder / "dependencies")))
     for path in packages.rglob("*"):
         path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
     (folder / "home").mkdir()
     return Installed(python.parent, packages, folder / "home", hostile(folder))
+
+
+def _linked(folder: Path) -> Path:
+    """A folder with links to the packages that the wheel brings."""
+    folder.mkdir()
+    for name in brought("requirements/base.in"):
+        package = distribution(name)
+        for top in {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}:
+            if not (folder / top).exists():  # several share `opentelemetry`
+                (folder / top).symlink_to(str(package.locate_file(top)))
+    return folder

@@ -27,8 +27,9 @@ from apps.site.openapi.document import document
 from apps.tools.tools import TOOLS
 from codeinfo.asgi import application
 from tests.support.calls import REQUESTS
-from tests.support.index import drop_everything, wire_ends
+from tests.support.index import wire_ends
 from tests.support.ingested import ingest_sample
+from tests.support.parts import clear_index
 
 __all__ = ["wire_ends"]
 pytestmark = [
@@ -103,7 +104,7 @@ bounded = settings(
 @pytest.fixture
 def parameters(folder: Path) -> dict[str, str]:
     """Rows that exist, and a value for each parameter of a path that names one."""
-    drop_everything()
+    clear_index()
     root = ingest_sample(folder)
     Conversation.objects.create(id=CONVERSATION, provider="builtin", model="search")
     Turn.objects.create(

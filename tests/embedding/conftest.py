@@ -1,5 +1,5 @@
-"""Fixtures of an index: real files, the built-in embedder, the embedded store."""
+"""Fixtures of an index: real files, the built-in embedder, real parts."""
 
-from tests.support.index import contents, repo, server, store, wire_ends
+from tests.support.index import contents, index, repo, wire_ends
 
-__all__ = ["contents", "repo", "server", "store", "wire_ends"]
+__all__ = ["contents", "index", "repo", "wire_ends"]

@@ -17,6 +17,7 @@ BLIND_EXCEPT = re.compile(r"except (Exception|BaseException)\b|except:")
 # The doors at which anything unforeseen is logged and turned into a typed outcome.
 BLIND_DOORS = {
     "apps/conversations/runner.py",
+    "apps/index/vectors/chroma.py",
     "apps/ingest/runs/queue.py",
     "apps/mcp/rpc.py",
     "apps/site/management/commands/serve.py",

@@ -4,7 +4,6 @@ import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -18,11 +17,11 @@ from apps.index.mapped.opened import opened_roots
 from apps.index.models import Root, SourceFile
 from apps.index.records import chunk_hash
 from apps.index.texts import get_texts
-from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import sweep
 from tests.support.damage import spoil
 from tests.support.ingested import SAMPLE, ingest, write_files
+from tests.support.parts import chunk_ids as ids
 from tests.support.parts import lose_parts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -39,12 +38,13 @@ def no_failure() -> Iterator[None]:
 
 
 @pytest.fixture
-def root(repo: Path, store: Any) -> Root:
+def root(repo: Path, index: None) -> Root:
     return ingest(repo)
 
 
 def read(root: Root) -> dict[str, StoredChunk]:
-    asked = [(root, chunk_id) for chunk_id in sorted(get_store().ids(root.store))]
+    rows = SourceFile.objects.filter(root=root).live()
+    asked = [(root, chunk_id) for file in rows for chunk_id in chunk_ids.chunk_ids(file)]
     return {chunk_id: chunk for (_, chunk_id), chunk in read_chunks(asked).items()}
 
 
@@ -94,9 +94,7 @@ def test_other_ids_are_none_of_a_file(odd: str) -> None:
 
 def test_the_ids_of_a_file_are_those_that_were_written(root: Root) -> None:
     files = list(SourceFile.objects.filter(root=root, skip_reason=""))
-    assert sorted(each for file in files for each in chunk_ids.chunk_ids(file)) == sorted(
-        get_store().ids(root.id)
-    )
+    assert sorted(each for file in files for each in chunk_ids.chunk_ids(file)) == ids(root)
 
 
 # --- facts and texts ------------------------------------------------------------------------------
@@ -212,7 +210,7 @@ def text_files() -> int:
 
 
 def test_equal_files_are_stored_once_for_all_roots_and_until_the_last_is_removed(
-    folder: Path, store: Any
+    folder: Path, index: None
 ) -> None:
     files = {f"a{n}.py": f"# {uuid4()}\ndef sail_{n}(wind): ...\n" for n in range(20)}
     first = ingest(write_files(folder / "first", files))

@@ -1,7 +1,6 @@
 """A database that lacks what was stored last is told of by what the index knows and it does not."""
 
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -18,7 +17,7 @@ from tests.support.parts import list_chunks
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
-def test_a_database_that_knows_all_runs_is_not_behind(repo: Path, store: Any) -> None:
+def test_a_database_that_knows_all_runs_is_not_behind(repo: Path, index: None) -> None:
     outdate(ingest(repo))
     root = ingest(repo)
     assert missing_runs.describe() == ""
@@ -27,7 +26,7 @@ def test_a_database_that_knows_all_runs_is_not_behind(repo: Path, store: Any) ->
 
 
 @pytest.mark.fault("The database is copied without its log")
-def test_runs_that_it_does_not_know_are_counted(repo: Path, store: Any) -> None:
+def test_runs_that_it_does_not_know_are_counted(repo: Path, index: None) -> None:
     root = ingest(repo)
     chunks = [
         (SourceFile(run_id=uuid4(), path=path, sha256="00" * 32), chunk_record(path))

@@ -1,10 +1,10 @@
 """Workers that are killed (kill -9) one after the other.
 
-`main` forks them from a process that has loaded all that takes long; they work on the database,
-data folder and Chroma server that its environment names. Each does what a start does, sees that
-both stores hold exactly the chunks of the live files, changes files and ingests them; somewhere in
-all this it dies, at another step each time, spread over all steps of such a life. A step is a
-statement of either database, or the beginning or end of a call of the vector store.
+`main` forks them from a process that has loaded all that takes long; they work on the database and
+data folder that its environment names. Each does what a start does, sees that parts and texts are
+exactly those of the live files, changes files and ingests them; somewhere in all this it dies, at
+another step each time, spread over all steps of such a life. A step is a statement of either
+database, or what is before and after a file is synced, gets its name or is deleted.
 """
 
 import functools
@@ -12,7 +12,6 @@ import itertools
 import os
 import signal
 import sys
-import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -23,15 +22,13 @@ from django.db import connection
 from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.static import MODEL_ID
 from apps.index.chunk_ids import chunk_ids
-from apps.index.mapped import files
+from apps.index.mapped import collecting, lists
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.texts import get_texts, text_index
-from apps.index.vectors.store import VectorStore, get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import batches, queue, recovery, sweep
+from tests.support import parts
 
-# One for each posting: hundreds, of which each is like the other.
-MANY = ("INSERT INTO posting", "INSERT INTO naming")
 FILES = 12
 
 
@@ -42,14 +39,10 @@ class Steps:
         self.die_at = die_at
         self.count = itertools.count(1)
         self.paused = False
-        # What a Chroma server was sent it may do after the next start has swept. The embedded one
-        # does not: it ends first. So nobody is killed while a call is under way.
-        self.calling = threading.Lock()
 
     def __call__(self) -> None:
         if not self.paused and next(self.count) == self.die_at:
-            with self.calling:
-                os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def change(folder: Path, number: int) -> None:
@@ -62,16 +55,23 @@ def change(folder: Path, number: int) -> None:
             path.write_text(f"Note {file}, written in round {number}.\n\nWordOf{number} stands.\n")
 
 
+def put_back(folder: Path) -> None:
+    """As it is published: what a dead run was about to replace has not changed."""
+    files = dict(SourceFile.objects.live().ingested().values_list("path", "sha256"))
+    texts = get_texts().read(files.values())
+    for path, key in files.items():
+        (folder / path).write_text(texts[key])
+
+
 def watch(steps: Steps) -> None:
     """Have `steps` called at every step of this process."""
-    for verb in ("add", "delete", "drop"):
-        setattr(VectorStore, verb, _around(getattr(VectorStore, verb), steps))
-    files.write = _around(files.write, steps)
+    for owner, verb in ((os, "fsync"), (os, "rename"), (Path, "replace"), (Path, "unlink")):
+        setattr(owner, verb, _around(getattr(owner, verb), steps))
     connect = text_index.open_file
 
     def traced(path: Path, mode: str) -> Any:
         database = connect(path, mode)
-        database.set_trace_callback(lambda sql: None if sql.startswith(MANY) else steps())
+        database.set_trace_callback(lambda sql: steps())
         return database
 
     text_index.open_file = traced
@@ -88,10 +88,9 @@ def _before(steps: Steps) -> Callable[..., Any]:
 
 def _around(real: Callable[..., Any], steps: Steps) -> Callable[..., Any]:
     @functools.wraps(real)
-    def stepping(*args: Any) -> Any:
+    def stepping(*args: Any, **options: Any) -> Any:
         steps()
-        with steps.calling:
-            result = real(*args)
+        result = real(*args, **options)
         steps()
         return result
 
@@ -101,23 +100,23 @@ def _around(real: Callable[..., Any], steps: Steps) -> Callable[..., Any]:
 def start() -> None:
     """What a start does."""
     recovery.OWNER = recovery.signature()
+    # What a merge was killed over would be kept for ten minutes.
+    collecting.MERGE_SECONDS = -1
     recovery.recover()
     sweep.sweep()
 
 
 def check() -> None:
-    """The stores hold what the rows say, and nothing else."""
-    in_use = {root.store for root in Root.objects.all()}
-    for store in in_use:
-        rows = SourceFile.objects.filter(root__store=store)
+    """Parts and texts are what the rows say, and nothing else."""
+    for root in Root.objects.all():
+        rows = SourceFile.objects.filter(root=root)
         live = rows.live()
-        expected_ids = {each for file in live for each in chunk_ids(file)}
-        assert get_store().ids(store) == expected_ids, "vectors"
+        expected = sorted(each for file in live for each in chunk_ids(file))
+        assert parts.chunk_ids(root) == expected, "parts"
         assert rows.count() == live.count(), "rows"
-    if in_use:
-        keys = set(SourceFile.objects.live().ingested().values_list("sha256", flat=True))
-        assert len(get_texts().read(keys)) == len(keys) == get_texts().count(), "texts"
-    assert get_store().collections() == in_use, "roots"
+    assert not parts.unlisted_parts() and not [*lists.folder().glob("*.tmp")], "files"
+    keys = set(SourceFile.objects.live().ingested().values_list("sha256", flat=True))
+    assert len(get_texts().read(keys)) == len(keys) == get_texts().count(), "texts"
 
 
 def work(folder: Path, number: int, die_at: int) -> int:
@@ -128,6 +127,12 @@ def work(folder: Path, number: int, die_at: int) -> int:
     start()
     steps.paused = True
     check()
+    latest = IngestRun.objects.order_by("-queued_at").first()
+    if latest is not None and latest.state == "completed":
+        live = SourceFile.objects.live().ingested().values_list("path", flat=True)
+        assert set(live) == {path.name for path in folder.iterdir()}, "folder"
+    if number % 2:
+        put_back(folder)
     change(folder, number)
     if not IngestRun.objects.live().exists():
         services.start_run(path=str(folder), name="notes", model=MODEL_ID)
@@ -197,8 +202,6 @@ def forked(call: Callable[[], int]) -> int | None:
 def main(folder: Path, kills: int, sibling: Path | None = None) -> None:
     """Prints the steps of a life and how many lives were cut short."""
     get_embedder(DEFAULT_MODEL).embed_query("warm")
-    get_store()
-    reset_store()
     life = functools.partial(work_beside, sibling) if sibling else work
     # All but the first have an old generation to delete as well, or the whole root.
     in_peace = [forked(functools.partial(life, folder, number, 0)) or 0 for number in range(4)]

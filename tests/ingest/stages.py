@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
+from apps.index.mapped.part_writer import PartWriter
 from apps.index.parsing import Chunker
-from apps.index.vectors.store import get_store
-from apps.ingest.runs import batches, pipeline
+from apps.ingest.runs import batches, pipeline, sweep
 from apps.ingest.runs.generation import Generation
 from apps.ingest.runs.writer import Writer
 
@@ -21,13 +21,15 @@ def places() -> dict[str, tuple[Any, str]]:
         "rows": (Generation, "add_files"),
         "embedding": (type(get_embedder(DEFAULT_MODEL)), "embed_documents"),
         "handing over": (Writer, "put"),
-        "storing": (type(get_store()), "add"),
+        "storing": (PartWriter, "add"),
+        "parts": (PartWriter, "finish"),
         "publishing": (Generation, "publish"),
-        "deleting the old": (pipeline, "_delete_old"),
+        "deleting dead rows": (sweep, "sweep_root"),
     }
 
 
-# All but "storing" happen in the thread of the run.
+# All but "storing" happen in the thread of the run. Dead rows are deleted at its beginning, too:
+# the calls after publishing are the third and the fourth.
 STAGES = (
     "discovery",
     "reading",
@@ -36,8 +38,9 @@ STAGES = (
     "embedding",
     "handing over",
     "storing",
+    "parts",
     "publishing",
-    "deleting the old",
+    "deleting dead rows",
 )
 
 

@@ -14,13 +14,14 @@ from apps.index.models import IngestRun, Root
 from apps.ingest import services
 from apps.ingest.runs import queue, submit, sweep
 from tests.support.ingested import ingest, outdate
+from tests.support.parts import parts_on_disk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 @pytest.mark.parametrize("model", ["root", "ingestrun", "sourcefile"])
 def test_rows_can_be_found_and_seen_but_not_written(
-    admin_client: Client, repo: Path, store: Any, model: str
+    admin_client: Client, repo: Path, index: None, model: str
 ) -> None:
     ingest(repo)
     listing = admin_client.get(f"/admin/index/{model}/", {"q": "light"})
@@ -32,7 +33,7 @@ def test_rows_can_be_found_and_seen_but_not_written(
     assert b'name="_save"' not in page.content
 
 
-def test_selected_roots_are_embedded_again(admin_client: Client, repo: Path, store: Any) -> None:
+def test_selected_roots_are_embedded_again(admin_client: Client, repo: Path, index: None) -> None:
     root = ingest(repo)
     outdate(root)
     data = {"action": "reembed", "_selected_action": str(root.id)}
@@ -44,8 +45,8 @@ def test_selected_roots_are_embedded_again(admin_client: Client, repo: Path, sto
 
 
 @pytest.mark.parametrize("one", [True, False])
-def test_deleting_a_root_takes_its_vectors_along(
-    admin_client: Client, repo: Path, store: Any, one: bool
+def test_deleting_a_root_takes_its_parts_along(
+    admin_client: Client, repo: Path, index: None, one: bool
 ) -> None:
     root = ingest(repo)
     if one:
@@ -55,11 +56,12 @@ def test_deleting_a_root_takes_its_vectors_along(
         answer = admin_client.post("/admin/index/root/", data)
     assert answer.status_code == 302
     assert not Root.objects.exists()
-    assert not store.collections()
+    sweep.sweep()
+    assert not parts_on_disk()
 
 
 def test_staff_with_the_rights_to_roots_embed_again_and_remove(
-    client: Client, repo: Path, store: Any
+    client: Client, repo: Path, index: None
 ) -> None:
     root = ingest(repo)
     keeper = User.objects.create_user("keeper", is_staff=True)
@@ -71,7 +73,9 @@ def test_staff_with_the_rights_to_roots_embed_again_and_remove(
     assert not Root.objects.exists()
 
 
-def test_nothing_is_deleted_while_a_run_waits(admin_client: Client, repo: Path, store: Any) -> None:
+def test_nothing_is_deleted_while_a_run_waits(
+    admin_client: Client, repo: Path, index: None
+) -> None:
     root = ingest(repo)
     services.reembed(str(repo))
     answer = admin_client.post(f"/admin/index/root/{root.id}/delete/", {"post": "yes"})
@@ -79,15 +83,15 @@ def test_nothing_is_deleted_while_a_run_waits(admin_client: Client, repo: Path, 
     assert Root.objects.filter(id=root.id).exists()
 
 
-REFUSALS = [Conflict("Another ingest is queued.", code="BUSY"), Unavailable("Chroma is away.")]
+REFUSALS = [Conflict("Another ingest is queued.", code="BUSY"), Unavailable("The texts are away.")]
 
 
-@pytest.mark.parametrize("error", REFUSALS, ids=["busy", "store away"])
+@pytest.mark.parametrize("error", REFUSALS, ids=["busy", "texts away"])
 @pytest.mark.parametrize("verb", ["delete one", "delete_selected", "reembed"])
 def test_a_refusal_is_a_message_in_the_list(
     admin_client: Client,
     repo: Path,
-    store: Any,
+    index: None,
     monkeypatch: pytest.MonkeyPatch,
     error: CodeinfoError,
     verb: str,
@@ -121,7 +125,7 @@ def test_a_selection_that_is_no_root_is_refused(admin_client: Client) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_subscribers_see_a_removal_when_they_are_notified(
-    admin_client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    admin_client: Client, repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others read the rows as soon as they are told: the removal stands in no open transaction."""
     root = ingest(repo)
@@ -148,7 +152,7 @@ def test_subscribers_see_a_removal_when_they_are_notified(
     ],
 )
 def test_lists_can_be_searched_and_filtered(
-    admin_client: Client, repo: Path, store: Any, address: str
+    admin_client: Client, repo: Path, index: None, address: str
 ) -> None:
     root = ingest(repo)
     answer = admin_client.get(f"/admin/index/{address.format(root=root.id)}")
@@ -157,7 +161,7 @@ def test_lists_can_be_searched_and_filtered(
 
 
 def test_removing_selected_roots_needs_confirmation(
-    admin_client: Client, repo: Path, store: Any
+    admin_client: Client, repo: Path, index: None
 ) -> None:
     root = ingest(repo)
     data = {"action": "delete_selected", "_selected_action": str(root.id)}

@@ -16,12 +16,12 @@ from apps.embedding.background import BackgroundEmbedder
 from apps.embedding.static import StaticCodeEmbedder
 from apps.embedding.types import EmbeddingText
 from apps.index.models import Root
-from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import pipeline, queue
 from apps.lookup.texts.patterns import Pattern
 from tests.ingest.stages import Nth, hook
 from tests.support.ingested import ingest, run_ingest, write_files
+from tests.support.parts import chunk_ids, parts_on_disk
 
 pytestmark = pytest.mark.door
 
@@ -89,7 +89,7 @@ def test_a_lost_embedder_continues_with_equal_vectors() -> None:
 @pytest.mark.django_db
 def test_a_large_run_has_the_same_index_as_a_small_one(
     many: Path,
-    store: Any,
+    index: None,
     contents: Callable[[Root], dict[str, str]],
     request: pytest.FixtureRequest,
 ) -> None:
@@ -107,19 +107,19 @@ def test_a_large_run_has_the_same_index_as_a_small_one(
 @pytest.mark.django_db
 @pytest.mark.parametrize("call", [1, 3])
 def test_a_run_goes_on_when_its_processes_are_killed(
-    many: Path, store: Any, large: None, monkeypatch: pytest.MonkeyPatch, call: int
+    many: Path, index: None, large: None, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
     kill = Nth(call, lambda: [os.kill(each, signal.SIGKILL) for each in processes()] and None)
     with monkeypatch.context() as patch:
         hook("handing over", kill, patch.setattr)
         root = ingest(many)
     assert kill.happened
-    assert store.count(root.id) == root.chunks == 30
+    assert len(chunk_ids(root)) == root.chunks == 30
 
 
 @pytest.mark.django_db
 def test_a_cancel_ends_the_processes(
-    many: Path, store: Any, large: None, monkeypatch: pytest.MonkeyPatch
+    many: Path, index: None, large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
     embed = BackgroundEmbedder.embed_documents
@@ -132,11 +132,10 @@ def test_a_cancel_ends_the_processes(
         return vectors
 
     monkeypatch.setattr(BackgroundEmbedder, "embed_documents", cancelled)
-    before = get_store().collections()
     assert run_ingest(many).state == "cancelled"
     assert seen[0] > 0
     assert children() == 0
-    assert get_store().collections() <= before
+    assert not parts_on_disk()
 
 
 def processes() -> list[int]:
@@ -163,10 +162,9 @@ def test_the_worker_has_a_lower_priority_than_the_server(monkeypatch: pytest.Mon
         worker.end()
 
     monkeypatch.setattr(queue, "claim", claim)
-    monkeypatch.setattr(queue.orphans, "may_be_stored", lambda: True)
     monkeypatch.setattr(queue.finish, "save", lambda: None)
     monkeypatch.setattr(queue.recovery, "end_stale", lambda: None)
-    for step in ("_sweep", "_refresh_orphans", "_check"):
+    for step in ("_sweep", "_check"):
         monkeypatch.setattr(worker, step, lambda: False)
     worker.start()
     worker.join(10)

@@ -9,18 +9,17 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.core.config import config
 from apps.core.errors import Conflict
 from apps.embedding.static import MODEL_ID
 from apps.index import queries
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
-from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.discovery.discovery import Classifier
 from apps.ingest.discovery.walk import ListedFile
-from apps.ingest.runs import queue, sweep
+from apps.ingest.runs import queue, submit, sweep
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
+from tests.support.parts import chunk_ids, parts_on_disk, unlisted_parts
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
@@ -52,19 +51,16 @@ def cancel_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Nth]:
 @pytest.mark.django_db
 @pytest.mark.parametrize(("stage", "call"), MOMENTS)
 def test_a_first_ingest_leaves_nothing(
-    repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], stage: str, call: int
+    repo: Path, index: None, cancel_at: Callable[[str, int], Nth], stage: str, call: int
 ) -> None:
     moment = cancel_at(stage, call)
-    # Other tests of this worker may have left files of theirs.
-    before = get_store().collections(), set(index_folders())
     run = run_ingest(repo)
     assert moment.happened
     assert (run.state, run.message) == ("cancelled", "Cancelled")
     assert not Root.objects.exists()
     assert not SourceFile.objects.exists()
     assert not IndexLock.objects.exists()
-    assert get_store().collections() <= before[0]
-    assert set(index_folders()) <= before[1]
+    assert not parts_on_disk()
 
 
 @pytest.mark.django_db
@@ -72,7 +68,7 @@ def test_a_first_ingest_leaves_nothing(
 def test_a_reembed_keeps_the_old_answers_and_a_later_one_equals_a_clean_ingest(
     folder: Path,
     repo: Path,
-    store: Any,
+    index: None,
     contents: Callable[[Root], dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
     stage: str,
@@ -90,31 +86,32 @@ def test_a_reembed_keeps_the_old_answers_and_a_later_one_equals_a_clean_ingest(
     root.refresh_from_db()
     assert (root.generation, root.name, root.last_state) == (1, "lighthouse", "cancelled")
     assert contents(root) == before
-    assert store.count(root.id) == len(before)
+    assert len(chunk_ids(root)) == len(before)
+    assert not unlisted_parts()
     assert {file.run_id for file in SourceFile.objects.all()} == {root.last_run_id}
     next_run = ingest(repo)
     clean = ingest_alone(write_files(folder / "copy", files_of(repo)), "copy")
     assert contents(next_run) == contents(clean) != before
-    assert store.count(next_run.id) == store.count(clean.id)
+    assert len(chunk_ids(next_run)) == len(chunk_ids(clean))
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("stage", "call"), [("publishing", 2), ("deleting the old", 1)])
+@pytest.mark.parametrize(("stage", "call"), [("publishing", 2), ("deleting dead rows", 4)])
 def test_a_cancel_after_publishing_changes_nothing(
-    repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], stage: str, call: int
+    repo: Path, index: None, cancel_at: Callable[[str, int], Nth], stage: str, call: int
 ) -> None:
     moment = cancel_at(stage, call)
     run = run_ingest(repo)
     assert moment.happened
     assert run.state == "completed"
     root = queries.find_root(str(repo))
-    assert store.count(root.id) == root.chunks > 0
+    assert len(chunk_ids(root)) == root.chunks > 0
 
 
 @pytest.mark.fault("A run is cancelled")
 @pytest.mark.django_db
 def test_a_folder_is_not_looked_through_to_its_end(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     classified: list[ListedFile] = []
     classify = Classifier.classify
@@ -133,18 +130,17 @@ def test_a_folder_is_not_looked_through_to_its_end(
 @pytest.mark.fault("A run is cancelled")
 @pytest.mark.django_db
 def test_what_a_large_first_ingest_wrote_is_left_to_the_sweep(
-    repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, cancel_at: Callable[[str, int], Nth], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 0)
-    before = get_store().collections()
     cancel_at("publishing", 1)
     assert run_ingest(repo).state == "cancelled"
     assert not Root.objects.exists()
     assert sweep.due.is_set()
-    (left,) = get_store().collections() - before
-    assert store.count(left) > 0
+    assert SourceFile.objects.exists()
     sweep.sweep()
-    assert left not in get_store().collections()
+    assert not SourceFile.objects.exists()
+    assert not parts_on_disk()
     assert not sweep.due.is_set()
 
 
@@ -152,7 +148,7 @@ def test_what_a_large_first_ingest_wrote_is_left_to_the_sweep(
 @pytest.mark.django_db
 def test_what_a_large_reembed_wrote_answers_nothing_and_is_left_to_the_sweep(
     repo: Path,
-    store: Any,
+    index: None,
     contents: Callable[[Root], dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -163,56 +159,41 @@ def test_what_a_large_reembed_wrote_answers_nothing_and_is_left_to_the_sweep(
     with monkeypatch.context() as patch:
         hook("publishing", Nth(1, cancel_now), patch.setattr)
         assert run_ingest(repo).state == "cancelled"
+    rows = SourceFile.objects.filter(root=root)
     assert contents(root) == before
-    assert store.count(root.id) == 2 * len(before)
+    assert rows.count() == 2 * (root.files + root.skipped)
     sweep.sweep()
-    assert store.count(root.id) == len(before)
+    assert rows.count() == root.files + root.skipped
     assert contents(root) == before
-
-
-@pytest.mark.django_db
-def test_the_old_is_left_to_the_sweep_where_a_run_is_to_end(
-    repo: Path, store: Any, cancel_at: Callable[[str, int], Nth]
-) -> None:
-    root = ingest(repo)
-    outdate(root)
-    cancel_at("deleting the old", 1)
-    assert run_ingest(repo).state == "completed"
-    assert store.count(root.id) == 2 * root.chunks
-    assert sweep.due.is_set()
-    sweep.sweep()
-    assert store.count(root.id) == root.chunks
 
 
 @pytest.mark.django_db
 def test_a_queued_run_interrupts_a_sweep(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
     monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 0)
-    monkeypatch.setattr("apps.index.vectors.store.MAX_DROPPED", 0)
-    root_id = root.id
     assert sweep.drop_root(root) is False
     worker = queue.Worker()
     worker.wake()
     worker._sweep()
     assert sweep.due.is_set()
-    assert store.count(root_id) == root.chunks
+    assert SourceFile.objects.exists() and parts_on_disk()
     sweep.sweep()
-    assert root_id not in get_store().collections()
+    assert not SourceFile.objects.exists() and not parts_on_disk()
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("stage", "call"), [("chunking", 1), ("chunking", 2)])
 def test_a_dry_run_can_be_cancelled(
-    repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], stage: str, call: int
+    repo: Path, index: None, cancel_at: Callable[[str, int], Nth], stage: str, call: int
 ) -> None:
     cancel_at(stage, call)
     assert run_ingest(repo, dry_run=True).state == "cancelled"
 
 
 @pytest.mark.django_db
-def test_a_queued_run_is_cancelled_at_once(client: Client, repo: Path, store: Any) -> None:
+def test_a_queued_run_is_cancelled_at_once(client: Client, repo: Path, index: None) -> None:
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "cleanup": "complete"})
@@ -224,7 +205,7 @@ def test_a_queued_run_is_cancelled_at_once(client: Client, repo: Path, store: An
 
 @pytest.mark.django_db
 def test_cancelling_an_ended_run_changes_nothing(
-    client: Client, folder: Path, repo: Path, store: Any
+    client: Client, folder: Path, repo: Path, index: None
 ) -> None:
     done = run_ingest(repo)
     failed = run_ingest(write_files(folder / "empty", {"a.png": b"\0"}), "empty")
@@ -235,13 +216,13 @@ def test_cancelling_an_ended_run_changes_nothing(
         run.refresh_from_db()
         assert run.state == state
     root = queries.find_root(str(repo))
-    assert store.count(root.id) == root.chunks
+    assert len(chunk_ids(root)) == root.chunks
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("stage", IN_THREAD)
 def test_nothing_is_removed_while_a_run_is_active(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, stage: str
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     outdate(ingest(repo))
     refused: list[str] = []
@@ -253,12 +234,11 @@ def test_nothing_is_removed_while_a_run_is_active(
 
     with monkeypatch.context() as patch:
         hook(stage, Nth(1, try_to_remove), patch.setattr)
-        root = ingest(repo)
+        ingest(repo)
     assert refused == ["BUSY"]
     assert services.remove(str(repo)) is True
-    assert store.count(root.id) == 0
-    assert not get_store().collections()
-    assert not index_folders()
+    sweep.sweep()
+    assert not parts_on_disk()
 
 
 @pytest.fixture
@@ -271,7 +251,7 @@ def worker() -> Iterator[None]:
 
 @pytest.mark.django_db(transaction=True)
 def test_cancel_returns_when_the_worker_has_stopped(
-    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, worker: None
+    client: Client, repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, worker: None
 ) -> None:
     reached, never_cancelled = threading.Event(), threading.Event()
 
@@ -290,25 +270,25 @@ def test_cancel_returns_when_the_worker_has_stopped(
     assert answer.json() == {"status": "ok", "cleanup": "complete"}
     run.refresh_from_db()
     assert run.state == "cancelled"
-    assert not get_store().collections()
+    assert not parts_on_disk()
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
 
 
 @pytest.mark.django_db(transaction=True)
-def test_cancel_answers_while_the_store_is_busy_and_the_run_ends_afterwards(
-    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, worker: None
+def test_cancel_answers_while_a_batch_is_written_and_the_run_ends_afterwards(
+    client: Client, repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, worker: None
 ) -> None:
     assert queue.CANCEL_SECONDS < 1
-    reached, store_is_free = threading.Event(), threading.Event()
+    reached, disk_is_free = threading.Event(), threading.Event()
 
     def wait() -> None:
         reached.set()
-        assert store_is_free.wait(60)
+        assert disk_is_free.wait(60)
 
     hook("storing", Nth(1, wait), monkeypatch.setattr)
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     assert reached.wait(20)
-    # The store is not free before the cancel has answered.
+    # The disk is not free before the cancel has answered.
     answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "cleanup": "pending"})
     status = client.get(f"/ingest/status/{run.id}").json()
@@ -317,41 +297,35 @@ def test_cancel_answers_while_the_store_is_busy_and_the_run_ends_afterwards(
     assert 'data-speak="lighthouse: Cancelling"' in panels
     assert "Cancelling lighthouse" in re.sub(r"<[^>]*>| (?= )", "", panels)
     assert re.search(r'id="cancel-run" disabled', panels)
-    store_is_free.set()
+    disk_is_free.set()
     assert queue.stop_run(run.id, 20)
     status = client.get(f"/ingest/status/{run.id}").json()
     assert (status["state"], status["message"]) == ("cancelled", "Cancelled")
-    assert not get_store().collections()
+    assert not parts_on_disk()
 
 
 @pytest.mark.django_db
-def test_a_removal_asks_no_store_and_the_sweep_deletes_the_vectors(
-    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+def test_a_removal_deletes_rows_and_the_sweep_deletes_the_parts(
+    client: Client, repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store may be busy for long. Nothing else deletes while this process has a worker."""
+    """Nothing else deletes while this process has a worker."""
     root = ingest(repo)
-
-    def busy(*args: object) -> None:
-        raise AssertionError("the store is asked")
-
     with monkeypatch.context() as patch:
         patch.setattr(queue, "worker_state", lambda: "idle")
-        for verb in ("drop", "delete", "origin", "count"):
-            patch.setattr(type(store), verb, busy)
         path = f"/ingest/remove/{root.path}"
         answer = client.post(path, "", content_type="application/json")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "unlocked": True})
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
     assert sweep.due.is_set()
-    assert store.count(root.id) == root.chunks
+    assert parts_on_disk()
     sweep.sweep()
-    assert not get_store().collections()
+    assert not parts_on_disk()
 
 
 @pytest.mark.fault("A run is cancelled")
 @pytest.mark.django_db(transaction=True)
 def test_cancel_does_not_wait_for_what_is_left_to_the_sweep(
-    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    client: Client, repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 0)
     reached = threading.Event()
@@ -375,12 +349,12 @@ def test_cancel_does_not_wait_for_what_is_left_to_the_sweep(
     assert run.state == "cancelled"
     assert client.get("/ingest/roots").json()["roots"] == []
     sweep.sweep()
-    assert not get_store().collections()
+    assert not parts_on_disk()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_flag_set_by_another_process_is_seen(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, worker: None
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, worker: None
 ) -> None:
     reached = threading.Event()
 
@@ -402,7 +376,7 @@ def test_a_flag_set_by_another_process_is_seen(
 
 @pytest.mark.django_db(transaction=True)
 def test_stopping_the_server_interrupts_the_run_and_keeps_the_queue(
-    folder: Path, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    folder: Path, repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = ingest(repo)
     second = ingest(write_files(folder / "other", {"o.py": "o = 1\n"}), "other")
@@ -415,7 +389,7 @@ def test_stopping_the_server_interrupts_the_run_and_keeps_the_queue(
         assert never_cancelled.wait(20)
 
     hook("embedding", Nth(1, wait), monkeypatch.setattr)
-    active, waiting = services.queue_reembeds([first.id, second.id])
+    active, waiting = submit.queue_reembeds([first.id, second.id])
     queue.start_worker()
     assert reached.wait(20)
     threading.Timer(0.05, never_cancelled.set).start()
@@ -424,12 +398,7 @@ def test_stopping_the_server_interrupts_the_run_and_keeps_the_queue(
     waiting.refresh_from_db()
     assert (active.state, active.last_error) == ("error", "Interrupted")
     assert waiting.state == "queued"
-    assert store.count(first.id) == first.chunks
+    assert len(chunk_ids(first)) == first.chunks
     assert queue.drain() != []
     waiting.refresh_from_db()
     assert waiting.state == "completed"
-
-
-def index_folders() -> list[Path]:
-    """What Chroma keeps on disk for collections: a folder each."""
-    return [entry for entry in (config().data_dir / "chroma").iterdir() if entry.is_dir()]

@@ -1,25 +1,21 @@
-"""Ingests by a worker of Celery, with a broker in memory and a Chroma server."""
+"""Ingests by a worker of Celery, with a broker in memory."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from celery.contrib.testing.worker import start_worker
-from django.core.exceptions import ImproperlyConfigured
 
-from apps.core.config import Config
 from apps.embedding.static import MODEL_ID
 from apps.index.models import IngestRun
-from apps.index.vectors.store import reset_store
 from apps.ingest import services, tasks
 from apps.ingest.runs import queue
 from codeinfo.celery import app
-from tests.support.index import Server, drop_everything
 
 
 @pytest.fixture
 def broker(configure: Callable[..., None]) -> Iterator[None]:
-    configure(chroma_url="http://127.0.0.1:1", celery_broker_url="memory://")
+    configure(celery_broker_url="memory://")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(app.conf, "broker_url", "memory://")
         patch.setattr(tasks, "worker", queue.Worker())
@@ -29,10 +25,8 @@ def broker(configure: Callable[..., None]) -> Iterator[None]:
 @pytest.mark.door
 @pytest.mark.django_db(transaction=True)
 def test_the_worker_ingests_what_this_process_only_queues(
-    repo: Path, broker: None, server: Server, configure: Callable[..., None]
+    repo: Path, broker: None, index: None
 ) -> None:
-    reset_store()
-    configure(chroma_url=server.url)
     queue.start_worker()
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     assert IngestRun.objects.get(id=run.id).state == "queued"
@@ -40,8 +34,6 @@ def test_the_worker_ingests_what_this_process_only_queues(
         assert queue.stop_run(run.id, timeout=60)
     run.refresh_from_db()
     assert run.state == "completed", run.last_error
-    drop_everything()
-    reset_store()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -61,8 +53,3 @@ def test_without_a_broker_the_run_is_queued_all_the_same(
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     run.refresh_from_db()
     assert run.state == "queued"
-
-
-def test_it_needs_a_server_for_chroma() -> None:
-    with pytest.raises(ImproperlyConfigured, match="CELERY_BROKER_URL needs CHROMA_URL"):
-        Config.read({"CELERY_BROKER_URL": "redis://127.0.0.1:6379/0"})

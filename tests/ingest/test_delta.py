@@ -13,7 +13,6 @@ from django.test import Client
 
 from apps.embedding.static import StaticCodeEmbedder
 from apps.index import queries
-from apps.index.chunk_ids import chunk_ids
 from apps.index.models import Root, SourceFile
 from apps.index.parsing import Chunker
 from apps.index.symbols import outline_of
@@ -24,7 +23,7 @@ from tests.code.language_samples import SAMPLES
 from tests.ingest.stages import Nth, hook
 from tests.support.index import chunks_of, first_is_zero
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
-from tests.support.parts import lose_parts
+from tests.support.parts import chunk_ids, lose_parts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -56,17 +55,17 @@ def rows_of(root: Root) -> set[Any]:
 
 
 def test_nothing_is_done_where_nothing_has_changed(
-    client: Client, repo: Path, store: Any, embedded: list[str]
+    client: Client, repo: Path, index: None, embedded: list[str]
 ) -> None:
     root = ingest(repo, "lighthouse")
-    rows, ids = rows_of(root), store.ids(root.id)
+    rows, ids = rows_of(root), chunk_ids(root)
     embedded.clear()
     run = run_ingest(repo, "renamed", description="Ships")
     assert (run.state, run.message) == ("skipped", "No changes detected")
     assert (run.files, run.chunks, run.embedded, run.skipped) == (0, 0, 0, 1)
     assert run.unchanged == 4
     assert embedded == []
-    assert (rows_of(root), store.ids(root.id)) == (rows, ids)
+    assert (rows_of(root), chunk_ids(root)) == (rows, ids)
     before = root.last_ingest_at
     root.refresh_from_db()
     # What is held in memory of this generation stays; what the run was told is kept.
@@ -86,7 +85,7 @@ def test_nothing_is_done_where_nothing_has_changed(
 def test_new_and_changed_files_are_embedded_and_missing_ones_deleted(
     folder: Path,
     repo: Path,
-    store: Any,
+    index: None,
     embedded: list[str],
     contents: Callable[[Root], dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
@@ -109,22 +108,22 @@ def test_new_and_changed_files_are_embedded_and_missing_ones_deleted(
         clean.embedded,
         clean.skipped,
     )
-    assert store.count(root.id) == root.chunks
+    assert len(chunk_ids(root)) == root.chunks
     (retry,) = queries.live_files(root).filter(path="src/retry.py")
     assert [symbol.name for symbol in outline_of(root, retry.document)] == ["changed"]
 
 
-def test_only_deleted_files_are_reported(repo: Path, store: Any) -> None:
+def test_only_deleted_files_are_reported(repo: Path, index: None) -> None:
     root = ingest(repo)
     (repo / "main.txt").unlink()
     run = run_ingest(repo)
     assert (run.state, run.message) == ("skipped", "Removed vectors for 1 deleted file(s)")
     root.refresh_from_db()
-    assert (root.files, store.count(root.id)) == (3, root.chunks)
+    assert (root.files, len(chunk_ids(root))) == (3, root.chunks)
 
 
 def test_a_file_that_was_touched_but_not_changed_is_not_embedded(
-    repo: Path, store: Any, embedded: list[str], nothing_is_young: None
+    repo: Path, index: None, embedded: list[str], nothing_is_young: None
 ) -> None:
     ingest(repo)
     os.utime(repo / "main.txt", ns=(1, 1))
@@ -135,7 +134,7 @@ def test_a_file_that_was_touched_but_not_changed_is_not_embedded(
 
 @pytest.mark.parametrize("young", [True, False])
 def test_another_content_of_the_same_size_and_time_is_seen(
-    repo: Path, store: Any, embedded: list[str], request: pytest.FixtureRequest, young: bool
+    repo: Path, index: None, embedded: list[str], request: pytest.FixtureRequest, young: bool
 ) -> None:
     if not young:
         request.getfixturevalue("nothing_is_young")
@@ -150,7 +149,7 @@ def test_another_content_of_the_same_size_and_time_is_seen(
 
 
 def test_unchanged_files_are_not_opened(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, nothing_is_young: None
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, nothing_is_young: None
 ) -> None:
     ingest(repo)
     opened: list[str] = []
@@ -166,7 +165,7 @@ def test_unchanged_files_are_not_opened(
     assert set(opened) == {"new.md"}
 
 
-def test_a_file_may_come_to_be_skipped_and_back(repo: Path, store: Any) -> None:
+def test_a_file_may_come_to_be_skipped_and_back(repo: Path, index: None) -> None:
     text = (repo / "main.txt").read_text()
     root = ingest(repo)
     write_files(repo, {"main.txt": b"\0\1\2"})
@@ -185,26 +184,19 @@ def test_a_file_may_come_to_be_skipped_and_back(repo: Path, store: Any) -> None:
 
 @pytest.mark.parametrize(
     "lose",
-    [
-        lambda root, store: store.drop(root.id),
-        lambda root, store: lose_parts(root),
-        lambda root, store: store.delete(
-            root.id, list(chunk_ids(queries.live_files(root).ingested()[0]))
-        ),
-        lambda root, store: outdate(root),
-    ],
-    ids=["all vectors lost", "all parts lost", "some vectors lost", "cut by another version"],
+    [lose_parts, outdate],
+    ids=["parts lost", "cut by another version"],
 )
 def test_chunks_that_cannot_stay_are_made_again(
     repo: Path,
-    store: Any,
+    index: None,
     embedded: list[str],
     contents: Callable[[Root], dict[str, str]],
-    lose: Callable[[Root, Any], None],
+    lose: Callable[[Root], None],
 ) -> None:
     root = ingest(repo)
     before = contents(root)
-    lose(root, store)
+    lose(root)
     embedded.clear()
     assert run_ingest(repo).state == "completed"
     assert set(embedded) == ALL_CUT
@@ -214,7 +206,7 @@ def test_chunks_that_cannot_stay_are_made_again(
 
 
 def test_changed_ingest_rules_chunk_all_files_again(
-    repo: Path, store: Any, embedded: list[str], configure: Callable[..., None]
+    repo: Path, index: None, embedded: list[str], configure: Callable[..., None]
 ) -> None:
     ingest(repo)
     embedded.clear()
@@ -225,19 +217,19 @@ def test_changed_ingest_rules_chunk_all_files_again(
 
 
 def test_chunks_without_a_vector_stay_counted_out(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(StaticCodeEmbedder, "embed_documents", first_is_zero)
         ingest(repo)
     write_files(repo, {"new.md": "# New\n"})
     root = ingest(repo)
-    assert root.embedded == root.chunks - 1 == store.count(root.id) == len(chunks_of(root))
+    assert root.embedded == root.chunks - 1 == len(chunk_ids(root)) == len(chunks_of(root))
     assert run_ingest(repo).message == "No changes detected"
 
 
 def test_a_changed_file_without_a_usable_vector_does_not_fail_the_run(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ingest(repo)
     write_files(repo, {"main.txt": "...\n"})
@@ -247,20 +239,20 @@ def test_a_changed_file_without_a_usable_vector_does_not_fail_the_run(
     run = run_ingest(repo)
     assert (run.state, run.chunks, run.embedded) == ("completed", 1, 0)
     root = queries.find_root(str(repo))
-    assert root.embedded == root.chunks - 1 == store.count(root.id)
+    assert root.embedded == root.chunks - 1 == len(chunk_ids(root))
 
 
-def test_a_dry_run_counts_what_would_be_embedded(repo: Path, store: Any) -> None:
+def test_a_dry_run_counts_what_would_be_embedded(repo: Path, index: None) -> None:
     root = ingest(repo)
     write_files(repo, {"new.md": "# New\n"})
     run = run_ingest(repo, dry_run=True)
     assert (run.state, run.files, run.embedded, run.skipped) == ("completed", 1, 1, 1)
     assert [file.path for file in queries.skipped_by(run)] == ["package-lock.json"]
-    assert store.count(root.id) == root.chunks
+    assert len(chunk_ids(root)) == root.chunks
 
 
 def test_hashing_many_files_can_be_cancelled(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ingest(repo)
     read: list[str] = []
@@ -277,7 +269,7 @@ def test_hashing_many_files_can_be_cancelled(
 
 
 def test_a_failed_run_leaves_the_published_chunks(
-    repo: Path, store: Any, contents: Callable[[Root], dict[str, str]], monkeypatch: Any
+    repo: Path, index: None, contents: Callable[[Root], dict[str, str]], monkeypatch: Any
 ) -> None:
     root = ingest(repo)
     before = contents(root)
@@ -290,7 +282,7 @@ def test_a_failed_run_leaves_the_published_chunks(
         hook("publishing", Nth(1, fail), patch.setattr)
         assert run_ingest(repo).state == "error"
     assert contents(root) == before
-    assert store.count(root.id) == len(before)
+    assert len(chunk_ids(root)) == len(before)
     assert run_ingest(repo).files == 2
 
 

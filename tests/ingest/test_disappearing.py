@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from apps.index import queries
-from apps.index.chunk_ids import chunk_ids
+from apps.index.chunk_ids import chunk_ids as ids_of_rows
 from apps.index.models import IngestRun, Root
 from apps.index.root_directory import Unreadable, read_file
 from apps.ingest.discovery import discovery
@@ -19,6 +19,7 @@ from apps.ingest.runs import batches, queue
 from tests.ingest.stages import Nth, hook
 from tests.support.git import git
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
+from tests.support.parts import chunk_ids
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -59,11 +60,11 @@ def refuse(monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.MonkeyPatch]
     return refuse_some
 
 
-def assert_whole(root: Root, store: Any) -> None:
-    """Rows, vectors and words agree."""
+def assert_whole(root: Root) -> None:
+    """Rows and parts agree."""
     live = queries.live_files(root).ingested()
-    ids = {each for file in live for each in chunk_ids(file)}
-    assert store.ids(root.id) == ids
+    ids = sorted(each for file in live for each in ids_of_rows(file))
+    assert chunk_ids(root) == ids
     root.refresh_from_db()
     assert (root.files, root.chunks) == (len(live), len(ids))
 
@@ -74,7 +75,7 @@ def assert_whole(root: Root, store: Any) -> None:
 def test_a_folder_that_goes_in_mid_run_is_not_published(
     client: Client,
     folder: Path,
-    store: Any,
+    index: None,
     contents: Contents,
     small_pieces: None,
     monkeypatch: pytest.MonkeyPatch,
@@ -105,7 +106,7 @@ def test_a_folder_that_goes_in_mid_run_is_not_published(
 
 @pytest.mark.fault("The folder is renamed or unmounted")
 def test_a_folder_that_cannot_be_listed_any_more_is_not_published(
-    client: Client, folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    client: Client, folder: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = write_files(folder / "repo", many(8))
     real = os.scandir
@@ -129,7 +130,7 @@ def test_a_folder_that_cannot_be_listed_any_more_is_not_published(
 def test_a_run_that_loses_many_of_its_files_keeps_the_old_index(
     client: Client,
     folder: Path,
-    store: Any,
+    index: None,
     contents: Contents,
     small_pieces: None,
     monkeypatch: pytest.MonkeyPatch,
@@ -154,7 +155,7 @@ def test_a_run_that_loses_many_of_its_files_keeps_the_old_index(
 
 @pytest.mark.fault("Files cannot be read")
 def test_a_few_files_may_go_in_mid_run(
-    folder: Path, store: Any, small_pieces: None, monkeypatch: pytest.MonkeyPatch
+    folder: Path, index: None, small_pieces: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = write_files(folder / "repo", many(8))
 
@@ -166,7 +167,7 @@ def test_a_few_files_may_go_in_mid_run(
         hook("embedding", Nth(2, delete_some), patch.setattr)
         root = ingest(repo)
     assert (root.files, root.skipped) == (4, 4)
-    assert_whole(root, store)
+    assert_whole(root)
 
 
 @pytest.mark.fault("What a completed run promises", "Files cannot be read")
@@ -183,7 +184,7 @@ def test_a_few_files_may_go_in_mid_run(
 def test_what_cannot_be_read_is_kept_and_listed_until_it_can(
     client: Client,
     folder: Path,
-    store: Any,
+    index: None,
     contents: Contents,
     refuse: Callable[..., pytest.MonkeyPatch],
     number: int,
@@ -206,7 +207,7 @@ def test_what_cannot_be_read_is_kept_and_listed_until_it_can(
     assert {key: after[key] for key in before if "/f0.py" not in key} == {
         key: before[key] for key in before if "/f0.py" not in key
     }
-    assert_whole(root, store)
+    assert_whole(root)
     problem_of = {file.path: file.problem for file in queries.live_files(root).with_problem()}
     assert problem_of == dict.fromkeys(unread, f"Kept as it was ingested: {reason}")
     for source in (f"root={root.id}", f"run={run.id}"):
@@ -225,7 +226,7 @@ def test_what_cannot_be_read_is_kept_and_listed_until_it_can(
 
 @pytest.mark.fault("Files cannot be read")
 def test_a_changed_file_that_fails_when_its_turn_comes_is_kept(
-    folder: Path, store: Any, contents: Contents, monkeypatch: pytest.MonkeyPatch
+    folder: Path, index: None, contents: Contents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = write_files(folder / "repo", many(6))
     root = ingest(repo)
@@ -249,7 +250,7 @@ def test_a_changed_file_that_fails_when_its_turn_comes_is_kept(
         "new.py": "Not readable: Input/output error",
         "pkg1/f1.py": "Kept as it was ingested: Not readable: Input/output error",
     }
-    assert_whole(root, store)
+    assert_whole(root)
 
     ingest(repo)
     clean = ingest_alone(write_files(folder / "clean", files_of(repo)))
@@ -259,7 +260,7 @@ def test_a_changed_file_that_fails_when_its_turn_comes_is_kept(
 
 @pytest.mark.fault("Files cannot be read")
 def test_where_nothing_else_changed_a_file_that_is_kept_is_no_change(
-    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    folder: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = write_files(folder / "repo", many(6))
     root = ingest(repo)
@@ -272,7 +273,7 @@ def test_where_nothing_else_changed_a_file_that_is_kept_is_no_change(
         patch.setattr(batches, "read_file", read)
         run = run_ingest(repo)
     assert (run.state, run.message) == ("skipped", "No changes detected")
-    assert_whole(root, store)
+    assert_whole(root)
     assert root.generation == 1
     assert queries.live_files(root).with_problem().count() == 1
 
@@ -280,7 +281,7 @@ def test_where_nothing_else_changed_a_file_that_is_kept_is_no_change(
 @pytest.mark.fault("Files cannot be read")
 def test_what_was_kept_by_other_rules_is_made_anew_when_it_can_be_read(
     folder: Path,
-    store: Any,
+    index: None,
     refuse: Callable[..., pytest.MonkeyPatch],
 ) -> None:
     repo = write_files(folder / "repo", many(6))
@@ -291,17 +292,17 @@ def test_what_was_kept_by_other_rules_is_made_anew_when_it_can_be_read(
     patch.undo()
     (row,) = queries.live_files(root).with_problem()
     assert row.problem == "Kept as it was ingested earlier: Not readable"
-    assert_whole(root, store)
+    assert_whole(root)
     assert (run_ingest(repo).files, row.run_id) == (1, row.run_id)
     assert not queries.live_files(root).with_problem().exists()
-    assert_whole(root, store)
+    assert_whole(root)
 
 
 @pytest.mark.fault("Files cannot be read")
 def test_a_folder_none_of_whose_files_can_be_read_keeps_its_index(
     client: Client,
     folder: Path,
-    store: Any,
+    index: None,
     contents: Contents,
     refuse: Callable[..., pytest.MonkeyPatch],
 ) -> None:
@@ -324,7 +325,7 @@ def remove(repo: Path, count: int) -> None:
 
 @pytest.mark.fault("Most files have disappeared")
 def test_most_files_gone_needs_confirmation_and_blocks_nothing(
-    client: Client, folder: Path, store: Any, contents: Contents
+    client: Client, folder: Path, index: None, contents: Contents
 ) -> None:
     repo = write_files(folder / "repo", many(40))
     root = ingest(repo)
@@ -359,14 +360,14 @@ def test_most_files_gone_needs_confirmation_and_blocks_nothing(
     assert (forced.state, forced.message) == ("skipped", "Removed vectors for 21 deleted file(s)")
     root.refresh_from_db()
     assert (root.files, root.last_state, root.last_error) == (19, "completed", "")
-    assert_whole(root, store)
+    assert_whole(root)
     assert "Start again" not in client.get(f"/ui/ingest/root/{root.id}").content.decode()
 
 
 @pytest.mark.fault("Most files have disappeared")
 @pytest.mark.door
 def test_a_start_takes_force_over_http_and_from_the_page(
-    client: Client, folder: Path, store: Any
+    client: Client, folder: Path, index: None
 ) -> None:
     repo = write_files(folder / "repo", many(60))
     root = ingest(repo)
@@ -389,7 +390,7 @@ def test_a_start_takes_force_over_http_and_from_the_page(
 
 @pytest.mark.fault("Most files have disappeared")
 def test_only_the_last_run_of_a_folder_is_confirmed_and_only_where_it_asks(
-    client: Client, folder: Path, store: Any
+    client: Client, folder: Path, index: None
 ) -> None:
     repo = write_files(folder / "repo", many(40))
     root = ingest(repo)
@@ -409,7 +410,7 @@ def test_only_the_last_run_of_a_folder_is_confirmed_and_only_where_it_asks(
 @pytest.mark.parametrize("force", ["true", 1, None])
 @pytest.mark.parametrize("route", ["start", "reembed"])
 def test_force_is_true_or_false(
-    client: Client, folder: Path, store: Any, route: str, force: Any
+    client: Client, folder: Path, index: None, route: str, force: Any
 ) -> None:
     root = ingest(write_files(folder / "repo", many(2)))
     body = {"path": root.path, "name": "repo", "model": root.model, "force": force}
@@ -422,7 +423,7 @@ def test_force_is_true_or_false(
 @pytest.mark.door
 @pytest.mark.parametrize(("files", "missing"), [(40, 20), (30, 19)], ids=["half", "few"])
 def test_fewer_files_may_go_without_a_word(
-    folder: Path, store: Any, files: int, missing: int
+    folder: Path, index: None, files: int, missing: int
 ) -> None:
     repo = write_files(folder / "repo", many(files))
     root = ingest(repo)
@@ -435,7 +436,7 @@ def test_fewer_files_may_go_without_a_word(
 @pytest.mark.fault("Most files have disappeared")
 @pytest.mark.door
 def test_files_that_were_moved_or_are_left_out_now_have_not_disappeared(
-    folder: Path, store: Any
+    folder: Path, index: None
 ) -> None:
     repo = write_files(folder / "repo", many(40))
     root = ingest(repo)
@@ -452,7 +453,7 @@ def test_files_that_were_moved_or_are_left_out_now_have_not_disappeared(
 @pytest.mark.fault("Most files have disappeared")
 @pytest.mark.door
 def test_a_git_checkout_whose_files_are_deleted_needs_confirmation(
-    folder: Path, store: Any
+    folder: Path, index: None
 ) -> None:
     repo = write_files(folder / "repo", many(40))
     git(repo, "init")
@@ -465,7 +466,7 @@ def test_a_git_checkout_whose_files_are_deleted_needs_confirmation(
 
 
 @pytest.mark.door
-def test_a_dry_run_only_reports_disappeared_files(folder: Path, store: Any) -> None:
+def test_a_dry_run_only_reports_disappeared_files(folder: Path, index: None) -> None:
     repo = write_files(folder / "repo", many(40))
     ingest(repo)
     remove(repo, 30)
@@ -474,16 +475,16 @@ def test_a_dry_run_only_reports_disappeared_files(folder: Path, store: Any) -> N
 
 
 @pytest.mark.fault("Most files have disappeared")
-def test_an_emptied_folder_is_published_only_with_force(folder: Path, store: Any) -> None:
+def test_an_emptied_folder_is_published_only_with_force(folder: Path, index: None) -> None:
     repo = write_files(folder / "repo", many(3))
     root = ingest(repo)
     remove(repo, 3)
     assert run_ingest(repo).state == "error"
-    assert store.count(root.id) > 0
+    assert len(chunk_ids(root)) > 0
     run = run_ingest(repo, force=True)
     assert (run.state, run.message) == ("skipped", "Removed vectors for 3 deleted file(s)")
     root.refresh_from_db()
-    assert (root.files, store.count(root.id)) == (0, 0)
+    assert (root.files, len(chunk_ids(root))) == (0, 0)
     # A folder that was never ingested has nothing to take away.
     empty = folder / "empty"
     empty.mkdir()
@@ -492,7 +493,7 @@ def test_an_emptied_folder_is_published_only_with_force(folder: Path, store: Any
 
 @pytest.mark.fault("Files cannot be read")
 def test_descriptors_that_run_out_in_a_walk_take_nothing_away(
-    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    folder: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every descriptor beyond a number fails, wherever that happens to be."""
     repo = write_files(folder / "repo", many(24))
@@ -518,5 +519,5 @@ def test_descriptors_that_run_out_in_a_walk_take_nothing_away(
 
             patch.setattr(discovery.Classifier, "classify_all", verdicts)
             run_ingest(repo)
-        assert_whole(root, store)
+        assert_whole(root)
         assert root.files == 24

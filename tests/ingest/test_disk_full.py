@@ -32,6 +32,7 @@ from tests.browser.product import HOME, Product, running
 from tests.stand_ins import openai_server
 from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn
 from tests.support.ingested import outdate, run_ingest, write_files
+from tests.support.parts import parts_on_disk
 from tests.support.small_disk import fill, make_room, small_disk
 
 pytestmark = pytest.mark.door
@@ -167,7 +168,7 @@ def test_a_disk_that_fills_up_in_mid_run_ends_the_run_and_everything_says_why(
 
 @pytest.mark.fault("The disk is full")
 def test_a_run_ends_before_the_reserve_is_used_up_and_the_old_answers_stay(
-    client: Client, folder: Path, configure: Callable[..., None], db: None, store: Any
+    client: Client, folder: Path, configure: Callable[..., None], db: None, index: None
 ) -> None:
     repo = write_files(folder / "repo", {"a.py": "a = 1\n"})
     run = run_ingest(repo)
@@ -189,14 +190,14 @@ def test_a_run_ends_before_the_reserve_is_used_up_and_the_old_answers_stay(
 
 @pytest.mark.fault("The disk is full")
 def test_room_is_looked_at_while_a_run_goes_on(
-    repo: Path, store: Any, db: None, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = iter([None])
     monkeypatch.setattr(disk, "shortage", lambda: next(looks, disk.Space(Path("/data"), 5, 10)))
     run = run_ingest(repo)
     assert (run.state, run.error_code) == ("error", "DISK_FULL")
     assert run.last_error.startswith("The disk of /data has 5 bytes free; 10 are required")
-    assert store.collections() == set()
+    assert not parts_on_disk()
 
 
 @pytest.mark.fault("The disk is full")
@@ -210,7 +211,7 @@ def test_room_is_looked_at_while_a_run_goes_on(
     ids=["Chroma", "the system", "the database"],
 )
 def test_whichever_store_finds_it_full_the_reason_is_the_disk(
-    repo: Path, store: Any, db: None, monkeypatch: pytest.MonkeyPatch, error: Exception
+    repo: Path, index: None, db: None, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fails(*args: Any, **options: Any) -> None:
         raise error
@@ -238,7 +239,7 @@ def unwritable(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
 
 @pytest.mark.fault("The disk is full")
 def test_an_end_that_cannot_be_written_is_known_and_written_when_possible(
-    repo: Path, store: Any, db: None, unwritable: Callable[[], None]
+    repo: Path, index: None, db: None, unwritable: Callable[[], None]
 ) -> None:
     chosen = {"path": str(repo), "name": "lighthouse", "model": DEFAULT_MODEL}
     run = services.start_run(**chosen)

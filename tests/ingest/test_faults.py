@@ -20,13 +20,14 @@ from apps.core.errors import CodeinfoError, Unavailable
 from apps.embedding.static import MODEL_ID, StaticCodeEmbedder
 from apps.index import queries
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
-from apps.index.vectors.store import get_store
+from apps.index.texts import TextStore, get_texts
 from apps.ingest import services
 from apps.ingest.runs import queue, retry, sweep
 from apps.ingest.runs.generation import Generation
 from tests.ingest.stages import Nth, hook
 from tests.support.index import first_is_zero
 from tests.support.ingested import ingest, outdate, run_ingest, write_files
+from tests.support.parts import chunk_ids, parts_on_disk, unlisted_parts
 
 pytestmark = pytest.mark.door
 
@@ -62,7 +63,7 @@ def test_of_fifty_racing_starts_one_runs(repo: Path) -> None:
 @pytest.mark.fault("Several runs start at once")
 @pytest.mark.django_db(transaction=True)
 def test_of_starts_reembeds_and_removals_that_race_one_gets_in(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ingest(repo)
     # A removal that gets in holds its place until all others have asked.
@@ -96,7 +97,7 @@ def test_racing_claims_never_get_the_same_run(repo: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_two_roots_cannot_have_one_name(folder: Path, repo: Path, store: Any) -> None:
+def test_two_roots_cannot_have_one_name(folder: Path, repo: Path, index: None) -> None:
     """Both were free when they were asked for: the second to publish loses."""
     ingest(repo, "lighthouse")
     other = write_files(folder / "other", {"o.py": "o = 1\n"})
@@ -109,7 +110,7 @@ def test_two_roots_cannot_have_one_name(folder: Path, repo: Path, store: Any) ->
         "Another folder is already called 'lighthouse'. Choose another name.",
     )
     assert [root.name for root in Root.objects.all()] == ["lighthouse"]
-    assert len(store.collections()) == 1
+    assert not unlisted_parts()
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_a_locked_database_is_503_with_retry_after(
 @pytest.mark.fault("The database is locked")
 @pytest.mark.django_db
 def test_a_run_waits_out_a_database_that_is_locked_for_a_while(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retry, "PAUSE_SECONDS", 0)
     failures = {"rows": 2, "publish": 1}
@@ -160,17 +161,17 @@ def test_a_run_waits_out_a_database_that_is_locked_for_a_while(
     monkeypatch.setattr(Generation, "advance", lambda *a: sometimes("publish") or real_advance(*a))
     root = ingest(repo)
     assert failures["rows"] == failures["publish"] == 0
-    assert store.count(root.id) == root.chunks
+    assert len(chunk_ids(root)) == root.chunks
 
 
-@pytest.mark.fault("Chroma is unavailable", "The disk is full")
+@pytest.mark.fault("The disk is full")
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("stage", "error", "reason"),
     [
         ("discovery", Unavailable("fatal: index file corrupt", code="GIT_FAILED"), "fatal: index"),
         ("embedding", Unavailable("The embedding server is away"), "server is away"),
-        ("handing over", Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE"), "Chroma"),
+        ("handing over", Unavailable("The texts cannot be written"), "texts cannot"),
         ("rows", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "No space left on device"),
         ("publishing", OSError(errno.EROFS, os.strerror(errno.EROFS)), "Read-only file system"),
         ("chunking", MemoryError("out of memory"), "out of memory"),
@@ -179,7 +180,7 @@ def test_a_run_waits_out_a_database_that_is_locked_for_a_while(
 def test_a_run_that_fails_says_why_and_the_old_answers_stay(
     client: Client,
     repo: Path,
-    store: Any,
+    index: None,
     contents: Callable[[Root], dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
     stage: str,
@@ -203,101 +204,65 @@ def test_a_run_that_fails_says_why_and_the_old_answers_stay(
     assert reason in status["lastError"]
     assert status["counts"] == {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
     assert contents(root) == before
-    assert store.count(root.id) == len(before)
+    assert len(chunk_ids(root)) == len(before)
     (row,) = client.get("/ingest/roots").json()["roots"]
     assert (row["name"], row["status"]) == ("lighthouse", "error")
     assert reason in row["lastError"]
     assert ingest(repo, "renamed").generation == 2
 
 
-@pytest.mark.fault("Chroma is unavailable")
 @pytest.mark.django_db
-def test_a_store_that_stays_away_is_swept_when_it_is_back(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+def test_old_texts_that_cannot_be_deleted_do_not_undo_a_success(
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chroma dies in the middle of a first ingest: not even the sweep reaches it."""
+    ingest(repo)
+    sweep.sweep()  # other tests have left texts
+    texts = get_texts().count()
+    write_files(repo, {"main.txt": "Changed.\n"})
 
     def away(*args: object) -> None:
-        raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")
+        raise Unavailable("The texts are away")
 
+    sweep.due.clear()
     with monkeypatch.context() as patch:
-        hook(
-            "handing over", Nth(2, lambda: _wait_and_break(patch, type(store), away)), patch.setattr
-        )
-        run = run_ingest(repo)
-    assert run.state == "error"
-    assert "Chroma failed" in run.last_error
+        patch.setattr(TextStore, "discard", away)
+        ingest(repo)
+    assert get_texts().count() == texts + 1
     assert sweep.due.is_set()
-    assert len(store.collections()) == 1
     sweep.sweep()
-    assert not store.collections()
-    assert not Root.objects.exists()
-    assert not sweep.due.is_set()
-
-
-def _wait_and_break(patch: pytest.MonkeyPatch, store: type, away: Callable[..., None]) -> None:
-    """The first write gets through; whatever comes then does not."""
-    while not get_store().collections():
-        pass
-    for verb in ("drop", "delete", "count"):
-        patch.setattr(store, verb, away)
-    raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")
-
-
-@pytest.mark.django_db
-def test_old_vectors_that_cannot_be_deleted_do_not_undo_a_success(
-    repo: Path,
-    store: Any,
-    contents: Callable[[Root], dict[str, str]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    root = ingest(repo)
-    outdate(root)
-    before = contents(root)
-
-    def away(*args: object) -> None:
-        raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(store), "delete", away)
-        root = ingest(repo)
-    # The dead vectors are there, and count for nothing.
-    assert store.count(root.id) == 2 * len(before)
-    assert contents(root) == before
-    sweep.sweep()
-    assert store.count(root.id) == len(before)
+    assert get_texts().count() == texts
 
 
 @pytest.mark.fault("Another embedding model")
 @pytest.mark.django_db
 def test_another_dimension_is_refused_with_the_lock(
-    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    client: Client, repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
     outdate(root)
-    chunks = store.count(root.id)
+    chunks = len(chunk_ids(root))
     monkeypatch.setattr(
         StaticCodeEmbedder, "embed_documents", lambda self, texts: np.ones((len(texts), 8), "f4")
     )
     run = run_ingest(repo)
     assert run.state == "error"
     assert "256 dimensions" in run.last_error
-    assert store.count(root.id) == chunks
+    assert len(chunk_ids(root)) == chunks
     assert IndexLock.objects.get().dimension == 256
 
 
 @pytest.mark.django_db
 def test_chunks_without_a_usable_vector_are_counted_out(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(StaticCodeEmbedder, "embed_documents", first_is_zero)
     root = ingest(repo)
-    assert root.embedded == root.chunks - 1 == store.count(root.id)
+    assert root.embedded == root.chunks - 1 == len(chunk_ids(root))
 
 
 @pytest.mark.django_db
 def test_no_usable_vector_at_all_is_an_error(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         StaticCodeEmbedder,
@@ -307,4 +272,4 @@ def test_no_usable_vector_at_all_is_an_error(
     run = run_ingest(repo)
     assert (run.state, run.last_error) == ("error", f"{MODEL_ID} gave no usable vector")
     assert queries.locked_model() is None
-    assert not store.collections()
+    assert not parts_on_disk()

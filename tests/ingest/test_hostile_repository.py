@@ -55,7 +55,7 @@ def skipped(client: Client) -> dict[str, str]:
 
 
 @pytest.mark.fault("A hostile repository")
-def test_an_unpacked_archive_runs_nothing(client: Client, folder: Path, store: Any) -> None:
+def test_an_unpacked_archive_runs_nothing(client: Client, folder: Path, index: None) -> None:
     mark = folder / "MARK"
     root = hostile(folder / "archive", mark)
     status = ingested(client, root)
@@ -65,7 +65,7 @@ def test_an_unpacked_archive_runs_nothing(client: Client, folder: Path, store: A
 
 
 @pytest.mark.fault("A hostile repository", "A git repository that is not read")
-def test_a_bare_repository_runs_nothing(client: Client, folder: Path, store: Any) -> None:
+def test_a_bare_repository_runs_nothing(client: Client, folder: Path, index: None) -> None:
     mark = folder / "MARK"
     root = as_bare(hostile(folder / "archive", mark), folder / "bare")
     status = ingested(client, root)
@@ -76,7 +76,7 @@ def test_a_bare_repository_runs_nothing(client: Client, folder: Path, store: Any
 
 @pytest.mark.fault("A hostile repository")
 def test_one_within_an_ordinary_clone_runs_nothing(
-    client: Client, folder: Path, store: Any
+    client: Client, folder: Path, index: None
 ) -> None:
     mark = folder / "MARK"
     clone = init(folder / "clone")
@@ -92,7 +92,7 @@ def test_one_within_an_ordinary_clone_runs_nothing(
 
 
 def test_a_refused_repository_can_be_ingested_as_a_plain_folder(
-    client: Client, folder: Path, store: Any
+    client: Client, folder: Path, index: None
 ) -> None:
     mark = folder / "MARK"
     root = as_bare(hostile(folder / "archive", mark), folder / "bare")
@@ -104,7 +104,7 @@ def test_a_refused_repository_can_be_ingested_as_a_plain_folder(
 
 @pytest.mark.fault("A hostile repository")
 def test_the_choice_is_kept_for_later_runs_until_another_is_made(
-    client: Client, folder: Path, store: Any
+    client: Client, folder: Path, index: None
 ) -> None:
     write_files(folder, {".git": "gitdir: nowhere", "a.py": "a = 1\n"})
     refused(ingested(client, folder), "its .git file leads to a folder that is no repository")
@@ -163,7 +163,7 @@ BREAKS = {
 @pytest.mark.fault("A git repository that is not read")
 @pytest.mark.parametrize(("reason", "harm"), BREAKS.items())
 def test_a_broken_repository_is_told_and_not_walked_unless_that_is_asked_for(
-    client: Client, folder: Path, store: Any, reason: str, harm: Callable[[Path], object]
+    client: Client, folder: Path, index: None, reason: str, harm: Callable[[Path], object]
 ) -> None:
     root = begun(folder / "clone")
     harm(root / ".git")
@@ -182,7 +182,7 @@ NOTHING = {
 @pytest.mark.fault("A git repository that is not read")
 @pytest.mark.parametrize(("reason", "make"), NOTHING.items())
 def test_a_repository_that_lists_nothing_says_why_and_may_be_a_plain_folder(
-    client: Client, folder: Path, store: Any, reason: str, make: Callable[[Path], object]
+    client: Client, folder: Path, index: None, reason: str, make: Callable[[Path], object]
 ) -> None:
     make(folder / "begun")
     write_files(folder / "begun", {"a.py": "a = 1\n"})
@@ -196,7 +196,7 @@ def test_a_repository_that_lists_nothing_says_why_and_may_be_a_plain_folder(
 
 @pytest.mark.fault("A git repository that is not read")
 def test_a_folder_of_which_nothing_is_tracked_says_so(
-    client: Client, folder: Path, store: Any
+    client: Client, folder: Path, index: None
 ) -> None:
     write_files(begun(folder / "clone"), {"new/c.py": "c = 1\n"})
     refused(ingested(client, folder / "clone/new"), "nothing tracked")

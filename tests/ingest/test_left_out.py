@@ -39,7 +39,9 @@ def drawer(client: Client, query: str) -> str:
     return client.get(f"/ui/ingest/skipped?{query}").content.decode()
 
 
-def test_a_run_counts_what_git_does_not_track(client: Client, repository: Path, store: Any) -> None:
+def test_a_run_counts_what_git_does_not_track(
+    client: Client, repository: Path, index: None
+) -> None:
     run = run_ingest(repository, "lighthouse")
     wire = status(client, run)
     assert wire["state"] == "completed"
@@ -50,7 +52,7 @@ def test_a_run_counts_what_git_does_not_track(client: Client, repository: Path, 
 
 
 def test_their_names_are_in_the_list_of_skipped_files(
-    client: Client, repository: Path, store: Any
+    client: Client, repository: Path, index: None
 ) -> None:
     run = run_ingest(repository, "lighthouse")
     run.refresh_from_db()
@@ -72,7 +74,7 @@ def test_their_names_are_in_the_list_of_skipped_files(
 
 
 def test_the_names_are_bounded(
-    client: Client, repository: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    client: Client, repository: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(left_out, "MAX_NAMED", 2)
     run = run_ingest(repository, "lighthouse")
@@ -81,7 +83,7 @@ def test_the_names_are_bounded(
 
 
 def test_the_numbers_are_bounded_and_say_so(
-    client: Client, repository: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    client: Client, repository: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (types, left_out):
         monkeypatch.setattr(module, "MAX_LEFT_OUT", 3)
@@ -91,7 +93,7 @@ def test_the_numbers_are_bounded_and_say_so(
 
 
 def test_a_repository_without_other_files_says_nothing(
-    client: Client, folder: Path, store: Any
+    client: Client, folder: Path, index: None
 ) -> None:
     init(folder)
     write_files(folder, {"a.py": "x = 1\n"})
@@ -104,7 +106,7 @@ def test_a_repository_without_other_files_says_nothing(
 def test_a_submodule_is_not_entered(
     client: Client,
     folder: Path,
-    store: Any,
+    index: None,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     other = init(tmp_path_factory.mktemp("other"))
@@ -126,7 +128,7 @@ MAKE: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("kind", MAKE)
 def test_an_empty_result_names_the_rule_that_left_the_files_out(
-    client: Client, folder: Path, store: Any, kind: str
+    client: Client, folder: Path, index: None, kind: str
 ) -> None:
     MAKE[kind](folder)
     write_files(folder, {".gitignore": "*.tmp\n/*\n", "a.py": "x", "b.py": "x", "src/c.py": "x"})

@@ -20,7 +20,7 @@ def ask(client: Client, path: str, request: str, body: Any = None) -> Any:
 
 
 def test_every_log_entry_of_a_run_has_the_run_and_the_request(
-    client: Client, repo: Path, store: Any, configure: Callable[..., None]
+    client: Client, repo: Path, index: None, configure: Callable[..., None]
 ) -> None:
     configure(log_progress_ms=0)
     with Entries() as entries:

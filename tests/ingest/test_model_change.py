@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 @pytest.fixture
-def root(repo: Path, store: Any) -> Root:
+def root(repo: Path, index: None) -> Root:
     """The sample repository, ingested with the built-in model."""
     assert run_ingest(repo).state == "completed"
     return Root.objects.get()

@@ -1,39 +1,24 @@
-"""Whose vectors and words they are: what a sweep may take, and what it leaves and tells of."""
+"""Whose parts they are: what no row tells of stays, and everybody is told."""
 
 import io
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.core.config import config
-from apps.embedding.static import MODEL_ID
-from apps.index import stores
 from apps.index.installation import installation_id
-from apps.index.models import Installation, RemovedRoot, Root
-from apps.index.types import Origin
-from apps.index.vectors.collections import Collections
-from apps.index.vectors.store import get_store, reset_store
+from apps.index.mapped import lists, part
+from apps.index.mapped.part import Owner
+from apps.index.models import IngestRun, Installation, RemovedRoot, Root
 from apps.ingest import services
 from apps.ingest.runs import orphans, queue, sweep
-from tests.support.index import Server, chunk_record
-from tests.support.ingested import ingest
+from tests.support.ingested import SAMPLE, ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
-
-ELSEWHERE = Origin(str(uuid4()), "/elsewhere/ships", "ships")
-
-
-def fill(root_id: UUID, origin: Origin | None) -> None:
-    """The vector of one chunk, as a run of `origin` would have written it."""
-    record = chunk_record()
-    vectors = np.ones((1, 256), dtype=np.float32)
-    get_store().add(root_id, MODEL_ID, [record.id], vectors, origin)
 
 
 def forget(root: Root) -> None:
@@ -42,188 +27,111 @@ def forget(root: Root) -> None:
     RemovedRoot.objects.all().delete()
 
 
-def test_an_ingest_writes_whose_it_is(repo: Path, store: Any) -> None:
-    root = ingest(repo)
-    expected = Origin(installation_id(), str(repo), root.name)
-    assert store.origins()[root.id] == expected
+def forget_all(root: Root) -> None:
+    """As another database does."""
+    forget(root)
+    Installation.objects.all().delete()
+
+
+def be_another(root: Root) -> None:
+    """As a copy of the database that has become an installation of its own."""
+    Root.objects.filter(id=root.id).delete()
+    Installation.objects.all().delete()
+
+
+def parts_of(root: Root) -> list[Path]:
+    return [part.path_of(lists.folder(), entry["name"]) for entry in root.parts]
+
+
+def test_an_ingest_writes_whose_it_is(repo: Path, index: None) -> None:
+    root = ingest(repo, name="ships")
+    (path,) = parts_of(root)
+    run = IngestRun.objects.get().id.hex
+    expected = Owner(installation_id(), root.id.hex, run, str(repo), "ships", root.model)
+    assert part.provenance_of(path).owner == expected
     assert installation_id() == str(Installation.objects.get().uid)
 
 
 @pytest.mark.fault("The database is lost or replaced")
-@pytest.mark.parametrize("origin", [None, ELSEWHERE], ids=["no id", "another's id"])
-def test_vectors_that_no_record_tells_of_stay(
-    store: Any, origin: Origin | None, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("lose", [forget, forget_all, be_another])
+def test_parts_that_no_row_tells_of_stay_and_are_reported(
+    repo: Path, index: None, caplog: pytest.LogCaptureFixture, lose: Callable[[Root], None]
 ) -> None:
-    root_id = uuid4()
-    fill(root_id, origin)
+    root = ingest(repo, name="ships")
+    lose(root)
     with caplog.at_level(logging.WARNING, "codeinfo.ingest"):
         sweep.sweep()
-    assert store.count(root_id) == 1
+    assert all(path.exists() for path in parts_of(root))
     (orphan,) = orphans.known()
-    path = origin.path if origin else ""
-    assert (orphan.store, orphan.path, orphan.model) == (root_id, path, MODEL_ID)
-    assert str(root_id) in str([record.__dict__ for record in caplog.records])
+    named = (root.id, str(repo), "ships", root.model)
+    assert (orphan.root, orphan.path, orphan.name, orphan.model) == named
+    assert str(root.id) in str([record.__dict__ for record in caplog.records])
 
 
-def test_a_different_database_on_the_same_folder_loses_nothing(repo: Path, store: Any) -> None:
+@pytest.mark.fault("The database is lost or replaced")
+def test_a_part_that_another_folder_lists_is_no_orphan(repo: Path, index: None) -> None:
     root = ingest(repo)
-    count = store.count(root.id)
-    forget(root)
-    Installation.objects.all().delete()
-    sweep.sweep()
-    assert store.count(root.id) == count > 0
-    assert [each.path for each in orphans.known()] == [str(repo)]
-
-
-def test_an_older_database_of_the_same_installation_loses_nothing(repo: Path, store: Any) -> None:
-    root = ingest(repo)
+    twin = ingest(write_files(repo.parent / "twin", SAMPLE))
+    assert parts_of(twin) == parts_of(root)
     forget(root)
     sweep.sweep()
-    assert store.count(root.id)
+    assert not orphans.known()
+    assert all(path.exists() for path in parts_of(twin))
 
 
-def test_the_rest_of_a_removal_is_deleted_and_logged(
-    repo: Path, store: Any, caplog: pytest.LogCaptureFixture
+def test_an_orphan_has_the_name_of_its_latest_part(repo: Path, index: None) -> None:
+    root = ingest(repo, name="boats")
+    (old,) = parts_of(root)
+    os.utime(old, (1, 1))
+    write_files(repo, {"new.py": "def fresh() -> int:\n    return 1\n"})
+    forget(ingest(repo, name="ships"))
+    assert [each.name for each in orphans.find()] == ["ships"]
+
+
+@pytest.mark.fault("The database is lost or replaced")
+def test_the_command_drops_what_it_names_and_nothing_that_is_in_use(
+    repo: Path, index: None
 ) -> None:
+    gone = ingest(write_files(repo.parent / "gone", {"a.py": "def a() -> int:\n    return 1\n"}))
+    other = ingest(write_files(repo.parent / "other", {"b.py": "def b() -> int:\n    return 1\n"}))
     root = ingest(repo)
-    root_id, rows = root.id, store.count(root.id)
-    Root.objects.all().delete()
-    with caplog.at_level(logging.INFO, "codeinfo.ingest"):
-        sweep.sweep()
-    assert not get_store().collections()
-    logged = [
-        each.__dict__["context"] for each in caplog.records if each.message == "index deleted"
-    ]
-    named = {"root": str(root_id), "path": str(repo), "name": repo.name}
-    assert logged == [{**named, "vectors": rows}]
-
-
-@pytest.mark.fault("The database is lost or replaced")
-def test_what_another_installation_wrote_for_a_removed_root_stays(repo: Path, store: Any) -> None:
-    """As beside a copy of the database that has become an installation of its own."""
-    root = ingest(repo)
-    store.set_origin(root.id, ELSEWHERE)
-    services.remove(root.path)
-    sweep.sweep()
-    assert store.count(root.id)
-
-
-@pytest.mark.fault("The database is lost or replaced")
-def test_an_index_without_an_id_is_adopted_where_the_root_is_known(repo: Path, store: Any) -> None:
-    root = Root.objects.create(path=str(repo), name="ships", model=MODEL_ID, generation=1)
-    fill(root.id, None)
-    sweep.sweep()
-    expected = Origin(installation_id(), str(repo), "ships")
-    assert store.origins()[root.id] == expected
-    # Adopting changes nothing else of it.
-    assert store.count(root.id) == 1
-    assert store.nearest(root.id, np.ones(256, np.float32), 1)
-
-
-@pytest.mark.fault("The database is lost or replaced")
-def test_the_command_drops_what_it_names_and_nothing_that_is_in_use(repo: Path, store: Any) -> None:
-    root, orphan, other = ingest(repo), uuid4(), uuid4()
-    fill(orphan, None)
-    fill(other, ELSEWHERE)
+    for each in (gone, other):
+        forget(each)
     with pytest.raises(CommandError, match="drop_index deletes only"):
-        call_command("drop_index", str(root.id))
+        call_command("drop_index", str(gone.id), str(root.id))
     with pytest.raises(CommandError, match="No index"):
         call_command("drop_index", str(uuid4()))
     with pytest.raises(CommandError, match="not the id"):
         call_command("drop_index", "lighthouse")
+    assert parts_of(gone)[0].exists()
     out = io.StringIO()
-    call_command("drop_index", str(orphan), stdout=out)
-    assert "1 vector" in out.getvalue()
-    assert get_store().collections() == {root.id, other}
+    call_command("drop_index", str(gone.id), stdout=out)
+    assert out.getvalue() == f"Deleted {gone.path} ({gone.id}): 1 file.\n"
+    left = [path.exists() for each in (gone, other, root) for path in parts_of(each)]
+    assert left == [False, True, True]
 
 
-def truncate(root_id: UUID, origin: Origin | None) -> None:
-    """More rows than Chroma holds back, whose index files then lack their second half."""
-    ids = [f"r:a.py:{number}" for number in range(1_500)]
-    vectors = np.random.default_rng(1).normal(size=(1_500, 256)).astype(np.float32)
-    chroma_folder = config().data_dir / "chroma"
-    before = set(chroma_folder.iterdir())
-    get_store().add(root_id, MODEL_ID, ids, vectors, origin)
-    reset_store()
-    for file in [each for new in set(chroma_folder.iterdir()) - before for each in new.iterdir()]:
-        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-
-
-def be_foreign(root_id: UUID, origin: Origin | None) -> None:
-    """Records that this codeinfo did not make."""
-    name, vectors = get_store()._name(root_id), np.ones((1, 3), np.float32)
-    get_store()._client.call(Collections.add, name, {"a": "b"}, ["1"], vectors)
-
-
-@pytest.mark.fault("The database is lost or replaced")
-@pytest.mark.parametrize("origin", [None, ELSEWHERE], ids=["no id", "another's id"])
-@pytest.mark.parametrize("make", [truncate, be_foreign])
-def test_an_orphan_that_cannot_be_read_hides_no_other_and_can_be_dropped(
-    repo: Path, store: Any, make: Callable[[UUID, Origin | None], None], origin: Origin | None
-) -> None:
-    removed, good, bad = ingest(repo), uuid4(), uuid4()
-    fill(good, None)
-    make(bad, origin)
-    Root.objects.all().delete()
-    sweep.due.set()
+def test_orphaned_folders_are_ingested_again(repo: Path, index: None) -> None:
+    root = ingest(repo, name="ships")
+    forget(root)
     sweep.sweep()
-    assert not sweep.due.is_set()
-    assert removed.id not in get_store().collections()
-    assert {each.store for each in orphans.known()} == {good, bad}
-    call_command("drop_index", str(bad), stdout=io.StringIO())
-    assert get_store().collections() == {good}
+    services.ingest_again([each.root for each in orphans.known()])
+    queue.drain()
+    again = Root.objects.get()
+    assert (again.path, again.name, again.last_state) == (str(repo), "ships", "completed")
+    assert not orphans.unknown_folders()
+    # What stood before is left to the command.
+    sweep.sweep()
+    assert [each.root for each in orphans.known()] == [root.id]
+    assert parts_of(root)[0].exists()
 
 
-def test_orphaned_folders_are_ingested_again(repo: Path, store: Any) -> None:
+def test_orphans_dropped_by_another_process_are_not_offered_any_more(
+    repo: Path, index: None
+) -> None:
     root = ingest(repo)
     forget(root)
     sweep.sweep()
-    services.ingest_again([each.store for each in orphans.known()])
-    queue.drain()
-    recreated = Root.objects.get()
-    assert (recreated.path, recreated.name, recreated.last_state) == (
-        str(repo),
-        repo.name,
-        "completed",
-    )
-    assert not orphans.unknown_folders()
-    # What stood before is left to the command.
-    assert get_store().collections() == {root.id, recreated.id}
-
-
-@pytest.mark.door
-def test_two_installations_on_one_chroma_server_leave_each_other_alone(
-    repo: Path, store: Any, server: Server, configure: Callable[..., None]
-) -> None:
-    reset_store()
-    configure(chroma_url=server.url)
-    root, theirs = ingest(repo), uuid4()
-    fill(theirs, ELSEWHERE)
-    sweep.sweep()
-    assert get_store().collections() == {root.id, theirs}
-    # A neighbour is no fault: nothing is offered for what it has.
-    assert [each.elsewhere for each in orphans.known()] == [True]
-    assert not orphans.unknown_folders()
-    with pytest.raises(CommandError, match="--of-another-installation"):
-        call_command("drop_index", str(theirs))
-    call_command("drop_index", "--of-another-installation", str(theirs), stdout=io.StringIO())
-    assert get_store().collections() == {root.id}
-    reset_store()
-
-
-@pytest.mark.door
-def test_orphans_dropped_by_another_process_are_no_longer_reported(
-    store: Any, server: Server, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reset_store()
-    configure(chroma_url=server.url)
-    orphan = uuid4()
-    fill(orphan, None)
-    worker = queue.Worker()
-    worker.turn()
-    assert [each.store for each in orphans.known()] == [orphan]
-    stores.drop_vectors(orphan)  # as the command does, in its own process
-    monkeypatch.setattr(queue, "SWEEP_SECONDS", 0)
-    worker.turn()
-    assert not orphans.known()
-    reset_store()
+    assert [each.root for each in orphans.unknown_folders()] == [root.id]
+    call_command("drop_index", str(root.id), stdout=io.StringIO())
+    assert not orphans.unknown_folders() and not orphans.known()

@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -50,7 +49,7 @@ def unruly(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 @pytest.mark.fault("What a completed run promises", "A parser is killed or takes too long")
 def test_a_file_whose_parse_fails_says_so_and_is_tried_again_by_the_next_run(
-    client: Client, folder: Path, store: Any, contents: Contents, unruly: pytest.MonkeyPatch
+    client: Client, folder: Path, index: None, contents: Contents, unruly: pytest.MonkeyPatch
 ) -> None:
     files = {"bad.py": f"crash\n{functions(3)}", "good.py": functions(3)}
     repo = write_files(folder / "repo", files)
@@ -75,7 +74,7 @@ def test_a_file_whose_parse_fails_says_so_and_is_tried_again_by_the_next_run(
 
 @pytest.mark.fault("A parser is killed or takes too long")
 def test_a_parse_that_took_too_long_is_told_and_not_tried_again(
-    folder: Path, store: Any, unruly: pytest.MonkeyPatch
+    folder: Path, index: None, unruly: pytest.MonkeyPatch
 ) -> None:
     unruly.setattr(pipeline, "Chunker", partial(pipeline.Chunker, parse_seconds=0.3))
     repo = write_files(folder / "repo", {"slow.py": f"hang\n{functions(1)}"})
@@ -94,7 +93,7 @@ OTHERS_TOO_LONG = "Not parsed, as other files of its language took too long: cut
 
 @pytest.mark.fault("A parser is killed or takes too long")
 def test_files_that_parse_slowly_do_not_hold_the_worker(
-    client: Client, folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    client: Client, folder: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each parse ends within its own limit: 40 of them take half a minute, thousands take hours."""
     brackets = "\n".join(["[" * 80] * 300)
@@ -121,7 +120,7 @@ def test_files_that_parse_slowly_do_not_hold_the_worker(
 @pytest.mark.fault("A parser is killed or takes too long")
 @pytest.mark.parametrize("every", [3, 7])
 def test_after_kills_of_its_parsers_the_index_is_that_of_a_clean_ingest(
-    folder: Path, store: Any, contents: Contents, monkeypatch: pytest.MonkeyPatch, every: int
+    folder: Path, index: None, contents: Contents, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
     files = {path.name: path.read_text() for path in sorted(SOURCES.rglob("*.py"))}
     repo = write_files(folder / "repo", files)

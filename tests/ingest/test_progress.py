@@ -77,9 +77,9 @@ def test_the_row_is_written_at_most_four_times_a_second(run: IngestRun) -> None:
     progress = Progress(run, Job(run.id), clock)
     progress.start(1000)
     written = set()
-    for index in range(1, 1001):
+    for n in range(1, 1001):
         clock.now += 0.001
-        progress.file(index, f"{index}.py", completed=index - 1)
+        progress.file(n, f"{n}.py", completed=n - 1)
         written.add(wire(run).get("fileIndex"))
     assert len(written - {None}) <= 4
 
@@ -107,7 +107,7 @@ def test_finishing_an_unknown_run_is_no_error() -> None:
 
 @pytest.mark.door
 def test_the_states_and_messages_of_a_run(
-    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    client: Client, repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states: list[tuple[str, str]] = []
 
@@ -134,7 +134,7 @@ def test_the_states_and_messages_of_a_run(
 
 @pytest.mark.door
 def test_start_and_end_of_a_run_are_logged_with_facts(
-    repo: Path, store: Any, caplog: pytest.LogCaptureFixture
+    repo: Path, index: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "codeinfo.ingest")
     root = ingest(repo)
@@ -144,7 +144,6 @@ def test_start_and_end_of_a_run_are_logged_with_facts(
         "ingest start",
         "ingest completed",
         "ingest remove start",
-        "index deleted",
         "ingest remove completed",
     ]
     facts = logged[1][1]
@@ -167,7 +166,7 @@ def test_start_and_end_of_a_run_are_logged_with_facts(
 
 @pytest.mark.door
 def test_a_failure_is_logged_as_one(
-    folder: Path, store: Any, caplog: pytest.LogCaptureFixture
+    folder: Path, index: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     run_ingest(folder, "empty")
     entry = caplog.records[-1]

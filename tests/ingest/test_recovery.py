@@ -17,11 +17,11 @@ from django.utils import timezone
 from apps.embedding.static import MODEL_ID
 from apps.index import endings, queries
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
-from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import queue, recovery, sweep
 from tests.ingest.stages import STAGES
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, write_files
+from tests.support.parts import chunk_ids, parts_on_disk, unlisted_parts
 from tests.support.zombies import zombie
 
 pytestmark = pytest.mark.door
@@ -49,11 +49,9 @@ def mortals(django_db_setup: None) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def die_at(mortals: subprocess.Popen[str]) -> DieAt:
-    """die_at(stage, call): another process works on the queue until it kills itself there; the
-    store is ours again then."""
+    """die_at(stage, call): another process works on the queue until it kills itself there."""
 
     def die(stage: str, call: int) -> None:
-        reset_store()
         assert mortals.stdin and mortals.stdout
         print(stage, call, file=mortals.stdin, flush=True)
         assert mortals.stdout.readline().strip() == str(-signal.SIGKILL)
@@ -68,20 +66,21 @@ def start_anew() -> None:
 
 
 def only_what_is_live(root: Root) -> bool:
-    """The store holds the chunks of the live files, and the rows no other files."""
+    """The parts hold the chunks of the live files, and the rows no other files."""
     root.refresh_from_db()
     files = SourceFile.objects.filter(root=root)
-    return get_store().count(root.id) == root.chunks and files.count() == files.live().count()
+    assert len(chunk_ids(root)) == root.chunks and not unlisted_parts()
+    return files.count() == files.live().count()
 
 
 @pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.door
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    ("stage", "call"), [*((stage, 1) for stage in BEFORE_PUBLISHING), ("storing", 2)]
+    ("stage", "call"), [*((stage, 1) for stage in BEFORE_PUBLISHING), ("parts", 2)]
 )
 def test_a_first_ingest_that_was_killed_leaves_nothing(
-    repo: Path, store: Any, contents: Contents, die_at: DieAt, stage: str, call: int
+    repo: Path, index: None, contents: Contents, die_at: DieAt, stage: str, call: int
 ) -> None:
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     die_at(stage, call)
@@ -92,7 +91,7 @@ def test_a_first_ingest_that_was_killed_leaves_nothing(
     assert not Root.objects.exists()
     assert not SourceFile.objects.exists()
     assert not IndexLock.objects.exists()
-    assert not get_store().collections()
+    assert not parts_on_disk()
     assert len(contents(ingest(repo))) >= 4
 
 
@@ -100,10 +99,10 @@ def test_a_first_ingest_that_was_killed_leaves_nothing(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("stage", "call"),
-    [("discovery", 2), ("rows", 2), ("storing", 1), ("storing", 2), ("publishing", 1)],
+    [("discovery", 2), ("rows", 2), ("storing", 1), ("parts", 2), ("publishing", 1)],
 )
 def test_a_reembed_that_was_killed_keeps_the_old_index(
-    folder: Path, repo: Path, store: Any, contents: Contents, die_at: DieAt, stage: str, call: int
+    folder: Path, repo: Path, index: None, contents: Contents, die_at: DieAt, stage: str, call: int
 ) -> None:
     root = ingest(repo)
     before = contents(root)
@@ -122,11 +121,9 @@ def test_a_reembed_that_was_killed_keeps_the_old_index(
 
 @pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    ("stage", "call"), [("publishing", 2), ("deleting the old", 1), ("deleting the old", 2)]
-)
+@pytest.mark.parametrize(("stage", "call"), [("publishing", 2), ("deleting dead rows", 4)])
 def test_a_run_killed_after_it_published_is_completed(
-    folder: Path, repo: Path, store: Any, contents: Contents, die_at: DieAt, stage: str, call: int
+    folder: Path, repo: Path, index: None, contents: Contents, die_at: DieAt, stage: str, call: int
 ) -> None:
     root = ingest(repo)
     change(repo)
@@ -149,7 +146,7 @@ def test_a_run_killed_after_it_published_is_completed(
 def test_a_run_that_waits_behind_a_killed_one_publishes_only_its_own(
     folder: Path,
     repo: Path,
-    store: Any,
+    index: None,
     contents: Contents,
     die_at: DieAt,
     known: bool,
@@ -183,11 +180,11 @@ def assert_equals_clean(folder: Path, repo: Path, contents: Contents) -> None:
     second = ingest(repo)
     clean = ingest_alone(write_files(folder / "copy", files_of(repo)), "copy")
     assert contents(second) == contents(clean)
-    assert get_store().count(second.id) == get_store().count(clean.id)
+    assert len(chunk_ids(second)) == len(chunk_ids(clean))
 
 
 @pytest.mark.django_db
-def test_queued_runs_stay_queued(repo: Path, store: Any) -> None:
+def test_queued_runs_stay_queued(repo: Path, index: None) -> None:
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     start_anew()
     queue.drain()
@@ -197,24 +194,25 @@ def test_queued_runs_stay_queued(repo: Path, store: Any) -> None:
 
 @pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.django_db
-def test_a_removal_that_was_cut_off_is_finished(repo: Path, store: Any) -> None:
+def test_a_removal_that_was_cut_off_is_finished(repo: Path, index: None) -> None:
     root = ingest(repo)
     run = IngestRun.objects.create(
         operation="remove", path=root.path, name=root.name, state="scanning", owner="gone:1:x"
     )
-    # It had come as far as the row: the vectors are orphans.
-    Root.objects.all().delete()
-    assert store.collections() == {root.id}
+    # It had come as far as the row.
+    root.delete()
+    assert SourceFile.objects.exists() and parts_on_disk()
     start_anew()
     run.refresh_from_db()
     assert (run.state, run.message) == ("completed", "Removed")
-    assert not store.collections()
+    assert not SourceFile.objects.exists()
+    assert not parts_on_disk()
     assert not IndexLock.objects.exists()
 
 
 @pytest.mark.fault("The server is killed during an ingest")
 @pytest.mark.django_db
-def test_a_sweep_leaves_what_is_live(repo: Path, store: Any, contents: Contents) -> None:
+def test_a_sweep_leaves_what_is_live(repo: Path, index: None, contents: Contents) -> None:
     root = ingest(repo)
     before = contents(root)
     start_anew()
@@ -251,14 +249,30 @@ def running(owner: str, **values: object) -> IngestRun:
         "ourselves",
     ],
 )
-def test_beside_a_chroma_server_a_live_worker_of_another_process_is_left_alone(
-    configure: Callable[..., None], owner: str, seconds_silent: int, ended: bool
+@pytest.mark.parametrize("shared", [{"chroma_url": "http://a:1"}, {"celery_broker_url": "memory:"}])
+def test_in_a_shared_data_folder_a_live_worker_of_another_process_is_left_alone(
+    configure: Callable[..., None],
+    shared: dict[str, str],
+    owner: str,
+    seconds_silent: int,
+    ended: bool,
 ) -> None:
-    configure(chroma_url="http://127.0.0.1:1")
+    configure(**shared)
     run = running(owner, heartbeat_at=timezone.now() - timedelta(seconds=seconds_silent))
     recovery.recover()
     run.refresh_from_db()
     assert (run.state == "error") is ended
+
+
+@pytest.mark.django_db
+def test_in_a_folder_that_is_not_shared_every_other_process_has_ended(
+    configure: Callable[..., None],
+) -> None:
+    configure(chroma_url="")
+    run = running(f"{recovery.HOST}:{os.getppid()}:other", heartbeat_at=timezone.now())
+    recovery.recover()
+    run.refresh_from_db()
+    assert (run.state, run.last_error) == ("error", "Interrupted")
 
 
 @pytest.mark.django_db
@@ -296,7 +310,7 @@ def test_the_rows_of_a_stale_run_are_swept() -> None:
 
 @pytest.mark.django_db
 def test_a_removal_that_the_database_stops_does_not_block_the_queue(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
 

@@ -10,10 +10,10 @@ from django.test import Client
 
 from apps.index.models import Root, SourceFile
 from apps.index.texts import get_texts
-from apps.index.vectors.store import get_store
 from apps.ingest.runs import queue, recovery, sweep
 from apps.ingest.runs.job import RunCancelled
 from tests.support.ingested import ingest, write_files
+from tests.support.parts import parts_on_disk
 
 pytestmark = [pytest.mark.door, pytest.mark.django_db]
 
@@ -48,7 +48,7 @@ def remove(client: Client, monkeypatch: pytest.MonkeyPatch) -> Remove:
 
 
 @pytest.fixture
-def ships(folder: Path, store: Any) -> Root:
+def ships(folder: Path, index: None) -> Root:
     """Eight files, and one that is skipped."""
     files = {f"f{i}.md": f"# Ship {i}\n" for i in range(8)}
     return ingest(write_files(folder / "ships", {**files, "package-lock.json": "{}\n"}))
@@ -93,7 +93,8 @@ def test_a_folder_that_is_ingested_again_before_the_sweep_keeps_its_new_files(
     again = ingest(Path(ships.path))
     sweep.sweep()
     assert set(SourceFile.objects.values_list("root_id", flat=True)) == {again.id}
-    assert get_store().collections() == {again.id}
+    again.refresh_from_db()
+    assert parts_on_disk() == {entry["name"] for entry in again.parts}
     found = client.post("/tools/grep", {"pattern": "# Ship"}, content_type="application/json")
     assert len(found.json()["results"]) == 8
 

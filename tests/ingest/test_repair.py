@@ -1,11 +1,10 @@
-"""What `verify` finds is mended: from the rows, the vectors or the folder, whichever is left."""
+"""What `verify` finds is mended: from the rows or the folder, whichever is left."""
 
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from django.utils import timezone
 
@@ -14,29 +13,15 @@ from apps.index import endings, freeze, queries
 from apps.index.endings import Ending
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.texts import get_texts
-from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import queue, submit, sweep
 from apps.ingest.runs.job import RunCancelled
-from apps.ingest.verification import compare_all, outcome, verify
-from tests.support.index import chunk_record
+from apps.ingest.verification import compare_all, outcome
 from tests.support.ingested import ingest, write_files
 from tests.support.parts import lose_parts, spoil_part
+from tests.support.verification import verify
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
-
-
-def lose_vectors(root: Root) -> None:
-    get_store().drop(root.id)
-
-
-def lose_one_vector(root: Root) -> None:
-    get_store().delete(root.id, sorted(get_store().ids(root.id))[:1])
-
-
-def lose_both(root: Root) -> None:
-    lose_vectors(root)
-    lose_parts(root)
 
 
 def miscount(root: Root) -> None:
@@ -46,11 +31,6 @@ def miscount(root: Root) -> None:
 def lose_a_text(root: Root) -> None:
     key = queries.live_files(root).filter(chunks__gt=0)[0].sha256
     get_texts().discard([key], lambda keys: ())
-
-
-def leave_over(root: Root) -> None:
-    record = chunk_record()
-    get_store().add(root.id, root.model, [record.id], np.ones((1, 256), np.float32))
 
 
 def leave_a_dead_row(root: Root) -> None:
@@ -70,18 +50,14 @@ def change_the_folder(root: Root) -> None:
     (Path(root.path) / "main.txt").unlink()
 
 
-@pytest.mark.fault("Rows, vectors and words disagree")
+@pytest.mark.fault("Rows, parts and folders disagree")
 @pytest.mark.parametrize(
     "harm",
     [
-        lose_vectors,
-        lose_one_vector,
         lose_parts,
         spoil_part,
-        lose_both,
         miscount,
         lose_a_text,
-        leave_over,
         leave_a_dead_row,
         unlock,
         lock_another,
@@ -89,7 +65,7 @@ def change_the_folder(root: Root) -> None:
     ],
 )
 def test_whatever_was_done_to_an_index_is_mended(
-    repo: Path, store: Any, harm: Callable[[Root], None]
+    repo: Path, index: None, harm: Callable[[Root], None]
 ) -> None:
     harm(ingest(repo))
     assert verify(source=True)
@@ -99,19 +75,19 @@ def test_whatever_was_done_to_an_index_is_mended(
     assert verify(source=True) == []
 
 
-@pytest.mark.fault("Rows, vectors and words disagree")
-def test_what_cannot_be_mended_stays_and_is_told(repo: Path, store: Any) -> None:
+@pytest.mark.fault("Rows, parts and folders disagree")
+def test_what_cannot_be_mended_stays_and_is_told(repo: Path, index: None) -> None:
     root = ingest(repo)
-    lose_one_vector(root)
+    lose_a_text(root)
     repo.rename(repo.with_name("elsewhere"))
     outcome = compare_all(with_repair=True)
-    assert [each.kind for each in outcome.differences] == ["vectors_missing"]
+    assert [each.kind for each in outcome.differences] == ["texts_missing"]
     assert not outcome.is_whole
     # The old answers are all there is: they stay.
-    assert get_store().count(root.id) == root.chunks - 1
+    assert queries.find_root(root.path).parts == root.parts
 
 
-def test_an_index_of_which_nothing_differs_is_left_alone(repo: Path, store: Any) -> None:
+def test_an_index_of_which_nothing_differs_is_left_alone(repo: Path, index: None) -> None:
     root = ingest(repo)
     assert compare_all(with_repair=True).found_first == 0
     assert IngestRun.objects.count() == 1
@@ -119,7 +95,7 @@ def test_an_index_of_which_nothing_differs_is_left_alone(repo: Path, store: Any)
 
 
 def test_a_frozen_index_publishes_when_it_is_thawed_and_removing_is_refused(
-    repo: Path, store: Any
+    repo: Path, index: None
 ) -> None:
     root = ingest(repo)
     waiting, done = threading.Event(), threading.Event()
@@ -152,7 +128,7 @@ def test_a_frozen_index_publishes_when_it_is_thawed_and_removing_is_refused(
 
 
 def test_removing_is_refused_while_the_index_is_frozen(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
     monkeypatch.setattr(freeze.Freeze, "is_frozen", True)
@@ -184,18 +160,18 @@ def test_waiting_to_freeze_can_be_given_up() -> None:
         pass
 
 
-def test_a_root_that_is_being_ingested_is_not_mended(repo: Path, store: Any) -> None:
+def test_a_root_that_is_being_ingested_is_not_mended(repo: Path, index: None) -> None:
     root = ingest(repo)
     lose_parts(root)
     IngestRun.objects.create(operation="reembed", path=root.path, name=root.name, state="embedding")
     outcome = compare_all(with_repair=True)
-    assert {each.kind for each in outcome.differences} == {"index_missing", "index_unreadable"}
+    assert {each.kind for each in outcome.differences} == {"index_unreadable"}
     assert queue.worker_state() == "absent"
 
 
-@pytest.mark.fault("Rows, vectors and words disagree")
+@pytest.mark.fault("Rows, parts and folders disagree")
 def test_a_freeze_that_begins_while_a_root_is_removed_waits_for_its_end(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
     begun, over, order = threading.Event(), threading.Event(), []
@@ -238,9 +214,9 @@ def cancelled_soon() -> Callable[[], None]:
     return check
 
 
-@pytest.mark.fault("Rows, vectors and words disagree")
+@pytest.mark.fault("Rows, parts and folders disagree")
 def test_a_repair_does_not_wait_for_a_run_whose_end_is_not_saved_yet(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
     run = services.reembed(root.path)
@@ -251,10 +227,10 @@ def test_a_repair_does_not_wait_for_a_run_whose_end_is_not_saved_yet(
     outcome._reingest([root.id], cancelled_soon(), lambda message: None)
 
 
-@pytest.mark.fault("Rows, vectors and words disagree")
+@pytest.mark.fault("Rows, parts and folders disagree")
 @pytest.mark.parametrize("state", ["dead", "absent"])
 def test_a_repair_ends_where_the_worker_has(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, state: str
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     root = ingest(repo)
     states = iter(["idle"])

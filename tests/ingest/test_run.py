@@ -11,10 +11,11 @@ from django.test import Client
 from apps.core.errors import InvalidInput, NotFound
 from apps.embedding.static import MODEL_ID, StaticCodeEmbedder
 from apps.index import queries
+from apps.index.mapped.part_writer import PartWriter
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.root_directory import read_file
 from apps.ingest import services
-from apps.ingest.runs import queue
+from apps.ingest.runs import queue, submit, sweep
 from tests.support.index import chunks_of
 from tests.support.ingested import (
     SAMPLE,
@@ -25,6 +26,7 @@ from tests.support.ingested import (
     run_ingest,
     write_files,
 )
+from tests.support.parts import chunk_ids, parts_on_disk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -33,7 +35,7 @@ def status(client: Client, run: IngestRun) -> dict[str, Any]:
     return dict(client.get(f"/ingest/status/{run.id}").json())
 
 
-def test_a_folder_becomes_searchable(client: Client, repo: Path, store: Any) -> None:
+def test_a_folder_becomes_searchable(client: Client, repo: Path, index: None) -> None:
     run = run_ingest(repo, "lighthouse", description="Ships")
     root = queries.find_root(str(repo))
     wire = status(client, run)
@@ -49,7 +51,7 @@ def test_a_folder_becomes_searchable(client: Client, repo: Path, store: Any) -> 
         "percent": 100.0,
         "etaMs": 0,
     }
-    assert store.count(root.id) == counts["chunks"] >= 4
+    assert len(chunk_ids(root)) == counts["chunks"] >= 4
     listed = client.get("/ingest/roots").json()
     assert listed["lockedModelId"] == MODEL_ID
     (row,) = listed["roots"]
@@ -57,7 +59,7 @@ def test_a_folder_becomes_searchable(client: Client, repo: Path, store: Any) -> 
     assert (row["name"], row["description"], row["path"]) == ("lighthouse", "Ships", str(repo))
 
 
-def test_every_chunk_has_its_facts_and_its_text(repo: Path, store: Any) -> None:
+def test_every_chunk_has_its_facts_and_its_text(repo: Path, index: None) -> None:
     root = ingest(repo)
     live = {str(file.id): file for file in SourceFile.objects.filter(root=root).live()}
     for chunk in chunks_of(root):
@@ -73,7 +75,7 @@ def test_every_chunk_has_its_facts_and_its_text(repo: Path, store: Any) -> None:
 
 
 @pytest.mark.fault("What a completed run promises")
-def test_completed_means_that_every_eligible_file_is_there(repo: Path, store: Any) -> None:
+def test_completed_means_that_every_eligible_file_is_there(repo: Path, index: None) -> None:
     root = ingest(repo)
     live = SourceFile.objects.filter(root=root).live()
     eligible = {path for path in SAMPLE if path != "package-lock.json"}
@@ -87,7 +89,7 @@ def test_completed_means_that_every_eligible_file_is_there(repo: Path, store: An
 
 @pytest.mark.fault("An ingest is refused")
 def test_a_folder_without_eligible_files_ends_in_error(
-    client: Client, folder: Path, store: Any
+    client: Client, folder: Path, index: None
 ) -> None:
     write_files(folder, {"package-lock.json": "{}", "photo.png": b"\x89PNG\0\0"})
     run = run_ingest(folder, "empty")
@@ -97,12 +99,12 @@ def test_a_folder_without_eligible_files_ends_in_error(
     assert wire["lastError"] == f"No eligible files found in {folder}. Left out: {rules}"
     assert wire["counts"] == {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
     assert not Root.objects.exists()
-    assert not store.collections()
+    assert not parts_on_disk()
     # Why nothing was eligible stays to be seen.
     assert {file.path for file in queries.skipped_by(run)} == {"package-lock.json", "photo.png"}
 
 
-def test_blank_files_alone_change_nothing(client: Client, folder: Path, store: Any) -> None:
+def test_blank_files_alone_change_nothing(client: Client, folder: Path, index: None) -> None:
     write_files(folder, {"a.py": "\n\n   \n", "b.py": ""})
     run = run_ingest(folder, "blank")
     wire = status(client, run)
@@ -111,11 +113,11 @@ def test_blank_files_alone_change_nothing(client: Client, folder: Path, store: A
     assert {file.path for file in queries.skipped_by(run)} == {"a.py", "b.py"}
     assert not Root.objects.exists()
     assert not IndexLock.objects.exists()
-    assert not store.collections()
+    assert not parts_on_disk()
 
 
 def test_a_dry_run_leaves_nothing_but_its_skip_list(
-    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    client: Client, repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*args: object) -> None:
         raise AssertionError("a dry run embeds nothing")
@@ -126,7 +128,7 @@ def test_a_dry_run_leaves_nothing_but_its_skip_list(
     wire = status(client, run)
     assert (wire["state"], wire["percent"]) == ("completed", 100.0)
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
-    assert not store.collections()
+    assert not parts_on_disk()
     assert [file.path for file in queries.skipped_by(run)] == ["package-lock.json"]
     real = run_ingest(repo, "lighthouse")
     assert wire["counts"] == status(client, real)["counts"]
@@ -135,7 +137,7 @@ def test_a_dry_run_leaves_nothing_but_its_skip_list(
 
 
 def test_ingesting_again_equals_a_clean_ingest(
-    folder: Path, repo: Path, store: Any, contents: Callable[[Root], dict[str, str]]
+    folder: Path, repo: Path, index: None, contents: Callable[[Root], dict[str, str]]
 ) -> None:
     root = ingest(repo, "before", description="old")
     first_run = root.last_run_id
@@ -147,13 +149,13 @@ def test_ingesting_again_equals_a_clean_ingest(
     assert (second.id, second.generation) == (root.id, 2)
     assert (second.name, second.description) == ("after", "new")
     assert second.last_run_id != first_run
-    assert store.count(root.id) == store.count(clean.id) == second.chunks == clean.chunks
+    assert len(chunk_ids(root)) == len(chunk_ids(clean)) == second.chunks == clean.chunks
     # Of the first ingest nothing is left but what has not changed.
     unchanged = SourceFile.objects.filter(run_id=first_run).values_list("path", flat=True)
     assert set(unchanged) == {"README.md", "package-lock.json", "src/store.js"}
 
 
-def test_reembed_through_the_door(client: Client, repo: Path, store: Any) -> None:
+def test_reembed_through_the_door(client: Client, repo: Path, index: None) -> None:
     root = ingest(repo, "lighthouse", description="Ships")
     outdate(root)
     answer = client.post(f"/ingest/reembed/{repo}", "", content_type="application/json")
@@ -162,23 +164,23 @@ def test_reembed_through_the_door(client: Client, repo: Path, store: Any) -> Non
     root.refresh_from_db()
     assert str(root.last_run_id) == answer.json()["runId"]
     assert (root.name, root.description, root.generation) == ("lighthouse", "Ships", 2)
-    assert store.count(root.id) == root.chunks
+    assert len(chunk_ids(root)) == root.chunks
 
 
-def test_a_root_that_became_blank_answers_nothing_any_more(repo: Path, store: Any) -> None:
+def test_a_root_that_became_blank_answers_nothing_any_more(repo: Path, index: None) -> None:
     root = ingest(repo)
     for file in repo.rglob("*.*"):
         file.write_text("\n") if file.is_file() else None
     run = run_ingest(repo, "lighthouse")
     assert (run.state, run.message) == ("skipped", "Removed vectors for 4 deleted file(s)")
     root.refresh_from_db()
-    assert (root.chunks, store.count(root.id)) == (0, 0)
+    assert (root.chunks, len(chunk_ids(root))) == (0, 0)
     assert queries.index_lock() is None
 
 
 @pytest.mark.fault("The disk is full")
 def test_a_failed_reembed_keeps_the_old_answers(
-    client: Client, repo: Path, store: Any, contents: Callable[[Root], dict[str, str]]
+    client: Client, repo: Path, index: None, contents: Callable[[Root], dict[str, str]]
 ) -> None:
     root = ingest(repo, "lighthouse")
     before = contents(root)
@@ -201,7 +203,7 @@ def test_a_failed_reembed_keeps_the_old_answers(
     ],
 )
 def test_a_file_that_goes_between_discovery_and_reading_is_skipped_with_its_reason(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
 ) -> None:
     def read(root: Path, path: str) -> bytes:
         if path == "src/retry.py":
@@ -217,27 +219,30 @@ def test_a_file_that_goes_between_discovery_and_reading_is_skipped_with_its_reas
 
 
 def test_many_batches_are_one_generation(
-    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]
+    folder: Path, index: None, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]
 ) -> None:
     configure(ingest_flush_every=3)
     monkeypatch.setattr("apps.ingest.runs.batches.ROWS_PER_WRITE", 1)
     monkeypatch.setattr("apps.ingest.runs.batches.READ_AT_ONCE", 1)
     adds: list[int] = []
-    real = type(store).add
-    monkeypatch.setattr(
-        type(store), "add", lambda self, *a: adds.append(len(a[2])) or real(self, *a)
-    )
+    real = PartWriter.add
+
+    def noting(self: PartWriter, files: Any, records: Any, vectors: Any) -> None:
+        adds.append(len(records))
+        real(self, files, records, vectors)
+
+    monkeypatch.setattr(PartWriter, "add", noting)
     root = ingest(write_files(folder, {f"f{i}.py": f"def f{i}():\n    pass\n" for i in range(8)}))
     assert adds == [3, 3, 2]
-    assert (root.files, root.chunks, store.count(root.id)) == (8, 8, 8)
+    assert (root.files, root.chunks, len(chunk_ids(root))) == (8, 8, 8)
 
 
-def test_removing_frees_name_path_and_lock(client: Client, repo: Path, store: Any) -> None:
-    root = ingest(repo)
+def test_removing_frees_name_path_and_lock(client: Client, repo: Path, index: None) -> None:
+    ingest(repo)
     answer = client.post(f"/ingest/remove/{repo}", "", content_type="application/json")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "unlocked": True})
-    assert store.count(root.id) == 0
-    assert not store.collections()
+    sweep.sweep()
+    assert not parts_on_disk()
     assert not SourceFile.objects.exists()
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
     second = client.post(f"/ingest/remove/{repo}", "", content_type="application/json")
@@ -245,7 +250,9 @@ def test_removing_frees_name_path_and_lock(client: Client, repo: Path, store: An
     assert ingest(repo).generation == 1
 
 
-def test_the_lock_stays_while_another_root_has_chunks(folder: Path, repo: Path, store: Any) -> None:
+def test_the_lock_stays_while_another_root_has_chunks(
+    folder: Path, repo: Path, index: None
+) -> None:
     ingest(repo)
     other = ingest(write_files(folder / "other", {"o.py": "o = 1\n"}), "other")
     assert services.remove(other.path) is False
@@ -253,15 +260,15 @@ def test_the_lock_stays_while_another_root_has_chunks(folder: Path, repo: Path, 
     assert services.remove(str(repo)) is True
 
 
-def test_bulk_reembeds_wait_for_each_other(folder: Path, store: Any) -> None:
+def test_bulk_reembeds_wait_for_each_other(folder: Path, index: None) -> None:
     roots = [
         ingest(write_files(folder / name, {f"{name}.py": f"{name} = 1\n"}), name) for name in "ab"
     ]
     for root in roots:
         outdate(root)
-    runs = services.queue_reembeds([root.id for root in roots])
+    runs = submit.queue_reembeds([root.id for root in roots])
     assert [run.name for run in runs] == ["a", "b"]
-    assert services.queue_reembeds([roots[0].id]) == []
+    assert submit.queue_reembeds([roots[0].id]) == []
     assert [run.id for run in queries.queued_runs()] == [run.id for run in runs]
     queue.drain()
     assert {run.state for run in IngestRun.objects.all()} == {"completed"}

@@ -1,9 +1,7 @@
-"""Roots with equal files share vectors and words, and each answers as if it were alone."""
+"""Roots with equal files share parts, and each answers as if it were alone."""
 
 import itertools
 import random
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -12,15 +10,14 @@ import pytest
 
 from apps.core.errors import Unavailable
 from apps.embedding.static import StaticCodeEmbedder
-from apps.index import queries, sharing
+from apps.index import queries
 from apps.index.lexical import words
-from apps.index.mapped import lists
+from apps.index.mapped import lists, part
 from apps.index.mapped.opened import opened_roots
+from apps.index.mapped.part_writer import PartWriter
 from apps.index.models import IngestRun, Root, SourceFile
-from apps.index.vectors.store import VectorStore, get_store
 from apps.ingest import services
 from apps.ingest.runs import integrity, queue, sweep
-from apps.ingest.verification import verify
 from apps.lookup.symbols.definitions import find_definitions
 from apps.lookup.symbols.references import find_references
 from apps.lookup.symbols.types import SymbolQuery
@@ -30,6 +27,8 @@ from apps.retrieval.search import search
 from tests.ingest.embeddings import OTHER
 from tests.stand_ins.embeddings_server import EmbeddingsServer
 from tests.support.ingested import ingest, ingest_alone, outdate, run_ingest, write_files
+from tests.support.parts import chunk_ids, lose_parts, parts_on_disk, unlisted_parts
+from tests.support.verification import verify
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
@@ -73,15 +72,15 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ids of the rows that are written to Chroma from here on."""
+    """The ids of the chunks that are written to parts from here on."""
     ids: list[str] = []
-    real = VectorStore.add
+    real = PartWriter.add
 
-    def noting(self: VectorStore, root_id: Any, model: str, some: Any, *rest: Any) -> Any:
-        ids.extend(some)
-        return real(self, root_id, model, some, *rest)
+    def noting(self: PartWriter, files: Any, records: Any, vectors: Any) -> None:
+        ids.extend(record.id for record in records)
+        real(self, files, records, vectors)
 
-    monkeypatch.setattr(VectorStore, "add", noting)
+    monkeypatch.setattr(PartWriter, "add", noting)
     return ids
 
 
@@ -93,11 +92,11 @@ def copies_of(folder: Path, count: int = COPIES) -> list[Path]:
 
 
 def test_an_equal_copy_is_neither_embedded_nor_written_again(
-    folder: Path, store: Any, embedded: list[str], written: list[str]
+    folder: Path, index: None, embedded: list[str], written: list[str]
 ) -> None:
     first, *others = copies_of(folder)
     root = ingest(first)
-    vectors = store.count(root.store)
+    vectors = len(chunk_ids(root))
     assert (len(embedded), len(written)) == (vectors, vectors)
     for other in others:
         shared = ingest(other)
@@ -109,13 +108,12 @@ def test_an_equal_copy_is_neither_embedded_nor_written_again(
         )
         assert queries.live_file_ids(shared) == queries.live_file_ids(root)
     assert (len(embedded), len(written)) == (vectors, vectors)
-    assert store.count(root.store) == vectors
-    assert store.collections() == {root.store}
+    assert len(parts_on_disk()) == 1
     assert verify(source=True) == []
 
 
 def test_a_copy_with_changes_embeds_the_changed_files_only(
-    folder: Path, store: Any, embedded: list[str]
+    folder: Path, index: None, embedded: list[str]
 ) -> None:
     first, second = copies_of(folder, 2)
     root = ingest(first)
@@ -134,7 +132,7 @@ def test_a_copy_with_changes_embeds_the_changed_files_only(
 
 
 def test_roots_with_little_in_common_or_of_another_chunker_have_their_own_store(
-    folder: Path, store: Any
+    folder: Path, index: None
 ) -> None:
     root = ingest(copies_of(folder, 1)[0])
     few = {f"own/{number}.py": module(number + 50) for number in range(20)}
@@ -144,29 +142,23 @@ def test_roots_with_little_in_common_or_of_another_chunker_have_their_own_store(
     assert ingest(write_files(folder / "later", FILES)).store != root.store
 
 
-def test_equal_copies_share_their_parts(folder: Path, store: Any) -> None:
-    # Other tests have left parts of their databases.
-    shutil.rmtree(lists.folder(), ignore_errors=True)
+def test_equal_copies_share_their_parts(folder: Path, index: None) -> None:
     first, second, third = copies_of(folder, 3)
     (third / "port/harbour_0.py").write_text(module(0, "changed"))
     roots, counts = [], []
     for copy in (first, second, third):
         roots.append(ingest(copy))
-        counts.append(parts_on_disk())
+        counts.append(len(parts_on_disk()))
     assert counts == [1, 1, 2]
     for root in roots:
         assert _ask(root, QUESTIONS[0])
     services.remove(str(first))
     sweep.sweep()
-    assert parts_on_disk() == 2
+    assert len(parts_on_disk()) == 2
     for root in roots[1:]:
         services.remove(root.path)
     sweep.sweep()
-    assert parts_on_disk() == 0
-
-
-def parts_on_disk() -> int:
-    return len(list(lists.folder().glob("*.part")))
+    assert not parts_on_disk()
 
 
 # --- removing -------------------------------------------------------------------------------------
@@ -174,7 +166,7 @@ def parts_on_disk() -> int:
 
 @pytest.mark.parametrize("many", [False, True], ids=["at once", "later"])
 def test_a_removed_root_leaves_the_others_whole(
-    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch, many: bool
+    folder: Path, index: None, monkeypatch: pytest.MonkeyPatch, many: bool
 ) -> None:
     if many:
         monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 1)
@@ -182,19 +174,18 @@ def test_a_removed_root_leaves_the_others_whole(
     first, second = copies_of(folder, 2)
     (first / "port/own.py").write_text(module(77))
     root, other = ingest(first), ingest(second)
-    chunks = store.count(root.store)
     answers = _all_answers(other)
     services.remove(str(first))
     # Until the sweep, the rest of a large root hides nothing of the other.
     assert _all_answers(other) == answers
-    assert (store.count(root.store) == chunks) is many
+    assert SourceFile.objects.filter(root_id=root.id).exists() is many
     sweep.sweep()
     assert _all_answers(other) == answers
-    assert store.count(other.store) == other.embedded
+    assert len(chunk_ids(other)) == other.embedded
     assert verify(source=True) == []
     services.remove(str(second))
     sweep.sweep()
-    assert store.collections() == set()
+    assert not parts_on_disk()
     assert verify() == []
 
 
@@ -202,7 +193,7 @@ def test_a_removed_root_leaves_the_others_whole(
 
 
 def test_a_new_chunker_makes_all_chunks_again_once(
-    folder: Path, store: Any, embedded: list[str]
+    folder: Path, index: None, embedded: list[str]
 ) -> None:
     first, second = copies_of(folder, 2)
     root, other = ingest(first), ingest(second)
@@ -213,16 +204,16 @@ def test_a_new_chunker_makes_all_chunks_again_once(
     assert run_ingest(first).state == "completed"
     assert len(embedded) == root.chunks
     # The other still answers from what it had.
-    assert store.count(root.store) == 2 * root.chunks
+    assert len(parts_on_disk()) == 2
     assert _all_answers(other) == answers
     assert run_ingest(second).state == "completed"
     assert len(embedded) == root.chunks
-    assert store.count(root.store) == root.chunks
+    assert len(parts_on_disk()) == 1
     assert verify(source=True) == []
 
 
 def test_a_root_that_gets_another_model_leaves_the_store_and_the_others_whole(
-    folder: Path, store: Any, embeddings: EmbeddingsServer
+    folder: Path, index: None, embeddings: EmbeddingsServer
 ) -> None:
     first, second = copies_of(folder, 2)
     (first / "port/own.py").write_text(module(77))
@@ -234,37 +225,41 @@ def test_a_root_that_gets_another_model_leaves_the_store_and_the_others_whole(
     queue.execute(run)
     moved, stays = sorted(Root.objects.all(), key=lambda each: each.path != run.path)
     assert (moved.model, moved.store != before) == (OTHER, True)
-    assert store.count(moved.store) == moved.embedded
+    assert len(chunk_ids(moved)) == moved.embedded
     # It took with it what only it named.
     assert stays.store == before
-    assert store.count(before) == stays.embedded
+    assert len(chunk_ids(stays)) == stays.embedded
     queue.drain()
     assert {(each.model, each.store) for each in Root.objects.all()} == {(OTHER, moved.store)}
     sweep.sweep()
-    assert store.collections() == {moved.store}
+    assert not unlisted_parts()
     assert verify(source=True) == []
 
 
 # --- damage ---------------------------------------------------------------------------------------
 
 
-def test_vectors_that_are_lost_damage_the_roots_that_had_them(folder: Path, store: Any) -> None:
+def test_parts_that_are_lost_damage_the_roots_that_list_them(
+    folder: Path, index: None, embedded: list[str]
+) -> None:
     first, second = copies_of(folder, 2)
     (second / "port/own.py").write_text(module(77))
     root, other = ingest(first), ingest(second)
-    document = SourceFile.objects.get(root=other, path="port/own.py").document
-    store.delete(root.store, [each for each in store.ids(root.store) if str(document) in each])
+    (own,) = {entry["name"] for entry in other.parts} - {entry["name"] for entry in root.parts}
+    part.path_of(lists.folder(), own).unlink()
     assert _damaged() == {other.name}
     assert run_ingest(second).state == "completed"
     assert _damaged() == set()
     # What both had is embedded again once, by the first that is repaired.
-    store.drop(root.store)
+    root.refresh_from_db()
+    lose_parts(root)
+    embedded.clear()
     assert _damaged() == {root.name, other.name}
     for folder_ in (first, second):
         assert run_ingest(folder_).state == "completed"
     sweep.sweep()
     assert _damaged() == set()
-    assert store.count(root.store) == other.embedded
+    assert len(embedded) == other.embedded
     assert verify(source=True) == []
 
 
@@ -308,7 +303,7 @@ def _frequencies(root: Root, text: str) -> object:
 
 
 def _all_answers(root: Root) -> list[object]:
-    """By vector, words and both."""
+    """By words alone, and together with vectors."""
     root.refresh_from_db()
     answers: list[object] = [_ask(root, text) for text in QUESTIONS]
     answers += [_frequencies(root, text) for text in QUESTIONS]
@@ -317,13 +312,20 @@ def _all_answers(root: Root) -> list[object]:
     return answers + [_symbols(root, name) for name in NAMES]
 
 
+def is_shared(root: Root) -> bool:
+    """Whether another root lists a part that this one lists."""
+    root.refresh_from_db()
+    own = {entry["name"] for entry in root.parts}
+    others = queries.other_roots(root)
+    return any(entry["name"] in own for other in others for entry in other.parts)
+
+
 class World:
     """Five copies of a repository; some are ingested."""
 
-    def __init__(self, folder: Path, seed: int, configure: Callable[..., None]) -> None:
+    def __init__(self, folder: Path, seed: int) -> None:
         self.folder = folder
         self.random = random.Random(seed)
-        self.configure = configure
         self.folders = copies_of(folder)
         self.numbers = itertools.count()
 
@@ -355,19 +357,12 @@ class World:
         if Root.objects.filter(path=str(folder)).exists():
             services.remove(str(folder))
 
-    def answers(self, root: Root) -> list[object]:
-        self.configure(retrieval_mode="hybrid")
-        answers = _all_answers(root)
-        self.configure(retrieval_mode="vector")
-        return answers + [_ask(root, text) for text in QUESTIONS]
-
     def check(self) -> None:
         sweep.sweep()
         assert verify(source=False) == []
-        for store in set(Root.objects.values_list("store", flat=True)):
-            rows = SourceFile.objects.filter(root__store=store, embedded__gt=0)
-            chunks = sum(dict(rows.values_list("document", "embedded")).values())
-            assert get_store().count(store) == chunks
+        assert not unlisted_parts()
+        for root in Root.objects.all():
+            assert len(chunk_ids(root)) == root.embedded
 
     def check_answers(self, root: Root) -> None:
         """A root answers as another one that was ingested from the same rows, alone."""
@@ -375,8 +370,8 @@ class World:
         same = {row.path: (Path(root.path) / row.path).read_text() for row in files}
         alone = ingest_alone(write_files(self.folder / f"alone{next(self.numbers)}", same), "alone")
         try:
-            assert not sharing.is_shared(alone)
-            for found, expected in zip(self.answers(root), self.answers(alone), strict=True):
+            assert not is_shared(alone)
+            for found, expected in zip(_all_answers(root), _all_answers(alone), strict=True):
                 assert found == expected
         finally:
             services.remove(alone.path)
@@ -384,9 +379,9 @@ class World:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_five_copies_answer_as_if_each_were_alone_after_any_edits(
-    folder: Path, store: Any, configure: Callable[..., None], seed: int
+    folder: Path, index: None, seed: int
 ) -> None:
-    world = World(folder, seed, configure)
+    world = World(folder, seed)
     roots = [ingest(each) for each in world.folders]
     assert len({root.store for root in roots}) == 1
     for number in range(STEPS):
@@ -397,4 +392,4 @@ def test_five_copies_answer_as_if_each_were_alone_after_any_edits(
                 run_ingest(Path(root.path), root.name)
             for root in queries.published_roots():
                 world.check_answers(root)
-    assert sum(sharing.is_shared(root) for root in queries.published_roots()) >= 2
+    assert sum(is_shared(root) for root in queries.published_roots()) >= 2

@@ -1,7 +1,6 @@
 """Texts of removed repositories are deleted from the disk."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,7 +27,7 @@ def has_bytes_of(word: str) -> bool:
     return any(word in text for text in get_texts().read(keys).values())
 
 
-def test_nothing_of_a_removed_repository_stays_on_the_disk(folder: Path, store: Any) -> None:
+def test_nothing_of_a_removed_repository_stays_on_the_disk(folder: Path, index: None) -> None:
     sweep.sweep()
     ingest(write_files(folder / "kept", {"a.md": "# A lighthouse\n"}))
     secret = ingest(write_files(folder / "secret", {"b.md": "# The treasure of the island\n"}))
@@ -41,7 +40,7 @@ def test_nothing_of_a_removed_repository_stays_on_the_disk(folder: Path, store: 
 
 
 def test_n_grams_are_built_with_the_texts_and_again_if_they_are_lost(
-    folder: Path, store: Any
+    folder: Path, index: None
 ) -> None:
     ingest(write_files(folder / "kept", {"a.md": "# A lighthouse\n", "b.md": "# A harbour\n"}))
     keys = get_texts().keys()
@@ -53,7 +52,7 @@ def test_n_grams_are_built_with_the_texts_and_again_if_they_are_lost(
     assert get_grams().missing(keys) == []
 
 
-def test_an_interrupted_build_of_n_grams_is_due_again(folder: Path, store: Any) -> None:
+def test_an_interrupted_build_of_n_grams_is_due_again(folder: Path, index: None) -> None:
     ingest(write_files(folder / "kept", {"a.md": "# A lighthouse\n"}))
     for segment in get_grams().segments():
         segment.path.unlink()

@@ -1,4 +1,4 @@
-"""`verify` finds every way in which rows, vectors, parts and folder may differ, and no other."""
+"""`verify` finds every way in which rows, parts and folder may differ, and no other."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,22 +8,21 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
+from django.db.models import F
 
 from apps.core.errors import NotFound
 from apps.index import queries
-from apps.index.chunk_ids import chunk_ids
 from apps.index.mapped.definitions import Definitions
 from apps.index.mapped.part import Part
 from apps.index.models import IndexLock, IngestRun, RemovedRoot, Root, SourceFile
 from apps.index.texts import get_texts
-from apps.index.vectors.chroma import unavailable
-from apps.index.vectors.store import get_store
 from apps.ingest.runs.job import RunCancelled
-from apps.ingest.verification import rows, verify, verify_root
+from apps.ingest.verification import rows, verify_root
 from tests.ingest.stages import Nth, hook
-from tests.support.index import chunk_record, first_is_zero
+from tests.support.index import first_is_zero
 from tests.support.ingested import ingest, outdate, write_files
 from tests.support.parts import lose_parts, rewrite_part, spoil_part
+from tests.support.verification import verify
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -33,18 +32,18 @@ def kinds(root: Root | None = None, **options: Any) -> set[str]:
 
 
 def test_an_intact_index_has_no_differences_and_counts_what_was_compared(
-    repo: Path, store: Any
+    repo: Path, index: None
 ) -> None:
     root = ingest(repo)
     assert verify(source=True) == []
     found = verify_root(root, source=True)
     assert found.rows == found.files == found.parsed == 4
-    assert found.chunks == found.vectors == found.indexed == root.chunks > 0
+    assert found.chunks == found.indexed == root.chunks > 0
     assert not found.notes
 
 
 def test_chunks_without_a_direction_are_no_difference(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("apps.embedding.static.StaticCodeEmbedder.embed_documents", first_is_zero)
     root = ingest(repo)
@@ -52,39 +51,16 @@ def test_chunks_without_a_direction_are_no_difference(
     assert verify(source=True) == []
 
 
-@pytest.mark.fault("Rows, vectors and words disagree")
-def test_lost_vectors_are_found(repo: Path, store: Any) -> None:
-    root = ingest(repo)
-    get_store().delete(root.id, sorted(get_store().ids(root.id))[:1])
-    (found,) = verify()
-    assert (found.root, found.kind) == (root.path, "vectors_missing")
-    assert "1: " in found.detail and " (0 of 1)" in found.detail
-    get_store().drop(root.id)
-    assert kinds() == {"vectors_missing"}
-    assert "4: " in verify()[0].detail
-
-
-@pytest.mark.fault("Rows, vectors and words disagree")
-def test_vectors_that_no_row_explains_are_found(repo: Path, store: Any) -> None:
-    root = ingest(repo)
-    record = chunk_record()
-    get_store().add(root.id, root.model, [record.id], np.ones((1, 256), np.float32))
-    assert kinds() == {"vectors_left_over"}
-    # A name that is none of ours is no reason to fail.
-    get_store().add(root.id, root.model, ["odd"], np.ones((1, 256), np.float32))
-    assert "2: " in next(d.detail for d in verify() if d.kind == "vectors_left_over")
-
-
-def test_a_lost_part_is_found(repo: Path, store: Any) -> None:
+def test_a_lost_part_is_found(repo: Path, index: None) -> None:
     root = ingest(repo)
     lose_parts(root)
-    assert kinds() == {"index_missing", "index_unreadable"}
+    assert kinds() == {"index_unreadable"}
 
 
-def test_a_part_with_a_changed_byte_is_found(repo: Path, store: Any) -> None:
+def test_a_part_with_a_changed_byte_is_found(repo: Path, index: None) -> None:
     root = ingest(repo)
     spoil_part(root)
-    assert "index_unreadable" in kinds()
+    assert kinds() == {"index_unreadable"}
 
 
 def other_lines(part: Part) -> Part:
@@ -95,24 +71,41 @@ def other_hashes(part: Part) -> Part:
     return replace(part, columns=part.columns._replace(hashes=part.columns.hashes ^ np.uint8(1)))
 
 
-@pytest.mark.fault("Rows, vectors and words disagree")
+@pytest.mark.fault("Rows, parts and folders disagree")
+def test_a_part_that_no_root_lists_any_more_is_missed(repo: Path, index: None) -> None:
+    root = ingest(repo)
+    Root.objects.update(parts=[])
+    (found,) = verify()
+    assert (found.root, found.kind) == (root.path, "index_differs")
+    assert "too few or too many chunks, 4: " in found.detail and " (0 of 1)" in found.detail
+
+
+@pytest.mark.fault("Rows, parts and folders disagree")
+def test_a_file_of_the_index_that_no_row_names_is_found(repo: Path, index: None) -> None:
+    root = ingest(repo)
+    SourceFile.objects.filter(root=root, path="src/store.js").delete()
+    details = [each.detail for each in verify() if each.kind == "index_differs"]
+    assert details == ["files in the index that no row names, 1: src/store.js"]
+
+
+@pytest.mark.fault("Rows, parts and folders disagree")
 @pytest.mark.parametrize("change", [other_lines, other_hashes])
 def test_a_part_that_says_something_else_is_found(
-    repo: Path, store: Any, change: Callable[[Part], Part]
+    repo: Path, index: None, change: Callable[[Part], Part]
 ) -> None:
     root = ingest(repo)
     rewrite_part(root, change)
     assert kinds() == {"index_differs"}
 
 
-def test_a_lost_text_is_found(repo: Path, store: Any) -> None:
+def test_a_lost_text_is_found(repo: Path, index: None) -> None:
     root = ingest(repo)
     get_texts().discard([queries.live_files(root).ingested()[0].sha256], lambda keys: ())
     (found,) = verify()
     assert (found.kind, "files without their text, 1: " in found.detail) == ("texts_missing", True)
 
 
-def test_counts_that_the_rows_do_not_bear_out_are_found(repo: Path, store: Any) -> None:
+def test_counts_that_the_rows_do_not_bear_out_are_found(repo: Path, index: None) -> None:
     root = ingest(repo)
     Root.objects.update(chunks=99, skipped=7)
     found = [each.detail for each in verify()]
@@ -122,7 +115,7 @@ def test_counts_that_the_rows_do_not_bear_out_are_found(repo: Path, store: Any) 
     ]
 
 
-def test_a_lock_that_does_not_fit_is_found(repo: Path, store: Any) -> None:
+def test_a_lock_that_does_not_fit_is_found(repo: Path, index: None) -> None:
     root = ingest(repo)
     IndexLock.objects.update(dimension=3)
     assert kinds() == {"lock"}
@@ -133,15 +126,15 @@ def test_a_lock_that_does_not_fit_is_found(repo: Path, store: Any) -> None:
     assert (found.root, found.kind) == (root.path, "lock")
     Root.objects.all().delete()
     IndexLock.objects.create(model="openai:other", dimension=3)
-    assert kinds() == {"lock", "left_over"}
+    assert kinds() == {"lock"}
 
 
-def test_an_index_without_a_root_is_found(repo: Path, store: Any) -> None:
+def test_an_index_without_a_root_is_found(repo: Path, index: None) -> None:
     root = ingest(repo)
     Root.objects.all().delete()
     IndexLock.objects.all().delete()
-    (found,) = verify()
-    assert (found.root, found.kind) == (str(root.id), "left_over")
+    # The next sweep removes it.
+    assert verify() == []
     # A database that never knew it.
     RemovedRoot.objects.all().delete()
     (found,) = verify()
@@ -149,20 +142,18 @@ def test_an_index_without_a_root_is_found(repo: Path, store: Any) -> None:
     assert str(repo) in found.detail
 
 
-def test_data_that_a_sweep_removes_is_harmless(repo: Path, store: Any) -> None:
+def test_data_that_a_sweep_removes_is_harmless(repo: Path, index: None) -> None:
     root = ingest(repo)
     row = SourceFile.objects.live().ingested()[0]
-    dead = SourceFile.objects.create(
+    SourceFile.objects.create(
         root=root, run=row.run, path="b.py", chunks=1, spans=row.spans, since=99
     )
-    ids = list(chunk_ids(dead))
-    get_store().add(root.id, root.model, ids, np.ones((1, 256), np.float32))
     (found,) = verify()
     assert (found.kind, found.is_harmless) == ("left_over", True)
 
 
-@pytest.mark.fault("Rows, vectors and words disagree")
-def test_the_folder_is_compared_where_it_is_asked_for(repo: Path, store: Any) -> None:
+@pytest.mark.fault("Rows, parts and folders disagree")
+def test_the_folder_is_compared_where_it_is_asked_for(repo: Path, index: None) -> None:
     root = ingest(repo)
     write_files(repo, {"src/new.py": "x = 1\n", "src/retry.py": "def other() -> None: ...\n"})
     (repo / "README.md").unlink()
@@ -177,7 +168,7 @@ def test_the_folder_is_compared_where_it_is_asked_for(repo: Path, store: Any) ->
     assert kinds(root, source=True) == {"folder_missing"}
 
 
-def test_a_file_that_was_not_parsed_as_it_would_be_today_is_found(repo: Path, store: Any) -> None:
+def test_a_file_that_was_not_parsed_as_it_would_be_today_is_found(repo: Path, index: None) -> None:
     root = ingest(repo)
     file = queries.live_files(root).get(path="src/store.js")
 
@@ -192,30 +183,14 @@ def test_a_file_that_was_not_parsed_as_it_would_be_today_is_found(repo: Path, st
 
     rewrite_part(root, without_definitions)
     (found,) = verify(source=True)
-    assert found.kind == "symbols_differ" and file.path in found.detail
+    expected = f"files with other definitions than the index has, 1: {file.path}"
+    assert (found.kind, found.detail) == ("index_differs", expected)
     SourceFile.objects.filter(id=file.id).update(problem="Its parser ended")
     assert kinds(source=True) == {"file_problem"}
 
 
-def test_a_failure_of_chroma_for_one_root_is_reported_for_that_root(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = ingest(repo)
-    other = ingest(write_files(repo.parent / "other", {"a.py": "def a() -> int:\n    return 1\n"}))
-    audit = type(get_store()).audit
-
-    def fails(self: Any, root_id: Any, ids: Any) -> Any:
-        if root_id == root.id:
-            raise unavailable("Chroma failed: damaged")
-        return audit(self, root_id, ids)
-
-    monkeypatch.setattr(type(get_store()), "audit", fails)
-    assert kinds(root) == {"vectors_unreadable"}
-    assert kinds(other) == set()
-
-
 def test_a_comparison_beside_a_run_finds_nothing(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
     outdate(root)
@@ -226,8 +201,13 @@ def test_a_comparison_beside_a_run_finds_nothing(
     assert verify(source=True) == []
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [lambda: {"last_run_id": uuid4()}, lambda: {"revision": F("revision") + 1}],
+    ids=["published", "merged"],
+)
 def test_a_root_that_changes_during_the_comparison_is_compared_again(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, changed: Callable[[], Any]
 ) -> None:
     root = ingest(repo)
     live, times = rows.live_rows, []
@@ -236,7 +216,7 @@ def test_a_root_that_changes_during_the_comparison_is_compared_again(
         times.append(1)
         found = live(root)
         if len(times) <= most:
-            Root.objects.update(last_run_id=uuid4())
+            Root.objects.update(**changed())
         return found
 
     monkeypatch.setattr(rows, "live_rows", lambda root: changing(root, 1))
@@ -246,7 +226,7 @@ def test_a_root_that_changes_during_the_comparison_is_compared_again(
     assert kinds(root) == {"unsettled"}
 
 
-def test_roots_are_chosen_by_path_or_name_and_unknown_ones_refused(repo: Path, store: Any) -> None:
+def test_roots_are_chosen_by_path_or_name_and_unknown_ones_refused(repo: Path, index: None) -> None:
     root = ingest(repo, name="ships")
     other = ingest(write_files(repo.parent / "other", {"a.py": "def a() -> int:\n    return 1\n"}))
     Root.objects.update(chunks=99)
@@ -258,7 +238,7 @@ def test_roots_are_chosen_by_path_or_name_and_unknown_ones_refused(repo: Path, s
 
 
 def test_it_is_cancelled_between_slices(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ingest(repo)
 
@@ -269,19 +249,10 @@ def test_it_is_cancelled_between_slices(
         verify(check=stop)
 
 
-def test_many_chunks_are_compared_in_slices(
-    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = ingest(repo)
-    monkeypatch.setattr(rows, "CHUNKS_AT_ONCE", 2)
-    assert verify() == []
-    assert verify_root(root).vectors == root.chunks
-
-
-def test_a_root_that_waits_for_another_model_lacks_nothing(repo: Path, store: Any) -> None:
+def test_a_root_that_waits_for_another_model_lacks_nothing(repo: Path, index: None) -> None:
     root = ingest(repo)
     IndexLock.objects.update(model="openai:other", dimension=3)
-    get_store().drop(root.id)
+    lose_parts(root)
     assert kinds() == {"lock"}
     IngestRun.objects.create(operation="reembed", path=root.path, name=root.name)
     assert kinds() == set()

@@ -36,7 +36,7 @@ class Question:
 class Shelf:
     """Roots with chunks in exactly the order and with exactly the distances a test puts there.
 
-    It stands where `get_store()` does; rows of the database and texts are real.
+    Its `nearest` stands where Chroma's does; rows of the database and texts are real.
     """
 
     rows: dict[uuid.UUID, list[tuple[str, float]]] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Shelf:
         row = chunk_id(file.id, index), math.nan if distance is None else distance
         self.rows[root.id].append(row)
 
-    # --- the verbs of a VectorStore ---
+    # --- what stands in for Chroma ---
 
     def nearest(self, root_id: uuid.UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
         if self.fails:
@@ -142,7 +142,8 @@ def shelf(db: None, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., No
     configure(retrieval_mode="vector")
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Shelf()
-    monkeypatch.setattr("apps.retrieval.nearest.get_store", lambda: made)
+    monkeypatch.setattr("apps.retrieval.nearest.store.nearest", made.nearest)
+    monkeypatch.setattr("apps.retrieval.nearest.of_stores", dict)
     monkeypatch.setattr("apps.retrieval.search.get_embedder", lambda model_id: Question())
     return made
 

@@ -34,7 +34,7 @@ AWAY = Unavailable("it is away", code="EMBEDDER_UNAVAILABLE")
 @dataclass
 class Stage:
     """Published roots with files on disk, and parts in which the test sets the distance of each
-    chunk. It is the embedder, and for mode `vector` the store; everything else is real."""
+    chunk. It is the embedder, and for mode `vector` Chroma; everything else is real."""
 
     folder: Path
     # By root: the chunks with their distances.
@@ -94,7 +94,7 @@ class Stage:
         units = np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)
         list_chunks(root, [(file, record) for file, record, _ in chunks], units)
 
-    # --- the verbs of a VectorStore ---
+    # --- what stands in for Chroma ---
 
     def nearest(self, root_id: uuid.UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
         if self.away:
@@ -114,7 +114,8 @@ class Stage:
 def stage(db: None, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Stage(folder)
-    monkeypatch.setattr("apps.retrieval.nearest.get_store", lambda: made)
+    monkeypatch.setattr("apps.retrieval.nearest.store.nearest", made.nearest)
+    monkeypatch.setattr("apps.retrieval.nearest.of_stores", dict)
     monkeypatch.setattr("apps.retrieval.search.get_embedder", lambda model_id: made)
     return made
 

@@ -1,15 +1,16 @@
 """Every match is on disk at exactly its lines: searched over HTTP in a real index."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from django.test import Client
 
 from apps.code.chunking import decode, lines_of
-from apps.index.vectors.store import reset_store
+from tests.support.following import fill_chroma
 from tests.support.ingested import ingest, write_files
 
+__all__ = ["fill_chroma"]
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 FILES: dict[str, str | bytes] = {
@@ -72,11 +73,9 @@ QUESTIONS = (
 
 
 @pytest.fixture
-def harbour(folder: Path, transactional_db: None) -> Iterator[Path]:
-    reset_store()
+def harbour(folder: Path, transactional_db: None) -> Path:
     ingest(write_files(folder, FILES), "harbour")
-    yield folder
-    reset_store()
+    return folder
 
 
 def test_each_match_is_found_at_its_lines(
@@ -150,8 +149,9 @@ def test_a_match_opens_in_the_viewer_at_its_lines(harbour: Path, client: Client)
 
 
 def test_a_query_with_a_zero_vector_has_no_nearest_chunks(
-    harbour: Path, client: Client, configure
+    harbour: Path, client: Client, configure, fill_chroma: Callable[[], None]
 ) -> None:
+    fill_chroma()
     configure(retrieval_mode="vector")
     body = {"query": "港"}
     response = client.post("/tools/vector-search", body, content_type="application/json")

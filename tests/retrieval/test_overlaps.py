@@ -12,9 +12,11 @@ from apps.core.types import JSON
 from apps.index.models import Root
 from apps.tools.vector_search import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask
-from tests.support.index import drop_everything
+from tests.support.following import fill_chroma
 from tests.support.ingested import ingest, write_files
+from tests.support.parts import clear_index
 
+__all__ = ["fill_chroma"]
 pytestmark = pytest.mark.door
 
 QUESTION = "berth_of_ship"
@@ -30,9 +32,9 @@ ABOVE = {
 
 @pytest.fixture
 def emptied() -> Iterator[None]:
-    drop_everything()
+    clear_index()
     yield
-    drop_everything()
+    clear_index()
 
 
 @pytest.fixture
@@ -76,8 +78,10 @@ def test_a_repeated_passage_is_returned_once_everywhere(
     client: Client,
     configure: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
+    fill_chroma: Callable[[], None],
     mode: Callable[..., None],
 ) -> None:
+    fill_chroma()
     mode(configure, monkeypatch)
     answer = ask(query=QUESTION, limit=20)
     assert sorted(places(answer)) == EACH_ONCE

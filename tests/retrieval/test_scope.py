@@ -8,8 +8,10 @@ import pytest
 from django.test import Client
 
 from tests.retrieval.conftest import Ask
+from tests.support.following import fill_chroma
 from tests.support.ingested import ingest, write_files
 
+__all__ = ["fill_chroma"]
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 RETRY = "def retry_request(request):\n    # send it again after a failure\n    send(request)\n"
@@ -69,8 +71,9 @@ def test_a_path_may_be_a_glob_as_shells_have_it(
 
 
 def test_the_parts_and_the_vectors_read_a_glob_alike(
-    shop: Path, ask: Ask, configure: Callable[..., None]
+    shop: Path, ask: Ask, configure: Callable[..., None], fill_chroma: Callable[[], None]
 ) -> None:
+    fill_chroma()
     for path in ("*.{ts,tsx}", "src/net/[id]/", "**/client.py"):
         configure(retrieval_mode="hybrid")
         found = files(ask(query="retry a request", path=path, limit=20))

@@ -37,9 +37,8 @@ from apps.retrieval.search_processes import (
     SearchProcesses,
 )
 from tests.house.sources import HOME
-from tests.support.index import drop_everything
 from tests.support.ingested import ingest, ingest_sample, write_files
-from tests.support.parts import lose_parts
+from tests.support.parts import clear_index, lose_parts
 
 Turn = Callable[..., None]
 SECONDS = 60
@@ -375,7 +374,7 @@ def door(
     made.here(QUESTIONS[0])
     yield made
     processes.stop()
-    drop_everything()
+    clear_index()
 
 
 @pytest.mark.kill

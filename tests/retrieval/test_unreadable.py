@@ -13,11 +13,12 @@ from apps.core.config import config
 from apps.index.texts import get_texts
 from tests.retrieval.conftest import Ask
 from tests.support.chat import nothing_left_running
+from tests.support.following import fill_chroma
 from tests.support.ingested import ingest, write_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
-__all__ = ["nothing_left_running"]
+__all__ = ["fill_chroma", "nothing_left_running"]
 LOST = "the text of 1 passage is missing: lighthouse"
 BOTH = "application/json, text/event-stream"
 
@@ -49,8 +50,13 @@ def mcp(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector"])
 def test_a_search_says_what_it_could_not_read(
-    lost: None, ask: Ask, configure: Callable[..., None], mode: str
+    lost: None,
+    ask: Ask,
+    configure: Callable[..., None],
+    fill_chroma: Callable[[], None],
+    mode: str,
 ) -> None:
+    fill_chroma()
     configure(retrieval_mode=mode)
     answer = ask(query="rotate_beam")
     assert answer["degraded"] == LOST

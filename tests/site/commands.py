@@ -21,6 +21,7 @@ def env_of(data: Path, **more: str) -> dict[str, str]:
         "CODEINFO_INGEST_BASE": str(HOME),
         "CODEINFO_FIRST_ROOT": "none",
         "MCP_FORCE_CODEX_AVAILABLE": "false",
+        "CODEINFO_CHROMA": "off",
         "PORT": str(free_ports(3)),
         "PYTHONDONTWRITEBYTECODE": "1",
     } | more

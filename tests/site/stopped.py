@@ -11,11 +11,11 @@ from uuid import UUID
 
 from tests.browser.product import Product, running
 from tests.site.commands import env_of, manage
-from tests.support import damage
 from tests.support.ingested import SAMPLE, write_files
 from tests.support.served import ingest_into
 
 PATIENCE = 120
+SHIPS = {f"ship_{n}.py": f"def sail_{n}(wind):\n    return wind * {n}\n" for n in range(450)}
 
 
 def call(product: Product, path: str, body: dict[str, Any] | None = None) -> Any:
@@ -44,7 +44,7 @@ class Home:
 
 def made(folder: Path) -> Home:
     with running(folder) as product:
-        ingest_into(product, write_files(product.repos / "ships", damage.many_files()))
+        ingest_into(product, write_files(product.repos / "ships", SHIPS))
         ingest_into(product, write_files(product.repos / "lighthouse", SAMPLE))
     with closing(sqlite3.connect(folder / "data" / "codeinfo.sqlite3")) as database:
         (key,) = database.execute("SELECT id FROM index_root WHERE name = 'ships'").fetchone()

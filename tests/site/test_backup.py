@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import shutil
 import sqlite3
 import stat
@@ -19,9 +20,11 @@ from typing import Any
 import httpx
 import pytest
 
+from apps.core.config import config
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.core.system import posix
 from apps.index import freeze
+from apps.index.models import Root
 from apps.index.types import never_cancelled
 from apps.ingest import bases
 from apps.ingest.runs.job import RunCancelled
@@ -30,7 +33,7 @@ from apps.site.backup.making import make
 from tests.browser.product import Product, running
 from tests.site.commands import manage_data
 from tests.stand_ins.embeddings_server import EmbeddingsServer
-from tests.support.ingested import SAMPLE, write_files
+from tests.support.ingested import SAMPLE, ingest, ingest_sample, write_files
 from tests.support.served import ended, ingest_into, start_ingest, until
 
 pytestmark = pytest.mark.door
@@ -101,11 +104,12 @@ def test_a_backup_taken_during_an_ingest_is_restored_verified_and_searched(
         assert done.returncode == 0, done.stderr
         assert "Restored the backup" in done.stdout
         assert "0 differences in 1 root." in done.stdout
+        assert not (copy / "data" / "chroma").exists()
         # As it was published: the run that was cut off does not count.
         done = manage_data(copy / "data", "verify_index", "--json")
         assert done.returncode == 0, done.stdout
         (root,) = json.loads(done.stdout)["roots"]
-        assert root["rows"] == 4 and root["vectors"] == root["indexed"] == root["chunks"] > 0
+        assert root["rows"] == 4 and root["indexed"] == root["chunks"] > 0
         with running(copy, **environ) as restored:
             assert "src/retry.py" in search(restored, "seconds to wait before an attempt")
             status = httpx.get(f"{restored.url}/ingest/status/{run}").json()
@@ -158,13 +162,12 @@ def back_up(file: Path, *, force: bool = False) -> None:
 def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_path: Path) -> None:
     # What commands leave that looked for the stores, or for a server, there.
     locks = ("server.lock", "server.start", "server.users")
-    write_files(tmp_path / "new", dict.fromkeys(("chroma/chroma.lock", *locks), ""))
+    write_files(tmp_path / "new", dict.fromkeys(("data.lock", *locks), ""))
     done = manage_data(tmp_path, "restore", str(backup_file), "--data-dir", str(tmp_path / "new"))
     assert done.returncode == 0, done.stderr
-    assert manage_data(tmp_path / "new", "verify_index").returncode == 0
     assert sorted(path.name for path in (tmp_path / "new").iterdir() if path.name != "logs") == [
-        "chroma",
         "codeinfo.sqlite3",
+        "data.lock",
         "index",
         "ingest-bases.json",
         "restore.lock",
@@ -173,6 +176,55 @@ def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_p
         "texts",
     ]
     assert "/srv/code" in (tmp_path / "new" / bases.NAME).read_text()
+    assert manage_data(tmp_path / "new", "verify_index").returncode == 0
+
+
+def break_database(chroma: Path) -> None:
+    write_files(chroma, {"chroma.sqlite3": b"no database" * 1_000})
+
+
+def delete(chroma: Path) -> None:
+    shutil.rmtree(chroma, ignore_errors=True)
+
+
+@pytest.mark.fault("A backup is made or stopped")
+@pytest.mark.parametrize(
+    ("harm", "variables"),
+    [
+        (break_database, {}),
+        (delete, {}),
+        (delete, {"CHROMA_URL": "127.0.0.1:1"}),
+    ],
+    ids=["broken", "deleted", "a server that is away"],
+)
+def test_a_backup_does_not_notice_what_has_become_of_chroma(
+    backup_file: Path,
+    tmp_path: Path,
+    harm: Callable[[Path], None],
+    variables: dict[str, str],
+) -> None:
+    data, packed, copy = tmp_path / "data", tmp_path / "x.tar.gz", tmp_path / "copy"
+    shutil.copytree(backup_file.parent.parent / "data", data, ignore=_without_log)
+    harm(data / "chroma")
+    done = manage_data(data, "backup", str(packed), **variables)
+    assert done.returncode == 0, done.stderr
+    done = manage_data(copy / "data", "restore", str(packed), **variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with running(copy, **variables) as restored:
+        assert "src/retry.py" in search(restored, "seconds to wait before an attempt")
+
+
+def test_a_backup_has_the_database_the_index_and_nothing_that_follows_from_them(
+    backup_file: Path,
+) -> None:
+    data = backup_file.parent.parent / "data"
+    with tarfile.open(backup_file) as tar:
+        sizes = {member.name: member.size for member in tar}
+    parts = {f"index/{path.name}" for path in (data / "index").iterdir()}
+    texts = {f"texts/{path.name}" for path in (data / "texts").glob("*.zst")}
+    single = {"manifest.json", manifest.DATABASE, manifest.SECRET, bases.NAME}
+    assert set(sizes) == parts | texts | single | {"texts/index.sqlite3"} and parts and texts
+    assert all(sizes[name] == (data / name).stat().st_size for name in parts | texts)
 
 
 def packed_with(target: Path, content: dict[str, bytes], **values: Any) -> Path:
@@ -181,7 +233,7 @@ def packed_with(target: Path, content: dict[str, bytes], **values: Any) -> Path:
         name: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         for name, data in content.items()
     }
-    made = manifest.Manifest("now", [], {}, [], "ingest")
+    made = manifest.Manifest("now", {}, [])
     manifest_values = json.loads(made.as_bytes()) | {"members": listed} | values
     with tarfile.open(target, "w:gz") as tar:
         for name, data in {
@@ -214,19 +266,14 @@ def test_of_two_restores_to_a_folder_one_is_refused_and_harms_nothing(tmp_path: 
     assert there == [True]
 
 
-ROOT = {"path": "/x", "name": "x", **dict.fromkeys(("generation", "files", "chunks"), 1)}
-ROOT |= dict.fromkeys(("embedded", "vectors", "indexed"), 1)
-
-
 @pytest.mark.fault("A restore is refused or killed")
 @pytest.mark.parametrize(
     "values",
     [
         {"members": {manifest.DATABASE: {"size": 1e400, "sha256": ""}}},
-        {"roots": [ROOT | {"vectors": "x"}]},
-        {"roots": [ROOT | {"path": ["a"]}]},
-        {"collection": "a\0b"},
-        {"collection": "a" * 300_000},
+        {"format": "2"},
+        {"migrations": [1]},
+        {"migrations": [["a", "b", "c"]]},
     ],
 )
 def test_a_manifest_of_other_kinds_of_values_is_refused(
@@ -260,7 +307,7 @@ def test_a_header_of_nonsense_is_refused(tmp_path: Path, header: bytes) -> None:
 
 @pytest.mark.fault("A restore is refused or killed")
 @pytest.mark.parametrize(
-    "name", ["codeinfo.sqlite3", "codeinfo.sqlite3-wal", "secret.key", "chroma/x.tar.gz"]
+    "name", ["codeinfo.sqlite3", "codeinfo.sqlite3-wal", "secret.key", "index/x.tar.gz"]
 )
 def test_a_backup_is_never_written_over_what_it_is_of(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -292,7 +339,7 @@ def test_an_existing_file_is_replaced_only_by_force(backup_file: Path, tmp_path:
     assert there.read_text() == "mine"
     assert manage_data(data, "backup", str(there), "--force").returncode == 0
     with archive.reading(there) as opened:
-        assert opened.manifest.roots[0].name == "lighthouse"
+        assert manifest.DATABASE in opened.manifest.members
     link = tmp_path / "link.tar.gz"
     link.symlink_to(there)
     for target, message in (
@@ -304,20 +351,15 @@ def test_an_existing_file_is_replaced_only_by_force(backup_file: Path, tmp_path:
             back_up(target, force=True)
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "word"),
-    [
-        ("CHROMA_URL", "127.0.0.1:1", "CHROMA_URL"),
-        ("DATABASE_URL", "postgres://codeinfo@127.0.0.1:1/codeinfo", "pg_dump"),
-    ],
-)
-def test_stores_that_are_not_in_the_folder_are_left_to_their_own_means(
-    tmp_path: Path, variable: str, value: str, word: str
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_a_database_that_is_not_in_the_folder_is_left_to_its_own_means(
+    tmp_path: Path, command: str
 ) -> None:
-    for command in ("backup", "restore"):
-        file = tmp_path / "new.tar.gz"
-        refused(manage_data(tmp_path / "data", command, str(file), **{variable: value}), word)
-        assert not file.exists()
+    file, address = tmp_path / "new.tar.gz", "postgres://codeinfo@127.0.0.1:1/codeinfo"
+    done = manage_data(tmp_path / "data", command, str(file), DATABASE_URL=address)
+    refused(done, "pg_dump", "index/ and texts/")
+    assert "Chroma" not in done.stderr
+    assert not file.exists()
 
 
 @pytest.mark.fault("A restore is refused or killed")
@@ -368,7 +410,7 @@ def lose(members: dict[str, bytes]) -> None:
 
 
 def add(members: dict[str, bytes]) -> None:
-    members["chroma/../../evil.txt"] = b"evil"
+    members["index/../../evil.txt"] = b"evil"
 
 
 def list_evil(members: dict[str, bytes]) -> None:
@@ -391,9 +433,9 @@ def no_manifest(members: dict[str, bytes]) -> None:
         (add, "is not what its manifest says"),
         (list_evil, "which no backup has"),
         (no_manifest, "does not begin with a manifest"),
-        (in_manifest(format=2), "newer"),
+        (in_manifest(format=3), "newer"),
+        (in_manifest(format=1), "before the first release"),
         (in_manifest(version="99.0"), "its version is 99.0"),
-        (in_manifest(chroma="99.0"), "its Chroma is 99.0"),
         (in_manifest(migrations=[["index", "0099_later"]]), "index.0099_later"),
         (in_manifest(migrations=[["ingest", "0001_initial"]]), "before the first release"),
         (in_manifest(members=[]), "manifest cannot be read"),
@@ -418,7 +460,8 @@ def test_a_file_that_is_no_archive_is_refused(backup_file: Path, tmp_path: Path)
         bad.write_bytes(data)
         with pytest.raises(InvalidInput), archive.reading(bad) as opened:
             opened.extract(tmp_path, lambda: None)
-        shutil.rmtree(tmp_path / "chroma", ignore_errors=True)
+        for name in ("index", "texts"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
         for path in tmp_path.glob("codeinfo*"):
             path.unlink()
     refused(manage_data(tmp_path / "own", "restore", str(tmp_path / "none")), "There is no file")
@@ -455,7 +498,7 @@ def test_a_restore_that_was_killed_begins_again_and_no_server_starts_on_it(
 ) -> None:
     data = tmp_path / "data"
     (data / "restore.unfinished").mkdir(parents=True)
-    write_files(data, {"chroma/chroma.sqlite3": "half", "restore.unfinished/x": "y"})
+    write_files(data, {"index/x.part": "half", "restore.unfinished/x": "y"})
     refused(manage_data(data, "serve"), "restore", "was interrupted")
     # It verifies what it has restored.
     assert manage_data(data, "restore", str(backup_file)).returncode == 0
@@ -520,3 +563,78 @@ def test_a_backup_that_is_stopped_leaves_nothing_and_those_that_were_killed_are_
         make(tmp_path / "x.tar.gz", force=False, check=stop, report=lambda message: None)
     assert list(tmp_path.iterdir()) == []
     assert not freeze.index.is_frozen
+
+
+def steps(file: Path, *, at: str, do: Callable[[], object]) -> None:
+    """Make a backup, and do something once, when it reports a step."""
+    waiting = [do]
+
+    def report(message: str) -> None:
+        if message.startswith(at) and waiting:
+            waiting.pop()()
+
+    make(file, force=False, check=never_cancelled, report=report)
+
+
+def published(file: Path, folder: Path) -> tuple[set[str], set[str]]:
+    """The parts that the database of a backup lists, and those that it has."""
+    with archive.reading(file) as opened:
+        opened.extract(folder, never_cancelled)
+    with closing(sqlite3.connect(folder / manifest.DATABASE)) as database:
+        lists = database.execute(f"SELECT parts FROM {Root._meta.db_table}").fetchall()
+    names = {entry["name"] for (parts,) in lists for entry in json.loads(parts)}
+    return names, {path.stem for path in (folder / "index").iterdir()}
+
+
+@pytest.mark.fault("A backup is made or stopped")
+@pytest.mark.django_db(transaction=True)
+def test_what_another_process_publishes_during_a_backup_is_in_it_with_its_parts(
+    folder: Path,
+) -> None:
+    before = {each["name"] for each in ingest_sample(folder / "lighthouse").parts}
+
+    def publish() -> None:
+        # This thread has the index frozen, and so may do what another process does.
+        ingest(write_files(folder / "lighthouse", {"new.py": "def fresh(): ...\n"}))
+
+    file, kept = folder / "x.tar.gz", folder / "kept"
+    kept.mkdir()
+    steps(file, at="copying the database", do=publish)
+    listed, copied = published(file, kept)
+    assert listed == copied and not listed <= before
+
+
+@pytest.mark.fault("A backup is made or stopped")
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_ends_if_other_processes_publish_all_the_time(folder: Path) -> None:
+    root = ingest_sample(folder / "lighthouse")
+
+    def publish(message: str) -> None:
+        root.revision += 1
+        root.save(update_fields=["revision"])
+
+    with pytest.raises(Unavailable, match="all the time: try again"):
+        make(folder / "x.tar.gz", force=False, check=never_cancelled, report=publish)
+    assert [path.name for path in folder.iterdir()] == ["lighthouse"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_parts_are_not_copied_beside_the_data_unless_the_disk_cannot_link_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (part,) = {each["name"] for each in ingest_sample(folder / "lighthouse").parts}
+    (made,) = config().data_dir.glob(f"index/{part}.*")
+    names: list[int] = []
+
+    def count() -> None:
+        names.append(made.stat().st_nlink)
+
+    def refuse(*args: Path) -> None:
+        raise OSError(errno.EPERM, "as FAT says")
+
+    (folder / "kept").mkdir()
+    steps(folder / "linked.tar.gz", at="writing the archive", do=count)
+    monkeypatch.setattr(os, "link", refuse)
+    steps(folder / "copied.tar.gz", at="writing the archive", do=count)
+    assert names == [2, 1] and made.stat().st_nlink == 1
+    assert published(folder / "copied.tar.gz", folder / "kept") == ({part}, {part})

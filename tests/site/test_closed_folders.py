@@ -12,6 +12,7 @@ import pytest
 from tests.browser.product import SERVE, running
 from tests.site.commands import WITHOUT_RIGHTS, Done, env_of, manage
 from tests.site.stopped import Home, call, made
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
 
@@ -38,7 +39,7 @@ def doctor(home: Home) -> Done:
     return manage(env, "doctor", user=True)
 
 
-@pytest.mark.parametrize(("name", "bits"), [("index", 0o000), ("chroma", 0o500)])
+@pytest.mark.parametrize(("name", "bits"), [("index", 0o000), ("texts", 0o500)])
 def test_health_and_doctor_name_a_folder_without_rights(home: Home, name: str, bits: int) -> None:
     folder = home.folder / "data" / name
     with without_rights(folder, bits):
@@ -51,14 +52,21 @@ def test_health_and_doctor_name_a_folder_without_rights(home: Home, name: str, b
     assert "disk" in health["degraded"]
 
 
-def test_a_vector_store_without_rights_ends_the_start_with_a_sentence(home: Home) -> None:
+@pytest.mark.parametrize("bits", [0o000, 0o500])
+def test_chroma_without_rights_is_told_and_not_missed(home: Home, bits: int) -> None:
     folder = home.folder / "data" / "chroma"
-    with without_rights(folder, 0o000):
-        diagnosis = doctor(home)
-        start = manage(env_of(home.folder / "data"), "serve", user=True)
-    assert str(folder) in diagnosis.stdout and diagnosis.returncode == 1, diagnosis.stdout
-    assert start.returncode == 1
-    assert str(folder) in start.stderr and "Traceback" not in start.stderr
+    folder.mkdir(exist_ok=True)
+    with (
+        without_rights(folder, bits),
+        running(
+            home.folder, command=(*WITHOUT_RIGHTS, *SERVE), CODEINFO_CHROMA="follow"
+        ) as product,
+    ):
+        wait_until(lambda: call(product, "/health")["parts"]["chroma"]["word"] == "Failed", 120)
+        parts = call(product, "/health")["parts"]
+        assert (parts["chroma"]["state"], parts["disk"]["state"]) == ("warn", "ok")
+        answer = call(product, "/tools/vector-search", {"query": "sail_17"})
+        assert answer["results"] and not answer.get("degraded"), answer
 
 
 def test_after_that_everything_is_found_again(home: Home) -> None:

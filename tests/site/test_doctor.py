@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,33 +14,24 @@ import pytest
 from django.core.management import call_command
 
 from apps.core.security import peer_users
-from apps.index.vectors.store import reset_store
+from apps.index.models import IndexLock, Root
 from tests.browser.product import Product, running
 from tests.house.sources import HOME
 from tests.ports import free_ports
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.support.ingested import write_files
+from tests.support.locked import used_elsewhere
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 PATIENCE = 60
-HOLD = """
-import sys
-from pathlib import Path
-from apps.index.vectors.chroma import FolderLock
-lock = FolderLock(Path(sys.argv[1]))
-print("held", flush=True)
-sys.stdin.read()
-"""
-
 Doctor = Callable[..., tuple[bool, dict[str, Any]]]
 
 
 @pytest.fixture
-def doctor(configure: Callable[..., None], folder: Path) -> Iterator[Doctor]:
+def doctor(configure: Callable[..., None], folder: Path) -> Doctor:
     """doctor(setting=…): whether all is well in a new installation with these, and each finding
     by its id."""
-    reset_store()
     port = free_ports(3)
     usual = {
         "data_dir": folder / "data",
@@ -65,34 +55,14 @@ def doctor(configure: Callable[..., None], folder: Path) -> Iterator[Doctor]:
         assert failed is not body["ok"]
         return body["ok"], {found["id"]: found for found in body["checks"]}
 
-    yield ask
-    reset_store()
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Another process has the embedded store of a data folder."""
-    (folder / "chroma").mkdir(parents=True)
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(folder / "chroma")],
-        cwd=HOME,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(HOME)},
-    )
-    with process:
-        assert process.stdout is not None and process.stdin is not None
-        assert process.stdout.readline() == b"held\n"
-        yield
-        process.stdin.close()
-        process.wait(PATIENCE)
+    return ask
 
 
 def test_a_working_installation_passes_all_checks(doctor: Doctor) -> None:
     well, found = doctor()
     assert {id: each["detail"] for id, each in found.items() if each["level"] == "bad"} == {}
     assert well
-    for id in ("versions", "data", "base:1", "port:PORT", "schema", "database", "chroma"):
+    for id in ("versions", "data", "base:1", "port:PORT", "schema", "database", "index"):
         assert found[id]["level"] == "ok", found[id]
 
 
@@ -132,14 +102,38 @@ def test_a_base_folder_that_cannot_be_read(doctor: Doctor, folder: Path) -> None
     assert "CODEINFO_INGEST_BASE" in found["base:1"]["fix"]
 
 
+def test_without_a_server_nothing_follows_and_chroma_is_not_opened(
+    doctor: Doctor, folder: Path
+) -> None:
+    well, found = doctor(chroma="follow")
+    assert well
+    assert (found["chroma"]["level"], found["chroma"]["word"]) == ("off", "Not running")
+    assert found["chroma"]["detail"] == "It follows while codeinfo runs."
+    assert not (folder / "data" / "chroma").exists()
+    assert doctor(chroma="off")[1]["chroma"]["word"] == "Off"
+
+
+@pytest.mark.fault("A part of the index is lost")
+def test_without_a_server_the_parts_are_compared_with_what_was_published(
+    doctor: Doctor,
+) -> None:
+    root = Root(path="/code/redis", name="redis", model="m", generation=1, chunks=9, embedded=9)
+    root.save()
+    IndexLock.objects.create(model="m", dimension=256)
+    well, found = doctor()
+    assert not well
+    assert found["index"]["detail"] == "redis: 9 of 9 chunks of the index are missing."
+    assert Root.objects.get().damage == ""
+
+
 @pytest.mark.fault("A part of the installation is broken")
-def test_a_second_process_on_the_embedded_store(doctor: Doctor, folder: Path) -> None:
-    with locked(folder / "data"):
+def test_a_data_folder_that_another_process_uses(doctor: Doctor, folder: Path) -> None:
+    with used_elsewhere(folder / "data"):
         well, found = doctor()
     assert not well
-    assert found["chroma"]["level"] == "bad"
-    assert "Another process uses the Chroma store" in found["chroma"]["detail"]
-    assert "CHROMA_URL" in found["chroma"]["detail"]
+    assert found["data"]["level"] == "bad"
+    assert "Another process uses the data folder" in found["data"]["detail"]
+    assert doctor()[1]["data"]["level"] == "ok"
 
 
 @pytest.mark.fault("A part of the installation is broken")
@@ -260,7 +254,7 @@ def test_beside_the_server_that_runs_all_is_well(doctor: Doctor, product: Produc
     assert well, found
     assert found["port:MCP_PORT"]["detail"] == "Served by codeinfo, which runs."
     assert found["worker"]["detail"] == "Waits for folders to ingest."
-    assert found["chroma"]["level"] == "ok"
+    assert found["index"]["level"] == "ok" and found["chroma"]["word"] != "Not running"
 
 
 def test_the_server_of_a_data_folder_is_known_on_whatever_port_it_serves(
@@ -284,9 +278,9 @@ def test_what_serves_another_data_folder_on_our_port_is_not_our_server(
     well, found = doctor(port=port, mcp_port=port + 1, agents_mcp_port=port + 2)
     assert not well
     assert found["port:PORT"]["fix"] == "Stop what is there, or set PORT."
-    # Nothing of it is told as ours: this installation has no worker, and its store is read.
+    # Nothing of it is told as ours: this installation has no worker, and its index is compared.
     assert "worker" not in found
-    assert found["chroma"]["detail"] == "Chroma embedded, 0 indexes"
+    assert found["index"]["detail"] == "0 repositories"
 
 
 @pytest.mark.fault("A part of the installation is broken")

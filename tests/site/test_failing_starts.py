@@ -167,7 +167,7 @@ def test_data_from_before_the_first_release_is_set_aside_with_its_conversations(
     assert talk.read_text() == "# Who rotates?\n\n## Who rotates?\n\nThe lamp.\n\n"
     assert (aside / "chroma" / "chroma.sqlite3").read_text() == "vectors"
     assert (aside / "codeinfo.sqlite3").exists()
-    assert {path.name for path in data.iterdir()} == {aside.name, "ingest-bases.json"}
+    assert {path.name for path in data.iterdir()} == {aside.name, "data.lock", "ingest-bases.json"}
 
     with running(tmp_path) as product:
         assert httpx.get(f"{product.url}/conversations").json() == {"items": []}
@@ -210,6 +210,14 @@ def test_a_file_in_the_place_of_the_data_folder(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("x")
     message = refused(env_of(tmp_path / "data")).sentence
     assert f"{tmp_path / 'data'} is a file" in message and "CODEINFO_DATA_DIR" in message
+
+
+@pytest.mark.fault("A start that cannot succeed")
+def test_a_folder_in_the_place_of_the_lock(data: Path) -> None:
+    (data / "data.lock").mkdir()
+    refusal = refused(env_of(data))
+    assert f"{data} cannot be locked" in refusal.sentence
+    assert "cannot be locked" in refusal.broken["data"]
 
 
 @pytest.mark.fault("A start that cannot succeed")

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from codeinfo import settings
 from tests.browser.product import Product, running
 from tests.support.ingested import SAMPLE, write_files
-from tests.support.served import ingest_into
+from tests.support.served import ingest_into, until_followed
 
 PATIENCE = 60
 SAME = "one "
@@ -32,8 +32,9 @@ def ingest(product: Product) -> None:
 def test_whatever_a_data_folder_is_called_all_of_it_is_in_there(tmp_path: Path) -> None:
     """Two that differ behind a `#` share nothing."""
     first, other = tmp_path / f"{SAME}#a ?%41+\tb&c=d", tmp_path / f"{SAME}#b ?%42+\tx"
-    with running(first) as product:
+    with running(first, CODEINFO_CHROMA="follow") as product:
         ingest(product)
+        until_followed(product)
         assert "src/retry.py" in paths_found(product)
         assert httpx.get(f"{product.url}/static/css/tokens.css").status_code == 200
     for name in ("codeinfo.sqlite3", "chroma/chroma.sqlite3", "secret.key", "logs/server.log"):

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -13,7 +12,8 @@ from django.test import AsyncClient, Client
 
 from apps.core import __version__
 from apps.core.errors import Unavailable
-from apps.index.vectors.store import is_open, reset_store
+from apps.index.models import Root
+from apps.index.vectors.following import Following
 from apps.ingest.runs import queue
 from apps.site import health
 from apps.site.checks import parts
@@ -40,7 +40,15 @@ def test_health_reports_every_part(client: Client) -> None:
     assert body["timestamp"] > 1_700_000_000_000
     reported = body["parts"]
     assert set(reported) == {check.id.partition(":")[0] for check in parts.all_parts()}
-    assert set(reported) >= {"database", "disk", "embedder", "chroma", "providers", "worker"}
+    assert set(reported) >= {
+        "database",
+        "disk",
+        "embedder",
+        "index",
+        "chroma",
+        "providers",
+        "worker",
+    }
     assert reported["providers"]["builtin"]["state"] == "ok"
     assert reported["database"] == {"state": "ok", "word": "Connected", "detail": "SQLite"}
     assert reported["worker"]["word"] == "Not here"
@@ -56,15 +64,56 @@ def test_health_stays_200_when_the_database_is_away(client: Client) -> None:
     assert "database" in answer.json()["degraded"]
 
 
-def test_the_store_is_not_opened_by_those_who_only_ask_how_it_is(
-    client: Client, db: None, configure: Callable[..., None], folder: Path
+CHROMA = [
+    (Following("off"), "hybrid", "off", "Off", "CODEINFO_CHROMA is off"),
+    (Following("complete", 90, 90), "hybrid", "ok", "Complete", "Chroma embedded, 90 vectors"),
+    (Following("following", 1_339, 3_000), "hybrid", "ok", "44 %", "1,339 of 3,000 vectors"),
+    (Following("failed", 1, 3, "The disk is full."), "hybrid", "warn", "Failed", "do not need it."),
+    (Following("failed", 1, 3, "The disk is full."), "vector", "bad", "Failed", "Searches fail"),
+    (Following("off"), "vector", "bad", "Off", "CODEINFO_CHROMA is off"),
+]
+
+
+@pytest.mark.fault("Chroma is unavailable")
+@pytest.mark.django_db
+@pytest.mark.parametrize(("now", "mode", "state", "word", "detail"), CHROMA)
+def test_how_far_chroma_is_matters_only_where_searches_ask_it(
+    client: Client,
+    configure: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    now: Following,
+    mode: str,
+    state: str,
+    word: str,
+    detail: str,
 ) -> None:
-    reset_store()
-    configure(data_dir=folder)
-    reported = client.get("/health").json()["parts"]["chroma"]
-    assert (reported["state"], reported["word"]) == ("ok", "Closed")
-    assert not is_open()
-    assert list(folder.iterdir()) == []
+    configure(retrieval_mode=mode)
+    monkeypatch.setattr(parts, "following", lambda: now)
+    body = client.get("/health").json()
+    chroma = body["parts"]["chroma"]
+    assert (chroma["state"], chroma["word"]) == (state, word)
+    assert detail in chroma["detail"] and now.reason in chroma["detail"]
+    assert ("fix" in chroma) == ((now.state, mode) == ("off", "vector"))
+    assert body["status"] == "ok" and body["parts"]["index"]["state"] == "ok"
+
+
+@pytest.mark.fault("A part of the index is lost")
+@pytest.mark.django_db(transaction=True)
+def test_a_damaged_repository_is_named_until_it_is_whole(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert client.get("/health").json()["parts"]["index"]["detail"] == "0 repositories"
+    root = Root(path="/code/redis", name="redis", model="m", generation=1)
+    root.damage = "2 of 9 texts are missing"
+    root.save()
+    monkeypatch.setattr(health, "runner", CheckRunner())
+    body = client.get("/health").json()
+    assert body["parts"]["index"]["word"] == "Damaged" and "index" in body["degraded"]
+    assert body["parts"]["index"]["detail"] == "redis: 2 of 9 texts are missing."
+    assert "ingests these folders again" in body["parts"]["index"]["fix"]
+    Root.objects.update(damage="")
+    monkeypatch.setattr(health, "runner", CheckRunner())
+    assert client.get("/health").json()["parts"]["index"]["detail"] == "1 repository"
 
 
 @pytest.fixture
@@ -76,7 +125,7 @@ def parts_are(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def use(*checks: Check) -> None:
         every = [Check("database", "Database", connected), *checks]
-        monkeypatch.setattr(parts, "all_parts", lambda **_: every)
+        monkeypatch.setattr(parts, "all_parts", lambda: every)
 
     return use
 
@@ -102,9 +151,9 @@ async def test_a_part_that_hangs_holds_nobody_up_and_is_asked_once(
     def hang() -> Finding:
         calls.append("chroma")
         stuck.wait(PATIENCE)
-        return Finding("chroma", "Vector store", "ok", "Ready", "at last")
+        return Finding("chroma", "Chroma", "ok", "Ready", "at last")
 
-    parts_are(Check("chroma", "Vector store", lambda: in_thread(hang)))
+    parts_are(Check("chroma", "Chroma", lambda: in_thread(hang)))
     for _ in range(3):
         body = (await async_client.get("/health")).json()
         assert body["parts"]["chroma"]["word"] == "No answer"
@@ -122,9 +171,9 @@ async def test_a_recent_finding_is_reused(parts_are: Callable[..., None]) -> Non
 
     async def count() -> Finding:
         calls.append(1)
-        return Finding("chroma", "Vector store", "ok", "Ready", str(len(calls)))
+        return Finding("chroma", "Chroma", "ok", "Ready", str(len(calls)))
 
-    parts_are(Check("chroma", "Vector store", count))
+    parts_are(Check("chroma", "Chroma", count))
     runner = CheckRunner()
     for fresh, expected in ((3600, "1"), (3600, "1"), (0, "2")):
         found = await runner.run(parts.all_parts(), PATIENCE, fresh)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,10 +16,11 @@ from apps.conversations.models import Conversation
 from apps.core import __version__
 from apps.core.errors import Unavailable
 from apps.index.models import Root
-from apps.index.vectors.store import get_store
+from apps.index.vectors.following import Following
 from apps.site import overview, standby
 from apps.site.checks import parts
 from apps.site.checks.findings import Finding
+from tests.support.ingested import write_files
 
 pytestmark = pytest.mark.django_db
 
@@ -69,13 +71,28 @@ def test_it_lists_repositories(client: Client) -> None:
     assert "Ask about 1 repository" in html
 
 
-def test_storage_shows_missing_vectors(client: Client) -> None:
+def test_storage_shows_what_is_missing(client: Client) -> None:
     Root.objects.create(
         path="/code/httpx", name="httpx", model="m", generation=1, chunks=450,
-        last_ingest_at=timezone.now(), damage="225 of 450 vectors are missing",
+        last_ingest_at=timezone.now(), damage="225 of 450 chunks are missing",
     )  # fmt: skip
     html = client.get("/").content.decode()
-    assert "450 chunks (httpx: 225 of 450 vectors are missing)" in html
+    assert "450 chunks (httpx: 225 of 450 chunks are missing)" in html
+
+
+def test_storage_shows_the_index_and_chroma_apart(
+    client: Client, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    files = {"index/a.part": 2_000_000, "texts/a.texts": 500_000, "chroma/chroma.sqlite3": 100_000}
+    write_files(folder, {name: "x" * size for name, size in files.items()})
+    configure(data_dir=folder, chroma="follow")
+    monkeypatch.setattr(overview, "following", lambda: Following("following", 1_339, 3_000))
+    html = client.get("/").content.decode()
+    assert "0 chunks, 2.5 MB" in html and "Embedded, 1,339 vectors, 0.1 MB" in html
+    configure(chroma_url="http://chroma:8000")
+    assert "At http://chroma:8000, 1,339 vectors" in client.get("/").content.decode()
+    configure(chroma="off")
+    assert "1,339" not in client.get("/").content.decode()
 
 
 def test_the_newest_conversations_are_beside_every_page(client: Client) -> None:
@@ -129,12 +146,11 @@ async def test_the_fragment_names_every_part_in_words_of_the_reader(
 ) -> None:
     configure(openai_base_url="")
     monkeypatch.setattr(standby, "watching", lambda: SimpleNamespace(latest=None))
-    get_store().collections()  # opened
     response = await async_client.get("/ui/site/connected")
     html = response.content.decode()
-    for name in ("Database", "Search and embedding", "Vector store", "Search only", "Server"):
+    for name in ("Database", "Search and embedding", "Index", "Chroma", "Search only", "Server"):
         assert f"<h3>{name}</h3>" in html
-    assert re.search(r"\b\d+ index(es)?\b", html)
+    assert re.search(r"\b\d+ repositor(y|ies)\b", html)
     assert "It has responded at all times in the last hour." in html
     assert "CODEINFO_OPENAI_BASE_URL" in html
 

@@ -13,7 +13,7 @@ import pytest
 
 from apps.core.security import private_files
 from tests.browser.product import HOME, SERVE, Product, running
-from tests.support.served import ingest_into
+from tests.support.served import ingest_into, until_followed
 
 pytestmark = pytest.mark.door
 
@@ -65,8 +65,9 @@ def open_up(folder: Path) -> None:
 def test_the_data_folder_is_private_from_the_start_and_a_copy_becomes_so(
     shared: Path,
 ) -> None:
-    with running(shared / "a", command=(*FOR_ALL, *SERVE)) as product:
+    with running(shared / "a", command=(*FOR_ALL, *SERVE), CODEINFO_CHROMA="follow") as product:
         ingest(product)
+        until_followed(product)
         assert exposed_files(product.data) == []
         names = {path.name for path in product.data.rglob("*")}
         assert {"codeinfo.sqlite3-wal", "codeinfo.sqlite3-shm", "chroma.sqlite3"} <= names

@@ -16,6 +16,7 @@ from tests.browser.product import Product, running
 from tests.stand_ins.openai_scripts import Script, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.support.ingested import SAMPLE, write_files
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
 
@@ -117,13 +118,21 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
             "CODEINFO_OPENAI_API_KEY": KEY,
             "CODEINFO_API_TOKEN": TOKEN,
             "LOG_LEVEL": "debug",
+            "CODEINFO_CHROMA": "follow",
         }
         with running(tmp_path_factory.mktemp("secrets"), **config) as product:
             caller = Caller(product.url)
             use(caller, product.repos)
             for knock in DOORS.values():
                 knock(caller)
+            wait_until(lambda: has_followed(caller), 120)
             yield product
+
+
+def has_followed(caller: Caller) -> bool:
+    """Whether Chroma has all vectors; an earlier answer of `/health` tells of none."""
+    part = caller.get("/health").json()["parts"]["chroma"]
+    return part["word"] == "Complete" and not part["detail"].endswith(", 0 vectors")
 
 
 def use(caller: Caller, repos: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from apps.index.vectors.chroma import FolderLock
 from tests.browser.product import running
 from tests.site.commands import manage_data
 from tests.support.ingested import SAMPLE, write_files
+from tests.support.locked import used_elsewhere
 from tests.support.served import ingest_into
 
 pytestmark = pytest.mark.door
@@ -37,21 +37,18 @@ def test_the_running_server_verifies_and_repairs_or_else_the_command(
         assert "Traceback" not in done.stderr
     shutil.rmtree(product.data / "index")
     done = manage_data(product.data, "verify_index")
-    assert done.returncode == 1 and "index_missing" in done.stdout
+    assert done.returncode == 1 and "index_unreadable" in done.stdout
     done = manage_data(product.data, "verify_index", "--repair", "--source")
     assert done.returncode == 0, done.stderr
 
 
-def test_stores_that_another_process_has_are_named(tmp_path: Path) -> None:
+def test_a_folder_that_another_process_uses_is_refused(tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert manage_data(data, "migrate").returncode == 0
-    lock = FolderLock(data / "chroma")
-    try:
+    with used_elsewhere(data):
         done = manage_data(data, "verify_index")
-    finally:
-        lock.close()
     assert done.returncode == 1
-    assert "is not a server that answers" in done.stderr
+    assert "Another process uses the data folder" in done.stderr
     assert "Traceback" not in done.stderr
 
 

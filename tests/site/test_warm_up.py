@@ -1,12 +1,9 @@
 """After a start, the first search is prepared before anything else reads the index."""
 
 import asyncio
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from apps.index.vectors.store import is_open, reset_store
 from apps.ingest.runs import queue
 from apps.retrieval import search
 from apps.site import server
@@ -33,14 +30,3 @@ def test_the_worker_checks_the_stores_when_searches_are_prepared(
     worker.join(SECONDS)
     assert order == ["prepare", "check"]
     assert not worker.is_alive()
-
-
-@pytest.mark.door  # it may start processes
-@pytest.mark.django_db
-def test_before_the_first_ingest_chroma_is_not_started(
-    configure: Callable[..., None], tmp_path: Path
-) -> None:
-    reset_store()
-    configure(data_dir=tmp_path)
-    assert queue.Worker().turn() is False
-    assert not is_open()

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx
 
 from tests.soak import checks, repositories
-from tests.soak.server import PARSER, STORE, Died
+from tests.soak.server import HELPER, PARSER, Died
 from tests.soak.world import MODEL, World
 
 # Within this time of a round's begin its fault comes; an ingest takes about as long.
@@ -300,8 +300,8 @@ def _kill_starting_server(round: Round) -> None:
     round.world.server.end(signal.SIGKILL)
 
 
-def _kill_store(round: Round) -> None:
-    round.done.append(f"killed {round.world.server.kill_children(STORE)} stores")
+def _kill_helpers(round: Round) -> None:
+    round.done.append(f"killed {round.world.server.kill_children(HELPER)} helpers")
 
 
 def _kill_parsers(round: Round) -> None:
@@ -331,21 +331,37 @@ def _jump(round: Round) -> None:
     time.sleep(1.5)
 
 
-def _lose_vectors(round: Round) -> None:
+def _harm_chroma(round: Round) -> None:
+    """All of it is lost, or random bytes are somewhere in it."""
+    _kill_sometimes(round)
+    folder = round.world.data / "chroma"
     if round.rng.random() < 0.5:
-        round.world.server.end(signal.SIGKILL)
-    shutil.rmtree(round.world.data / "chroma", ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        _overwrite(round, folder)
 
 
-def _damage_store(round: Round) -> None:
-    """Random bytes somewhere in Chroma's files."""
+def _lose_parts(round: Round) -> None:
+    _kill_sometimes(round)
+    for path in sorted((round.world.data / "index").glob("*.part")):
+        if round.rng.random() < 0.5:
+            path.unlink(missing_ok=True)
+            round.done.append(f"deleted {path.name}")
+
+
+def _damage_index(round: Round) -> None:
+    """Random bytes somewhere in a part."""
+    _kill_sometimes(round)
+    _overwrite(round, round.world.data / "index")
+
+
+def _kill_sometimes(round: Round) -> None:
     if round.rng.random() < 0.5:
         round.world.server.end(signal.SIGKILL)
-    files = [
-        path
-        for path in sorted((round.world.data / "chroma").rglob("*"))
-        if path.is_file() and path.stat().st_size and path.suffix != ".lock"
-    ]
+
+
+def _overwrite(round: Round, folder: Path) -> None:
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size]
     if files:
         path = round.rng.choice(files)
         with path.open("r+b") as file:
@@ -359,13 +375,14 @@ FAULTS: dict[str, Callable[[Round], None]] = {
     "server killed": _kill_server,
     "server stopped": _stop_server,
     "killed again at its start": _kill_starting_server,
-    "store killed": _kill_store,
+    "helpers killed": _kill_helpers,
     "parsers killed": _kill_parsers,
     "folder vanished": _vanish,
     "disk full": _fill_disk,
     "clock jumped": _jump,
-    "vectors lost": _lose_vectors,
-    "store damaged": _damage_store,
+    "Chroma harmed": _harm_chroma,
+    "parts lost": _lose_parts,
+    "index damaged": _damage_index,
 }
 
 

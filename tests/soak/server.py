@@ -14,7 +14,8 @@ import httpx
 from tests.house.sources import HOME
 
 START_SECONDS, STOP_SECONDS, CALL_SECONDS = 90.0, 40.0, 60.0
-STORE, PARSER = "apps.index.vectors.child", "apps.code.syntax"
+# The first are those that embed, and the one that has Chroma.
+HELPER, PARSER = "apps.core.concurrency.background", "apps.code.syntax"
 
 
 class Died(Exception):

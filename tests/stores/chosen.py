@@ -1,8 +1,8 @@
 """What of the suite runs on PostgreSQL or MongoDB, Redis and Chroma's server: minutes of it.
 
 Chosen is what a database may answer differently: locks, conditional updates, constraints, JSON, odd
-text, order. Not chosen is what looks at SQLite's file or the embedded Chroma's folder itself (the
-kills, the store's own tests), and what meets no store (chunking, providers, pages).
+text, order. Not chosen is what looks at SQLite's file itself (the kills), and what meets no
+database (chunking, parts, providers, pages). Chroma's server follows what two servers publish.
 """
 
 CHOSEN = (
@@ -25,7 +25,7 @@ CHOSEN = (
     # An ingest from end to end, and what is refused at its door
     "tests/ingest/test_run.py",
     "tests/ingest/test_start.py",
-    # Fifty racing starts, claims that race, a Chroma that goes away; not SQLite's own lock
+    # Fifty racing starts, claims that race; not SQLite's own lock
     "tests/ingest/test_faults.py",
     "--deselect=tests/ingest/test_faults.py::test_a_locked_database_is_503_with_retry_after",
     # No write that leaves its table; cancel, recovery and the model lock in a thousand orders

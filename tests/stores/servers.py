@@ -80,6 +80,7 @@ def stores_called(name: str) -> dict[str, str]:
     return {
         "DATABASE_URL": parts._replace(path=f"/{name}").geturl(),
         "CHROMA_URL": config().chroma_url,
+        "CODEINFO_CHROMA": "follow",
         "REDIS_URL": config().redis_url,
         "INGEST_COLLECTION": name,
     }

@@ -1,4 +1,4 @@
-"""A server and a worker of Celery on one database, one Chroma server and one Redis."""
+"""A server and a worker of Celery on one database and one Redis, without a Chroma server."""
 
 import json
 import subprocess
@@ -26,6 +26,7 @@ def stores() -> dict[str, str]:
     """With a broker beside the notices."""
     return {
         **stores_called("worked"),
+        "CHROMA_URL": "",
         "CELERY_BROKER_URL": config().redis_url.replace("/0", "/1"),
     }
 

@@ -1,13 +1,17 @@
 """Two serving processes on one database, one Chroma server, one Redis and one data folder."""
 
 import json
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import httpx
 import pytest
 from websockets.sync.client import connect
 
+from apps.core.config import config
+from apps.index.vectors.chroma import open_server
 from tests.browser.product import Product, running
 from tests.stores.servers import stores_called
 from tests.support.ingested import SAMPLE, write_files
@@ -68,3 +72,23 @@ def test_a_repository_ingested_by_one_process_is_searched_by_the_other(
     while len(turns) < 2:
         turns = httpx.get(f"{one.url}/conversations/shared/turns").json()["items"]
     assert any("store.js" in turn["content"] for turn in turns)
+
+
+def test_the_chroma_server_has_once_what_either_process_has_published(
+    two: tuple[Product, Product],
+) -> None:
+    one, _ = two
+    ingest_into(one, write_files(one.repos / "harbour", {"port.py": "def port(): ...\n"}))
+    roots = httpx.get(f"{one.url}/ingest/roots").json()["roots"]
+    published = sorted(root["counts"]["embedded"] for root in roots)
+    deadline = time.monotonic() + PATIENCE
+    counts: list[int] = []
+    # Both follow, each at its own time.
+    with closing(open_server(config().chroma_url)) as client:
+        while counts != published and time.monotonic() < deadline:
+            counts = sorted(
+                each.count()
+                for each in client.list_collections()
+                if each.name.startswith("shared_")
+            )
+    assert counts == published

@@ -1,4 +1,4 @@
-"""Ingests are real here: real files, the built-in embedder, the embedded store."""
+"""Ingests are real here: real files, the built-in embedder, real parts."""
 
 import subprocess
 import sys
@@ -14,14 +14,12 @@ import pytest
 from apps.code.values import Chunk
 from apps.embedding.static import StaticCodeEmbedder
 from apps.embedding.wire import wire
-from apps.index import stores
 from apps.index.chunks import StoredChunk, read_chunks
 from apps.index.models import Root
-from apps.index.queries import live_file_ids
 from apps.index.types import ChunkRecord
-from apps.index.vectors.store import get_store
 from tests.ports import free_ports
 from tests.support.ingested import SAMPLE, write_files
+from tests.support.parts import chunk_ids, clear_index
 
 Contents = dict[str, str]
 
@@ -41,22 +39,15 @@ def repo(folder: Path) -> Path:
 
 
 @pytest.fixture
-def store() -> Iterator[Any]:
-    """The real store, empty, and so are the words: before the test and after it."""
-    drop_everything()
-    yield get_store()
-    # The test may have closed the one it was given.
-    drop_everything()
-
-
-def drop_everything() -> None:
-    """Other files' tests, too, may have left roots in this worker's folder."""
-    for root_id in get_store().collections():
-        stores.drop_vectors(root_id)
+def index() -> Iterator[None]:
+    """No parts: before the test and after it."""
+    clear_index()
+    yield
+    clear_index()
 
 
 @pytest.fixture
-def contents(store: Any) -> Callable[[Root], Contents]:
+def contents(index: None) -> Callable[[Root], Contents]:
     """What a root answers with: `relPath:index` → chunk hash, of the chunks whose file is live.
 
     Two ingests of the same files have the same contents; ids differ by the run.
@@ -65,16 +56,10 @@ def contents(store: Any) -> Callable[[Root], Contents]:
     def read(root: Root) -> Contents:
         return {
             f"{chunk.facts.path}:{chunk.facts.chunk_index}": chunk.hash
-            for chunk in read_chunks((root, each) for each in live_ids(root)).values()
+            for chunk in read_chunks((root, key) for key in chunk_ids(root)).values()
         }
 
     return read
-
-
-def live_ids(root: Root) -> list[str]:
-    """The ids of the chunks in the vector store whose file is live."""
-    live = live_file_ids(Root.objects.get(id=root.id))
-    return [each for each in sorted(get_store().ids(root.store)) if each.rpartition(":")[0] in live]
 
 
 def chunk_record(path: str = "a.py", source_file: str = "", index: int = 0) -> ChunkRecord:
@@ -85,9 +70,8 @@ def chunk_record(path: str = "a.py", source_file: str = "", index: int = 0) -> C
 
 
 def chunks_of(root: Root) -> list[StoredChunk]:
-    """Every chunk with a vector, live or not."""
-    ids = sorted(get_store().ids(root.store))
-    return list(read_chunks((root, each) for each in ids).values())
+    """Every chunk in the parts of a root, live or not."""
+    return list(read_chunks((root, key) for key in chunk_ids(root, live=False)).values())
 
 
 _embed = StaticCodeEmbedder.embed_documents

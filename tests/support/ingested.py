@@ -10,10 +10,10 @@ from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import queries
 from apps.index.models import IndexLock, IngestRun, Root
 from apps.index.parsing.finder import reset_finder
-from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import queue
 from apps.lookup.symbols import project
+from tests.support.parts import clear_index
 
 SAMPLE: dict[str, str] = {
     "README.md": (
@@ -109,15 +109,13 @@ def ingested_once(
 
     blocker: the fixture `django_db_blocker`. All roots and their indexes are deleted at the end.
     """
-    reset_store()
     with blocker.unblock():
         for name, files in repositories.items():
             ingest(write_files(folder / name, files), name)
     yield
     with blocker.unblock():
-        for store in get_store().collections():
-            get_store().drop(store)
         for model in (Root, IngestRun, IndexLock):
             model.objects.all().delete()
-    for reset in (reset_finder, reset_store, project.reset_facts):
+    clear_index()
+    for reset in (reset_finder, project.reset_facts):
         reset()

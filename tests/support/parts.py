@@ -6,6 +6,7 @@ from uuid import uuid4
 import numpy as np
 
 from apps.embedding.types import Vectors
+from apps.index.chunk_ids import chunk_id
 from apps.index.mapped import lists, part
 from apps.index.mapped.codes import Codes
 from apps.index.mapped.live_files import LiveFiles
@@ -32,6 +33,35 @@ def list_chunks(
         parts=lists.listed([live]), revision=root.revision + 1, embedded=len(chunks)
     )
     root.refresh_from_db()
+
+
+def chunk_ids(root: Root, *, live: bool = True) -> list[str]:
+    """The ids of the chunks in the parts of a root, sorted: of live files, or of all."""
+    root = Root.objects.get(id=root.id)
+    return sorted(
+        chunk_id(file.source_file, of_part.part.columns.first.item(place) + row)
+        for of_part in lists.read(root).parts
+        for place, file in enumerate(of_part.part.files)
+        if of_part.live[place] or not live
+        for row in range(of_part.part.starts[place + 1] - of_part.part.starts[place])
+    )
+
+
+def parts_on_disk() -> set[str]:
+    return {path.stem for path in lists.folder().glob(f"*{part.SUFFIX}")}
+
+
+def unlisted_parts() -> set[str]:
+    """The names of the parts that no root lists."""
+    listed = {entry["name"] for root in Root.objects.all() for entry in root.parts}
+    return parts_on_disk() - listed
+
+
+def clear_index() -> None:
+    """Delete all parts of this worker's folder: those of tests whose rows are gone, too."""
+    opened_roots.keep_only([])
+    for path in lists.folder().glob("*"):
+        path.unlink()
 
 
 def lose_parts(root: Root) -> None:

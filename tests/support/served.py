@@ -8,6 +8,7 @@ import httpx
 
 from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import Product
+from tests.support.waiting import wait_until
 
 PATIENCE = 60
 
@@ -37,6 +38,21 @@ def ended(status: dict[str, Any]) -> bool:
 def until_ingested(product: Product, run: str) -> None:
     status = until(product, run, ended)
     assert status["state"] == "completed", status
+
+
+def until_followed(product: Product) -> None:
+    """Wait until Chroma has all that is published, by roots without equal files: an earlier answer
+    of `/health` tells of fewer."""
+    repos = httpx.get(f"{product.url}/tools/ingested-repos", timeout=PATIENCE).json()["repos"]
+    vectors = sum(repo["counts"]["embedded"] for repo in repos)
+
+    def complete() -> bool:
+        health = httpx.get(f"{product.url}/health", timeout=PATIENCE).json()
+        chroma = health["parts"]["chroma"]
+        told = str(chroma["detail"]).endswith(f", {vectors:,} vectors")
+        return told and chroma["word"] == "Complete"
+
+    wait_until(complete, 2 * PATIENCE)
 
 
 def ingest_into(

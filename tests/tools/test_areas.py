@@ -20,6 +20,7 @@ from apps.lookup.symbols import callers, imports
 from apps.retrieval.query import repositories_of
 from apps.retrieval.repositories import INCOMPLETE
 from apps.tools.tools import TOOLS
+from tests.support.following import chroma_filled
 from tests.support.ingested import ingested_once
 
 pytestmark = pytest.mark.door
@@ -179,7 +180,7 @@ def base(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
     base = Path(os.path.realpath(tmp_path_factory.mktemp("areas")))
-    with ingested_once(django_db_blocker, base, FILES):
+    with ingested_once(django_db_blocker, base, FILES), chroma_filled(django_db_blocker):
         yield base
 
 
@@ -240,7 +241,7 @@ QUESTION = "How is a parcel sent again after a failure?"
 @each_kind
 @pytest.mark.parametrize("mode", ["hybrid", "vector"])
 def test_vector_search(limited: Limited, mode: str, configure: Any) -> None:
-    configure(retrieval_mode=mode, retrieval_cutoff_disabled=True)
+    configure(retrieval_mode=mode, chroma="follow", retrieval_cutoff_disabled=True)
     found = limited.found("VectorSearch", query=QUESTION, limit=20)
     assert found <= limited.inside
     if 0 < len(limited.inside & INGESTED) <= 10:

@@ -16,6 +16,7 @@ from apps.index.types import Area
 from apps.lookup.symbols import callers, imports
 from apps.retrieval.query import write_area
 from apps.tools.tool import Tool
+from tests.support.following import chroma_filled
 from tests.support.ingested import ingest, ingested_once, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -84,7 +85,8 @@ def base(
     with ingested_once(django_db_blocker, base, {"port": PORT}):
         with django_db_blocker.unblock():
             ingest(base / "port" / "quay")
-        yield base
+        with chroma_filled(django_db_blocker):
+            yield base
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +141,7 @@ def limited(request: pytest.FixtureRequest) -> Limited:
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector"])
 def test_vector_search(limited: Limited, mode: str, configure: Any) -> None:
-    configure(retrieval_mode=mode)
+    configure(retrieval_mode=mode, chroma="follow")
     assert limited.files("VectorSearch", query=QUESTION, limit=20) == limited.found
 
 

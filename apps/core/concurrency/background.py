@@ -40,8 +40,10 @@ class Background:
     """One process, started by the first call. Calls run one at a time; `kill` and `close` may be
     called from any thread, also during a call."""
 
-    def __init__(self, nice: int = NICE) -> None:
+    def __init__(self, nice: int = NICE, seconds: float | None = None) -> None:
+        """`seconds`: how long a call waits for the process; None: until it has answered."""
         self._nice = nice
+        self._seconds = seconds
         self._lock = threading.Lock()
         self._state = threading.Lock()
         self._closed = False
@@ -83,6 +85,8 @@ class Background:
                         # The system allows less, usually.
                         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
                     self._pipe = Pipe(ours)
+                    if self._seconds is not None:
+                        self._pipe.limit(self._seconds)
                     self._process = programs.start(
                         [*COMMAND, str(theirs.fileno()), str(self._nice)],
                         env=programs.import_path(),

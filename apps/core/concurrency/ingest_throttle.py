@@ -1,9 +1,7 @@
 """Gives queries priority over an ingest.
 
-Chroma runs one operation at a time, so a query waits for the slice of a write in progress. After a
-recent query of Chroma, slices are short, and none starts between the calls of one search. Such
-queries are rare, as most roots are searched in memory. The ingest's own computing holds the GIL; it
-pauses between small steps while a search is in progress.
+The ingest's own computing holds the GIL: it pauses between small steps while a search is in
+progress.
 """
 
 import threading
@@ -11,14 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Rows of one write: 400 ms. With 100 rows a write takes 55 ms, and an ingest twice as long.
-WRITE_SLICE = 2_000
-# 30 ms. With 25 rows a write takes 22 ms, at two thirds of the throughput.
-SHORT_SLICE = 50
-# Slices stay short for SHORT_SECONDS after a call. A call within GAP_SECONDS after another one may
-# belong to the same search.
-SHORT_SECONDS, GAP_SECONDS = 10.0, 0.01
-# Longest wait, so that writing continues under constant load, and computing has half of the time.
+# Longest wait, so that computing has half of the time under constant load.
 MAX_WAIT_SECONDS = 0.1
 PAUSE_SECONDS = 0.002
 
@@ -35,8 +26,7 @@ class IngestThrottle:
         self._pause = pause
         self._lock = threading.Lock()
         self._open = 0
-        self._last_query_at = self._last_call_at = -SHORT_SECONDS
-        self._working_until = -SHORT_SECONDS
+        self._working_until = 0.0
 
     @contextmanager
     def foreground(self) -> Iterator[None]:
@@ -48,20 +38,11 @@ class IngestThrottle:
         finally:
             with self._lock:
                 self._open -= 1
-                self._last_query_at = self._clock()
 
     @property
     def searches(self) -> int:
         """The number of searches in progress that a user waits for."""
         return self._open
-
-    @contextmanager
-    def foreground_call(self) -> Iterator[None]:
-        """Enclose a call of Chroma that a user waits for."""
-        with self.foreground():
-            self._last_call_at = self._clock()
-            yield
-            self._last_call_at = self._clock()
 
     def yield_to_queries(self) -> None:
         """Wait while a search is in progress. Called by the ingest between two steps of computing.
@@ -70,34 +51,10 @@ class IngestThrottle:
         """
         if not self._open or (start := self._clock()) < self._working_until:
             return
-        self._wait(gap=0)
+        while self._open and self._clock() < start + MAX_WAIT_SECONDS:
+            self._pause(PAUSE_SECONDS)
         self._working_until = 2 * self._clock() - start
 
-    def write_slices(self, total: int) -> Iterator[slice]:
-        """Yield the slices of `total` rows to write, waiting for queries before each."""
-        start = 0
-        while start < total:
-            size = self._next_size()
-            yield slice(start, start + size)
-            start += size
 
-    def _next_size(self) -> int:
-        """Return the number of rows to write now. After a recent query of Chroma, wait for searches
-        in progress."""
-        if self._clock() - self._last_call_at >= SHORT_SECONDS:
-            return WRITE_SLICE
-        self._wait(gap=GAP_SECONDS)
-        return SHORT_SLICE
-
-    def _wait(self, *, gap: float) -> None:
-        """Wait until no query was in progress for `gap` seconds, at most MAX_WAIT_SECONDS."""
-        deadline = self._clock() + MAX_WAIT_SECONDS
-        while self._queried_within(gap) and self._clock() < deadline:
-            self._pause(PAUSE_SECONDS)
-
-    def _queried_within(self, seconds: float) -> bool:
-        return self._open > 0 or self._clock() - self._last_query_at < seconds
-
-
-# One per process, as are the embedded store and the GIL.
+# One per process, as is the GIL.
 ingest_throttle = IngestThrottle()

@@ -1,1 +1,1 @@
-"""Databases."""
+"""The data folder and its databases."""

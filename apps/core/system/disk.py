@@ -53,7 +53,7 @@ def spaces() -> list[Space]:
 def forbidden() -> list[Path]:
     """Folders of the data folder that this process may not read, write or enter."""
     home = config().data_dir.absolute()
-    names = ("index", "texts", "grams", "chroma")
+    names = ("index", "texts", "grams")
     folders = [home, *(home / name for name in names), *_database_folder()]
     access = os.R_OK | os.W_OK | os.X_OK
     return [

@@ -1,14 +1,12 @@
-"""Garbage collection, returning freed memory to the operating system, and memory in use."""
+"""Garbage collection, and returning freed memory to the operating system."""
 
 import ctypes
 import gc
 import logging
-import os
 import threading
 import time
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 logger = logging.getLogger("codeinfo.heap")
@@ -19,15 +17,6 @@ GATHER_SECONDS = 10.0
 # one is not used by the threads of another. The server's threads take turns anyway.
 ARENAS = 2
 M_ARENA_MAX = -8  # malloc.h
-
-
-def resident_bytes(pid: int) -> int | None:
-    """Return how much memory a process occupies; None if it has ended, or without /proc."""
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    except (OSError, IndexError):
-        return None
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def settled() -> None:

@@ -53,6 +53,14 @@ class Codes(NamedTuple):
     def at(self, rows: Rows) -> "Codes":
         return Codes(self.high[rows], self.low[rows], self.scales[rows], self.signs[rows])
 
+    def vectors(self, rows: slice) -> Vectors:
+        """Some vectors: float32 (n, d), of unit length."""
+        vectors: Vectors = self.high[rows].astype(np.float32)
+        vectors *= 256
+        vectors += self.low[rows]
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors
+
     def estimates(self, query: "QueryCodes", rows: Rows | None = None) -> NDArray[np.float32]:
         """The cosines of all rows, or of some, by the high bytes. float32 (n,)."""
         high, scales = (self.high, self.scales) if rows is None else self._rows(rows)

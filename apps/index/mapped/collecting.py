@@ -1,7 +1,7 @@
 """Deletes the parts that no root lists any more."""
 
 import time
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
@@ -16,25 +16,19 @@ from apps.index.types import Check, never_cancelled
 MERGE_SECONDS = 600
 
 
-def collect(check: Check = never_cancelled, merged: Set[str] = frozenset()) -> list[str]:
-    """Delete the parts that no root lists. Return the names of those that stay, as nothing proves
-    that they are of this database: it may be another, or an older one.
+def collect(check: Check = never_cancelled, merged: Set[str] = frozenset()) -> None:
+    """Delete the parts that no root lists, except those that are `unknown`.
 
     check: called before each file
     merged: names of parts that the caller has replaced
     """
     _delete_halves()
     # The folder before the rows: what is published meanwhile is listed.
-    unlisted = {path.stem: path for path in _paths(part.SUFFIX)}
+    paths = _paths(part.SUFFIX)
     live = {run.hex for run in IngestRun.objects.running().values_list("id", flat=True)}
-    for parts in Root.objects.values_list("parts", flat=True):
-        for entry in parts:
-            unlisted.pop(entry["name"], None)
-    if not unlisted:
-        return []
-    known = known_roots()
-    kept = []
-    for name, path in unlisted.items():
+    roots = {root.hex for root in Root.objects.values_list("id", flat=True)}
+    ours = _ours()
+    for path in _unlisted(paths):
         check()
         try:
             owner = part.provenance_of(path).owner
@@ -44,27 +38,46 @@ def collect(check: Check = never_cancelled, merged: Set[str] = frozenset()) -> l
                 path.unlink(missing_ok=True)
             continue
         except OSError:
-            kept.append(name)
             continue
-        if owner.installation != installation_id() or owner.root not in known:
-            kept.append(name)
-        elif owner.run not in live and (owner.run or name in merged or _is_old(path)):
+        # Without a run, it was written by a merge. Nobody merges the parts of a removed root.
+        is_merged = path.stem in merged or owner.root not in roots or _is_old(path)
+        if owner[:2] in ours and owner.run not in live and (owner.run or is_merged):
             path.unlink(missing_ok=True)
-    return kept
 
 
-def provenances() -> Iterator[tuple[Path, part.Provenance]]:
-    """Yield the parts that are there and can be read, each with its provenance."""
+def provenances() -> Iterator[part.Provenance]:
+    """Yield the provenance of each part that can be read."""
     for path in _paths(part.SUFFIX):
         with suppress(Damaged, OSError):
-            yield path, part.provenance_of(path)
+            yield part.provenance_of(path)
 
 
-def drop(store: UUID) -> None:
-    """Delete the parts of a store that no root has."""
-    for path, provenance in provenances():
-        if provenance.store == store.hex:
-            path.unlink(missing_ok=True)
+def unknown() -> Iterator[tuple[Path, part.Owner]]:
+    """Yield the parts that no root lists, and of which nothing proves that they are of this
+    database: it may be another, or an older one. Each with its owner."""
+    paths = _paths(part.SUFFIX)
+    ours = _ours()
+    for path in _unlisted(paths):
+        with suppress(Damaged, OSError):
+            owner = part.provenance_of(path).owner
+            if owner[:2] not in ours:
+                yield path, owner
+
+
+def drop(root: UUID) -> int:
+    """Delete the parts of a root that this database does not know. Return their number."""
+    paths = [path for path, owner in unknown() if owner.root == root.hex]
+    for path in paths:
+        path.unlink(missing_ok=True)
+    return len(paths)
+
+
+def _unlisted(paths: Iterable[Path]) -> list[Path]:
+    """Return those of some parts that no root lists. Also a root that this database does not know
+    may have written a part that others list."""
+    lists_of_parts = Root.objects.values_list("parts", flat=True)
+    listed = {entry["name"] for parts in lists_of_parts for entry in parts}
+    return [path for path in paths if path.stem not in listed]
 
 
 def _delete_halves() -> None:
@@ -86,7 +99,9 @@ def _is_old(path: Path) -> bool:
         return False
 
 
-def known_roots() -> Set[str]:
-    """The ids of roots that this database has, or had."""
+def _ours() -> Set[tuple[str, str]]:
+    """This installation, with each root that this database has or had, as parts name them."""
     roots: set[UUID] = set(Root.objects.values_list("id", flat=True))
-    return {root.hex for root in roots | set(RemovedRoot.objects.values_list("root_id", flat=True))}
+    roots |= set(RemovedRoot.objects.values_list("root_id", flat=True))
+    own = installation_id()
+    return {(own, root.hex) for root in roots}

@@ -32,7 +32,7 @@ from apps.core.system import disk, posix
 from apps.index.types import Check, never_cancelled
 
 # Increment it if the arrays or their meaning change: older files are then written again.
-VERSION = 4
+VERSION = 5
 ALIGNMENT = 64
 BLOCK_BYTES = 1 << 16
 # The blocks of larger arrays are not compared when a file is mapped, which takes 1 ms a MB.

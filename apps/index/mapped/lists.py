@@ -8,6 +8,7 @@ Roots with equal files list the same parts, each with its own live files.
 
 import logging
 from collections.abc import Iterable, MutableMapping, Sequence, Set
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -15,6 +16,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from apps.core.config import config
+from apps.core.errors import Unavailable
 from apps.index.installation import installation_id
 from apps.index.mapped import part
 from apps.index.mapped.files import Damaged
@@ -40,7 +42,9 @@ class Listed(NamedTuple):
 
 def owner_of(root: Root, run: IngestRun | None = None) -> part.Owner:
     """Who writes a part: a run, or a merge of the parts of a root."""
-    return part.Owner(installation_id(), root.id.hex, run.id.hex if run else "")
+    named = run or root
+    run_id = run.id.hex if run else ""
+    return part.Owner(installation_id(), root.id.hex, run_id, root.path, named.name, named.model)
 
 
 def folder() -> Path:
@@ -63,32 +67,43 @@ def listed(parts: Iterable[LiveFiles]) -> list[Entry]:
 def read(root: Root) -> Listed:
     """Map the parts that `root` lists, or if one is gone since it was merged, those that the row
     lists now."""
-    found = _read(root.parts, _mapped)
+    found = _read(root.parts)
     if found.lost:
         current = Root.objects.filter(id=root.id, generation=root.generation).first()
         if current is not None and current.revision != root.revision:
-            return _read(current.parts, _mapped)
+            return _read(current.parts)
     return found
 
 
 def rows_of(root: Root) -> int:
-    """The number of live chunks in the parts of `root` whose files can be read now."""
-    return sum(live_part.rows for live_part in _read(root.parts).parts)
+    """The number of live chunks in the parts of `root` that are not lost. Raises Unavailable if one
+    cannot be opened now, as where too many files are open."""
+    rows = 0
+    try:
+        for entry in root.parts:
+            with suppress(Damaged, FileNotFoundError):
+                rows += _opened(entry, {}).rows
+    except OSError as error:
+        text = f"The index cannot be read: {error}"
+        raise Unavailable(text, code="INDEX_UNAVAILABLE") from error
+    return rows
 
 
-def _read(entries: Sequence[Entry], mapped: MutableMapping[str, Part] | None = None) -> Listed:
-    """mapped: parts by name that need not be mapped again; gets those that are"""
+def _read(entries: Sequence[Entry]) -> Listed:
     parts, lost = [], []
     for entry in entries:
         try:
-            parts.append(_opened(entry, {} if mapped is None else mapped))
+            parts.append(_opened(entry, _mapped))
         except (Damaged, OSError) as error:
             lost.append(str(error))
     return Listed(parts, lost)
 
 
 def _opened(entry: Entry, mapped: MutableMapping[str, Part]) -> LiveFiles:
-    """Raises Damaged, OSError."""
+    """mapped: parts by name that need not be mapped again; gets those that are
+
+    Raises Damaged, OSError.
+    """
     name, count, live = entry["name"], entry["files"], entry["live"]
     if (opened := mapped.get(name)) is None:
         opened = mapped[name] = part.read(folder(), name)

@@ -46,13 +46,16 @@ class Owner(NamedTuple):
     installation: str  # Installation.uid
     root: str  # hex of Root.id
     run: str  # hex of IngestRun.id; "" if parts were merged
+    # As they were then. A database that does not know the root can ingest it again.
+    path: str
+    name: str
+    model: str
 
 
 class Provenance(NamedTuple):
     """Where a part comes from, as its footer says."""
 
     owner: Owner
-    store: str  # hex of Root.store
     runs: Sequence[str]  # as Part.runs
 
 
@@ -233,7 +236,7 @@ def provenance_of(path: Path) -> Provenance:
     """Read the footer of a part. Raises files.Damaged, OSError."""
     facts = files.read_facts(path)
     try:
-        return Provenance(Owner(**facts["owner"]), facts["store"], facts["runs"])
+        return Provenance(Owner(**facts["owner"]), facts["runs"])
     except (KeyError, TypeError) as error:
         raise files.Damaged(f"{path.name} names no owner") from error
 

@@ -16,7 +16,7 @@ from apps.index.mapped.part import PART_ROWS, Owner, Part
 from apps.index.mapped.part_builder import PartBuilder, ReadFile
 from apps.index.models import SourceFile
 from apps.index.types import Check, ChunkRecord, never_cancelled
-from apps.index.vectors.packing import unit_rows
+from apps.index.units import unit_rows
 
 
 class PartWriter:

@@ -1,1 +1,1 @@
-"""The vector store: vectors and texts of chunks, in Chroma."""
+"""Chroma, which follows the published index (`follower`) and answers retrieval mode `vector`."""

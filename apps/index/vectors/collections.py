@@ -1,337 +1,139 @@
 """Operations ("verbs") on the collections of a Chroma.
 
-Arguments and results are arrays, strings, numbers and lists, as they go through a pipe if Chroma is
-embedded. A collection that does not exist is not an error: it is empty.
+Arguments and results go through a pipe if Chroma is embedded (`embedded`). A collection that does
+not exist is not an error: it is empty.
 
-A large collection of an embedded Chroma has shards: collections of their own, as Chroma has the
-whole graph of a collection in memory while it writes or searches it, 1.7 kB a row. The first
-has the collection's name, the others `name.2`, `name.3` and so on. Rows are added to the last one.
+A large collection has shards: collections of their own, as Chroma has the whole graph of a
+collection in memory while it writes or searches it, 1.7 kB a row. The first has the collection's
+name, the others `name.2`, `name.3` and so on.
 """
 
 import re
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
-from apps.core.concurrency.ingest_throttle import WRITE_SLICE
 from apps.core.errors import Unavailable
-from apps.core.monitoring.telemetry import span, tell
 from apps.embedding.types import Vectors
 from apps.index.vectors import chroma
-from apps.index.vectors.database import Database
-from apps.index.vectors.handles import Facts, Handles
 
-P = ParamSpec("P")
 Result = TypeVar("Result")
-# A shard that has so many rows takes no more: 350 MB of memory.
-SHARD_ROWS = 200_000
-_SHARD = re.compile(r"(.+)\.([0-9]{1,6})")
-# Collections queried at the same time. Chroma releases the GIL while it searches.
-QUERY_THREADS = 4
+Facts = Mapping[str, Any]
+
+SPACE = "l2"
+# HNSW parameters (Malkov and Yashunin, 2016). Rows are added in .7 of the time with 8 neighbours
+# instead of 16; because the search is wider, it finds as many as with 16 (docs/benchmarks.md).
+# Each sync writes the ids of all rows again; rows that are not synced slow every call.
+INDEX = {
+    "space": SPACE,
+    "max_neighbors": 8,
+    "ef_construction": 64,
+    "ef_search": 500,
+    "sync_threshold": 2_000,
+}
+NAMES_PAGE = 500
+_FURTHER = re.compile(r"(.+)\.[0-9]{1,6}")
 
 
-class Added(NamedTuple):
-    """Where rows were added."""
+class Shard(NamedTuple):
+    """A collection of Chroma."""
 
-    shard: str
-    is_first: bool  # whether this created the collection
-    is_next: bool = False  # whether this created the shard, as the one before is full
+    id: str  # another one if it is deleted and made again
+    about: Facts  # its metadata
 
 
 class Collections:
-    """The verbs on a chromadb client. Raises Unavailable CHROMA_UNAVAILABLE or CHROMA_CRASHED."""
+    """The verbs on a chromadb client. Raises Unavailable, and chroma.Failed."""
 
-    def __init__(self, client: Any, folder: Path | None = None) -> None:
-        """`folder` has the files of an embedded Chroma; None for a server."""
+    def __init__(self, client: Any) -> None:
         self._client = client
-        self._folder = folder
-        self._lock = threading.Lock()
-        self._handles = Handles(client)
-        # Collection → its shards, of those that have several. A server's are not added to.
-        self._shards: dict[str, list[str]] | None = None
-        self._rows: dict[str, int] = {}  # shard → its rows, or more
-        self._database = Database(folder / "chroma.sqlite3") if folder else None
-        self._threads = ThreadPoolExecutor(QUERY_THREADS, thread_name_prefix="chroma-ask")
 
-    @span("chroma")
-    def call(
-        self,
-        verb: Callable[Concatenate["Collections", P], Result],
-        *args: P.args,
-        **options: P.kwargs,
-    ) -> Result:
-        """Call a verb in this process; `process.Embedded.call` does so in a child."""
-        tell(verb=verb.__name__)
-        return verb(self, *args, **options)
+    def shards(self) -> dict[str, Shard]:
+        """Return name → shard."""
+        with chroma.chroma_errors():
+            return {
+                shard.name: Shard(str(shard.id), dict(shard.metadata or {}))
+                for shard in self._listed()
+            }
 
-    def each(
-        self, verb: Callable[..., Result], calls: Sequence[tuple[Any, ...]]
-    ) -> list[tuple[bool, Result | Unavailable]]:
-        """Call a verb that reads for several argument tuples, in parallel.
+    def create(self, shard: str, about: Facts) -> str:
+        """Create a shard. Return its id."""
+        with chroma.chroma_errors():
+            created = self._client.create_collection(
+                shard,
+                embedding_function=None,
+                configuration={"hnsw": INDEX},
+                metadata=dict(about),
+            )
+            return str(created.id)
 
-        Return (True, result) or (False, error) for each. Raises Unavailable CHROMA_CRASHED if any
-        call crashes Chroma, as the other results cannot be relied on then.
-        """
+    def add(self, shard: str, ids: Sequence[str], vectors: Vectors, facts: Sequence[Facts]) -> None:
+        """Add the rows whose ids are new.
 
-        def one(call: tuple[Any, ...]) -> tuple[bool, Result | Unavailable]:
-            try:
-                return True, verb(self, *call)
-            except Unavailable as error:
-                if error.code == chroma.CRASHED:
-                    raise
-                return False, error
-
-        if len(calls) < 2:
-            return [one(call) for call in calls]
-        return list(self._threads.map(one, calls))
-
-    def shards(self, name: str) -> list[str]:
-        """Return the names of the shards of a collection, which may not exist. Each is a collection
-        for all verbs."""
-        with self._lock:
-            if self._shards is None:
-                self._shards = _shards_in(each.name for each in self._handles.each())
-            return list(self._shards.get(name, [name]))
-
-    def add(self, name: str, about: Facts, ids: Sequence[str], vectors: Vectors) -> Added:
-        """Add the rows whose ids are new. Create the collection if it is missing.
-
-        about: metadata of a created collection
         vectors: float32 (len(ids), dimension)
         """
-        shards = self.shards(name)
-        last, others = shards[-1], shards[:-1]
-        if self._is_full(last):
-            last, others = _next_shard(name, last), shards
-        known = {each for shard in others for each in self._existing(shard, ids)}
-        if known:
-            new = [row for row, each in enumerate(ids) if each not in known]
-            ids, vectors = [ids[row] for row in new], vectors[new]
-            if not ids:
-                return Added(shards[-1], is_first=False)
-        created: list[str] = []
+        with chroma.chroma_errors():
+            self._find(shard).add(ids=ids, embeddings=vectors, metadatas=facts)
 
-        def create() -> Any:
-            # A further shard is of a collection that is large already.
-            first_rows = len(ids) if last == name else WRITE_SLICE
-            handle, is_new = self._handles.create(last, about, first_rows)
-            created.extend([last] * is_new)
-            return handle
+    def delete(self, shard: str, ids: Sequence[str]) -> None:
+        """Delete rows. Unknown ids are ignored."""
+        self._call(shard, lambda it: it.delete(ids=list(ids)))
 
-        self._write(last, lambda it: it.add(ids=ids, embeddings=vectors), create)
-        with self._lock:
-            if last not in shards and self._shards is not None:
-                self._shards[name] = [*shards, last]
-            self._rows[last] = self._rows.get(last, 0) + len(ids)
-        return Added(last, is_first=name in created, is_next=last not in shards)
+    def count(self, shard: str) -> int:
+        """Return the number of rows."""
+        return self._call(shard, lambda it: int(it.count())) or 0
 
     def nearest(self, name: str, vector: Vectors, n: int) -> list[tuple[str, float]]:
-        """Return id and squared L2 distance of the n nearest, nearest first."""
-        shards = self.shards(name)
-        found = [row for shard in shards for row in self._nearest(shard, vector, n)]
-        return sorted(found, key=lambda row: row[1])[:n] if len(shards) > 1 else found
-
-    def _nearest(self, shard: str, vector: Vectors, n: int) -> list[tuple[str, float]]:
-        result = self._handles.call(
-            shard, lambda it: it.query([vector], n_results=n, include=["distances"])
-        )
-        return list(zip(result["ids"][0], result["distances"][0], strict=True)) if result else []
-
-    def vectors(self, name: str, ids: Sequence[str]) -> tuple[list[str], Vectors]:
-        """Return the ids that exist, in any order, and their vectors, float32 (n, dimension)."""
-        existing: list[str] = []
-        vectors: list[Vectors] = []
-        for shard, of_shard in self._placed(name, ids):
-            result = self._handles.call(shard, partial(_vectors_of, of_shard))
-            if result and result["ids"]:
-                existing += result["ids"]
-                vectors.append(np.asarray(result["embeddings"], np.float32))
-        return existing, np.concatenate(vectors) if vectors else np.zeros((0, 0), np.float32)
-
-    def existing(self, name: str, ids: Sequence[str]) -> list[str]:
-        """Return which of these rows exist, in any order."""
-        rows: list[str] = []
-        for shard, of_shard in self._placed(name, ids):
-            result = self._handles.call(shard, partial(_existing_of, of_shard))
-            rows += result["ids"] if result else []
-        return rows
-
-    def ids(self, name: str, limit: int, offset: int = 0) -> list[str]:
-        """Return a page of the ids of all rows."""
-        page: list[str] = []
-        for shard in self.shards(name):
-            if found := self._ids(shard, limit - len(page), offset):
-                page += found
-                offset = 0
-            elif offset:
-                offset -= self._count(shard)
-            if len(page) == limit:
+        """Return id and squared L2 distance of the n nearest of all shards, nearest first."""
+        rows: list[tuple[str, float]] = []
+        for number in count(1):
+            result = self._call(
+                shard_name(name, number),
+                lambda it: it.query([vector], n_results=n, include=["distances"]),
+            )
+            if result is None:
                 break
-        return page
+            rows += zip(result["ids"][0], result["distances"][0], strict=True)
+        return sorted(rows, key=lambda row: row[1])[:n]
 
-    def _ids(self, shard: str, limit: int, offset: int) -> list[str]:
-        if self._database and (ids := self._database.ids(shard, limit, offset)) is not None:
-            return ids
-        result = self._handles.call(
-            shard, lambda it: it.get(limit=limit, offset=offset, include=[])
-        )
-        return list(result["ids"]) if result else []
-
-    def delete(self, name: str, ids: Sequence[str]) -> None:
-        """Delete rows. Unknown ids are ignored."""
-        for shard, of_shard in self._placed(name, ids):
-            self._write(shard, partial(_delete, of_shard))
-
-    def count(self, name: str) -> int:
-        """Return the number of rows."""
-        return sum(map(self._count, self.shards(name)))
-
-    def _count(self, shard: str) -> int:
-        if self._database and (count := self._database.count(shard)) is not None:
-            return count
-        return self._handles.call(shard, lambda it: int(it.count())) or 0
-
-    def _is_full(self, shard: str) -> bool:
-        """Whether rows that are added go to another shard. A server's memory is its own."""
-        if self._folder is None:
-            return False
-        if self._rows.get(shard, SHARD_ROWS) >= SHARD_ROWS:
-            self._rows[shard] = self._count(shard)
-        return self._rows[shard] >= SHARD_ROWS
-
-    def _placed(self, name: str, ids: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
-        """Return the shards that have some of these ids, each with its own. The only shard has
-        all."""
-        shards = self.shards(name)
-        if len(shards) == 1:
-            return [(name, ids)]
-        existing = [(shard, self._existing(shard, ids)) for shard in shards]
-        return [(shard, sorted(of_shard)) for shard, of_shard in existing if of_shard]
-
-    def _existing(self, shard: str, ids: Sequence[str]) -> set[str]:
-        """Return those of some ids that a shard has."""
-        if self._database and (found := self._database.existing(shard, ids)) is not None:
-            return found
-        result = self._handles.call(shard, lambda it: it.get(ids=list(ids), include=[]))
-        return set(result["ids"]) if result else set()
-
-    def names(self) -> list[str]:
-        """Return the names of all collections, without their shards."""
-        return list(self.descriptions())
-
-    def descriptions(self) -> dict[str, dict[str, Any]]:
-        """Return collection name → metadata of the collection, without their shards."""
-        return {
-            each.name: dict(each.metadata or {})
-            for each in self._handles.each()
-            if not _SHARD.fullmatch(each.name)
-        }
-
-    def description(self, name: str) -> dict[str, Any] | None:
-        """Return the metadata of a collection, read from Chroma and not from a cached handle; None
-        if there is no collection."""
+    def drop(self, shard: str) -> None:
+        """Delete a shard."""
         try:
             with chroma.chroma_errors():
-                return dict(self._handles.find(name).metadata or {})
+                self._client.delete_collection(shard)
+        except Unavailable as error:
+            if not chroma.is_missing(error):
+                raise
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _find(self, shard: str) -> Any:
+        return self._client.get_collection(shard, embedding_function=None)
+
+    def _call(self, shard: str, work: Callable[[Any], Result]) -> Result | None:
+        """Call `work` with a shard; return None if it does not exist."""
+        try:
+            with chroma.chroma_errors():
+                return work(self._find(shard))
         except Unavailable as error:
             if chroma.is_missing(error):
                 return None
             raise
 
-    def describe(self, name: str, facts: Facts) -> None:
-        """Update the metadata of a collection, if there is one."""
-        current = self.description(name)
-        if current is not None:
-            self._handles.call(name, lambda it: it.modify(metadata={**current, **facts}))
-
-    def drop(self, name: str) -> None:
-        """Delete a collection: its first shard last, without which the others are not known."""
-        for shard in reversed(self.shards(name)):
-            self._drop(shard)
-        with self._lock:
-            if self._shards is not None:
-                self._shards.pop(name, None)
-
-    def _drop(self, name: str) -> None:
-        self._handles.forget(name)
-        self._rows.pop(name, None)
-        if self._folder:
-            chroma.note_dropped(self._folder, name)
-        try:
-            with chroma.chroma_errors():
-                self._client.delete_collection(name)
-        except Unavailable as error:
-            if not chroma.is_missing(error):
-                raise
-
-    def restart(self) -> None:
-        """Do nothing: a server is not restarted."""
-
-    def free_memory(self) -> None:
-        """Do nothing: the memory of a server is its own."""
-
-    def diagnose(self, names: Sequence[str], error: Unavailable) -> None:
-        """Do nothing: the files of a server are not accessible."""
-
-    def set_aside(self, names: Sequence[str]) -> Path | None:
-        """Return None: the files of a server are not accessible."""
-        return None
-
-    def sweep(self) -> list[str]:
-        """Remove index folders of dropped collections (embedded only). Return their names."""
-        return chroma.sweep(self._folder) if self._folder else []
-
-    @contextmanager
-    def paused(self) -> Iterator[Path | None]:
-        """Yield None: the files of a server are not accessible."""
-        yield None
-
-    def close(self) -> None:
-        """Close Chroma's files or connections."""
-        self._threads.shutdown()
-        self._client.close()
-
-    def _write(
-        self, shard: str, work: Callable[[Any], Any], create: Callable[[], Any] | None = None
-    ) -> None:
-        try:
-            self._handles.call(shard, work, create)
-        except Unavailable:
-            if self._database:
-                self._database.doubt(shard)
-            raise
+    def _listed(self) -> Iterator[Any]:
+        offset = 0
+        while page := self._client.list_collections(limit=NAMES_PAGE, offset=offset):
+            yield from page
+            offset += len(page)
 
 
-def _shards_in(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the collections that have several shards → these, in order."""
-    numbers: dict[str, list[int]] = {}
-    for each in names:
-        if match := _SHARD.fullmatch(each):
-            numbers.setdefault(match[1], []).append(int(match[2]))
-    return {
-        name: [name, *(f"{name}.{number}" for number in sorted(of_name))]
-        for name, of_name in numbers.items()
-    }
+def collection_of(shard: str) -> str:
+    """The name of the collection of which this is a shard."""
+    match = _FURTHER.fullmatch(shard)
+    return match[1] if match else shard
 
 
-def _next_shard(name: str, last: str) -> str:
-    match = _SHARD.fullmatch(last)
-    return f"{name}.{int(match[2]) + 1 if match else 2}"
-
-
-def _vectors_of(ids: Sequence[str], collection: Any) -> Any:
-    return collection.get(ids=ids, include=["embeddings"])
-
-
-def _existing_of(ids: Sequence[str], collection: Any) -> Any:
-    return collection.get(ids=ids, include=[])
-
-
-def _delete(ids: Sequence[str], collection: Any) -> None:
-    collection.delete(ids=ids)
+def shard_name(name: str, number: int) -> str:
+    """The name of a shard of a collection, counted from 1."""
+    return name if number == 1 else f"{name}.{number}"

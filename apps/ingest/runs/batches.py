@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from apps.code.values import ChunkedFile
-from apps.core.concurrency.ingest_throttle import WRITE_SLICE
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.values.slices import slices
@@ -16,9 +15,8 @@ from apps.index.root_directory import Unreadable, read_file
 from apps.ingest.runs.job import Job
 from apps.ingest.types import Candidate, Skipped
 
-# A second of work, so that progress is frequent and a cancel takes effect soon. Chroma takes as
-# many in one write.
-ROWS_PER_WRITE = WRITE_SLICE
+# A second of work, so that progress is frequent and a cancel takes effect soon.
+ROWS_PER_WRITE = 2_000
 # Enough files to keep all parse processes busy.
 READ_AT_ONCE = 64
 

@@ -84,7 +84,6 @@ class Published:
     """The published files of a run's folder."""
 
     def __init__(self, run: IngestRun) -> None:
-        """Raises Unavailable if the vector store is unavailable."""
         self._folder = Path(run.path)
         self._run = run
         self._root = root = Root.objects.published().filter(path=run.path).first()
@@ -94,14 +93,12 @@ class Published:
 
     @cached_property
     def _is_whole(self) -> bool:
-        return self._run.dry_run or (
-            self._root is not None and integrity.has_all_chunks(self._root)
-        )
+        return self._run.dry_run or (self._root is not None and integrity.is_whole(self._root))
 
     @cached_property
     def _may_stay_unread(self) -> bool:
         """Whether the chunks of an unreadable file may stay published, even if they are of an older
-        chunker. Not if they are of another model, or if a store has lost chunks of the root."""
+        chunker. Not if they are of another model, or if the index has lost chunks of the root."""
         return self._root is not None and self._root.model == self._run.model and self._is_whole
 
     def file_stats(self) -> dict[str, FileStat]:

@@ -65,7 +65,7 @@ class Generation:
         root = cls._root_of(run, files, check)
         retired = SourceFile.objects.filter(root=root, until__gt=root.generation)
         retry_on_locked(partial(retired.update, until=None))
-        sweep.sweep_root(root, check)
+        sweep.sweep_root(root)
         if root.model != run.model:
             # The index is locked to another model by now: these vectors are not searched.
             shared.leave_store(root, run, files, check)
@@ -139,7 +139,7 @@ class Generation:
         ]
 
     def add_files(self, rows: Sequence[SourceFile]) -> None:
-        """Save the rows of files before their texts, vectors and words are written, so that a sweep
+        """Save the rows of files before their texts are written, so that a sweep
         finds these after a crash, and deletes no text that is in use."""
         retry_on_locked(lambda: SourceFile.objects.bulk_create(rows))
 

@@ -7,7 +7,7 @@ files of the generation live.
 from collections.abc import Iterator, Sequence
 
 from apps.core.errors import Unavailable
-from apps.index import queries, sharing
+from apps.index import queries
 from apps.index.mapped import lists
 from apps.index.mapped.live_files import LiveFiles
 from apps.index.mapped.part import Part
@@ -35,5 +35,5 @@ def parts_of(generation: Generation, written: Sequence[Part]) -> list[LiveFiles]
 def _groups(generation: Generation, written: Sequence[Part]) -> Iterator[Sequence[Part]]:
     yield [live_part.part for live_part in lists.read(generation.root).parts]
     yield written
-    for other in sharing.other_roots(generation.root):
+    for other in queries.other_roots(generation.root):
         yield [live_part.part for live_part in lists.read(other).parts]

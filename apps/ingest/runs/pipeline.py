@@ -1,7 +1,6 @@
 """The steps of an ingest, in order.
 
-discovery → delta → chunking → embedding → vectors, texts and parts → publish → delete old
-chunks
+discovery → delta → chunking → embedding → texts and parts → publish → delete old rows
 
 A batch is written while the next one is chunked and embedded.
 """
@@ -21,7 +20,6 @@ from apps.embedding.background import in_background
 from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
 from apps.index.endings import COMPLETED, Ending, disappeared_summary
-from apps.index.installation import origin_of
 from apps.index.mapped import lists
 from apps.index.mapped.part import Part
 from apps.index.mapped.part_writer import PartWriter
@@ -30,8 +28,7 @@ from apps.index.parsing import Chunker
 from apps.index.records import records
 from apps.index.texts import get_texts
 from apps.index.types import ChunkRecord
-from apps.index.vectors.packing import unit_rows
-from apps.index.vectors.store import get_store
+from apps.index.units import unit_rows
 from apps.ingest import skips
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.discovery.eligibility import EMPTY
@@ -41,7 +38,7 @@ from apps.ingest.runs.batches import Batch, batches
 from apps.ingest.runs.delta import Delta, Published, Reconciler
 from apps.ingest.runs.generation import Generation, save_skipped
 from apps.ingest.runs.guards import FILES_UNREADABLE, Guard, guard_root, needs_confirmation
-from apps.ingest.runs.job import Job, RunCancelled
+from apps.ingest.runs.job import Job
 from apps.ingest.runs.progress import Progress
 from apps.ingest.runs.shared import SharedFiles
 from apps.ingest.runs.writer import Writer
@@ -103,9 +100,8 @@ def _ingest(
         generation = Generation.begin(run, delta.files, job.check)
         generation.add_skipped(delta.skipped)
         root = generation.root
-        origin = origin_of(root)._replace(name=run.name)
         parts = PartWriter(lists.owner_of(root, run), root.store, job.check)
-        with Writer(root.store, run.model, job, origin, parts=parts) as writer:
+        with Writer(job, parts) as writer:
             shared = SharedFiles(root, run)
             written = _write(generation, job, progress, embedder, writer, chunked(shared.find))
         progress.flush()
@@ -205,9 +201,8 @@ def _publish(
     with job.timed("rows"):
         generation.publish(delta, parts)
     if delta:
-        _delete_old(generation, job)
-        # Searches read the parts.
-        get_store().free_memory()
+        with job.timed("rows"):
+            sweep.sweep_root(generation.root)
     if counts.chunks:
         return COMPLETED
     return Ending("skipped", EMPTIED.format(delta.emptied)) if delta.emptied else UNCHANGED
@@ -221,7 +216,8 @@ def _write(
     writer: Writer,
     chunked: Iterator[Batch],
 ) -> list[Part]:
-    """Write rows, texts, vectors and parts of all files, unpublished. Return the new parts."""
+    """Write rows, texts and parts of all files, unpublished. Return the new parts."""
+    in_writing = 0  # chunks of the last batch
     for batch in _with_progress(chunked, progress):
         rows = generation.rows_of(batch.files)
         files = list(zip(rows, batch.chunked, strict=True))
@@ -233,13 +229,15 @@ def _write(
             generation.add_skipped(batch.skipped)
             generation.add_files([*rows, *generation.shared_rows_of(batch.shared)])
         if files:
-            progress.add(embedded=writer.wait())
+            writer.wait()
+            progress.add(embedded=in_writing)
             disk.check()
             if embedded:
                 lock.take(generation.run, vectors.shape[1])
             writer.put(files, embedded, vectors)
-    embedded_last, parts = writer.finish()
-    progress.add(embedded=embedded_last)
+            in_writing = len(embedded)
+    parts = writer.finish()
+    progress.add(embedded=in_writing)
     return parts
 
 
@@ -279,20 +277,6 @@ def _with_progress(chunked: Iterator[Batch], progress: Progress) -> Iterator[Bat
         yield batch
         done += len(batch)
         progress.file(done, batch.last, completed=done)
-
-
-def _delete_old(generation: Generation, job: Job) -> None:
-    """Delete the chunks that the run replaced. The run has succeeded, so an error or a cancel
-    leaves the rest to the next sweep."""
-    try:
-        with job.timed("store"):
-            sweep.sweep_root(generation.root, job.check)
-    except RunCancelled:
-        sweep.due.set()
-    except Unavailable as error:
-        sweep.due.set()
-        facts = {"root": generation.root.path, "reason": error.message}
-        logger.warning("old chunks not deleted yet", extra={"context": facts})
 
 
 def _delete_old_skip_lists(run: IngestRun) -> None:

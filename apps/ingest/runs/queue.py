@@ -1,15 +1,15 @@
 """The queue of runs, and the worker that executes them one at a time.
 
 Rows of IngestRun are the queue. A conditional UPDATE claims a row, so that two workers never
-execute the same run. The worker is a thread of the server process, which also owns the embedded
-store; with CELERY_BROKER_URL, Celery workers replace it (`apps.ingest.tasks`).
+execute the same run. The worker is a thread of the server process; with CELERY_BROKER_URL, Celery
+workers replace it (`apps.ingest.tasks`).
 """
 
 import logging
 import math
 import threading
 import time
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from typing import Literal
 from uuid import UUID
 
@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from apps.core.concurrency.background import NICE
 from apps.core.config import config
-from apps.core.data import database
-from apps.core.errors import CodeinfoError, Unavailable
+from apps.core.data import database, folder_lock
+from apps.core.errors import CodeinfoError
 from apps.core.monitoring.telemetry import span, tell
 from apps.core.system import disk, posix
 from apps.index import endings, queries
@@ -32,7 +32,6 @@ from apps.ingest.runs import (
     integrity,
     journal,
     lock,
-    orphans,
     pipeline,
     recovery,
     sweep,
@@ -46,11 +45,11 @@ from apps.logs.context import log_context
 logger = logging.getLogger("codeinfo.ingest")
 
 POLL_SECONDS = 2.0  # other processes may queue runs
-# Minimum time between two sweeps, and between two checks of a store that is unavailable.
+# Minimum time between two sweeps, and between two checks if the index is unavailable.
 SWEEP_SECONDS = 30.0
-# Minimum time between two checks of the stores.
+# Minimum time between two checks of the index.
 RECHECK_SECONDS = 5.0
-# Damaged roots are checked again after this time, as a server may have been repaired.
+# Damaged roots are checked again after this time, as files may be back.
 DAMAGED_RECHECK_SECONDS = 60.0
 STOP_SECONDS = 15.0
 # How long a cancel waits for the run to end, so that it answers within a second.
@@ -147,7 +146,7 @@ def _perform(run: IngestRun, job: Job) -> Ending:
     tell(run=str(run.id), operation=run.operation)
     code = ""
     try:
-        return _ingest(run, job)
+        return pipeline.ingest(run, job)
     except RunCancelled:
         # Another process may have cancelled it, which the heartbeat has not seen yet.
         return INTERRUPTED if job.interrupted else CANCELLED
@@ -169,32 +168,6 @@ def _perform(run: IngestRun, job: Job) -> Ending:
     if code == disk.CODE:
         return Ending.failed(reason, message="Disk full", code=code)
     return Ending.failed(reason, code=code)
-
-
-def _ingest(run: IngestRun, job: Job) -> Ending:
-    """Execute a run. If the vectors of its folder turn out to be broken, set them aside and execute
-    it once more. Raises as `pipeline.ingest`."""
-    try:
-        return pipeline.ingest(run, job)
-    except Unavailable as error:
-        if job.cancelled or not _can_start_over(run):
-            raise
-        facts = {"runId": str(run.id), "reason": error.message}
-        logger.warning("ingest starts over: vectors were broken", extra={"context": facts})
-    return pipeline.ingest(run, job)
-
-
-def _can_start_over(run: IngestRun) -> bool:
-    """Whether broken vectors ended an unpublished run, and nothing of it is left."""
-    root = Root.objects.filter(ingestrun=run).exclude(last_run_id=run.id).first()
-    if run.dry_run or root is None:
-        return False
-    try:
-        return integrity.set_broken_aside(root) and sweep.discard_run(run)
-    except Unavailable as error:
-        facts = {"runId": str(run.id), "reason": error.message}
-        logger.warning("vectors not repaired", extra={"context": facts})
-        return False
 
 
 def _as_disk_full(error: CodeinfoError) -> CodeinfoError:
@@ -220,20 +193,22 @@ def _clean_up(run: IngestRun) -> bool:
 
 
 class Worker(threading.Thread):
-    """Executes runs until it is stopped. Between runs it sweeps, checks and repairs the stores."""
+    """Executes runs until it is stopped. Between runs it sweeps, checks and repairs the index."""
 
     def __init__(self, delay: float = 0.0) -> None:
-        """`delay`: seconds for which the thread waits for work before it checks the stores."""
+        """`delay`: seconds for which the thread waits for work before it checks the index."""
         super().__init__(name="ingest-worker", daemon=True)
         self._delay = delay
         self._stopping = threading.Event()
-        self._swept_at = self._refreshed_at = -SWEEP_SECONDS
+        self._swept_at = -SWEEP_SECONDS
         self._check_at = 0.0
         self._damaged_at = math.inf
         sweep.due.set()
         check_due.set()
 
     def run(self) -> None:
+        # Searches and other programs come first.
+        posix.lower_thread_priority(NICE)
         work_waiting.wait(self._delay)
         while not self._stopping.is_set():
             close_old_connections()
@@ -264,24 +239,18 @@ class Worker(threading.Thread):
         # A run that is queued from here on sets it again.
         work_waiting.clear()
         try:
+            folder_lock.claim()
             finish.save()
             recovery.end_stale()
-            if orphans.may_be_stored() or IngestRun.objects.filter(state="queued").exists():
-                self._sweep()
-                self._refresh_orphans()
-                self._check()
-                if threading.current_thread() is self:
-                    # Searches and other programs come first. Only now, as Chroma's process, which
-                    # also answers searches, has the priority of the thread that starts it: the
-                    # check did.
-                    posix.lower_thread_priority(NICE)
+            self._sweep()
+            self._check()
             run = claim()
             if run is None:
                 return False
             execute(run, beating=True)
             if get_grams().is_fragmented():
                 sweep.due.set()
-            # The stores may have lost chunks since the run checked them.
+            # The index may have lost chunks since the run checked it.
             check_due.set()
         except DatabaseError as error:
             if not disk.is_full(error):
@@ -308,17 +277,8 @@ class Worker(threading.Thread):
             facts = {"reason": error.message}
             logger.warning("index not swept yet", extra={"context": facts})
 
-    def _refresh_orphans(self) -> None:
-        """Refresh the orphans that `/health` reports: `drop_index` may have deleted some."""
-        now = time.monotonic()
-        if now - self._refreshed_at < SWEEP_SECONDS:
-            return
-        self._refreshed_at = now
-        with suppress(Unavailable):
-            orphans.refresh()
-
     def _check(self) -> None:
-        """Check the stores at start-up, after a sweep, after a failed call of the vector store, and
+        """Check the index at start-up, after a sweep, after something could not be read, and
         regularly while a root is damaged."""
         now = time.monotonic()
         if (not check_due.is_set() and now < self._damaged_at) or now < self._check_at:

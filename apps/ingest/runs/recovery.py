@@ -69,8 +69,8 @@ def final_state(run: IngestRun, ending: Ending) -> Ending:
 
 
 def _owner_has_ended(run: IngestRun) -> bool:
-    # Only one process can use an embedded store, and this one does.
-    if not config().chroma_url:
+    # Else only one process uses the data folder, and this one does (`folder_lock`).
+    if not config().shares_data:
         return True
     last_heartbeat = run.heartbeat_at or run.started_at
     if last_heartbeat is None or last_heartbeat < timezone.now() - STALE:

@@ -2,7 +2,7 @@
 
 A root that is ingested for the first time takes the store of a root that has many of its files, by
 path and content. Later, each new or changed file that a root of the store has published takes over
-that row's document (`index.sharing`).
+that row's document.
 """
 
 from collections import Counter
@@ -13,7 +13,6 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from apps.core.errors import InvalidInput, NotFound
-from apps.index import sharing, stores
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
 from apps.index.root_directory import read_file
 from apps.index.texts import get_texts
@@ -58,14 +57,7 @@ def find_store(run: IngestRun, files: Sequence[Candidate], check: Check) -> UUID
 
 
 def leave_store(root: Root, run: IngestRun, files: Sequence[Candidate], check: Check) -> None:
-    """Move a root to another store, as its vectors are of another model than the run's. What the
-    other roots do not name is deleted from the store that it leaves."""
-    if sharing.other_roots(root):
-        rows = SourceFile.objects.filter(root=root).only("id", "document", "chunks")
-        # A kill leaves a root whose vectors are not searched, in its store: the next run repeats.
-        stores.delete_files(root, list(rows), check)
-    else:
-        stores.drop(root.store, check)
+    """Move a root to another store, as its vectors are of another model than the run's."""
     store = find_store(run, files, check)
     if store is None:
         taken = Root.objects.filter(store=root.id).exclude(id=root.id).exists()
@@ -82,8 +74,7 @@ class SharedFiles:
         self._run = run
 
     def find(self, contents: Mapping[str, bytes]) -> dict[str, SourceFile]:
-        """Return path → row of another root, for the files (path → content) that one has. Raises
-        Unavailable if the vector store is unavailable."""
+        """Return path → row of another root, for the files (path → content) that one has."""
         if not contents or not self._roots:
             return {}
         hashes = {path: sha256(data).hexdigest() for path, data in contents.items()}
@@ -96,7 +87,7 @@ class SharedFiles:
     def _roots(self) -> list[Root]:
         """The other roots of the store whose chunks are all there."""
         roots = [root for root in _current_roots(self._run) if root.store == self._root.store]
-        return list(integrity.whole(roots))
+        return [root for root in roots if integrity.is_whole(root)]
 
 
 def _current_roots(run: IngestRun) -> list[Root]:

@@ -1,4 +1,4 @@
-"""Compares the rows of each root with Chroma, the index and, on request, the folder.
+"""Compares the rows of each root with its parts and, on request, with its folder.
 
 The rows define which chunks must exist. A comparison can run during an ingest: it is for one
 generation, and starts again if another one is published meanwhile.
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from django.db.models import Q
 
 from apps.core.errors import NotFound
-from apps.index import queries, stores
+from apps.index import queries
 from apps.index.models import IngestRun, Root
 from apps.index.types import Check, never_cancelled
 from apps.ingest.runs import orphans
@@ -18,25 +18,6 @@ from apps.ingest.verification.types import Difference, RootComparison
 
 # Attempts to compare a root that runs change meanwhile.
 TRIES = 3
-
-
-def verify(
-    *, source: bool = False, roots: Collection[str] = (), check: Check = never_cancelled
-) -> list[Difference]:
-    """Compare roots, and return the differences.
-
-    source: also read the folders
-    roots: paths or names; empty for all roots and what they share
-    check: called between the steps; an exception ends the comparison
-
-    Raises NotFound for an unknown root, and Unavailable if a store is unavailable.
-    """
-    differences = [
-        difference
-        for root in chosen(roots)
-        for difference in verify_root(root, source=source, check=check).differences
-    ]
-    return differences + (verify_shared() if not roots else [])
 
 
 def chosen(names: Collection[str]) -> list[Root]:
@@ -54,7 +35,13 @@ def chosen(names: Collection[str]) -> list[Root]:
 def verify_root(
     root: Root, *, source: bool = False, check: Check = never_cancelled
 ) -> RootComparison:
-    """Compare one root. Raises Unavailable if a store is unavailable."""
+    """Compare one root.
+
+    source: also read the folder
+    check: called between the steps; an exception ends the comparison
+
+    Raises Unavailable if the texts are unavailable.
+    """
     for _ in range(TRIES):
         before = rows.RootVersion.of(root)
         if before is None:
@@ -69,8 +56,9 @@ def verify_root(
 
 
 def verify_shared() -> list[Difference]:
-    """Check the model lock, and find indexes without a root."""
-    return [*_orphans(), *_lock()]
+    """Check the model lock, and find parts of roots that this database does not know."""
+    unknown = [Difference(str(one.root), "orphan", one.label) for one in orphans.find()]
+    return [*unknown, *_lock()]
 
 
 def _compared(root: Root, with_source: bool, check: Check, *, busy: bool) -> RootComparison:
@@ -105,21 +93,6 @@ def _waits_for_model(root: Root) -> bool:
     """Whether the index is locked to another model, so that the root's vectors are not searched."""
     lock = queries.index_lock()
     return lock is not None and lock.model != root.model
-
-
-def _orphans() -> Iterator[Difference]:
-    """Yield the indexes of this installation that have no root."""
-    unknown = {orphan.store: orphan for orphan in orphans.find()}
-    for store in sorted(
-        set(stores.stored_roots()) - set(Root.objects.values_list("store", flat=True))
-    ):
-        orphan = unknown.get(store)
-        if orphan is None:
-            detail = "an index of a removed root, which the next sweep removes"
-            yield Difference(str(store), "left_over", detail)
-        elif not orphan.elsewhere:
-            detail = f"an index of {orphan.path or 'an unknown folder'}"
-            yield Difference(str(store), "orphan", detail)
 
 
 def _lock() -> Iterator[Difference]:

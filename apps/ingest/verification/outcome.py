@@ -17,7 +17,7 @@ from apps.ingest.verification.types import Difference, RootComparison
 
 Report = Callable[[str], None]
 
-# A repair can uncover differences, such as words that need their vectors first.
+# A repair can uncover differences, such as those of a root whose lock was another model.
 PASSES = 3
 POLL_SECONDS = 0.2
 
@@ -58,11 +58,15 @@ def compare(
     check: Check = never_cancelled,
     report: Report = lambda message: None,
 ) -> Outcome:
-    """Compare roots as `verify` does. With `mending`, repair the differences and compare again.
+    """Compare roots.
 
-    tell: called with progress messages
+    source: also read the folders
+    roots: paths or names; empty for all roots and what they share
+    with_repair: whether to repair the differences and compare again
+    check: called between the steps; an exception ends the comparison
+    report: called with progress messages
 
-    Raises as `verify` and as `check`.
+    Raises NotFound for an unknown root, Unavailable if the texts are unavailable, and as `check`.
     """
     outcome = first = _compared(source, roots, check, report)
     for _ in range(PASSES if with_repair else 0):

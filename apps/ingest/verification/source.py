@@ -115,9 +115,9 @@ def _compare_chunks(
                 if not _same_symbols(root, row, file.symbols):
                     symbols.add(row.path)
     if chunks:
-        found.add("chunks_differ", f"files that give other chunks than the index has, {chunks}")
+        found.add("index_differs", f"files that give other chunks than the index has, {chunks}")
     if symbols:
-        found.add("symbols_differ", f"files with other definitions than the index has, {symbols}")
+        found.add("index_differs", f"files with other definitions than the index has, {symbols}")
 
 
 def _cut(

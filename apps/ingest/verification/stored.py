@@ -1,185 +1,118 @@
-"""Compares the chunks of a root's live rows with Chroma, the parts of the index and the texts."""
+"""Compares the live rows of a root with the parts that it lists, and with the texts."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
-from apps.embedding.types import Vectors
-from apps.index import queries, sharing
+from apps.index import queries
 from apps.index.mapped import files, lists, part
-from apps.index.mapped.root import MappedRoot
+from apps.index.mapped.live_files import LiveFiles
+from apps.index.mapped.part import Part
 from apps.index.models import Root
 from apps.index.spans import Span, unpack
 from apps.index.texts import get_texts
-from apps.index.types import Check, ChunkFacts
-from apps.index.vectors.store import get_store
-from apps.ingest.verification.rows import FileRow, batches, without_row
-from apps.ingest.verification.types import Kind, NameSample, RootComparison
+from apps.index.types import Check
+from apps.ingest.verification.rows import FileRow
+from apps.ingest.verification.types import NameSample, RootComparison
 
-# Ids that are looked up together.
-IDS_AT_ONCE = 500
-# How far the length of a stored vector may be from 1.
-TOLERANCE = 1e-3
+# Files whose texts are read together.
+FILES_AT_ONCE = 64
 
 
 def compare(root: Root, live: Sequence[FileRow], found: RootComparison, check: Check) -> None:
-    """Compare all chunks of a root. Raises Unavailable if a store is unavailable."""
-    get_store()
-    comparison = _Comparison(root, live, found, _mapped(root, found, check))
-    for batch in batches([row for row in live if row.chunks]):
-        check()
-        comparison.compare(batch)
-    comparison.report()
-    comparison.compare_rest(check)
+    """Compare all live rows of a root. Raises Unavailable if the texts are unavailable."""
+    rows = [row for row in live if not row.skip_reason]
+    parts = _readable(root, found, check)
+    indexed = _compare_chunks(parts, rows, found, check)
+    found.chunks = sum(row.embedded for row in rows)
+    found.indexed = indexed.total()
+    # What an unreadable part has is not known.
+    if len(parts) == len(root.parts):
+        incomplete = NameSample()
+        for row in rows:
+            if (number := indexed[str(row.document)]) != row.embedded:
+                incomplete.add(f"{row.path} ({number} of {row.embedded})")
+        if incomplete:
+            detail = f"files of which the index has too few or too many chunks, {incomplete}"
+            found.add("index_differs", detail)
+    _compare_texts(rows, found, check)
+    _compare_dimensions(root, parts, found)
 
 
-@dataclass
-class _Comparison:
-    root: Root
-    live: Sequence[FileRow]
-    found: RootComparison
-    index: MappedRoot
-    no_vector: NameSample = field(default_factory=NameSample)
-    bad_vector: NameSample = field(default_factory=NameSample)
-    too_many: NameSample = field(default_factory=NameSample)
-    not_indexed: NameSample = field(default_factory=NameSample)
-    no_text: NameSample = field(default_factory=NameSample)
-    differing: NameSample = field(default_factory=NameSample)
-    dimensions: set[int] = field(default_factory=set)
-    chroma_error: str = ""
-    index_error: str = ""
-
-    def compare(self, batch: Sequence[tuple[FileRow, list[str]]]) -> None:
-        ids = [chunk_id for _, of_row in batch for chunk_id in of_row]
-        vectors = self._from_chroma(ids)
-        facts = self._from_index(ids)
-        self.found.chunks += sum(row.embedded for row, _ in batch)
-        self.found.vectors += len(vectors)
-        self.found.indexed += len(facts)
-        for row, of_row in batch:
-            self._compare_row(row, of_row, vectors, facts)
-        self._compare_texts([row for row, _ in batch])
-
-    def report(self) -> None:
-        """Add the differences of the chunks that must exist."""
-        samples: list[tuple[NameSample, Kind, str]] = [
-            (self.no_vector, "vectors_missing", "files with chunks that have no vector"),
-            (self.too_many, "vectors_left_over", "files with more vectors than their row says"),
-            (self.bad_vector, "vectors_unreadable", "chunks whose vector is none"),
-            (self.not_indexed, "index_missing", "files with chunks that no part has"),
-            (self.no_text, "texts_missing", "files without their text"),
-            (self.differing, "index_differs", "chunks that the index has of other lines"),
-        ]
-        for sample, kind, detail in samples:
-            if sample:
-                self.found.add(kind, f"{detail}, {sample}")
-        if self.chroma_error:
-            self.found.add("vectors_unreadable", self.chroma_error)
-        if self.index_error:
-            self.found.add("index_unreadable", self.index_error)
-        lock = queries.index_lock()
-        if lock and self.root.model == lock.model and self.dimensions - {lock.dimension}:
-            lengths = ", ".join(map(str, sorted(self.dimensions)))
-            self.found.add("lock", f"{lengths} dimensions, the index is locked to {lock.dimension}")
-
-    def compare_rest(self, check: Check) -> None:
-        """Find vectors that have no row. Chunks of dead rows are left to the sweep."""
-        try:
-            count = get_store().count(self.root.store) if not self.chroma_error else 0
-            if count > max(self.found.vectors, self._shared_chunks):
-                self._report_left_over(check)
-        except Unavailable as error:
-            self.found.add("vectors_unreadable", error.message)
-
-    @cached_property
-    def _shared_chunks(self) -> int:
-        """Chunks of the store that several roots share; 0 if this root has it alone."""
-        return sharing.stored_chunks(self.root) if sharing.is_shared(self.root) else 0
-
-    def _report_left_over(self, check: Check) -> None:
-        unknown = NameSample()
-        for ids in slices(get_store().each_id(self.root.store), IDS_AT_ONCE):
-            check()
-            unknown.extend(without_row(self.root, ids))
-        if unknown:
-            self.found.add("vectors_left_over", f"chunks that no row tells of, {unknown}")
-
-    def _from_chroma(self, ids: Sequence[str]) -> dict[str, float]:
-        """Return id → length of the vector, for the chunks that Chroma has."""
-        if self.chroma_error:
-            return {}
-        try:
-            named, vectors = get_store().audit(self.root.store, ids)
-        except (Unavailable, ValueError, KeyError) as error:
-            # Continue with the index and the other roots.
-            self.chroma_error = str(error) or type(error).__name__
-            return {}
-        if len(named):
-            self.dimensions.add(vectors.shape[1])
-        return dict(zip(named, _lengths(vectors), strict=True))
-
-    def _from_index(self, ids: Sequence[str]) -> dict[str, ChunkFacts]:
-        try:
-            return self.index.facts(ids)
-        except files.Damaged as error:
-            self.index_error = str(error)
-            return {}
-
-    def _compare_row(
-        self,
-        row: FileRow,
-        ids: Sequence[str],
-        vectors: Mapping[str, float],
-        facts: Mapping[str, ChunkFacts],
-    ) -> None:
-        stored = {chunk_id for chunk_id in ids if chunk_id in vectors}
-        indexed = sum(chunk_id in facts for chunk_id in ids)
-        if len(stored) < row.embedded and not self.chroma_error:
-            self.no_vector.add(f"{row.path} ({len(stored)} of {row.embedded})")
-        if indexed < row.embedded and not self.index_error:
-            self.not_indexed.add(f"{row.path} ({indexed} of {row.embedded})")
-        if len(stored) > row.embedded:
-            self.too_many.add(f"{row.path} ({len(stored)} instead of {row.embedded})")
-        self.bad_vector.extend(
-            chunk_id for chunk_id in stored if abs(vectors[chunk_id] - 1) > TOLERANCE
-        )
-        self.differing.extend(_differing(row, ids, facts))
-
-    def _compare_texts(self, rows: Sequence[FileRow]) -> None:
-        texts = get_texts().read({row.sha256 for row in rows if row.spans})
-        self.no_text.extend(
-            row.path
-            for row in rows
-            if row.spans
-            and len(texts.get(row.sha256, ""))
-            < max((span.offset + span.length for span in _spans(row)), default=0)
-        )
-
-
-def _mapped(root: Root, found: RootComparison, check: Check) -> MappedRoot:
-    """The root as it lists its parts, each compared with its checksums."""
+def _readable(root: Root, found: RootComparison, check: Check) -> list[LiveFiles]:
+    """The parts of a root that agree with their checksums; the others are reported."""
+    reasons: dict[str, str] = {}
     for entry in root.parts:
         try:
             files.verify(part.path_of(lists.folder(), entry["name"]), check)
         except (files.Damaged, OSError) as error:
-            found.add("index_unreadable", str(error))
-    return lists.opened(root)
+            reasons[entry["name"]] = str(error)
+    parts, lost = lists.read(root)
+    for reason in dict.fromkeys([*reasons.values(), *lost]):
+        found.add("index_unreadable", reason)
+    return [one for one in parts if one.part.name not in reasons]
 
 
-def _differing(row: FileRow, ids: Sequence[str], facts: Mapping[str, ChunkFacts]) -> Iterator[str]:
-    for index, (chunk_id, span) in enumerate(zip(ids, _spans(row), strict=False)):
-        place = str(row.document), row.path, row.sha256, index, span
-        if chunk_id in facts and _place(facts[chunk_id]) != place:
-            yield chunk_id
+def _compare_chunks(
+    parts: Iterable[LiveFiles], rows: Iterable[FileRow], found: RootComparison, check: Check
+) -> Counter[str]:
+    """Compare the live files of parts with the rows. Return document → number of its chunks."""
+    row_of = {str(row.document): row for row in rows}
+    indexed: Counter[str] = Counter()
+    differing, unnamed = NameSample(), NameSample()
+    for one in parts:
+        for place in np.flatnonzero(one.live).tolist():
+            check()
+            file = one.part.files[place]
+            indexed[file.source_file] += one.part.starts[place + 1] - one.part.starts[place]
+            row = row_of.get(file.source_file)
+            if row is None:
+                unnamed.add(file.path)
+            elif not _is_of(one.part, place, row):
+                differing.add(file.path)
+    if unnamed:
+        found.add("index_differs", f"files in the index that no row names, {unnamed}")
+    if differing:
+        found.add("index_differs", f"files that the index has with other facts, {differing}")
+    return indexed
 
 
-def _place(facts: ChunkFacts) -> tuple[str, str, str, int, Span]:
-    span = Span(facts.start_line, facts.end_line, facts.offset, facts.length)
-    return (facts.source_file, facts.path, facts.sha256, facts.chunk_index, span)
+def _is_of(one: Part, place: int, row: FileRow) -> bool:
+    """Whether a file of a part, and its chunks, are as a row says."""
+    file, columns = one.files[place], one.columns
+    if (file.path, file.language, columns.hashes[place].tobytes().hex()) != (
+        row.path,
+        row.language,
+        row.sha256,
+    ):
+        return False
+    spans = columns.spans[one.starts[place] : one.starts[place + 1]]
+    first = columns.first.item(place)
+    expected = _spans(row)[first : first + len(spans)]
+    return [Span(*span) for span in spans.tolist()] == expected
+
+
+def _compare_texts(rows: Sequence[FileRow], found: RootComparison, check: Check) -> None:
+    lost = NameSample()
+    for some in slices([row for row in rows if row.spans], FILES_AT_ONCE):
+        check()
+        texts = get_texts().read({row.sha256 for row in some})
+        for row in some:
+            end = max((span.offset + span.length for span in _spans(row)), default=0)
+            if len(texts.get(row.sha256, "")) < end:
+                lost.add(row.path)
+    if lost:
+        found.add("texts_missing", f"files without their text, {lost}")
+
+
+def _compare_dimensions(root: Root, parts: Iterable[LiveFiles], found: RootComparison) -> None:
+    lock = queries.index_lock()
+    dimensions = {one.part.dimension for one in parts if one.rows}
+    if lock and root.model == lock.model and dimensions - {lock.dimension}:
+        lengths = ", ".join(map(str, sorted(dimensions)))
+        found.add("lock", f"{lengths} dimensions, the index is locked to {lock.dimension}")
 
 
 def _spans(row: FileRow) -> list[Span]:
@@ -187,10 +120,3 @@ def _spans(row: FileRow) -> list[Span]:
         return unpack(row.spans)
     except ValueError:
         return []
-
-
-def _lengths(vectors: Vectors) -> list[float]:
-    """Return the length of each row. NaN and infinity count as 0 and as a very large number."""
-    wide = np.nan_to_num(vectors.astype(np.float64))
-    lengths: list[float] = np.sqrt(np.einsum("ij,ij->i", wide, wide)).tolist()
-    return lengths

@@ -7,22 +7,12 @@ from typing import Literal
 Kind = Literal[
     # The counts of the root's row are not the totals of its live rows.
     "counts_differ",
-    # Chunks of live rows without a vector in Chroma; vectors without a row.
-    "vectors_missing",
-    "vectors_left_over",
-    # Chroma returns an error for this root, or vectors that are not of unit length.
-    "vectors_unreadable",
-    # Chunks that no part of the index has; a part that is lost or damaged.
-    "index_missing",
+    # A part of the index is lost, or does not agree with its checksums.
     "index_unreadable",
+    # The parts have other files or chunks than the rows or, with the source, than the folder.
+    "index_differs",
     # Files without a readable text, or with a text that is shorter than their chunks say.
     "texts_missing",
-    # The index has other files or lines of a chunk than the rows.
-    "index_differs",
-    # With the source: the index has other definitions than the file.
-    "symbols_differ",
-    # With the source: the chunks of the file are not those of the index.
-    "chunks_differ",
     # With the source: the folder or a file differs from the rows.
     "folder_missing",
     "folder_unreadable",
@@ -33,9 +23,9 @@ Kind = Literal[
     "file_problem",
     # The lock of the embedding model does not fit the roots or their vectors.
     "lock",
-    # Vectors of a root that has no row.
+    # Parts of a root that this database does not know.
     "orphan",
-    # Dead rows with their vectors, which the next sweep removes.
+    # Dead rows, which the next sweep removes.
     "left_over",
     # The root was changed during each of several comparisons.
     "unsettled",
@@ -50,7 +40,7 @@ MAX_NAMES = 3
 class Difference:
     """A difference that a comparison found."""
 
-    root: str  # path of the root, id of an index without a row, or "" for all roots
+    root: str  # path of the root, id of one without a row, or "" for all roots
     kind: Kind
     detail: str
 
@@ -66,9 +56,8 @@ class RootComparison:
     root: str  # its path
     name: str = ""
     rows: int = 0  # live rows of ingested files
-    chunks: int = 0  # of these rows, that must have a vector
-    vectors: int = 0  # read from Chroma
-    indexed: int = 0  # chunks read from the parts of the index
+    chunks: int = 0  # that these rows have in the index
+    indexed: int = 0  # live chunks in the parts
     files: int = 0  # read from the folder
     parsed: int = 0  # files that were chunked again
     notes: list[str] = field(default_factory=list)  # what was not compared, and why

@@ -5,7 +5,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,7 @@ from apps.core.values.times import wire_time
 from apps.index.types import Check
 from apps.site.backup import archive, copying
 from apps.site.backup.copying import Report
-from apps.site.backup.manifest import (
-    DATABASE,
-    Manifest,
-    chroma_version,
-    collection,
-    migrations_of,
-)
+from apps.site.backup.manifest import DATABASE, Manifest, migrations_of
 
 # Space that must stay free beside the copy and the archive, in bytes.
 RESERVE = 100 << 20
@@ -39,7 +32,7 @@ def make(file: Path, *, force: bool, check: Check, report: Report) -> dict[str, 
     Raises Conflict (NOT_EMBEDDED, EXISTS), InvalidInput for an unsuitable path, and Unavailable if
     a store cannot be copied or the disk is full.
     """
-    copying.refuse_other_stores()
+    copying.refuse_other_database()
     _refuse_target(file, force)
     try:
         _refuse_full_disk(file.parent)
@@ -53,15 +46,11 @@ def make(file: Path, *, force: bool, check: Check, report: Report) -> dict[str, 
 
 def _made(file: Path, folder: Path, check: Check, report: Report, *, force: bool) -> dict[str, Any]:
     copy, packed = folder / "copy", folder / "archive"
-    copy.mkdir()
     roots = copying.copy_all(copy, check, report)
     manifest = Manifest(
         created=wire_time(timezone.now()),
-        roots=roots,
         members=archive.members_of(copy, check),
         migrations=migrations_of(copy / DATABASE),
-        collection=collection(),
-        chroma=chroma_version(),
     )
     report(f"writing the archive of {manifest.size / 1e6:,.1f} MB")
     archive.write(packed, manifest, copy, check)
@@ -72,7 +61,7 @@ def _made(file: Path, folder: Path, check: Check, report: Report, *, force: bool
         "file": str(file),
         "bytes": file.stat().st_size,
         "members": len(manifest.members),
-        "roots": [asdict(root) for root in roots],
+        "roots": roots,
     }
 
 

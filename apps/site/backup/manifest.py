@@ -1,43 +1,33 @@
-"""The manifest of an archive: its version, its members, and the expected counts of each root."""
+"""The manifest of an archive: its version, its members, and the migrations of its database."""
 
 import json
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, astuple, dataclass
-from importlib.metadata import version
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from django.db.migrations.loader import MigrationLoader
 
 from apps.core import __version__
-from apps.core.config import config
 from apps.core.errors import InvalidInput
 from apps.core.system.start_errors import is_unreleased
 from apps.ingest import bases
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 DATABASE, SECRET = "codeinfo.sqlite3", "secret.key"
 # Files beside the database that are copied if they exist.
 SINGLE = (SECRET, bases.NAME)
 LONGEST_MANIFEST = 64_000_000
-LONGEST_PREFIX = 1_000
 # Allowed names of members.
-_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MEMBER = re.compile(
-    rf"codeinfo\.sqlite3|secret\.key|ingest-bases\.json|chroma/chroma\.sqlite3"
-    rf"|index/[0-9a-f]{{64}}\.part|texts/index\.sqlite3|texts/[0-9a-f]{{1,16}}\.zst"
-    rf"|chroma/{_UUID}/[A-Za-z0-9_][A-Za-z0-9_.-]{{0,99}}"
+    r"codeinfo\.sqlite3|secret\.key|ingest-bases\.json|index/[0-9a-f]{64}\.part"
+    r"|texts/index\.sqlite3|texts/[0-9a-f]{1,16}\.zst"
 )
 _NUMBERS = re.compile(r"\d{1,9}")
-
-
-def is_member(name: str) -> bool:
-    """Whether a file of this name may be in an archive."""
-    return _MEMBER.fullmatch(name) is not None
 
 
 def broken(reason: str) -> InvalidInput:
@@ -50,6 +40,14 @@ def newer(reason: str) -> InvalidInput:
     return InvalidInput(f"A newer codeinfo made this backup: {reason}.", code="BACKUP_NEWER")
 
 
+def older() -> InvalidInput:
+    """Return the error of an archive that no release has made."""
+    return InvalidInput(
+        "This backup is from before the first release, and this codeinfo cannot read it.",
+        code="BACKUP_OLDER",
+    )
+
+
 @dataclass(frozen=True)
 class Member:
     """A file of the archive."""
@@ -59,42 +57,14 @@ class Member:
 
 
 @dataclass(frozen=True)
-class RootCounts:
-    """The counts of a root when it was copied."""
-
-    path: str
-    name: str
-    generation: int
-    files: int
-    chunks: int
-    embedded: int  # by its row
-    vectors: int  # in the vector store
-    indexed: int  # chunks in its parts
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> "RootCounts":
-        """Raises TypeError if a value has another type."""
-        counts = cls(**values)
-        texts, numbers = astuple(counts)[:2], astuple(counts)[2:]
-        if any(type(text) is not str for text in texts):
-            raise TypeError("a root's path or name is not a string")
-        if any(type(number) is not int for number in numbers):
-            raise TypeError("a root's counts are not integers")
-        return counts
-
-
-@dataclass(frozen=True)
 class Manifest:
     """The manifest, which is the first member of an archive."""
 
     created: str  # as `wire_time`
-    roots: Sequence[RootCounts]
     members: Mapping[str, Member]  # by name
     migrations: Sequence[tuple[str, str]]  # that the database has
-    collection: str  # prefix of Chroma's collections (INGEST_COLLECTION)
     format: int = FORMAT
     version: str = __version__
-    chroma: str = ""  # version of Chroma
 
     def as_bytes(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()
@@ -106,9 +76,11 @@ class Manifest:
 
     @classmethod
     def read(cls, data: bytes) -> "Manifest":
-        """Raises InvalidInput BACKUP_BROKEN, or BACKUP_NEWER for another format."""
+        """Raises InvalidInput BACKUP_BROKEN, or BACKUP_NEWER or BACKUP_OLDER for another format."""
         try:
             values = json.loads(data)
+            if values["format"] < FORMAT:
+                raise older()
             if values["format"] != FORMAT:
                 raise newer(f"its format is {values['format']!r}, this version knows {FORMAT}")
             return cls._of(values)
@@ -129,18 +101,15 @@ class Manifest:
             for name, entry in values["members"].items()
         }
         for name, member in members.items():
-            if not is_member(name) or member.size < 0:
+            if not _MEMBER.fullmatch(name) or member.size < 0:
                 raise broken(f"it has a file {name!r}, which no backup has")
         if DATABASE not in members:
             raise broken(f"it has no {DATABASE}")
         return cls(
             created=str(values["created"]),
-            roots=[RootCounts.read(root) for root in values["roots"]],
             members=members,
             migrations=[(str(app), str(name)) for app, name in values["migrations"]],
-            collection=_collection(str(values["collection"])),
             version=str(values["version"]),
-            chroma=str(values["chroma"]),
         )
 
     def refuse_other(self) -> None:
@@ -148,26 +117,10 @@ class Manifest:
         if _numbers(self.version) > _numbers(__version__):
             raise newer(f"its version is {self.version}, this is {__version__}")
         if is_unreleased(self.migrations):
-            raise InvalidInput(
-                "This backup is from before the first release, and this codeinfo cannot read it.",
-                code="BACKUP_OLDER",
-            )
+            raise older()
         known = set(MigrationLoader(None).disk_migrations)
         if unknown := [migration for migration in self.migrations if migration not in known]:
             raise newer(f"its database has the migration {'.'.join(unknown[0])}")
-        if _numbers(self.chroma) > _numbers(chroma_version()):
-            raise newer(f"its Chroma is {self.chroma}, this one {chroma_version()}")
-
-
-def _collection(prefix: str) -> str:
-    """Check a prefix, which is passed to a process in its environment. Raises ValueError."""
-    if len(prefix) > LONGEST_PREFIX or not prefix.isascii() or not prefix.isprintable():
-        raise ValueError("its prefix of collections is not valid")
-    return prefix
-
-
-def chroma_version() -> str:
-    return version("chromadb")
 
 
 def migrations_of(database: Path) -> list[tuple[str, str]]:
@@ -175,10 +128,6 @@ def migrations_of(database: Path) -> list[tuple[str, str]]:
     with closing(sqlite3.connect(database)) as opened:
         rows = opened.execute("SELECT app, name FROM django_migrations ORDER BY id")
         return [(str(app), str(name)) for app, name in rows]
-
-
-def collection() -> str:
-    return config().ingest_collection
 
 
 def _numbers(version: str) -> list[int]:

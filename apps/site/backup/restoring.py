@@ -10,27 +10,28 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from apps.core.config import BASE_DIR
+from apps.core.data import folder_lock
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.core.system import posix, programs
 from apps.index.types import Check
 from apps.site.backup import archive
-from apps.site.backup.copying import Report, refuse_other_stores
-from apps.site.backup.manifest import DATABASE, SECRET, SINGLE, Manifest
+from apps.site.backup.copying import Report, refuse_other_database
+from apps.site.backup.manifest import DATABASE, SECRET, SINGLE
 
 UNFINISHED = "restore.unfinished"
 # Moved in this order. The database is last: without it, the other files are not used.
-PARTS = ("chroma", "index", "texts", *SINGLE, f"{DATABASE}-wal", DATABASE)
+PARTS = ("index", "texts", *SINGLE, f"{DATABASE}-wal", DATABASE)
 # Files that manage.py and the codeinfo command create at their start, and locks.
-HARMLESS = frozenset({SECRET, "logs", "child.lock", "chroma.lock", "restore.lock"})
+HARMLESS = frozenset({SECRET, "logs", "restore.lock", folder_lock.NAME})
 HARMLESS |= {"server.json", "server.lock", "server.start", "server.users"}
 LOCK = "restore.lock"
-LOCKS = ("chroma/chroma.lock", "server.lock", LOCK)
+LOCKS = (folder_lock.NAME, "server.lock", LOCK)
 RESERVE = 100 << 20
 SECONDS, MOST_BYTES = 6 * 3600.0, 256_000_000
 
@@ -38,11 +39,11 @@ SECONDS, MOST_BYTES = 6 * 3600.0, 256_000_000
 def restore(file: Path, folder: Path, *, check: Check, report: Report) -> dict[str, Any]:
     """Restore `file` to `folder`, and return the result of `verify_index`.
 
-    Raises InvalidInput (BACKUP_BROKEN, BACKUP_NEWER, or no such file), Conflict (NOT_EMBEDDED,
-    IN_USE, HOLDS_DATA) and Unavailable if the folder cannot be written. After an error, nothing has
-    changed.
+    Raises InvalidInput (BACKUP_BROKEN, BACKUP_NEWER, BACKUP_OLDER, or no such file), Conflict
+    (NOT_EMBEDDED, IN_USE, HOLDS_DATA) and Unavailable if the folder cannot be written. After an
+    error, nothing has changed.
     """
-    refuse_other_stores()
+    refuse_other_database()
     if not file.is_file():
         raise InvalidInput(f"There is no file {file}.")
     try:
@@ -71,10 +72,9 @@ def _restored(
         report(f"writing {manifest.size / 1e6:,.1f} MB")
         opened.extract(staging, check)
         report("bringing the database up to date")
-        _manage(staging, manifest, "migrate", "--verbosity", "0")
-        report("comparing rows, vectors and the index")
-        outcome = json.loads(_manage(staging, manifest, "verify_index", "--json").stdout)
-        _compare_counts(manifest, outcome["roots"])
+        _manage(staging, "migrate", "--verbosity", "0")
+        report("comparing rows, parts and texts")
+        outcome = json.loads(_manage(staging, "verify_index", "--json").stdout)
         undo.pop_all()  # from here on, the staging folder marks an interrupted move
     if SECRET not in manifest.members:
         (staging / SECRET).unlink(missing_ok=True)  # created by the child processes
@@ -164,15 +164,12 @@ def _is_locked(path: Path) -> bool:
     return False
 
 
-def _manage(
-    folder: Path, manifest: Manifest, *command: str
-) -> "subprocess.CompletedProcess[bytes]":
+def _manage(folder: Path, *command: str) -> "subprocess.CompletedProcess[bytes]":
     """Run a command of manage.py with `folder` as its data folder. Raises Unavailable."""
     env = {
         **programs.import_path(),
         "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
         "CODEINFO_DATA_DIR": str(folder.absolute()),
-        "INGEST_COLLECTION": manifest.collection,
         "LOG_LEVEL": "error",
         # Blank values take precedence over a .env file.
         **dict.fromkeys(("DATABASE_URL", "MONGO_URI", "CHROMA_URL", "CELERY_BROKER_URL"), ""),
@@ -185,19 +182,3 @@ def _manage(
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise Unavailable(f"{command[0]} failed on the restored data: {''.join(last)}")
     return done
-
-
-def _compare_counts(manifest: Manifest, found: Sequence[Mapping[str, Any]]) -> None:
-    """Raise InvalidInput BACKUP_BROKEN if a root has fewer vectors than the manifest says."""
-    restored_roots = {root["root"]: root for root in found}
-    for root in manifest.roots:
-        if not root.generation:
-            continue
-        compared = restored_roots.get(root.path)
-        least = min(root.vectors, root.embedded)
-        if compared is None or compared["vectors"] < least:
-            restored = 0 if compared is None else compared["vectors"]
-            raise InvalidInput(
-                f"The restored index of {root.path} has {restored:,} of {least:,} vectors.",
-                code="BACKUP_BROKEN",
-            )

@@ -1,6 +1,6 @@
-"""Checks of the parts of a running installation: database, embedder, vectors, providers, worker."""
+"""Checks of the parts of a running installation: database, embedder, index, providers, worker."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -13,9 +13,8 @@ from apps.core.errors import CodeinfoError
 from apps.core.system import disk, start_errors
 from apps.core.system.command_lines import manage
 from apps.index import queries
-from apps.index.vectors.chroma import BROKEN
+from apps.index.vectors.following import following
 from apps.ingest.runs import orphans, queue
-from apps.ingest.runs.orphans import Orphan
 from apps.servers.kinds import OPENAI
 from apps.servers.services import current
 from apps.site import standby
@@ -29,19 +28,19 @@ SHOWN = 10
 # Damaged repositories listed in a finding.
 DAMAGED_SHOWN = 3
 
+# Why Chroma may be off, and what helps where it is needed.
+NOT_USED = "Not used: CODEINFO_CHROMA is off, or codeinfo[chroma] is not installed."
+USE = "Install and switch it on, or set CODEINFO_RETRIEVAL_MODE=hybrid."
+
 DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "MongoDB"}
 
 
-def all_parts(*, opening: bool = True) -> list[Check]:
-    """Return all checks, in the order in which they are shown.
-
-    opening: whether to open an embedded store, which starts a process and takes a second
-    """
-    vectors = VECTORS if opening else VECTORS_IF_OPEN
+def all_parts() -> list[Check]:
+    """Return all checks, in the order in which they are shown."""
     loop = [EVENT_LOOP] if standby.watching() else []
-    unknown = [ORPHANS] if any(not orphan.elsewhere for orphan in orphans.known()) else []
+    unknown = [ORPHANS] if orphans.known() else []
     providers = map(provider_check, _providers())
-    return [DATABASE, DISK, EMBEDDER, vectors, *unknown, *providers, WORKER, *loop]
+    return [DATABASE, DISK, EMBEDDER, INDEX, CHROMA, *unknown, *providers, WORKER, *loop]
 
 
 def database_name() -> str:
@@ -102,89 +101,79 @@ def _embedder() -> Finding:
     return Finding("embedder", "Search and embedding", "ok", "Ready", f"{embedder.id}, {where}")
 
 
-def _vectors() -> Finding:
-    # Imported here, as chromadb takes a second.
-    from apps.index.vectors.store import get_store  # noqa: PLC0415
-
-    try:
-        count = len(get_store().collections())
-    except CodeinfoError as error:
-        if error.code != BROKEN:
-            raise
-        return Finding("chroma", "Vector store", "bad", "Broken", error.message, _way_out())
-    if damaged := _damaged(queries.damages()):
-        return damaged
-    contents = f"{store_name()}, {count} index{'' if count == 1 else 'es'}"
-    return Finding("chroma", "Vector store", "ok", "Ready", contents)
-
-
-def _vectors_if_open() -> Finding:
-    from apps.index.vectors.store import is_open  # noqa: PLC0415 - as above
-
-    if config().chroma_url or is_open():
-        return _vectors()
-    if damaged := _damaged(queries.damages()):
-        return damaged
-    later = f"{store_name()}, opened when it is first used"
-    return Finding("chroma", "Vector store", "ok", "Closed", later)
+def _chroma() -> Finding:
+    """Chroma follows the index: only mode `vector` misses it."""
+    now = following()
+    is_needed = config().retrieval_mode == "vector"
+    finding = partial(Finding, "chroma", "Chroma")
+    match now.state:
+        case "off":
+            return finding("bad" if is_needed else "off", "Off", NOT_USED, USE if is_needed else "")
+        case "complete":
+            return finding("ok", "Complete", f"{store_name()}, {now.vectors:,} vectors")
+        case "following":
+            counts = f"{now.vectors:,} of {now.total:,} vectors"
+            return finding("ok", f"{now.percent} %", f"{store_name()}, {counts}")
+    need = "Searches fail until then." if is_needed else "Search and ingest do not need it."
+    detail = f"{now.reason} It is tried again by itself. {need}"
+    return finding("bad" if is_needed else "warn", "Failed", detail)
 
 
-def vectors_examined() -> Finding:
-    """As `_vectors`, and read each collection, without changing anything. Slow; used if no server
-    runs, as a server does this at its start."""
-    from apps.ingest.runs import integrity  # noqa: PLC0415 - as above
-
-    finding = _vectors()
-    if finding.level == "bad":
-        return finding
-    states = ((root, integrity.state_of(root)) for root in integrity.roots_to_check())
-    damages = {root.name: damage for root, state in states if (damage := state.damage(root))}
-    return _damaged(damages) or finding
+def _chroma_without_server() -> Finding:
+    if config().chroma == "off":
+        return _chroma()
+    return Finding("chroma", "Chroma", "off", "Not running", "It follows while codeinfo runs.")
 
 
-def _damaged(damages: dict[str, str]) -> Finding | None:
-    """Return the finding for repositories of which vectors or chunks are missing, or None."""
+def _index() -> Finding:
+    """What the running server knows: it checks each repository at its start and as it reads."""
+    return _state_of_index(queries.damages())
+
+
+def index_examined() -> Finding:
+    """As `_index`, and compare each repository with its parts and texts. Slow; used if no server
+    runs, as a server does this itself."""
+    from apps.ingest.runs import integrity  # noqa: PLC0415 - only doctor needs it
+
+    states = {root.name: integrity.damage_of(root) for root in integrity.roots_to_check()}
+    found = {name: damage for name, damage in states.items() if damage}
+    return _state_of_index(queries.damages() | found)
+
+
+def _state_of_index(damages: dict[str, str]) -> Finding:
+    """Return the finding for repositories of which parts or texts are missing, or for all."""
     if not damages:
-        return None
+        count = len(queries.published_roots())
+        contents = f"{count} repositor{'y' if count == 1 else 'ies'}"
+        return Finding("index", "Index", "ok", "Ready", contents)
     named = ". ".join(f"{name}: {damage}" for name, damage in list(damages.items())[:DAMAGED_SHOWN])
     more = f". And {len(damages) - DAMAGED_SHOWN} more" if len(damages) > DAMAGED_SHOWN else ""
-    return Finding("chroma", "Vector store", "bad", "Damaged", f"{named}{more}.", _way_out())
+    return Finding("index", "Index", "bad", "Damaged", f"{named}{more}.", _way_out())
 
 
 def _way_out() -> str:
-    """Return how broken or lost vectors are repaired."""
+    """Return how a damaged index is repaired."""
     if config().ingest_repair == "auto":
         return "codeinfo ingests these folders again while it runs; the Ingest page shows errors."
     return "While codeinfo runs, choose Re-embed for these folders on the Ingest page."
 
 
-async def _orphans() -> Finding:
-    """Report the worker's latest result."""
-    return orphans_finding(orphans.known())
-
-
-def orphans_finding(found: Sequence[Orphan]) -> Finding:
-    """Return the finding for indexes without a root, and how to remove them."""
+def _orphans() -> Finding:
+    """Report the indexes without a root, and how to remove them."""
     finding = partial(Finding, ORPHANS.id, ORPHANS.name)
-    mine = [orphan for orphan in found if not orphan.elsewhere]
-    others = [orphan for orphan in found if orphan.elsewhere]
-    neighbours = f"Of other installations on this Chroma: {_listed(others)}" if others else ""
-    if not mine:
-        return finding("ok", "None", neighbours or "Every index has a folder in the database.")
-    ids = " ".join(str(orphan.store) for orphan in mine[:SHOWN])
+    found = orphans.refresh()
+    if not found:
+        return finding("ok", "None", "Every index has a folder in the database.")
+    shown = found[:SHOWN]
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return finding(
         "warn",
         "Unknown folders",
-        " ".join(filter(None, [f"Not in this database, and kept: {_listed(mine)}", neighbours])),
+        f"Not in this database, and kept: {', '.join(each.label for each in shown)}{more}.",
         "If this data folder had another database, restore it. Otherwise ingest the folders again "
-        "on the Ingest page, stop codeinfo, and delete the old indexes: "
-        + manage(f"drop_index {ids}"),
+        "on the Ingest page, and delete the old indexes: "
+        + manage(f"drop_index {' '.join(str(each.root) for each in shown)}"),
     )
-
-
-def _listed(found: Sequence[Orphan]) -> str:
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return ", ".join(orphan.label for orphan in found[:SHOWN]) + more + "."
 
 
 async def _provider(provider: Provider) -> Finding:
@@ -245,10 +234,11 @@ def _threaded(id: str, name: str, work: Callable[[], Finding]) -> Check:
 DATABASE = _threaded("database", "Database", _database)
 DISK = _threaded("disk", "Disk space", _disk)
 EMBEDDER = _threaded("embedder", "Search and embedding", _embedder)
-VECTORS = _threaded("chroma", "Vector store", _vectors)
-VECTORS_EXAMINED = _threaded("chroma", "Vector store", vectors_examined)
-VECTORS_IF_OPEN = _threaded("chroma", "Vector store", _vectors_if_open)
-ORPHANS = Check("orphans", "Unknown folders", _orphans)
+INDEX = _threaded("index", "Index", _index)
+INDEX_EXAMINED = _threaded("index", "Index", index_examined)
+CHROMA = _threaded("chroma", "Chroma", _chroma)
+CHROMA_WITHOUT_SERVER = _threaded("chroma", "Chroma", _chroma_without_server)
+ORPHANS = _threaded("orphans", "Unknown folders", _orphans)
 WORKER = Check("worker", "Ingest worker", _worker)
 EVENT_LOOP = Check("eventLoop", "Server", _event_loop)
 

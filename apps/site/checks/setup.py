@@ -20,6 +20,8 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from apps.core.config import config
+from apps.core.data import folder_lock
+from apps.core.errors import Unavailable
 from apps.core.security import local_users, private_files
 from apps.core.security.access import check_exposure
 from apps.core.security.authentication import requires_credentials
@@ -52,7 +54,7 @@ def checks(address: Address | None) -> list[Check]:
         ("versions", "Versions", _versions),
         ("access", "Access", _access),
         ("users", "Local users", _local_users),
-        ("data", "Data folder", _data_folder),
+        ("data", "Data folder", partial(_data_folder, address)),
         ("private", "Private files", _private_files),
         ("log", "Log file", _log_file),
         *_ingest_bases(),
@@ -149,10 +151,16 @@ def _local_users() -> Finding:
             return _found("warn", detail, f"{tokens} if others use this machine.")
 
 
-def _data_folder() -> Finding:
+def _data_folder(address: Address | None) -> Finding:
     folder = config().data_dir.absolute()
     if problem := start_errors.data_folder_problem(folder):
         return _found("bad", problem)
+    if address is None and folder.exists():
+        try:
+            folder_lock.claim()
+        except Unavailable as error:
+            return _found("bad", error.message)
+        folder_lock.release()
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     free = shutil.disk_usage(nearest).free
     detail = f"{folder}, {free / 1e9:,.1f} GB free"

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from apps.core.config import config
+from apps.core.data import folder_lock
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.index.grams import reset_grams
 from apps.index.texts import reset_texts
 from apps.index.types import never_cancelled
-from apps.index.vectors.store import claim_store, reset_store
 from apps.site.control.verbs import VERBS, Options, Report
 from codeinfo_cli.client import Client
 from codeinfo_cli.errors import CliError
@@ -25,7 +25,7 @@ class Refused(CodeinfoError):
 def perform(verb: str, options: Options, report: Report) -> dict[str, Any]:
     """Perform a verb in the server of the data folder, or else in this process.
 
-    Raises CodeinfoError: the server's error, or Unavailable if another process has the stores and
+    Raises CodeinfoError: the server's error, or Unavailable if another process uses the folder and
     does not answer.
     """
     result = ask(config().data_dir, verb, options, report)
@@ -58,17 +58,10 @@ def ask(folder: Path, verb: str, options: Options, report: Report) -> dict[str, 
 
 @contextmanager
 def _own_stores() -> Iterator[None]:
-    try:
-        claim_store()
-    except Unavailable as error:
-        raise Unavailable(
-            f"Another process uses the stores in {config().data_dir}, and is not a server that "
-            "answers: stop it, then try again.",
-            retryable=False,
-        ) from error
+    folder_lock.claim()
     try:
         yield
     finally:
         reset_texts()
         reset_grams()
-        reset_store()
+        folder_lock.release()

@@ -1,4 +1,4 @@
-"""`manage.py backup`: the database, the index and the vectors as one file."""
+"""`manage.py backup`: the database and the index as one file."""
 
 import json
 from pathlib import Path
@@ -13,8 +13,8 @@ from apps.site.control.client import perform
 
 class Command(BaseCommand):
     help = (
-        "Write the database, index, vectors and secret.key to FILE, a .tar.gz that only its owner "
-        "can read. A running server does the work; otherwise this process does."
+        "Write the database, the index and secret.key to FILE, a .tar.gz that only its owner can "
+        "read. A running server does the work; otherwise this process does."
     )
     requires_system_checks: list[str] = []  # they import all views
 
@@ -39,10 +39,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(made))
             return
         for root in made["roots"]:
-            self.stdout.write(
-                f"{root['path']}  {root['files']:,} files, {root['chunks']:,} chunks, "
-                f"{root['vectors']:,} vectors, {root['indexed']:,} chunks of the index"
-            )
+            self.stdout.write(f"{root['path']}  {root['files']:,} files, {root['chunks']:,} chunks")
         self.stdout.write(f"{made['file']}  {made['bytes']:,} bytes, {made['members']} files")
 
     def _report(self, message: str) -> None:

@@ -10,7 +10,6 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from apps.core import __version__
 from apps.core.config import config
-from apps.index.vectors.store import reset_store
 from apps.site.checks.diagnosis import diagnose
 from apps.site.checks.findings import Finding
 
@@ -26,10 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="for programs")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            findings = asyncio.run(diagnose())
-        finally:
-            reset_store()
+        findings = asyncio.run(diagnose())
         self.stdout.write(as_json(findings) if options["json"] else as_table(findings))
         if broken(findings):
             raise SystemExit(1)

@@ -17,7 +17,7 @@ from apps.site.management.commands.verify_index import as_table
 class Command(BaseCommand):
     help = (
         "Restore FILE to a new or empty data folder, and verify it. Exit code 1 if it is refused, "
-        "or if rows, vectors and the index differ, as they did when the backup was made."
+        "or if rows and the index differ, as they did when the backup was made."
     )
     # The database of this installation may be missing.
     requires_system_checks: list[str] = []

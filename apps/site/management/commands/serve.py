@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.conversations import recovery as conversation_recovery
 from apps.core.config import config
-from apps.core.data import database
+from apps.core.data import database, folder_lock
 from apps.core.errors import Unavailable
 from apps.core.security.access import check_exposure
 from apps.core.security.server_token import TOKEN_FILE
@@ -19,7 +19,7 @@ from apps.core.system import start_errors
 from apps.core.system.command_lines import manage
 from apps.core.system.unused import without
 from apps.index import missing_runs
-from apps.index.vectors.store import claim_store
+from apps.ingest.runs import orphans
 from apps.ingest.runs import recovery as ingest_recovery
 from apps.ingest.runs.orphans import Orphan
 from apps.logs.store import StoreHandler, get_store
@@ -67,7 +67,7 @@ class Command(BaseCommand):
                 f"A restore to {settings.data_dir} was interrupted: run {manage('restore')} again"
             )
         listen_on = server.endpoints(settings)
-        claim_store()
+        folder_lock.claim()
         if migrate:
             call_command("migrate", verbosity=0)  # checks the schema first
             database.fold_log("TRUNCATE")
@@ -78,8 +78,9 @@ class Command(BaseCommand):
         conversation_recovery.recover()
         ingest_recovery.recover()
         password = first_start.ensure_admin(settings.data_dir)
-        unknown = first_start.unknown_roots()
+        unknown = orphans.refresh()
         if not unknown:
+            # Otherwise the user decides whether to restore the database or to ingest again.
             first_start.ensure_first_root(settings)
 
         # Imported after the checks, as it sets up the whole site.

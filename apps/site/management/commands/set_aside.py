@@ -18,15 +18,15 @@ from apps.conversations import exporting, queries
 from apps.conversations.answers.exchange import exchanges_of
 from apps.conversations.models import Conversation
 from apps.core.config import config
+from apps.core.data import folder_lock
 from apps.core.errors import CodeinfoError
 from apps.core.security.private_files import database_files
 from apps.core.system import start_errors
-from apps.index.vectors.store import claim_store, reset_store
 from apps.ingest import bases
 
 FOLDER = "set-aside-"
 # What stays: it is about other programs, and is of this version, too.
-KEPT = frozenset({"clients", "codex", bases.NAME})
+KEPT = frozenset({"clients", "codex", bases.NAME, folder_lock.NAME})
 
 
 class Command(BaseCommand):
@@ -41,7 +41,7 @@ class Command(BaseCommand):
         if not start_errors.is_unreleased(set(MigrationRecorder(connection).applied_migrations())):
             raise CommandError("This codeinfo can read the data: there is nothing to set aside.")
         try:
-            claim_store()
+            folder_lock.claim()
         except CodeinfoError as error:
             raise CommandError(error.message) from error
         data = config().data_dir.absolute()
@@ -50,7 +50,6 @@ class Command(BaseCommand):
         conversations.mkdir(parents=True)
         count = _export(conversations)
         connection.close()
-        reset_store()
         for path in _files(data):
             shutil.move(path, folder)
         what = f"{count} conversation{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""`manage.py verify_index`: compares rows, vectors, index and folders of each root."""
+"""`manage.py verify_index`: compares rows, parts and folder of each root."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ from apps.ingest.verification.types import HARMLESS
 from apps.logs.redaction import visible
 from apps.site.control.client import perform
 
-COLUMNS = ("rows", "chunks", "vectors", "indexed", "files", "parsed")
+COLUMNS = ("rows", "chunks", "indexed", "files", "parsed")
 
 
 class Command(BaseCommand):
     help = (
-        "Compare rows, vectors, the index and, with --source, the folders. Exit code 1 if there "
+        "Compare rows, the index and, with --source, the folders. Exit code 1 if there "
         "are differences, after a repair. A running server does the work; otherwise "
         "this process does."
     )

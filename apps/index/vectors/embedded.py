@@ -1,0 +1,159 @@
+"""Chroma in a process of its own (`core.concurrency.background`), with its files in the data
+folder: it holds Python's global interpreter lock during a write.
+
+The process is started by the first call, and ended to free its memory: 1.7 kB a row of the shards
+that were written or searched.
+"""
+
+import os
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from uuid import UUID
+
+from apps.core.concurrency.background import Background, ProcessLost
+from apps.core.monitoring.telemetry import span, tell
+from apps.core.system import posix
+from apps.index.vectors import chroma
+from apps.index.vectors.collections import Collections
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+DATABASE, LOCK = "chroma.sqlite3", "chroma.lock"
+# Lower than an ingest.
+NICE = 15
+# The process of a killed server ends within a call.
+LOCK_SECONDS, RETRY_SECONDS = 10.0, 0.1
+
+
+class Embedded:
+    """Calls the verbs of Collections. Thread-safe: calls run one at a time.
+
+    Raises Unavailable if another process has the folder, and chroma.Failed, also if the process is
+    lost or does not answer in time. The next call starts another one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._process: Background | None = None
+        # Device and inode of the database. A process can still use one that was removed.
+        self._file: tuple[int, int] | None = None
+
+    @span("chroma")
+    def call(
+        self,
+        verb: Callable[Concatenate[Collections, P], Result],
+        *args: P.args,
+        **none: P.kwargs,
+    ) -> Result:
+        """Return the result of a verb of Collections."""
+        tell(verb=verb.__name__)
+        with self._lock:
+            if self._file and self._file != _file(self._folder):
+                self._end()
+            if self._process is None:
+                self._process = Background(NICE, chroma.CALL_SECONDS)
+            try:
+                result: Result = self._process.call(_answer, self._folder, verb, args)
+            except ProcessLost as error:
+                self._end()
+                raise chroma.Failed(f"Chroma's process was lost: {error}") from error
+            except chroma.Failed:
+                self._end()  # it may keep what it has read
+                raise
+            self._file = _file(self._folder)
+            return result
+
+    def close(self) -> None:
+        """End the process after the call in progress. The next call starts another one."""
+        with self._lock:
+            self._end()
+
+    def interrupt(self) -> None:
+        """End the process, also during a call, which raises chroma.Failed."""
+        if (process := self._process) is not None:
+            process.kill()
+
+    def delete_all(self) -> None:
+        """End the process and delete all files. Raises OSError."""
+        with self._lock:
+            self._end()
+            for path in self._folder.iterdir():
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.close()
+        self._process = self._file = None
+
+
+def _file(folder: Path) -> tuple[int, int] | None:
+    """Return device and inode of the database."""
+    with suppress(OSError):
+        status = (folder / DATABASE).stat()
+        return status.st_dev, status.st_ino
+    return None
+
+
+# --- in the process -------------------------------------------------------------------------------
+
+_collections: Collections | None = None
+
+
+def _answer(folder: Path, verb: Callable[..., Result], args: tuple[Any, ...]) -> Result:
+    """Call a verb. The first call opens the folder, which stays locked as long as the process
+    lives."""
+    global _collections
+    if _collections is None:
+        posix.leave_one_core()
+        _claim(folder)
+        _collections = Collections(chroma.open_embedded(folder))
+    try:
+        return verb(_collections, *args)
+    finally:
+        if verb is Collections.drop:
+            _delete_unowned(folder)
+
+
+def _claim(folder: Path) -> None:
+    """Lock the folder. Raises Unavailable if another process has it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        deadline = time.monotonic() + LOCK_SECONDS
+        while not posix.lock(lock, wait=False):
+            if time.monotonic() > deadline:
+                raise chroma.unavailable(f"Another process uses the Chroma store in {folder}")
+            time.sleep(RETRY_SECONDS)
+    except OSError as error:
+        raise chroma.unavailable(f"Chroma's folder cannot be used: {error}") from error
+
+
+def _delete_unowned(folder: Path) -> None:
+    """Delete the index folders of deleted collections, which Chroma 1.5 leaves behind."""
+    try:
+        address = f"{(folder / DATABASE).absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True, timeout=30)) as database:
+            owned = {row[0] for row in database.execute("SELECT id FROM segments")}
+    except sqlite3.Error:
+        return  # another version of Chroma has other tables: the folders stay
+    for path in folder.iterdir():
+        if _is_uuid(path.name) and path.name not in owned:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_uuid(name: str) -> bool:
+    try:
+        return str(UUID(name)) == name
+    except ValueError:
+        return False

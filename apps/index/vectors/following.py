@@ -1,0 +1,121 @@
+"""How far Chroma has followed the published index, as this process knows it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from apps.core.concurrency.hub import hub
+from apps.core.config import config
+from apps.index import changes, queries
+from apps.index.models import Root
+
+
+class Following(NamedTuple):
+    """The state of Chroma.
+
+    off: CODEINFO_CHROMA is off; following: it does not have all vectors yet; complete: it has all
+    vectors that are published, and no others; failed: the last attempt failed, another one follows
+    """
+
+    state: Literal["off", "following", "complete", "failed"]
+    vectors: int = 0  # that it has of the published ones
+    total: int = 0  # published
+    reason: str = ""  # why it failed: a sentence
+
+    @property
+    def percent(self) -> int:
+        """100 only if it has all."""
+        return 100 * self.vectors // self.total if self.total else 100
+
+
+def searched_stores() -> Mapping[UUID, Sequence[Root]]:
+    """Return store → its published roots with vectors. Without those that wait to be embedded with
+    another model: they are not searched."""
+    model = queries.locked_model()
+    stores: defaultdict[UUID, list[Root]] = defaultdict(list)
+    for root in queries.published_roots():
+        if root.embedded and root.model == model:
+            stores[root.store].append(root)
+    return stores
+
+
+def fingerprint(roots: Iterable[Root]) -> str:
+    """What Chroma shall have of some roots."""
+    facts = sorted(f"{root.store} {root.id} {root.generation} {root.model}" for root in roots)
+    settings = config().chroma_url, config().ingest_collection
+    return sha256("\n".join((*settings, *facts)).encode()).hexdigest()
+
+
+class Progress:
+    """What the follower of this process has reached. Thread-safe: one thread writes."""
+
+    def __init__(self) -> None:
+        self._stores: Mapping[UUID, tuple[int, int]] = {}
+        self._keys: Mapping[UUID, str] = {}  # fingerprint of each store, when it was followed
+        self._reason = ""
+        self.followed = ""  # what Chroma has, if it has all
+        self.failed_searches = 0  # in a row
+
+    def start(self, stores: Mapping[UUID, tuple[int, int]], keys: Mapping[UUID, str]) -> None:
+        """Set how many vectors Chroma has of each store, and how many it shall have. `keys`: the
+        fingerprint of each store."""
+        self._keys = keys
+        self._set(dict(stores), reason=self._reason)
+
+    def update(self, store: UUID, vectors: int) -> None:
+        total = self._stores[store][1]
+        self._set({**self._stores, store: (vectors, total)}, reason=self._reason)
+
+    def end(self, followed: str = "", *, reason: str = "") -> None:
+        """Set what Chroma has, or why it does not have all."""
+        self._set(self._stores, followed, reason)
+
+    def of_stores(self) -> dict[UUID, tuple[int, int]]:
+        return {store: self._reached(store, roots) for store, roots in searched_stores().items()}
+
+    def _reached(self, store: UUID, roots: Sequence[Root]) -> tuple[int, int]:
+        """Of what was published since, Chroma may lack something: at least one vector."""
+        vectors, total = self._stores.get(store, (0, 0))
+        if total and self._keys.get(store) == fingerprint(roots):
+            return vectors, total
+        total = max((root.embedded for root in roots), default=0)
+        return min(vectors, max(0, total - 1)), total
+
+    def current(self) -> Following:
+        stores = searched_stores()
+        wanted = fingerprint(root for roots in stores.values() for root in roots)
+        pairs = [self._reached(store, roots) for store, roots in stores.items()]
+        vectors, total = (sum(numbers) for numbers in zip(*pairs, strict=True)) if pairs else (0, 0)
+        if self._reason:
+            return Following("failed", vectors, total, self._reason)
+        is_complete = self.followed == wanted or not (self.followed or total)
+        return Following("complete" if is_complete else "following", vectors, total)
+
+    def _set(
+        self, stores: Mapping[UUID, tuple[int, int]], followed: str = "", reason: str = ""
+    ) -> None:
+        before = self._shown()
+        self._stores, self.followed, self._reason = stores, followed, reason
+        if self._shown() != before:
+            hub.notify_here(changes.CHROMA)
+
+    def _shown(self) -> tuple[object, ...]:
+        """What a page shows of it."""
+        percents = [(store, 100 * n // m if m else 100) for store, (n, m) in self._stores.items()]
+        return percents, bool(self.followed), self._reason
+
+
+progress = Progress()
+
+
+def following() -> Following:
+    """The state of Chroma as a whole."""
+    return Following("off") if config().chroma == "off" else progress.current()
+
+
+def of_stores() -> dict[UUID, tuple[int, int]]:
+    """Return store (`Root.store`) → how many vectors Chroma has of those that its roots have
+    published, and how many these are. Roots with equal files share a store."""
+    return progress.of_stores()

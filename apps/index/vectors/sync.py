@@ -1,0 +1,236 @@
+"""Brings the collection of a store in line with what its roots have published.
+
+The parts have all vectors, so what Chroma has is never read, and anything of it may be dropped.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+
+from apps.core.values.slices import slices
+from apps.embedding.types import Vectors
+from apps.index.chunk_ids import chunk_id
+from apps.index.installation import origin_of
+from apps.index.mapped import lists
+from apps.index.mapped.part import Part
+from apps.index.models import Root
+from apps.index.spans import Span
+from apps.index.types import Check
+from apps.index.vectors.chroma import Failed
+from apps.index.vectors.collections import SPACE, Collections, Facts, Shard, shard_name
+from apps.index.vectors.following import progress
+from apps.index.vectors.note import Note, Noted
+from apps.index.vectors.store import Client, collection
+
+# Rows of one write: .3 s, for which a search of Chroma waits at most.
+SLICE = 500
+# A shard that has so many rows takes no more: 350 MB of memory.
+SHARD_ROWS = 200_000
+
+
+class Live(NamedTuple):
+    """A document that is published, and where its vectors are."""
+
+    rows: int
+    last: int  # index of its last chunk
+    files: Sequence[tuple[Part, int]]  # places in `Part.files`
+
+
+def live_documents(roots: Sequence[Root]) -> dict[str, Live]:
+    """Return document → what is published of it, for the roots of a store."""
+    documents: dict[str, Live] = {}
+    for root in roots:
+        of_root: dict[str, Live] = {}
+        for live_part in lists.read(root).parts:
+            part = live_part.part
+            for place in np.flatnonzero(live_part.live).tolist():
+                key = part.files[place].source_file
+                if rows := part.starts[place + 1] - part.starts[place]:
+                    before = of_root.get(key, Live(0, 0, ()))
+                    last = part.columns.first.item(place) + rows - 1
+                    files = (*before.files, (part, place))
+                    of_root[key] = Live(before.rows + rows, max(before.last, last), files)
+        documents = of_root | documents
+    return documents
+
+
+class Rows(NamedTuple):
+    """Rows of one write."""
+
+    ids: Sequence[str]
+    vectors: Vectors
+    facts: Sequence[Facts]
+
+
+def rows_of(part: Part, place: int) -> Iterator[Rows]:
+    """Yield the rows of a file, SLICE at a time."""
+    file, columns = part.files[place], part.columns
+    start, first = part.starts[place], columns.first.item(place)
+    of_file = {"relPath": file.path, "fileHash": columns.hashes[place].tobytes().hex()}
+    for some in slices(range(start, part.starts[place + 1]), SLICE):
+        spans = (Span(*columns.spans[row].tolist()) for row in some)
+        yield Rows(
+            [chunk_id(file.source_file, first + row - start) for row in some],
+            part.codes.vectors(slice(some[0], some[-1] + 1)),
+            [{**of_file, "startLine": at.start_line, "endLine": at.end_line} for at in spans],
+        )
+
+
+class StoreSync:
+    """Raises Unavailable, and as `check`, which is called before each slice."""
+
+    def __init__(
+        self, store: UUID, roots: Sequence[Root], client: Client, note: Note, check: Check
+    ) -> None:
+        self._store, self._roots, self._live = store, roots, live_documents(roots)
+        self._client, self._note, self._check = client, note, check
+        self._sizes: dict[str, int] = {}  # rows of each shard
+        self._open = ""  # the shard that was written last
+        # Why parts cannot be read. The rows of these are not deleted from Chroma.
+        self.lost = [reason for root in roots for reason in lists.read(root).lost]
+
+    @property
+    def total(self) -> int:
+        """How many vectors Chroma shall have."""
+        readable = sum(live.rows for live in self._live.values())
+        return max(readable, *(root.embedded for root in self._roots)) if self.lost else readable
+
+    def run(self, shards: Mapping[str, Shard]) -> None:
+        """shards: those of the store that Chroma has"""
+        about = self._about()
+        names = [shard_name(collection(self._store), n + 1) for n in range(len(shards))]
+        as_noted = (self._is_as_noted(name, shard, about) for name, shard in shards.items())
+        if [*shards] != names or not all(as_noted):
+            # The first one last, without which the others are not known.
+            for name in reversed([*shards]):
+                self._client.call(Collections.drop, name)
+                self._note.forget_shard(name)
+            shards = {}
+        noted = self._note.documents(shards)
+        self._sizes = dict.fromkeys(shards, 0)
+        for one in noted.values():
+            self._sizes[one.shard] += one.rows
+        current = {key: one for key, one in noted.items() if self._is_current(key, one)}
+        self._delete({key: one for key, one in noted.items() if key not in current})
+        done = sum(one.rows for one in current.values())
+        progress.update(self._store, done)
+        for documents in self._batches(key for key in self._live if key not in current):
+            done += self._add(documents, about)
+            progress.update(self._store, done)
+        self._write_to("")
+
+    def _is_as_noted(self, name: str, shard: Shard, about: Facts) -> bool:
+        """Whether a shard is the one that was filled, with vectors of the same model."""
+        same = all(shard.about.get(key) == about[key] for key in ("model", "dimension"))
+        return same and self._note.shards().get(name) == shard.id
+
+    def _is_current(self, document: str, noted: Noted) -> bool:
+        live = self._live.get(document)
+        return noted.complete and live is not None and live[:2] == (noted.rows, noted.last)
+
+    def _delete(self, noted: Mapping[str, Noted]) -> None:
+        """Delete documents. Until all rows of one are gone, the note tells of it."""
+        for shard in self._sizes:
+            of_shard = {key: one for key, one in noted.items() if one.shard == shard}
+            for keys in slices(list(of_shard), SLICE):
+                some = {key: of_shard[key] for key in keys}
+                self._note.save({key: one._replace(complete=False) for key, one in some.items()})
+                ids = [chunk_id(key, at) for key, one in some.items() for at in range(one.last + 1)]
+                for part in slices(ids, SLICE):
+                    self._check()
+                    self._write_to(shard)
+                    self._client.call(Collections.delete, shard, part)
+                self._note.forget(some)
+                self._sizes[shard] -= sum(one.rows for one in some.values())
+
+    def _batches(self, documents: Iterable[str]) -> Iterator[list[str]]:
+        """Yield documents that together have about SLICE rows."""
+        batch: list[str] = []
+        rows = 0
+        for document in documents:
+            batch.append(document)
+            rows += self._live[document].rows
+            if rows >= SLICE:
+                yield batch
+                batch, rows = [], 0
+        if batch:
+            yield batch
+
+    def _add(self, documents: Sequence[str], about: Facts) -> int:
+        """Add documents. Return the number of their rows."""
+        shard = self._shard(about)
+        some = {
+            key: Noted(shard, self._live[key].rows, self._live[key].last, complete=False)
+            for key in documents
+        }
+        self._note.save(some)
+        places = (place for key in documents for place in self._live[key].files)
+        for rows in _joined(rows for place in places for rows in rows_of(*place)):
+            self._check()
+            self._write_to(shard)
+            self._client.call(Collections.add, shard, *rows)
+        self._note.save({key: one._replace(complete=True) for key, one in some.items()})
+        added = sum(one.rows for one in some.values())
+        self._sizes[shard] += added
+        return added
+
+    def _shard(self, about: Facts) -> str:
+        """The shard that takes further rows."""
+        for shard, size in self._sizes.items():
+            if size < SHARD_ROWS:
+                return shard
+        shard = shard_name(collection(self._store), len(self._sizes) + 1)
+        self._note.add_shard(shard, self._client.call(Collections.create, shard, about))
+        self._sizes[shard] = 0
+        return shard
+
+    def _write_to(self, shard: str) -> None:
+        """Go to another shard. Of the last one, Chroma must have all rows, and frees the memory."""
+        if self._open and self._open != shard:
+            size = self._sizes[self._open]
+            if (found := self._client.call(Collections.count, self._open)) != size:
+                self._note.forget_shard(self._open)
+                raise Failed(f"Chroma has {found:,} instead of {size:,} rows in {self._open}")
+            if shard:
+                self._client.close()
+        self._open = shard
+
+    def _about(self) -> dict[str, Any]:
+        """The metadata of the collection. Only installation, model and dimension are read here; the
+        rest is for people who inspect Chroma."""
+        model = self._roots[0].model
+        return {
+            "embedder": model.partition(":")[0] if ":" in model else "builtin",
+            "model": model,
+            "dimension": self._dimension,
+            "space": SPACE,
+            "root": str(self._store),
+            **origin_of(self._roots[0])._asdict(),
+        }
+
+    @property
+    def _dimension(self) -> int:
+        files = next((live.files for live in self._live.values()), ())
+        return files[0][0].dimension if files else 0
+
+
+def _joined(pieces: Iterable[Rows]) -> Iterator[Rows]:
+    """Join rows to writes of about SLICE."""
+    batch: list[Rows] = []
+    for piece in pieces:
+        batch.append(piece)
+        if sum(len(rows.ids) for rows in batch) >= SLICE:
+            yield _one(batch)
+            batch = []
+    if batch:
+        yield _one(batch)
+
+
+def _one(batch: Sequence[Rows]) -> Rows:
+    return Rows(
+        [key for rows in batch for key in rows.ids],
+        np.concatenate([rows.vectors for rows in batch]),
+        [facts for rows in batch for facts in rows.facts],
+    )
