@@ -72,8 +72,15 @@ class Box:
 
     @property
     def rest(self) -> str:
-        """The box without the filters that have fields on the page."""
-        return " ".join(t.source for t in self.terms if t.kind not in FILTERS or t.excludes)
+        """The box without the filters that have fields on the page. With them, if what they stand
+        between would become one expression."""
+        kept = tuple(t for t in self.terms if t.kind not in FILTERS or t.excludes)
+        text = " ".join(term.source for term in kept)
+        try:
+            same = parse_terms(text) == kept
+        except InvalidInput:
+            same = False
+        return text if same else self.without()
 
     def without(self, *left_out: Term) -> str:
         """The box without some terms."""

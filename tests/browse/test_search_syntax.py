@@ -114,6 +114,10 @@ def test_the_box_without_its_filters_and_the_text_to_rank_by() -> None:
     assert box.without(*box.conditions) == "where lang:go is retry"
 
 
+def test_a_filter_between_two_slashes_stays_in_the_box() -> None:
+    assert Box.parse("/ file:[ 1/").rest == "/ file:[ 1/"
+
+
 @given(PIECES)
 def test_any_text_is_parsed_or_refused_by_name(text: str) -> None:
     try:
