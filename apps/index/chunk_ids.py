@@ -29,10 +29,11 @@ def chunk_ids(file: FileWithChunks) -> Iterator[str]:
 def parse(text: str) -> tuple[str, int] | None:
     """Return document and index of an id; None if it is none of ours."""
     document, _, index = text.rpartition(":")
-    return (document, int(index)) if _is_uuid(document) and index.isdecimal() else None
+    return (document, int(index)) if is_uuid(document) and index.isdecimal() else None
 
 
-def _is_uuid(text: str) -> bool:
+def is_uuid(text: str) -> bool:
+    """Whether this is a UUID as Python writes it."""
     try:
         return len(text) == 36 and str(UUID(text)) == text
     except ValueError:

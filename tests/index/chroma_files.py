@@ -9,8 +9,9 @@ import pytest
 from apps.index.models import Root
 from apps.index.vectors import chroma
 from apps.index.vectors.follower import Follower
-from apps.index.vectors.following import following, progress
-from apps.index.vectors.store import client, folder, reset_client
+from apps.index.vectors.following import following
+from apps.index.vectors.store import client, folder
+from tests.support.following import chroma_deleted
 from tests.support.parts import chunk_ids
 
 Configure = Callable[..., None]
@@ -22,10 +23,8 @@ def chroma_folder(index: None, configure: Configure, tmp_path: Path) -> Iterator
     data = tmp_path / "data"
     data.mkdir()
     configure(chroma="follow", data_dir=data)
-    yield data / "chroma"
-    reset_client()
-    progress.start({}, {})
-    progress.end()
+    with chroma_deleted():
+        yield data / "chroma"
 
 
 def stored() -> dict[str, dict[str, Any]]:

@@ -55,9 +55,7 @@ class Codes(NamedTuple):
 
     def vectors(self, rows: slice) -> Vectors:
         """Some vectors: float32 (n, d), of unit length."""
-        vectors: Vectors = self.high[rows].astype(np.float32)
-        vectors *= 256
-        vectors += self.low[rows]
+        vectors = self._values(rows)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
 
@@ -74,10 +72,7 @@ class Codes(NamedTuple):
 
     def cosines(self, query: "QueryCodes", rows: Rows) -> NDArray[np.float32]:
         """The cosines of some rows by both bytes: float32 (len(rows),)."""
-        vectors = self.high[rows].astype(np.float32)
-        vectors *= 256
-        vectors += self.low[rows]
-        cosines: NDArray[np.float32] = (vectors @ query.unit) * self.scales[rows]
+        cosines: NDArray[np.float32] = (self._values(rows) @ query.unit) * self.scales[rows]
         return cosines
 
     def differing_signs(self, query: "QueryCodes", rows: Rows | None = None) -> NDArray[np.uint16]:
@@ -109,6 +104,13 @@ class Codes(NamedTuple):
         halves <<= 1
         halves += ones
         return halves
+
+    def _values(self, rows: Rows | slice) -> Vectors:
+        """Both bytes of some rows, without their scales: float32 (n, d)."""
+        values: Vectors = self.high[rows].astype(np.float32)
+        values *= 256
+        values += self.low[rows]
+        return values
 
     def _rows(self, rows: Rows) -> tuple[Bytes, NDArray[np.float32]]:
         # In a third of the time of `self.high[rows]`.

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
-from uuid import UUID
 
 from apps.core.concurrency.background import Background, ProcessLost
 from apps.core.monitoring.telemetry import span, tell
 from apps.core.system import posix
+from apps.index.chunk_ids import is_uuid
 from apps.index.vectors import chroma
 from apps.index.vectors.collections import Collections
 
@@ -148,12 +148,5 @@ def _delete_unowned(folder: Path) -> None:
     except sqlite3.Error:
         return  # another version of Chroma has other tables: the folders stay
     for path in folder.iterdir():
-        if _is_uuid(path.name) and path.name not in owned:
+        if is_uuid(path.name) and path.name not in owned:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_uuid(name: str) -> bool:
-    try:
-        return str(UUID(name)) == name
-    except ValueError:
-        return False

@@ -31,7 +31,7 @@ from apps.index.vectors.embedded import DATABASE, NICE, Embedded
 from apps.index.vectors.following import fingerprint, progress, searched_stores
 from apps.index.vectors.note import NAME, Note
 from apps.index.vectors.store import client, collection, folder, interrupt, reset_client
-from apps.index.vectors.sync import StoreSync
+from apps.index.vectors.sync import StoreSync, drop_shards
 
 logger = logging.getLogger("codeinfo.index")
 
@@ -70,16 +70,18 @@ def follow(check: Check = never_cancelled) -> None:
             store: StoreSync(store, roots, client(), note, check) for store, roots in stores.items()
         }
         keys = {store: fingerprint(roots) for store, roots in stores.items()}
-        if has_all or not (stores or is_there):
-            progress.start({store: (sync.total, sync.total) for store, sync in syncs.items()}, keys)
-        else:
-            progress.start({store: (0, sync.total) for store, sync in syncs.items()}, keys)
+        has_all = has_all or not (stores or is_there)
+        totals = {store: sync.total for store, sync in syncs.items()}
+        progress.start({store: (n if has_all else 0, n) for store, n in totals.items()}, keys)
+        if not has_all:
             note.set_followed("")
             started = time.monotonic()
             _sync(syncs, note)
             note.set_followed(wanted)
-            total = sum(sync.total for sync in syncs.values())
-            facts = {"vectors": total, "seconds": round(time.monotonic() - started, 1)}
+            facts = {
+                "vectors": sum(totals.values()),
+                "seconds": round(time.monotonic() - started, 1),
+            }
             logger.info("Chroma has what is published", extra={"context": facts})
     progress.end(wanted)
 
@@ -103,9 +105,7 @@ def _sync(syncs: Mapping[UUID, StoreSync], note: Note) -> None:
         note.forget_shard(name)
     of_stores = {collection(store): sync for store, sync in syncs.items()}
     for name in shards.keys() - of_stores.keys():
-        for shard in reversed(shards[name]):
-            client().call(Collections.drop, shard)
-            note.forget_shard(shard)
+        drop_shards(shards[name], client(), note)
     lost = [sync for sync in of_stores.values() if sync.lost]
     for name, sync in of_stores.items():
         if not sync.lost:

@@ -3,8 +3,8 @@
 The parts have all vectors, so what Chroma has is never read, and anything of it may be dropped.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -14,6 +14,7 @@ from apps.embedding.types import Vectors
 from apps.index.chunk_ids import chunk_id
 from apps.index.installation import origin_of
 from apps.index.mapped import lists
+from apps.index.mapped.lists import Listed
 from apps.index.mapped.part import Part
 from apps.index.models import Root
 from apps.index.spans import Span
@@ -23,6 +24,8 @@ from apps.index.vectors.collections import SPACE, Collections, Facts, Shard, sha
 from apps.index.vectors.following import progress
 from apps.index.vectors.note import Note, Noted
 from apps.index.vectors.store import Client, collection
+
+Item = TypeVar("Item")
 
 # Rows of one write: .3 s, for which a search of Chroma waits at most.
 SLICE = 500
@@ -38,12 +41,12 @@ class Live(NamedTuple):
     files: Sequence[tuple[Part, int]]  # places in `Part.files`
 
 
-def live_documents(roots: Sequence[Root]) -> dict[str, Live]:
-    """Return document → what is published of it, for the roots of a store."""
+def live_documents(listed: Iterable[Listed]) -> dict[str, Live]:
+    """Return document → what is published of it, for what the roots of a store list."""
     documents: dict[str, Live] = {}
-    for root in roots:
+    for of_one in listed:
         of_root: dict[str, Live] = {}
-        for live_part in lists.read(root).parts:
+        for live_part in of_one.parts:
             part = live_part.part
             for place in np.flatnonzero(live_part.live).tolist():
                 key = part.files[place].source_file
@@ -84,12 +87,13 @@ class StoreSync:
     def __init__(
         self, store: UUID, roots: Sequence[Root], client: Client, note: Note, check: Check
     ) -> None:
-        self._store, self._roots, self._live = store, roots, live_documents(roots)
+        listed = [lists.read(root) for root in roots]
+        self._store, self._roots, self._live = store, roots, live_documents(listed)
         self._client, self._note, self._check = client, note, check
         self._sizes: dict[str, int] = {}  # rows of each shard
         self._open = ""  # the shard that was written last
         # Why parts cannot be read. The rows of these are not deleted from Chroma.
-        self.lost = [reason for root in roots for reason in lists.read(root).lost]
+        self.lost = [reason for of_root in listed for reason in of_root.lost]
 
     @property
     def total(self) -> int:
@@ -101,12 +105,10 @@ class StoreSync:
         """shards: those of the store that Chroma has"""
         about = self._about()
         names = [shard_name(collection(self._store), n + 1) for n in range(len(shards))]
-        as_noted = (self._is_as_noted(name, shard, about) for name, shard in shards.items())
-        if [*shards] != names or not all(as_noted):
-            # The first one last, without which the others are not known.
-            for name in reversed([*shards]):
-                self._client.call(Collections.drop, name)
-                self._note.forget_shard(name)
+        ids = self._note.shards()
+        as_noted = (ids.get(name) == shard.id for name, shard in shards.items())
+        if [*shards] != names or not all(as_noted) or not _is_of(shards.values(), about):
+            drop_shards(shards, self._client, self._note)
             shards = {}
         noted = self._note.documents(shards)
         self._sizes = dict.fromkeys(shards, 0)
@@ -116,15 +118,11 @@ class StoreSync:
         self._delete({key: one for key, one in noted.items() if key not in current})
         done = sum(one.rows for one in current.values())
         progress.update(self._store, done)
-        for documents in self._batches(key for key in self._live if key not in current):
+        missing = (key for key in self._live if key not in current)
+        for documents in _grouped(missing, lambda key: self._live[key].rows):
             done += self._add(documents, about)
             progress.update(self._store, done)
         self._write_to("")
-
-    def _is_as_noted(self, name: str, shard: Shard, about: Facts) -> bool:
-        """Whether a shard is the one that was filled, with vectors of the same model."""
-        same = all(shard.about.get(key) == about[key] for key in ("model", "dimension"))
-        return same and self._note.shards().get(name) == shard.id
 
     def _is_current(self, document: str, noted: Noted) -> bool:
         live = self._live.get(document)
@@ -145,19 +143,6 @@ class StoreSync:
                 self._note.forget(some)
                 self._sizes[shard] -= sum(one.rows for one in some.values())
 
-    def _batches(self, documents: Iterable[str]) -> Iterator[list[str]]:
-        """Yield documents that together have about SLICE rows."""
-        batch: list[str] = []
-        rows = 0
-        for document in documents:
-            batch.append(document)
-            rows += self._live[document].rows
-            if rows >= SLICE:
-                yield batch
-                batch, rows = [], 0
-        if batch:
-            yield batch
-
     def _add(self, documents: Sequence[str], about: Facts) -> int:
         """Add documents. Return the number of their rows."""
         shard = self._shard(about)
@@ -167,10 +152,11 @@ class StoreSync:
         }
         self._note.save(some)
         places = (place for key in documents for place in self._live[key].files)
-        for rows in _joined(rows for place in places for rows in rows_of(*place)):
+        pieces = (rows for place in places for rows in rows_of(*place))
+        for some_rows in _grouped(pieces, lambda rows: len(rows.ids)):
             self._check()
             self._write_to(shard)
-            self._client.call(Collections.add, shard, *rows)
+            self._client.call(Collections.add, shard, *_joined(some_rows))
         self._note.save({key: one._replace(complete=True) for key, one in some.items()})
         added = sum(one.rows for one in some.values())
         self._sizes[shard] += added
@@ -216,21 +202,37 @@ class StoreSync:
         return files[0][0].dimension if files else 0
 
 
-def _joined(pieces: Iterable[Rows]) -> Iterator[Rows]:
-    """Join rows to writes of about SLICE."""
-    batch: list[Rows] = []
-    for piece in pieces:
-        batch.append(piece)
-        if sum(len(rows.ids) for rows in batch) >= SLICE:
-            yield _one(batch)
-            batch = []
-    if batch:
-        yield _one(batch)
+def drop_shards(shards: Iterable[str], client: Client, note: Note) -> None:
+    """Delete the shards of a collection, given in order: the first one last, without which the
+    others are not known. Raises Unavailable."""
+    for name in reversed([*shards]):
+        client.call(Collections.drop, name)
+        note.forget_shard(name)
 
 
-def _one(batch: Sequence[Rows]) -> Rows:
+def _is_of(shards: Iterable[Shard], about: Facts) -> bool:
+    """Whether shards have vectors of a model."""
+    keys = ("model", "dimension")
+    return all(shard.about.get(key) == about[key] for shard in shards for key in keys)
+
+
+def _grouped(items: Iterable[Item], rows: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Yield items that together have about SLICE rows. `rows` returns those of one."""
+    group: list[Item] = []
+    size = 0
+    for item in items:
+        group.append(item)
+        size += rows(item)
+        if size >= SLICE:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _joined(pieces: Sequence[Rows]) -> Rows:
     return Rows(
-        [key for rows in batch for key in rows.ids],
-        np.concatenate([rows.vectors for rows in batch]),
-        [facts for rows in batch for facts in rows.facts],
+        [key for rows in pieces for key in rows.ids],
+        np.concatenate([rows.vectors for rows in pieces]),
+        [facts for rows in pieces for facts in rows.facts],
     )
