@@ -37,14 +37,20 @@ document.addEventListener("htmx:wsAfterMessage", () => {
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
 });
 
-// A control that is swapped between press and release gets no click from the browser: its next self,
-// under the same id or for the same citation, gets it.
+// A control that is swapped between press and release gets no click from the browser: its next self
+// gets it, if it is under the pointer.
+const CONTROLS = "a, button, input, summary";
+const named = (control) => control.id || control.dataset.source || `${control.closest("[id]")?.id}: ${control.textContent}`;
 let pressed = null;
-document.addEventListener("pointerdown", (event) => (pressed = event.target.closest("button[id], a[id], input[id], a[data-source]")));
-document.addEventListener("pointerup", (event) => {
+let name = "";
+document.addEventListener("pointerdown", ({ target }) => {
+  pressed = target.closest(CONTROLS);
+  name = pressed && named(pressed);
+});
+document.addEventListener("pointerup", ({ target }) => {
   if (!pressed || pressed.isConnected) return;
-  const { id, dataset } = pressed;
-  event.target.closest(id ? `#${CSS.escape(id)}` : `a[data-source="${CSS.escape(dataset.source)}"]`)?.click();
+  const next = target.closest(CONTROLS);
+  if (next && named(next) === name) next.click();
 });
 
 document.addEventListener("htmx:wsClose", (event) => {

@@ -339,6 +339,21 @@ def test_a_press_is_kept_when_the_row_is_replaced_below_it(
         page.mouse.up()
 
 
+def test_a_press_is_kept_when_a_control_without_an_id_is_replaced_below_it(
+    open_page: OpenPage,
+) -> None:
+    page = open_page("/ingest")
+    page.get_by_label("Folder path").fill("/nowhere")
+    page.get_by_role("button", name="Start ingest").hover()
+    page.mouse.down()
+    # The socket does the same when it opens.
+    page.evaluate(
+        "document.getElementById('start-control').outerHTML += ''; htmx.process(document.body)"
+    )
+    with page.expect_request("**/ui/ingest/start"):
+        page.mouse.up()
+
+
 def test_a_banner_does_not_move_what_is_pressed(open_page: OpenPage) -> None:
     page = open_page("/ingest")
     page.get_by_label("Folder path").fill("/nowhere")
