@@ -35,6 +35,16 @@ def serve(no_migrate: bool) -> None:
 
 
 @click.command()
+def worker() -> None:
+    """Ingests what is queued, in this terminal, until Ctrl-C.
+
+    A server starts a worker by itself, and needs none beside it: with the default settings one
+    process at a time uses a data folder.
+    """
+    _django("worker")
+
+
+@click.command()
 @options.yes
 @options.as_json
 def stop(yes: bool, as_json: bool) -> None:

@@ -165,6 +165,13 @@ VERBS = (
         (("codeinfo serve", "Until Ctrl-C."),),
     ),
     Verb(
+        "worker",
+        "Server",
+        "Ingest what is queued, without a server.",
+        "server_verbs:worker",
+        (("codeinfo worker", "Until Ctrl-C."),),
+    ),
+    Verb(
         "stop",
         "Server",
         "Stop the server.",

@@ -113,7 +113,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         first = {TESTS / name for name in LONG}
         sizes = Counter(item.path for item in items)
-        items.sort(key=lambda item: (item.path not in first, -sizes[item.path]))
+        browser = TESTS / "browser"  # together, as they share what is started for them
+        items.sort(
+            key=lambda item: (
+                item.path not in first,
+                not item.path.is_relative_to(browser),
+                -sizes[item.path],
+            )
+        )
 
 
 # Tests that may be skipped in CI, by node id: they mount a disk, which a container may not.

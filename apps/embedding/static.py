@@ -16,7 +16,6 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Numbers, Terms, expand
 from apps.embedding.types import EmbeddingText, Vectors
 from apps.embedding.words import LONGEST_WORD, runs, stems, stems_of
@@ -123,7 +122,6 @@ def _document_vectors(texts: Sequence[EmbeddingText]) -> Iterator[Vectors]:
     text, rows, row_weights = _terms_of_sums(weights, texts)
     ends = np.searchsorted(text, np.arange(len(texts) + 1)).tolist()
     for start, end in pairwise(ends):
-        ingest_throttle.yield_to_queries()
         yield _unit(weights.weighted_sum(rows[start:end], row_weights[start:end]))
 
 

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.concurrency.ingest_throttle import ingest_throttle
-
 Numbers = NDArray[np.integer[Any]]
 
 
@@ -42,7 +40,7 @@ class Terms:
 
     @classmethod
     def of(cls, texts: Iterable[Sequence[str]], vocabulary: Vocabulary | None = None) -> Self:
-        """Number terms in the order of their first occurrence. Yields to queries between texts.
+        """Number terms in the order of their first occurrence.
 
         vocabulary: terms that have a number already; it gets the new ones
         """
@@ -50,7 +48,6 @@ class Terms:
         numbers: list[int] = []
         sizes: list[int] = []
         for text in texts:
-            ingest_throttle.yield_to_queries()
             numbers.extend(map(vocabulary.__getitem__, text))
             sizes.append(len(text))
         return cls(list(vocabulary), np.array(numbers, np.int32), np.array(sizes, np.int32))
@@ -58,14 +55,12 @@ class Terms:
     def split(self, into: Mapping[str, Sequence[str]]) -> Self:
         """Replace each term by its parts, `into[term]`."""
         parts = self.of(map(into.__getitem__, self.names))
-        ingest_throttle.yield_to_queries()
         places, sizes = expand(parts.sizes, self.numbers)
         ends = np.concatenate(([0], np.cumsum(sizes)))[np.cumsum(self.sizes)]
         return type(self)(parts.names, parts.numbers[places], np.diff(ends, prepend=0))
 
     def in_order(self) -> Self:
         """Renumber the terms in alphabetical order."""
-        ingest_throttle.yield_to_queries()
         order = sorted(range(len(self.names)), key=self.names.__getitem__)
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
@@ -95,7 +90,5 @@ def expand(sizes: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
 def pairs(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """The distinct pairs in order, and the number of occurrences of each."""
     base = int(second.max(initial=0)) + 1
-    ingest_throttle.yield_to_queries()
     keys, times = np.unique(first.astype(np.int64) * base + second, return_counts=True)
-    ingest_throttle.yield_to_queries()
     return *np.divmod(keys, base), times

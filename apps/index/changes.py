@@ -1,6 +1,7 @@
 """Notices that runs or roots changed. A notice has no content: subscribers read the rows."""
 
 import threading
+from collections.abc import Mapping
 from uuid import UUID
 
 from apps.core.concurrency.hub import hub
@@ -21,9 +22,15 @@ def roots_changed() -> None:
     chroma_due.set()
 
 
-# Set when rows are left to delete. The ingest worker of this process sweeps when it is next idle.
+# Set when rows are left to delete. The worker sweeps when it is next idle.
 sweep_due = threading.Event()
 # Set when something of the index could not be read. The worker then checks all of it.
 check_due = threading.Event()
 # Set when something was published that Chroma does not have yet.
 chroma_due = threading.Event()
+# A server forwards them to its worker, which is another process.
+DUE: Mapping[str, threading.Event] = {
+    "sweep": sweep_due,
+    "check": check_due,
+    "chroma": chroma_due,
+}

@@ -1,89 +1,103 @@
 """A lock that stops changes of the published index while it is copied or repaired.
 
-Publishing, merging and deleting wait. A run continues to read, embed and write chunks, which
-are not published yet.
+Publishing, merging and deleting wait, in all processes that share the data folder. A run continues
+to read, embed and write chunks, which are not published yet.
+
+Two files are locked, as flock(2) does, and a killed process has unlocked them:
+
+    changes.lock    shared by changes in progress; exclusive to who freezes the index
+    freeze.lock     exclusive to who freezes the index, or waits to do so: no change begins
 """
 
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from typing import BinaryIO
 
-from apps.core.errors import Conflict
+from apps.core.config import config
+from apps.core.errors import Conflict, Unavailable
+from apps.core.system import posix
 from apps.index.types import Check, never_cancelled
 
-# How often a waiting `frozen` calls its check.
+CHANGES, FREEZE = NAMES = ("changes.lock", "freeze.lock")
+# How often a waiting `frozen` tries again, and calls its check.
 POLL_SECONDS = 0.2
 FROZEN = "A backup or a repair is under way: try again when it is done."
+
+
+class _Thread(threading.local):
+    is_inside = False  # whether this thread changes the index, or has frozen it
 
 
 class Freeze:
     """A reentrant lock: any number of threads that change the index, or one that freezes it.
 
-    The thread that freezes the index may also change it.
+    The thread that freezes the index may also change it. Each other thread opens the files for
+    itself, so threads of one process wait for each other as processes do.
     """
 
     def __init__(self) -> None:
-        self._condition = threading.Condition()
-        self._changing: dict[int, int] = {}
-        self._frozen_by = 0
-        self._waiting = 0
+        self._thread = _Thread()
 
     @contextmanager
     def changing(self, *, wait: bool = True) -> Iterator[None]:
         """Hold the lock for a change of what is published. While another thread freezes the index,
-        wait, or raise Conflict BUSY if `wait` is false."""
-        me = threading.get_ident()
-        with self._condition:
-            if not wait and self.is_frozen:
-                raise Conflict(FROZEN, code="BUSY")
-            if not self._is_inside(me):
-                self._condition.wait_for(lambda: not (self._frozen_by or self._waiting))
-            self._changing[me] = self._changing.get(me, 0) + 1
-        try:
+        wait, or raise Conflict BUSY if `wait` is false. Raises Unavailable if the files cannot be
+        locked."""
+        if self._thread.is_inside:
             yield
-        finally:
-            with self._condition:
-                self._changing[me] -= 1
-                if not self._changing[me]:
-                    del self._changing[me]
-                self._condition.notify_all()
+            return
+        with _locked(FREEZE, shared=True, wait=wait):
+            # Who locks this one for itself has the other as well.
+            changes = _locked(CHANGES, shared=True)
+        with changes, self._inside():
+            yield
 
     @contextmanager
     def frozen(self, check: Check = never_cancelled) -> Iterator[None]:
         """Freeze the index: inside the block only this thread changes what is published.
 
         Waits for changes in progress. `check` is called while waiting; an exception that it raises
-        ends the wait.
+        ends the wait. Raises Unavailable if the files cannot be locked.
         """
-        me = threading.get_ident()
-        with self._condition:
-            self._waiting += 1
-            try:
-                while self._frozen_by or self._changing:
-                    check()
-                    self._condition.wait(POLL_SECONDS)
-                self._frozen_by = me
-            finally:
-                self._waiting -= 1
-                self._condition.notify_all()
+        with ExitStack() as locks:
+            for name in (FREEZE, CHANGES):
+                locks.enter_context(_wait_for(name, check))
+            locks.enter_context(self._inside())
+            yield
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        self._thread.is_inside = True
         try:
             yield
         finally:
-            with self._condition:
-                self._frozen_by = 0
-                self._condition.notify_all()
-
-    @property
-    def is_frozen(self) -> bool:
-        """Whether a change by the calling thread has to wait."""
-        with self._condition:
-            return bool(self._frozen_by or self._waiting) and not self._is_inside(
-                threading.get_ident()
-            )
-
-    def _is_inside(self, thread: int) -> bool:
-        return thread == self._frozen_by or thread in self._changing
+            self._thread.is_inside = False
 
 
-# One per process. Others that share the data folder do not wait: a backup checks for it.
+def _locked(name: str, *, shared: bool = False, wait: bool = True) -> BinaryIO:
+    """Lock a file of the data folder until it is closed. Raises Unavailable, and Conflict BUSY if
+    another has locked it and `wait` is false."""
+    with ExitStack() as opened:
+        try:
+            file = opened.enter_context(posix.open_private(config().data_dir.absolute() / name))
+            is_ours = posix.lock(file, shared=shared, wait=wait)
+        except OSError as error:
+            raise Unavailable(f"The index cannot be locked for a change: {error}") from error
+        if not is_ours:
+            raise Conflict(FROZEN, code="BUSY")
+        opened.pop_all()
+        return file
+
+
+def _wait_for(name: str, check: Check) -> BinaryIO:
+    while True:
+        with suppress(Conflict):
+            return _locked(name, wait=False)
+        check()
+        time.sleep(POLL_SECONDS)
+
+
+# One per process. They are one lock, as the files are the same.
 index = Freeze()

@@ -13,11 +13,11 @@ from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder, resolve
 from apps.index import changes, endings, freeze, queries
 from apps.index.endings import Ending
 from apps.index.models import IngestRun, Root
-from apps.index.types import TERMINAL_STATES
 from apps.ingest import folders
 from apps.ingest.runs import finish, journal, lock, orphans, queue, recovery, sweep
 from apps.ingest.runs.generation import name_taken
-from apps.ingest.runs.submit import busy, insert_run, queue_reembeds, reembed_fields
+from apps.ingest.runs.submit import busy, insert_run, queue_reembeds, reembed_fields, work_waiting
+from apps.ingest.worker.supervisor import supervisor
 
 # `IngestRun.slot` of runs that may not be queued beside another. The column is unique.
 EXCLUSIVE_SLOT = "door"
@@ -196,13 +196,11 @@ def cancel(run_id: str | UUID, timeout: float | None = None) -> Literal["complet
 
     timeout: how many seconds to wait for its end; None for `queue.CANCEL_SECONDS`
 
-    "complete": the run has ended, and what it wrote unpublished is deleted. "pending": it has not
-    ended yet, and its message is "Cancelling"; or it wrote so much that the worker deletes it
-    later.
+    "complete": the run has ended, and the rows that it wrote unpublished are gone. "pending": it
+    has not ended yet, and its message is "Cancelling"; or it wrote so much that the worker deletes
+    it later.
     """
     run = queries.find_run(run_id)
-    if run.state in TERMINAL_STATES:
-        return "complete"
     cancelled = {"state": "cancelled", "message": "Cancelled", "slot": None}
     waiting = IngestRun.objects.filter(id=run.id, state="queued")
     if waiting.update(**cancelled, finished_at=timezone.now()):
@@ -214,6 +212,7 @@ def cancel(run_id: str | UUID, timeout: float | None = None) -> Literal["complet
     # Not of a run that publishes: that has succeeded, and only deletes its old chunks.
     if IngestRun.objects.running().filter(id=run.id, publishing=False).update(**requested):
         changes.run_changed(run.id)
+        work_waiting.set()  # the worker reads the row
     seconds = queue.CANCEL_SECONDS if timeout is None else timeout
     return "complete" if queue.stop_run(run.id, seconds) else "pending"
 
@@ -247,7 +246,7 @@ def _remove(root: Root) -> bool:
     journal.run_started(run)
     try:
         # The worker deletes the rest, as the store may be busy. Without one, no sweep would.
-        sweep.drop_root(root, all_now=queue.worker_state() in ("absent", "dead"))
+        sweep.drop_root(root, all_now=supervisor.state() == "absent")
         released = lock.release(ending=run.id)
     except (CodeinfoError, DatabaseError) as error:
         sweep.due.set()

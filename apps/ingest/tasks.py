@@ -5,10 +5,9 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
-from apps.ingest.runs import queue
+from apps.ingest.worker.loop import Worker
 
-# Never started as a thread: Celery calls it.
-worker = queue.Worker()
+worker = Worker()
 
 
 @shared_task

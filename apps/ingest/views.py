@@ -158,7 +158,7 @@ def reembed(request: HttpRequest) -> HttpResponse:
 @require_POST
 def ingest_again(request: HttpRequest) -> HttpResponse:
     """Queue folders whose index has no row in the database, as new roots."""
-    known = {str(orphan.root): orphan.root for orphan in orphans.known()}
+    known = {str(orphan.root): orphan.root for orphan in orphans.find()}
     chosen = [known[root] for root in request.POST.getlist("root") if root in known]
     try:
         runs = services.ingest_again(chosen)

@@ -8,7 +8,7 @@ again, which readers notice from a number lower than their own.
 import logging
 import threading
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from apps.core.concurrency.hub import hub
@@ -99,11 +99,15 @@ class LogStore:
 
 
 class StoreHandler(logging.Handler):
-    """A logging handler that adds records to the store."""
+    """A logging handler that adds records to the store.
+
+    forward: called with each entry instead, in a worker: its server numbers and stores them
+    """
 
     def __init__(self, store: LogStore) -> None:
         super().__init__()
         self.store = store
+        self.forward: Callable[[Mapping[str, Any]], object] | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -112,7 +116,7 @@ class StoreHandler(logging.Handler):
             # Report a message that does not match its arguments on the console, as logging does.
             self.handleError(record)
         else:
-            self.store.add(entry)
+            (self.forward or self.store.add)(entry)
 
     def close(self) -> None:
         self.store.file.close()

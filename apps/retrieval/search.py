@@ -19,13 +19,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.monitoring.telemetry import span, tell
 from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.types import Vectors
-from apps.index import queries
+from apps.index import queries, searches
 from apps.index.changes import check_due
 from apps.index.models import Root
 from apps.retrieval.candidates import Candidates
@@ -71,7 +70,7 @@ def search(
     EMBED_MODEL_MISSING with details.modelId, Unavailable CHROMA_UNAVAILABLE for any other failure.
     """
     settings, cutoff = config(), setting_of_cutoff() if with_cutoff else None
-    with ingest_throttle.foreground():
+    with searches.in_progress():
         model_id = required_model()
         try:
             result = _find(query, model_id)

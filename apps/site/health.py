@@ -20,12 +20,17 @@ runner = CheckRunner()
 
 async def quick() -> list[Finding]:
     """Check all parts, for `/health`."""
-    return await runner.run(parts.all_parts(), LIMIT_SECONDS, FRESH_SECONDS)
+    return _shown(await runner.run(parts.all_parts(), LIMIT_SECONDS, FRESH_SECONDS))
 
 
 async def thorough() -> list[Finding]:
     """Check all parts without cached results, for the home page."""
-    return await runner.run(parts.all_parts(), PAGE_LIMIT_SECONDS)
+    return _shown(await runner.run(parts.all_parts(), PAGE_LIMIT_SECONDS))
+
+
+def _shown(found: list[Finding]) -> list[Finding]:
+    """Leave out that there are no unknown folders."""
+    return [one for one in found if (one.id, one.level) != (parts.ORPHANS.id, "ok")]
 
 
 def wire(found: list[Finding], *, details: bool) -> dict[str, Any]:

@@ -38,11 +38,11 @@ class Relay:
         tasks = [
             self._loop.create_task(work) for work in (self._send_notices(), self._receive_notices())
         ]
-        self._hub.broadcast = self.send
+        self._hub.relays.add(self.send)
         try:
             yield
         finally:
-            self._hub.broadcast = None
+            self._hub.relays.discard(self.send)
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)

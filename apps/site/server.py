@@ -1,4 +1,4 @@
-"""The server process: daphne, the ingest worker, and a graceful shutdown."""
+"""The server process: daphne, its worker, and a graceful shutdown."""
 
 import asyncio
 import gc
@@ -30,9 +30,10 @@ from apps.core.monitoring.watchdog import Watchdog
 from apps.core.security import local_users
 from apps.core.system.heap import limit_arenas, settled, trim
 from apps.index.parsing.finder import reset_finder
-from apps.index.vectors.follower import follower
+from apps.index.vectors.follower import follower, is_in_worker
 from apps.ingest import freshness
-from apps.ingest.runs import queue, submit
+from apps.ingest.runs import submit
+from apps.ingest.worker.supervisor import supervisor
 from apps.mcp import subscriptions
 from apps.retrieval import following, search
 from apps.retrieval.search_processes import search_processes
@@ -50,10 +51,7 @@ PING_SECONDS, PONG_SECONDS = 30, 60
 # while the event loop is busy. With 50 concurrent answers, this value reduced the time to the first
 # word by 40 %.
 SWITCH_SECONDS = 0.0005
-# Objects that are allocated before Python looks for garbage. With the default of 700, it looked at
-# all objects every two seconds of an ingest, which stops searches for 50 to 90 ms.
-GARBAGE_THRESHOLD = 10_000
-# The first search after a start and the check of the stores both read much of the index. The check
+# The first search after a start and the worker's check of the index both read much of it. The check
 # waits so long for the search.
 WARM_UP_SECONDS = 30.0
 
@@ -170,10 +168,9 @@ class BoundedServer(Server):
 
 
 def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], None]) -> None:
-    """Serve until SIGINT or SIGTERM; then end live answers and the ingest worker, and return."""
+    """Serve until SIGINT or SIGTERM; then end live answers and the worker, and return."""
     limit_arenas()
     sys.setswitchinterval(SWITCH_SECONDS)
-    gc.set_threshold(GARBAGE_THRESHOLD)
     requests.install()
     sockets.install()
     telemetry.start(config())
@@ -207,8 +204,9 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     reactor.callWhenRunning(begin, while_serving)
     reactor.addSystemEventTrigger("before", "shutdown", ending, while_serving)
     logger.info("server start", extra={"context": facts()})
-    queue.start_worker(WARM_UP_SECONDS)
-    follower.start()
+    supervisor.start(WARM_UP_SECONDS)
+    if not is_in_worker():
+        follower.start()
     freshness.start()
     gc.collect()
     settled()
@@ -227,7 +225,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
 
 def _stop_threads() -> None:
     """End the worker, and all other threads and processes of the server."""
-    queue.stop_worker()
+    supervisor.stop()
     freshness.stop()
     reset_finder()
     search_processes.stop()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.product import Product
 from tests.browser.repository import LONG_WAIT, ingested
@@ -14,9 +14,9 @@ QUESTION = "How long is the delay before a call is tried again?"
 
 
 @pytest.fixture(scope="module")
-def repository(product: Product, browser: Browser) -> Iterator[str]:
+def repository(product: Product) -> Iterator[str]:
     """The sample repository, ingested for a file's tests and removed after them."""
-    with ingested(browser, product, "lighthouse", SAMPLE):
+    with ingested(product, "lighthouse", SAMPLE):
         yield "lighthouse"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import (
     Browser,
+    BrowserContext,
     ConsoleMessage,
     Error,
     Page,
@@ -49,6 +50,7 @@ ARGUMENTS = (
 )
 OpenPage = Callable[..., Page]
 WIDE, PHONE = (1440, 900), (390, 844)
+PLAIN = "/version"  # no page runs there
 # A form that came back with its errors: the browser reports the status, which is as it should be.
 # And what htmx says of a request whose page was left meanwhile; of a failed one it says sendError.
 EXPECTED = ("status of 422", "htmx:sendAbort", "htmx:afterRequest")
@@ -107,34 +109,66 @@ class Line:
             socket.connect_to_server()
 
 
+class Profiles:
+    """Browser profiles for the pages of a server, each used by one test after another: to make one,
+    and to fill its cache, takes as long as a test."""
+
+    def __init__(self, browser: Browser, url: str) -> None:
+        self._browser, self._url = browser, url
+        self._all: list[BrowserContext] = []
+        self._free: list[BrowserContext] = []
+
+    def take(self) -> BrowserContext:
+        """A profile without cookies, and with nothing stored. Nothing moves in its pages: what
+        turns while somebody waits is drawn sixty times a second."""
+        if self._free:
+            return self._free.pop()
+        context = self._browser.new_context(
+            base_url=self._url,
+            viewport={"width": WIDE[0], "height": WIDE[1]},
+            reduced_motion="reduce",
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        # It stays, for only a page of the server can delete what others stored.
+        context.new_page().goto(PLAIN)
+        self._all.append(context)
+        return context
+
+    def give_back(self, context: BrowserContext) -> None:
+        plain, *others = context.pages
+        for page in others:
+            page.close()
+        plain.evaluate("localStorage.clear()")
+        context.clear_cookies()
+        self._free.append(context)
+
+    def close(self) -> None:
+        for context in self._all:
+            context.close()
+
+
 @contextmanager
-def opened_pages(
-    browser: Browser, url: str, complaints: Complaints
-) -> Iterator[Callable[..., Page]]:
-    """Yield `open_one("/ingest", size=PHONE, dark=True)`: a page of the server at `url`, in a
-    browser profile of its own. At the end no page may have complained unexpectedly."""
-    contexts = []
+def opened_pages(profiles: Profiles, complaints: Complaints) -> Iterator[Callable[..., Page]]:
+    """Yield `open_one("/ingest", size=PHONE, dark=True)`: a new page, in a browser profile that no
+    other page of the test has. At the end no page may have complained unexpectedly."""
+    taken = []
 
     def open_one(
         path: str = "/", *, size: tuple[int, int] = WIDE, dark: bool = False, script: str = ""
     ) -> Page:
-        context = browser.new_context(
-            base_url=url,
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme="dark" if dark else "light",
-            permissions=["clipboard-read", "clipboard-write"],
-        )
-        contexts.append(context)
+        taken.append(profiles.take())
+        page = taken[-1].new_page()
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.emulate_media(color_scheme="dark" if dark else "light")
         if script:
-            context.add_init_script(script)
-        page = context.new_page()
+            page.add_init_script(script)
         complaints.listen(page)
         page.goto(path)
         return page
 
     yield open_one
-    for context in contexts:
-        context.close()
+    for context in taken:
+        profiles.give_back(context)
     assert complaints.unexpected() == []
 
 

@@ -31,8 +31,8 @@ FILES = {f"src/{name}": source(deed) for name, deed in DEEDS.items()}
 
 
 @pytest.fixture(scope="module")
-def harbour(product: Product, browser: Browser) -> Iterator[Path]:
-    with ingested(browser, product, "harbour", FILES):
+def harbour(product: Product) -> Iterator[Path]:
+    with ingested(product, "harbour", FILES):
         yield product.repos / "harbour"
 
 

@@ -1,4 +1,5 @@
-"""Fixtures of the browser tests: one product per worker, one browser per file, a page per test.
+"""Fixtures of the browser tests: one product per worker, one browser while the worker has browser
+tests, a page per test.
 
 Tests here are plain functions and do not use the database: the product is another process.
 """
@@ -12,7 +13,16 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.chat import model, repository
-from tests.browser.chromium import CHROMIUM, WIDE, Complaints, OpenPage, chromium, opened_pages
+from tests.browser.chromium import (
+    CHROMIUM,
+    PLAIN,
+    WIDE,
+    Complaints,
+    OpenPage,
+    Profiles,
+    chromium,
+    opened_pages,
+)
 from tests.browser.citations import conversation, harbour
 from tests.browser.lantern import lantern
 from tests.browser.product import HOME, Product, running
@@ -43,8 +53,6 @@ def stand_in() -> Iterator[OpenAIStandIn]:
 @pytest.fixture(scope="session")
 def product(tmp_path_factory: pytest.TempPathFactory, stand_in: OpenAIStandIn) -> Iterator[Product]:
     """The product, shared by the tests of this worker: leave its index as you found it."""
-    if not CHROMIUM.exists() and os.environ.get("CI") != "true":
-        pytest.skip(f"{CHROMIUM} is not there: apt-get install {CHROMIUM.name}")
     folder = tmp_path_factory.mktemp("product")
     # The examples, and what tests put beside them.
     agents = shutil.copytree(HOME / "agents", folder / "agents")
@@ -53,11 +61,21 @@ def product(tmp_path_factory: pytest.TempPathFactory, stand_in: OpenAIStandIn) -
         yield served
 
 
-# Per file, so that the event loop it holds open ends before other files' async tests begin.
-@pytest.fixture(scope="module")
-def browser(product: Product) -> Iterator[Browser]:
+# Until the last of these tests that come together, so that the event loop it holds open ends before
+# other folders' async tests begin.
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM.exists() and os.environ.get("CI") != "true":
+        pytest.skip(f"{CHROMIUM} is not there: apt-get install {CHROMIUM.name}")
     with chromium() as launched:
         yield launched
+
+
+@pytest.fixture(scope="package")
+def profiles(browser: Browser, product: Product) -> Iterator[Profiles]:
+    made = Profiles(browser, product.url)
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -67,29 +85,27 @@ def complaints() -> Complaints:
 
 
 @pytest.fixture
-def open_page(browser: Browser, product: Product, complaints: Complaints) -> Iterator[OpenPage]:
-    """open_page("/ingest", size=PHONE, dark=True): a page in a browser profile of its own."""
-    with opened_pages(browser, product.url, complaints) as open_one:
+def open_page(profiles: Profiles, complaints: Complaints) -> Iterator[OpenPage]:
+    """open_page("/ingest", size=PHONE, dark=True): a new page in a browser profile of its own."""
+    with opened_pages(profiles, complaints) as open_one:
         yield open_one
 
 
-@pytest.fixture(scope="module")
-def window(browser: Browser, product: Product) -> Iterator[Page]:
-    context = browser.new_context(base_url=product.url)
-    yield context.new_page()
-    context.close()
+@pytest.fixture(scope="package")
+def window(profiles: Profiles) -> Page:
+    return profiles.take().new_page()
 
 
 @pytest.fixture
 def look(window: Page, complaints: Complaints) -> Iterator[OpenPage]:
-    """look("/ingest", size=PHONE, dark=True): as `open_page`, for tests that leave nothing behind
-    in the browser. They share one page of their file: to open another takes four times as long."""
-    complaints.listen(window)
+    """look("/ingest", size=PHONE, dark=True): as `open_page`, for tests that neither listen to the
+    page nor route its requests. They share one page: to open another takes twice as long."""
 
     def leave() -> None:
         # What a page says of its end is nobody's complaint, as when a profile is closed.
         complaints.hush(window)
-        window.goto("about:blank")
+        # An empty page would be in a process of its own, as would the next one of the server.
+        window.goto(PLAIN)
 
     def look_at(path: str, *, size: tuple[int, int] = WIDE, dark: bool = False) -> Page:
         leave()
@@ -99,8 +115,12 @@ def look(window: Page, complaints: Complaints) -> Iterator[OpenPage]:
         window.goto(path)
         return window
 
+    complaints.listen(window)
     yield look_at
     leave()
+    window.mouse.move(0, 0)
+    window.evaluate("localStorage.clear(); sessionStorage.clear()")
+    window.context.clear_cookies()
     assert complaints.unexpected() == []
 
 

@@ -5,8 +5,6 @@ and conversations. A fourth requires a login. Within a server the states are ope
 """
 
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,16 +13,19 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.product import HOME, Product, running
+from tests.browser.product import Product, running
 from tests.browser.states import State
 from tests.stand_ins.embeddings_server import EmbeddingsServer, vector_of
 from tests.stand_ins.openai_server import OpenAIStandIn
+from tests.support import forks
 from tests.support.agents import command_text, make_agent
 from tests.support.git import commit_all, init
 from tests.support.ingested import CALLER, SAMPLE, write_files
 
 LONG_WAIT = 120_000
 KEEPER = '[codeinfo]\nprovider = "openai"\nmodel = "plain"\ntools = ["VectorSearch"]\n'
+# A name in which no line ends by itself, wider than a phone.
+UNBROKEN = "agents_of_the_lighthouse_and_of_all_who_sail_by"
 SECRETS = {f"keys/server_{number}.pem": "not shown to anyone\n" for number in range(12)}
 MAKE_USER = """
 from django.contrib.auth.models import User
@@ -102,7 +103,7 @@ def show(page: Page, width: int, *, dark: bool) -> None:
 def _new(folder: Path, stack: ExitStack) -> Product:
     for name in ("shop", "clock"):
         commit_all(write_files(init(folder / "repos" / "team" / name), {**SAMPLE, **CALLER}))
-    agents = folder / "agents"
+    agents = folder / UNBROKEN
     agents.mkdir()
     config = {"CODEINFO_AGENTS_HOME": str(agents), "LMSTUDIO_BASE_URL": ""}
     return stack.enter_context(running(folder, **config))
@@ -127,7 +128,7 @@ def _filled(folder: Path, stack: ExitStack) -> Product:
     write_files(folder / "repos" / "lighthouse", files)
     write_files(folder / "repos" / "harbour", {f"src/ship_{n}.py": ship(n) for n in range(40)})
     (folder / "repos" / "nothing").mkdir()
-    agents = folder / "agents"
+    agents = folder / UNBROKEN
     commands = {"watch_ships": command_text("Which ships?", "Where?"), "old_watch": "{}"}
     description = "Watches *ships*. Its rules are at <https://example.org/rules>."
     make_agent(agents, "keeper", KEEPER, description=description, commands=commands)
@@ -143,8 +144,8 @@ def ship(number: int) -> str:
 def _guarded(folder: Path, stack: ExitStack) -> Product:
     product = stack.enter_context(running(folder, CODEINFO_REQUIRE_LOGIN="true"))
     environ = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": str(product.data)}
-    command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", MAKE_USER]
-    subprocess.run(command, cwd=HOME, env=environ, check=True)
+    done = forks.manage("shell", "--no-imports", "-c", MAKE_USER, environ=environ)
+    assert done.returncode == 0, done.stderr
     return product
 
 

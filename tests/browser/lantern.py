@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Locator, Page
 
 from tests.browser.product import Product
 from tests.browser.repository import ingested
@@ -38,8 +38,8 @@ LONG_FILE = "/code/lantern/src/long.py"
 
 
 @pytest.fixture(scope="module")
-def lantern(browser: Browser, product: Product) -> Iterator[None]:
-    with ingested(browser, product, "lantern", FILES):
+def lantern(product: Product) -> Iterator[None]:
+    with ingested(product, "lantern", FILES):
         yield
 
 

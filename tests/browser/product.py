@@ -11,10 +11,12 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from tests.ports import free_ports
+from tests.support import forks
+from tests.support.forks import HOME
 
-HOME = Path(__file__).parent.parent.parent
 START_SECONDS = 180
 STOP_SECONDS = 30
+POLL_SECONDS = 0.05
 SERVE = (sys.executable, "manage.py", "serve")
 
 
@@ -39,7 +41,8 @@ def running(
     """Serve from `folder`/data, with `folder`/repos as the ingest base, until the block ends.
 
     Further settings come by their variables' names. Nothing of this process's environment leaks in.
-    `home` is where the product's files are, `command` what serves.
+    `home` is where the product's files are, `command` what serves. Without them the process is
+    forked, and finds the database of a new data folder migrated.
     """
     port = free_ports(3)
     product = Product(f"http://127.0.0.1:{port}", folder / "data", folder / "repos")
@@ -55,10 +58,17 @@ def running(
         "MCP_FORCE_CODEX_AVAILABLE": "false",
         "CODEINFO_CHROMA": "off",
     }
+    env = own | environ
     with (folder / "serve.log").open("wb") as log:
-        process = subprocess.Popen(
-            command, cwd=home, env=own | environ, stdout=log, stderr=subprocess.STDOUT
-        )
+        process: subprocess.Popen[bytes]
+        if (home, command) == (HOME, SERVE):
+            if not product.data.exists():
+                forks.copy_migrated(product.data)
+            process = forks.serve(env, log)
+        else:
+            process = subprocess.Popen(
+                command, cwd=home, env=env, stdout=log, stderr=subprocess.STDOUT
+            )
         try:
             _wait_until_it_answers(product, process)
             yield replace(product, pid=process.pid)
@@ -73,7 +83,7 @@ def running(
 
 def _wait_until_it_answers(product: Product, process: "subprocess.Popen[bytes]") -> None:
     # The server says nothing that can be waited on before it listens, so it is asked.
-    for _ in range(START_SECONDS * 5):
+    for _ in range(int(START_SECONDS / POLL_SECONDS)):
         if process.poll() is not None:
             break
         try:
@@ -85,7 +95,7 @@ def _wait_until_it_answers(product: Product, process: "subprocess.Popen[bytes]")
             return
         except OSError:  # URLError and TimeoutError among them
             try:
-                process.wait(0.2)
+                process.wait(POLL_SECONDS)
             except subprocess.TimeoutExpired:
                 continue
     raise AssertionError(f"the server did not start:\n{product.log()}")

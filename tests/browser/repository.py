@@ -1,33 +1,37 @@
-"""A repository that the tests of a file share."""
+"""Repositories that the tests of a file share."""
 
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
 
-from playwright.sync_api import Browser, Page, expect
+import httpx
 
 from tests.browser.product import Product
 from tests.support.ingested import write_files
+from tests.support.served import ingest_into
+from tests.support.waiting import wait_until
 
 LONG_WAIT = 60_000
 
 
 @contextmanager
-def ingested(
-    browser: Browser, product: Product, name: str, files: Mapping[str, str | bytes]
-) -> Iterator[Page]:
-    """The ingest page, on which it has been ingested; it is removed in the end."""
+def ingested(product: Product, name: str, files: Mapping[str, str | bytes]) -> Iterator[None]:
+    """While the block runs, it is ingested."""
     folder = write_files(product.repos / name, files)
-    with browser.new_context(base_url=product.url) as context:
-        page = context.new_page()
-        page.goto("/ingest")
-        page.get_by_label("Folder path").fill(str(folder))
-        page.get_by_label("Display name").fill(name)
-        page.get_by_role("button", name="Start ingest").click()
-        row = page.locator("#roots [data-row]").filter(has_text=name)
-        expect(row).to_contain_text("Completed", timeout=LONG_WAIT)
-        yield page
-        page.get_by_role("button", name=f"Remove {name}").click()
-        page.get_by_role("dialog").get_by_role("button", name=f"Remove {name}").click()
-        expect(row).to_have_count(0, timeout=LONG_WAIT)
+    ingest_into(product, folder)
+    yield
+    remove(product, folder)
+
+
+def remove(product: Product, folder: Path) -> None:
+    """The folder, and its root if it has one, as soon as no run is under way."""
+
+    def removed() -> bool:
+        answer = httpx.post(f"{product.url}/ingest/remove/{quote(str(folder), safe='')}")
+        assert answer.status_code in (200, 404, 429), answer.text
+        return answer.status_code != 429
+
+    wait_until(removed, LONG_WAIT // 1000)
     shutil.rmtree(folder)

@@ -19,24 +19,24 @@ from tests.stand_ins.openai_server import OpenAIStandIn
 NARROW = (1100, 800)
 
 
-def test_the_answer_cites_all_files(open_page: OpenPage, conversation: str) -> None:
-    page = open_page(conversation, size=NARROW)
+def test_the_answer_cites_all_files(look: OpenPage, conversation: str) -> None:
+    page = look(conversation, size=NARROW)
     places = [cited(row) for row in rows(page)]
     assert {place.path for place in places} == set(FILES)
     assert max(place.first for place in places) > 200
 
 
-def test_each_row_of_the_list_lands_on_its_lines(open_page: OpenPage, conversation: str) -> None:
-    page = open_wide(open_page, conversation)
+def test_each_row_of_the_list_lands_on_its_lines(look: OpenPage, conversation: str) -> None:
+    page = open_wide(look, conversation)
     for row in rows(page):
         row.click()
         stands_at(page, cited(row))
 
 
 def test_a_row_that_is_pressed_gets_its_click_although_the_transcript_follows_its_end(
-    open_page: OpenPage, conversation: str
+    look: OpenPage, conversation: str
 ) -> None:
-    page = open_page(conversation, size=NARROW)
+    page = look(conversation, size=NARROW)
     row = rows(page)[0]
     row.scroll_into_view_if_needed()
     page.locator("#transcript").evaluate("box => (box.scrollTop = box.scrollHeight)")
@@ -49,10 +49,8 @@ def test_a_row_that_is_pressed_gets_its_click_although_the_transcript_follows_it
     stands_at(page, cited(row))
 
 
-def test_no_button_comes_over_a_row_while_it_is_pressed(
-    open_page: OpenPage, conversation: str
-) -> None:
-    page = open_page(conversation, size=NARROW)
+def test_no_button_comes_over_a_row_while_it_is_pressed(look: OpenPage, conversation: str) -> None:
+    page = look(conversation, size=NARROW)
     row = rows(page)[0]
     row.hover()
     page.mouse.down()
@@ -64,15 +62,15 @@ def test_no_button_comes_over_a_row_while_it_is_pressed(
     expect(jump).to_be_visible()
 
 
-def test_each_chip_of_the_answer_lands_on_its_lines(open_page: OpenPage, conversation: str) -> None:
-    page = open_wide(open_page, conversation)
+def test_each_chip_of_the_answer_lands_on_its_lines(look: OpenPage, conversation: str) -> None:
+    page = open_wide(look, conversation)
     for chip in page.locator("#turns a.cite[data-source]").all():
         chip.click()
         stands_at(page, cited(chip))
 
 
-def test_tabs_and_brackets_land_on_their_lines(open_page: OpenPage, conversation: str) -> None:
-    page = open_wide(open_page, conversation)
+def test_tabs_and_brackets_land_on_their_lines(look: OpenPage, conversation: str) -> None:
+    page = open_wide(look, conversation)
     places = [cited(row) for row in rows(page)]
     rows(page)[0].click()
     stands_at(page, places[0])
@@ -87,10 +85,8 @@ def test_tabs_and_brackets_land_on_their_lines(open_page: OpenPage, conversation
         stands_at(page, place)
 
 
-def test_back_and_forward_lead_through_what_was_opened(
-    open_page: OpenPage, conversation: str
-) -> None:
-    page = open_page(conversation, size=NARROW)
+def test_back_and_forward_lead_through_what_was_opened(look: OpenPage, conversation: str) -> None:
+    page = look(conversation, size=NARROW)
     first, second = rows(page)[:2]
     places = cited(first), cited(second)
     first.click()
@@ -124,10 +120,8 @@ def test_an_open_citation_is_in_the_address_and_survives_a_reload(
     stands_at(other, place)
 
 
-def test_closing_takes_the_citation_out_of_the_address(
-    open_page: OpenPage, conversation: str
-) -> None:
-    page = open_wide(open_page, conversation)
+def test_closing_takes_the_citation_out_of_the_address(look: OpenPage, conversation: str) -> None:
+    page = open_wide(look, conversation)
     rows(page)[0].click()
     expect(page).to_have_url(re.compile("path="))
     page.get_by_role("button", name="Close source viewer").click()
@@ -139,9 +133,9 @@ def test_closing_takes_the_citation_out_of_the_address(
 
 
 def test_on_a_wide_screen_the_first_citation_opens_by_itself(
-    open_page: OpenPage, conversation: str
+    look: OpenPage, conversation: str
 ) -> None:
-    page = open_page(conversation, size=WIDE)
+    page = look(conversation, size=WIDE)
     stands_at(page, cited(rows(page)[0]))
     expect(page.get_by_role("tab").first).to_have_attribute("aria-selected", "true")
     page.goto("/chat")
@@ -154,8 +148,8 @@ def test_on_a_wide_screen_the_first_citation_opens_by_itself(
     expect(page.get_by_label("Message")).to_be_focused()
 
 
-def test_on_a_phone_back_closes_the_viewer(open_page: OpenPage, conversation: str) -> None:
-    page = open_page(conversation, size=PHONE)
+def test_on_a_phone_back_closes_the_viewer(look: OpenPage, conversation: str) -> None:
+    page = look(conversation, size=PHONE)
     expect(page.locator("#turns > .turn")).to_have_count(1)
     expect(page.locator("#source")).to_be_hidden()
     row = rows(page)[0]
@@ -169,17 +163,15 @@ def test_on_a_phone_back_closes_the_viewer(open_page: OpenPage, conversation: st
 
 @pytest.mark.parametrize("size", [WIDE, PHONE])
 def test_the_viewer_s_own_page_opens_at_the_cited_lines(
-    open_page: OpenPage, harbour: Path, size: tuple[int, int]
+    look: OpenPage, harbour: Path, size: tuple[int, int]
 ) -> None:
     place = Cited("src/tide.py", 241, 242)
-    page = open_page(
-        "/ui/retrieval/source?repo=harbour&path=src/tide.py&start=241&end=242", size=size
-    )
+    page = look("/ui/retrieval/source?repo=harbour&path=src/tide.py&start=241&end=242", size=size)
     stands_at(page, place)
 
 
-def test_a_search_hit_opens_at_its_lines(open_page: OpenPage, harbour: Path) -> None:
-    page = open_page("/search?q=predict+tide+of+harbour")
+def test_a_search_hit_opens_at_its_lines(look: OpenPage, harbour: Path) -> None:
+    page = look("/search?q=predict+tide+of+harbour")
     link = page.locator(".hit a").first
     place = cited(link, "href")
     link.click()
@@ -187,7 +179,7 @@ def test_a_search_hit_opens_at_its_lines(open_page: OpenPage, harbour: Path) -> 
 
 
 def test_chips_in_a_table_are_whole_and_apart(
-    open_page: OpenPage, harbour: Path, model: OpenAIStandIn
+    look: OpenPage, harbour: Path, model: OpenAIStandIn
 ) -> None:
     """A column of chips on a phone is as wide as one of them, and no chip breaks in two. Where
     they stand beside each other, each is easily hit."""
@@ -200,7 +192,7 @@ def test_chips_in_a_table_are_whole_and_apart(
         return [*say("\n".join(["| What it does | Where |", "|---|---|", *places])), *end()]
 
     model.scripts["plain"] = Script([search, table])
-    page = open_page("/chat", size=PHONE)
+    page = look("/chat", size=PHONE)
     page.get_by_label("Model").select_option("plain")
     page.get_by_label("Message").fill(QUESTION)
     page.get_by_label("Message").press("Enter")

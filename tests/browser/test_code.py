@@ -38,9 +38,9 @@ def click_name(page: Page, number: int, name: str) -> None:
 
 
 def test_repositories_folders_and_files_are_reached_by_clicks(
-    lantern: None, open_page: OpenPage
+    lantern: None, look: OpenPage
 ) -> None:
-    page = open_page("/")
+    page = look("/")
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Code g b").click()
     page.get_by_role("main").get_by_role("link", name="lantern").click()
     expect(page).to_have_url(re.compile("/code/lantern$"))
@@ -55,8 +55,8 @@ def test_repositories_folders_and_files_are_reached_by_clicks(
     expect(page.get_by_role("main").get_by_role("link", name="limit.c")).to_be_visible()
 
 
-def test_keys_lead_to_the_code_and_to_a_file(lantern: None, open_page: OpenPage) -> None:
-    page = open_page("/")
+def test_keys_lead_to_the_code_and_to_a_file(lantern: None, look: OpenPage) -> None:
+    page = look("/")
     page.keyboard.press("g")
     page.keyboard.press("b")
     expect(page).to_have_url(re.compile("/code$"))
@@ -74,10 +74,8 @@ def test_keys_lead_to_the_code_and_to_a_file(lantern: None, open_page: OpenPage)
     expect(page.get_by_role("heading", name="long.py")).to_be_visible()
 
 
-def test_the_outline_marks_the_current_function_and_follows(
-    lantern: None, open_page: OpenPage
-) -> None:
-    page = open_page(LONG_FILE)
+def test_the_outline_marks_the_current_function_and_follows(lantern: None, look: OpenPage) -> None:
+    page = look(LONG_FILE)
     current = page.locator(".outline [aria-current]")
     expect(current).to_have_text(re.compile("Keeper0"))
     outline = page.get_by_role("navigation", name="Outline of long.py")
@@ -94,17 +92,15 @@ def test_the_outline_marks_the_current_function_and_follows(
     expect(current).to_have_attribute("data-last", re.compile(str(LONG.count("\n"))))
 
 
-def test_the_outline_lists_a_macro_of_two_branches_once(lantern: None, open_page: OpenPage) -> None:
-    page = open_page("/code/lantern/src/limit.c")
+def test_the_outline_lists_a_macro_of_two_branches_once(lantern: None, look: OpenPage) -> None:
+    page = look("/code/lantern/src/limit.c")
     outline = page.get_by_role("navigation", name="Outline of limit.c")
     expect(outline.get_by_role("link")).to_have_count(2)
     expect(outline.get_by_title("macro LIMIT, line 2")).to_be_visible()
 
 
-def test_a_click_on_a_name_shows_definition_callers_and_uses(
-    lantern: None, open_page: OpenPage
-) -> None:
-    page = open_page("/code/lantern/src/work.py")
+def test_a_click_on_a_name_shows_definition_callers_and_uses(lantern: None, look: OpenPage) -> None:
+    page = look("/code/lantern/src/work.py")
     click_name(page, 5, "RetryPolicy")
     expect(panel(page).get_by_role("region", name="Definitions")).to_contain_text("src/retry.py:11")
     expect(panel(page).get_by_role("region", name="Uses")).to_contain_text("src/retry.py")
@@ -123,9 +119,9 @@ def test_a_click_on_a_name_shows_definition_callers_and_uses(
 
 
 def test_a_definition_in_the_same_file_is_reached_without_loading(
-    lantern: None, open_page: OpenPage
+    lantern: None, look: OpenPage
 ) -> None:
-    page = open_page(LONG_FILE)
+    page = look(LONG_FILE)
     page.evaluate("window.same = true")
     click_name(page, 6, "step_2")
     panel(page).get_by_role("link", name=re.compile("def step_2")).first.click()
@@ -137,8 +133,8 @@ def test_a_definition_in_the_same_file_is_reached_without_loading(
     expect(page).to_have_url(re.compile("long.py$"))
 
 
-def test_nothing_but_a_name_opens_the_panel(lantern: None, open_page: OpenPage) -> None:
-    page = open_page(RETRY)
+def test_nothing_but_a_name_opens_the_panel(lantern: None, look: OpenPage) -> None:
+    page = look(RETRY)
     box = line(page, POLICY).bounding_box()
     assert box
     page.mouse.click(box["x"] + box["width"] - 30, box["y"] + 8)
@@ -150,8 +146,8 @@ def test_nothing_but_a_name_opens_the_panel(lantern: None, open_page: OpenPage) 
     expect(panel(page)).to_be_hidden()
 
 
-def test_by_keyboard_the_names_of_a_line_are_offered(lantern: None, open_page: OpenPage) -> None:
-    page = open_page(f"{RETRY}?lines=17")
+def test_by_keyboard_the_names_of_a_line_are_offered(lantern: None, look: OpenPage) -> None:
+    page = look(f"{RETRY}?lines=17")
     page.locator(".viewer__code").focus()
     page.keyboard.press("Tab")
     expect(page.locator('.ln[name="L17"]')).to_be_focused()
@@ -169,10 +165,8 @@ def test_by_keyboard_the_names_of_a_line_are_offered(lantern: None, open_page: O
     expect(page.locator('.ln[name="L17"]')).to_be_focused()
 
 
-def test_lines_are_selected_and_their_permalink_is_copied(
-    lantern: None, open_page: OpenPage
-) -> None:
-    page = open_page(RETRY)
+def test_lines_are_selected_and_their_permalink_is_copied(lantern: None, look: OpenPage) -> None:
+    page = look(RETRY)
     page.locator('.ln[name="L6"]').click()
     expect(page).to_have_url(re.compile(r"retry\.py\?lines=6$"))
     page.locator('.ln[name="L8"]').click(modifiers=["Shift"])
@@ -197,8 +191,8 @@ def test_lines_are_selected_and_their_permalink_is_copied(
     expect(page).to_have_url(re.compile(r"lines=5-6$"))
 
 
-def test_a_search_leads_from_match_to_match(lantern: None, open_page: OpenPage) -> None:
-    page = open_page("/search?q=should_retry&repository=lantern")
+def test_a_search_leads_from_match_to_match(lantern: None, look: OpenPage) -> None:
+    page = look("/search?q=should_retry&repository=lantern")
     page.locator(".hit").filter(has_text="retry.py").locator("[data-row-focus]").first.click()
     expect(page.get_by_role("group", name="Matches")).to_contain_text("should_retry")
     page.goto(f"{LONG_FILE}?find=step_605")
@@ -214,8 +208,8 @@ def test_a_search_leads_from_match_to_match(lantern: None, open_page: OpenPage) 
     expect(page).to_have_url(re.compile(r"lines=\d+&find=step_605$"))
 
 
-def test_a_long_file_is_coloured_where_it_is_read(lantern: None, open_page: OpenPage) -> None:
-    page = open_page(LONG_FILE)
+def test_a_long_file_is_coloured_where_it_is_read(lantern: None, look: OpenPage) -> None:
+    page = look(LONG_FILE)
     expect(page.locator(".viewer__code .line")).to_have_count(LONG.count("\n"))
     end = LONG.count("\n")
     assert page.locator("[data-plain]").count() > 5
@@ -228,11 +222,9 @@ def test_a_long_file_is_coloured_where_it_is_read(lantern: None, open_page: Open
 
 @pytest.mark.parametrize("size", [WIDE, PHONE])
 def test_a_name_in_the_pane_beside_an_answer_opens_in_the_pane(
-    lantern: None, open_page: OpenPage, conversation: str, size: tuple[int, int]
+    lantern: None, look: OpenPage, conversation: str, size: tuple[int, int]
 ) -> None:
-    page = (
-        open_wide(open_page, conversation) if size == WIDE else open_page(conversation, size=size)
-    )
+    page = open_wide(look, conversation) if size == WIDE else look(conversation, size=size)
     rows(page)
     row = page.locator('.source-row[data-source*="repo=harbour"]').first
     place = citation_of(row)
@@ -269,14 +261,14 @@ def test_a_name_in_the_pane_beside_an_answer_opens_in_the_pane(
     assert page.url == before
 
 
-def test_a_name_of_a_search_hit_is_looked_up(lantern: None, open_page: OpenPage) -> None:
-    page = open_page("/search?q=should_retry&repository=lantern")
+def test_a_name_of_a_search_hit_is_looked_up(lantern: None, look: OpenPage) -> None:
+    page = look("/search?q=should_retry&repository=lantern")
     page.locator(".hit .code .line").get_by_text("should_retry").first.click()
     expect(panel(page).get_by_role("region", name="Definitions")).to_contain_text("src/retry.py:17")
 
 
-def test_hostile_names_open(lantern: None, open_page: OpenPage) -> None:
-    page = open_page("/code/lantern/odd")
+def test_hostile_names_open(lantern: None, look: OpenPage) -> None:
+    page = look("/code/lantern/odd")
     links = page.locator(".folder [data-row-focus]")
     expect(links).to_have_count(4)
     for index in range(4):
@@ -304,8 +296,8 @@ def test_axe_has_no_objections(lantern: None, look: OpenPage, address: str) -> N
     assert objections_of_looks(look(address)) == []
 
 
-def test_axe_has_no_objections_to_the_panel(lantern: None, open_page: OpenPage) -> None:
-    page = open_page("/code/lantern/src/work.py")
+def test_axe_has_no_objections_to_the_panel(lantern: None, look: OpenPage) -> None:
+    page = look("/code/lantern/src/work.py")
     click_name(page, 5, "RetryPolicy")
     expect(panel(page)).not_to_contain_text("Looking…")
     page.wait_for_load_state("networkidle")

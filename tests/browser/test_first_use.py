@@ -4,14 +4,14 @@ The tests of this file share one product, which they take through its first use 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.axe import objections
-from tests.browser.chromium import Complaints, opened_pages
+from tests.browser.chromium import OpenPage, Profiles
 from tests.browser.product import Product, running
 from tests.support.git import commit_all, init
 from tests.support.ingested import write_files
@@ -37,7 +37,6 @@ SHOP: dict[str, str | bytes] = {
         "def price(order):\n    return 1\n\n\ndef save_order(order):\n    return price(order)\n"
     ),
 }
-Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +51,11 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield product
 
 
-@pytest.fixture
-def visit(browser: Browser, empty: Product, complaints: Complaints) -> Iterator[Open]:
-    """visit("/chat", size=PHONE, dark=True): a page in a browser profile of its own."""
-    with opened_pages(browser, empty.url, complaints) as open_one:
-        yield open_one
+@pytest.fixture(scope="module")
+def profiles(browser: Browser, empty: Product) -> Iterator[Profiles]:
+    made = Profiles(browser, empty.url)
+    yield made
+    made.close()
 
 
 def has_no_sideways_scroll(page: Page) -> bool:
@@ -65,8 +64,8 @@ def has_no_sideways_scroll(page: Page) -> bool:
     return bool(page.evaluate(script))
 
 
-def test_the_empty_chat_lists_the_repositories(visit: Open) -> None:
-    page = visit("/chat")
+def test_the_empty_chat_lists_the_repositories(open_page: OpenPage) -> None:
+    page = open_page("/chat")
     rows = page.get_by_role("button", name=re.compile("^Ingest (shop|clock)"))
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("python")
@@ -78,8 +77,8 @@ def test_the_empty_chat_lists_the_repositories(visit: Open) -> None:
         assert has_no_sideways_scroll(page), width
 
 
-def test_what_is_not_connected_is_one_quiet_line(visit: Open) -> None:
-    page = visit("/chat")
+def test_what_is_not_connected_is_one_quiet_line(open_page: OpenPage) -> None:
+    page = open_page("/chat")
     line = page.locator("#picker-reason")
     expect(line).to_have_text(
         "OpenAI-compatible server, LM Studio and OpenAI Codex not connected. How to connect"
@@ -92,9 +91,9 @@ def test_what_is_not_connected_is_one_quiet_line(visit: Open) -> None:
     expect(page).to_have_url(re.compile("/providers$"))
 
 
-def test_two_clicks_lead_to_a_cited_answer(visit: Open) -> None:
-    page = visit("/chat")
-    watching = visit("/chat")  # a second tab, which follows
+def test_two_clicks_lead_to_a_cited_answer(open_page: OpenPage) -> None:
+    page = open_page("/chat")
+    watching = open_page("/chat")  # a second tab, which follows
     row = page.get_by_role("button", name=re.compile("^Ingest shop"))
     row.click()  # the first
     progress = page.locator("#chat-run")
@@ -120,17 +119,17 @@ def test_two_clicks_lead_to_a_cited_answer(visit: Open) -> None:
     assert objections(page) == []
 
 
-def test_afterwards_a_new_chat_begins_with_its_questions(visit: Open) -> None:
+def test_afterwards_a_new_chat_begins_with_its_questions(open_page: OpenPage) -> None:
     for size in ((320, 700), (1600, 1000)):
-        page = visit("/chat", size=size)
+        page = open_page("/chat", size=size)
         expect(page.get_by_role("heading", name="Ask about shop")).to_be_visible()
         expect(page.locator("[data-example]")).to_have_count(4)
         expect(page.get_by_role("heading", name="Choose a repository")).to_have_count(0)
         assert has_no_sideways_scroll(page)
 
 
-def test_the_field_of_home_asks(visit: Open) -> None:
-    page = visit("/")
+def test_the_field_of_home_asks(open_page: OpenPage) -> None:
+    page = open_page("/")
     page.get_by_label("Ask about your code").fill("Where is an order saved?")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/chat\?c="))
@@ -140,15 +139,15 @@ def test_the_field_of_home_asks(visit: Open) -> None:
     expect(page.locator(".viewer .line.is-cited").first).to_be_visible()
 
 
-def test_the_repositories_of_home_lead_to_the_code(visit: Open) -> None:
+def test_the_repositories_of_home_lead_to_the_code(open_page: OpenPage) -> None:
     """The page behind the link is the code browser's (tests of its own)."""
-    page = visit("/")
+    page = open_page("/")
     link = page.get_by_role("link", name="shop", exact=True)
     expect(link).to_have_attribute("href", "/code/shop")
 
 
-def test_a_finished_ingest_elsewhere_offers_to_ask(visit: Open, empty: Product) -> None:
-    page = visit("/ingest")
+def test_a_finished_ingest_elsewhere_offers_to_ask(open_page: OpenPage, empty: Product) -> None:
+    page = open_page("/ingest")
     page.get_by_label("Folder path").fill(str(Path(empty.repos) / "team" / "clock"))
     page.get_by_label("Display name").fill("my clock")
     page.get_by_role("button", name="Start ingest").click()

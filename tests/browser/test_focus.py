@@ -39,10 +39,10 @@ LAYERS = {
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_escape_leads_back_to_what_opened_the_layer(
-    open_page: OpenPage, conversation: str, name: str
+    look: OpenPage, conversation: str, name: str
 ) -> None:
     address, opener, layer, clicks = LAYERS[name]
-    page = open_page(conversation if address == "chat" else address, size=WIDE)
+    page = look(conversation if address == "chat" else address, size=WIDE)
     what = opener(page)
     what.focus()
     page.keyboard.press("Enter")
@@ -54,8 +54,8 @@ def test_escape_leads_back_to_what_opened_the_layer(
     expect(what).to_be_focused()
 
 
-def test_escape_leads_back_to_an_opener_that_was_replaced_meanwhile(open_page: OpenPage) -> None:
-    page = open_page("/ingest", size=WIDE)
+def test_escape_leads_back_to_an_opener_that_was_replaced_meanwhile(look: OpenPage) -> None:
+    page = look("/ingest", size=WIDE)
     remove = button("Remove harbour")(page)
     remove.focus()
     page.keyboard.press("Enter")
@@ -69,10 +69,8 @@ def test_escape_leads_back_to_an_opener_that_was_replaced_meanwhile(open_page: O
 
 
 @pytest.mark.parametrize(("key", "layer"), [("Control+k", "#palette"), ("?", "#keys")])
-def test_escape_leads_back_to_where_a_key_was_pressed(
-    open_page: OpenPage, key: str, layer: str
-) -> None:
-    page = open_page("/ingest")
+def test_escape_leads_back_to_where_a_key_was_pressed(look: OpenPage, key: str, layer: str) -> None:
+    page = look("/ingest")
     link = page.get_by_role("navigation").get_by_role("link", name="Logs")
     link.focus()
     page.keyboard.press(key)
@@ -83,11 +81,11 @@ def test_escape_leads_back_to_where_a_key_was_pressed(
 
 
 def test_the_focus_stays_in_the_folder_picker_and_goes_back_up(
-    open_page: OpenPage, product: Product, tmp_path: Path
+    look: OpenPage, product: Product, tmp_path: Path
 ) -> None:
     (product.repos / "walk" / "into" / "this").mkdir(parents=True, exist_ok=True)
     (product.repos / "walk" / "before").mkdir(exist_ok=True)
-    page = open_page("/ingest")
+    page = look("/ingest")
     opener = page.get_by_role("button", name="Choose folder…")
     opener.focus()
     page.keyboard.press("Enter")
@@ -106,8 +104,8 @@ def test_the_focus_stays_in_the_folder_picker_and_goes_back_up(
     expect(opener).to_be_focused()
 
 
-def test_a_phone_s_sidebar_and_viewer_lead_back(open_page: OpenPage, conversation: str) -> None:
-    page = open_page(conversation, size=PHONE)
+def test_a_phone_s_sidebar_and_viewer_lead_back(look: OpenPage, conversation: str) -> None:
+    page = look(conversation, size=PHONE)
     menu = page.get_by_role("link", name="Open menu")
     menu.focus()
     page.keyboard.press("Enter")

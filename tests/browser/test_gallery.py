@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.browser.axe import objections
-from tests.browser.chromium import chromium
 from tests.browser.gallery import Gallery, gallery, opened, show
 from tests.browser.narrow import OVERLAPS
 from tests.browser.states import STATES, as_it_opens
@@ -18,8 +17,8 @@ VARIANTS = ((1280, False), (320, True))
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gallery]:
-    with chromium() as browser, gallery(tmp_path_factory.mktemp("gallery"), browser) as made:
+def servers(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Gallery]:
+    with gallery(tmp_path_factory.mktemp("gallery"), browser) as made:
         yield made
 
 

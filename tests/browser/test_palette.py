@@ -20,7 +20,11 @@ from tests.support.ingested import SAMPLE, write_files
 @pytest.fixture(scope="module")
 def index(browser: Browser, product: Product) -> Iterator[None]:
     """The repository `lantern`, and a conversation; gone after the tests of this file."""
-    with ingested(browser, product, "lantern", SAMPLE) as page:
+    with (
+        ingested(product, "lantern", SAMPLE),
+        browser.new_context(base_url=product.url) as context,
+    ):
+        page = context.new_page()
         conversation = made(page, "Ships at night")
         turn = {"role": "user", "content": "How are beacons lit?", "status": "ok"}
         answer = page.request.post(

@@ -1,18 +1,17 @@
 """The Providers page in a browser: connect a server, and ask it at once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from tests.browser.axe import objections
-from tests.browser.chromium import Complaints, opened_pages
+from tests.browser.chromium import OpenPage, Profiles
 from tests.browser.narrow import sideways_at
 from tests.browser.product import Product, running
 from tests.stand_ins.openai_server import OpenAIStandIn
 
 KEY = "canary-browser-key-1"
-Open = Callable[..., Page]
 
 
 @pytest.fixture
@@ -28,14 +27,17 @@ def unset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield product
 
 
-@pytest.fixture
-def visit(browser: Browser, unset: Product, complaints: Complaints) -> Iterator[Open]:
-    with opened_pages(browser, unset.url, complaints) as open_one:
-        yield open_one
+@pytest.fixture(scope="module")
+def profiles(browser: Browser, unset: Product) -> Iterator[Profiles]:
+    made = Profiles(browser, unset.url)
+    yield made
+    made.close()
 
 
-def test_a_server_is_tested_saved_asked_and_removed(visit: Open, server: OpenAIStandIn) -> None:
-    page = visit("/")
+def test_a_server_is_tested_saved_asked_and_removed(
+    open_page: OpenPage, server: OpenAIStandIn
+) -> None:
+    page = open_page("/")
     page.keyboard.press("g")
     page.keyboard.press("p")
     expect(page.get_by_role("heading", level=1)).to_have_text("Providers")
@@ -66,8 +68,8 @@ def test_a_server_is_tested_saved_asked_and_removed(visit: Open, server: OpenAIS
     expect(card.get_by_label("Address")).to_have_value("")
 
 
-def test_an_error_is_shown_and_the_field_has_the_focus(visit: Open) -> None:
-    page = visit("/providers")
+def test_an_error_is_shown_and_the_field_has_the_focus(open_page: OpenPage) -> None:
+    page = open_page("/providers")
     card = page.get_by_role("region", name="LM Studio")
     card.get_by_label("Address").fill("ftp://models")
     card.get_by_role("button", name="Save").click()
@@ -77,8 +79,8 @@ def test_an_error_is_shown_and_the_field_has_the_focus(visit: Open) -> None:
     assert objections(page) == []
 
 
-def test_it_fits_every_window(visit: Open) -> None:
-    page = visit("/providers")
+def test_it_fits_every_window(open_page: OpenPage) -> None:
+    page = open_page("/providers")
     page.get_by_role("button", name="Set up Codex").click()
     expect(page.get_by_role("region", name="Codex", exact=True)).to_be_visible()
     expect(page.get_by_role("alert")).to_contain_text("Nothing answers at")

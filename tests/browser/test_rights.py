@@ -1,15 +1,14 @@
 """What a user who is not staff sees where a login is required: nothing that would be refused."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.chromium import WIDE, chromium
-from tests.browser.product import HOME, Product, running
+from tests.browser.chromium import WIDE
+from tests.browser.product import Product, running
+from tests.support import forks
 
 NAME, PASSWORD = "ada", "right-one-9"
 MAKE = f"""
@@ -23,17 +22,16 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     folder = tmp_path_factory.mktemp("guarded")
     with running(folder, CODEINFO_REQUIRE_LOGIN="true") as product:
         environ = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": str(product.data)}
-        command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", MAKE]
-        subprocess.run(command, cwd=HOME, env=environ, check=True)
+        done = forks.manage("shell", "--no-imports", "-c", MAKE, environ=environ)
+        assert done.returncode == 0, done.stderr
         yield product
 
 
 @pytest.fixture(scope="module")
-def page(guarded: Product) -> Iterator[Page]:
-    with chromium() as browser:
-        context = browser.new_context(
-            base_url=guarded.url, viewport={"width": WIDE[0], "height": WIDE[1]}
-        )
+def page(browser: Browser, guarded: Product) -> Iterator[Page]:
+    with browser.new_context(
+        base_url=guarded.url, viewport={"width": WIDE[0], "height": WIDE[1]}
+    ) as context:
         page = context.new_page()
         page.goto("/chat")
         page.get_by_label("Name").fill(NAME)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import objections
 from tests.browser.chat import ask, done, turn
@@ -23,12 +23,9 @@ QUESTION = "How long is the delay before a call is tried again?"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def repositories(product: Product, browser: Browser) -> Iterator[None]:
+def repositories(product: Product) -> Iterator[None]:
     """Two repositories with a file of the same path, removed after this file's tests."""
-    with (
-        ingested(browser, product, "lantern", SAMPLE),
-        ingested(browser, product, "harbour", HARBOUR),
-    ):
+    with ingested(product, "lantern", SAMPLE), ingested(product, "harbour", HARBOUR):
         yield
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.axe import objections_of_looks
 from tests.browser.chromium import PHONE
@@ -18,10 +18,10 @@ DEEP = "".join(f"def step_{i}():\n    return {i}\n\n\n" for i in range(900))
 
 
 @pytest.fixture(scope="module")
-def index(browser: Browser, product: Product) -> Iterator[None]:
+def index(product: Product) -> Iterator[None]:
     """Two repositories, ingested; gone after the tests of this file."""
     tide = {"src/tide.py": DEEP, "web/tide.js": "retry();\n"}
-    with ingested(browser, product, "lamp", SAMPLE), ingested(browser, product, "tide", tide):
+    with ingested(product, "lamp", SAMPLE), ingested(product, "tide", tide):
         yield
 
 
@@ -38,8 +38,8 @@ def test_a_name_is_looked_up_as_it_is_typed(index: None, open_page: OpenPage) ->
     expect(field).to_be_focused()
 
 
-def test_results_are_reached_and_opened_by_keys(index: None, open_page: OpenPage) -> None:
-    page = open_page("/search?mode=symbols&q=should_retry")
+def test_results_are_reached_and_opened_by_keys(index: None, look: OpenPage) -> None:
+    page = look("/search?mode=symbols&q=should_retry")
     page.get_by_label("Search code").press("ArrowDown")
     expect(page.locator(".hit [data-row-focus]").first).to_be_focused()
     page.keyboard.press("j")
@@ -48,8 +48,8 @@ def test_results_are_reached_and_opened_by_keys(index: None, open_page: OpenPage
     expect(page.locator(".line.is-cited")).to_contain_text("should_retry")
 
 
-def test_filters_narrow_and_are_in_the_address(index: None, open_page: OpenPage) -> None:
-    page = open_page("/search?mode=symbols&q=retry")
+def test_filters_narrow_and_are_in_the_address(index: None, look: OpenPage) -> None:
+    page = look("/search?mode=symbols&q=retry")
     page.get_by_role("checkbox", name="tide").check()
     expect(page).to_have_url(re.compile("repository=tide"))
     page.get_by_label("Language").select_option("javascript")
@@ -63,8 +63,8 @@ def test_filters_narrow_and_are_in_the_address(index: None, open_page: OpenPage)
     expect(page.get_by_label("Path begins with")).to_have_value("")
 
 
-def test_filters_typed_into_the_box_move_to_their_fields(index: None, open_page: OpenPage) -> None:
-    page = open_page("/search?q=retry")
+def test_filters_typed_into_the_box_move_to_their_fields(index: None, look: OpenPage) -> None:
+    page = look("/search?q=retry")
     field = page.get_by_label("Search code")
     field.fill("retry repo:TIDE lang:js file:web/")
     field.press("Enter")
@@ -98,8 +98,8 @@ def test_what_is_typed_after_a_search_is_sent_stays(index: None, open_page: Open
     expect(field).to_have_value("retry lang:python and more")
 
 
-def test_exact_text_expressions_and_words_to_leave_out(index: None, open_page: OpenPage) -> None:
-    page = open_page("/search")
+def test_exact_text_expressions_and_words_to_leave_out(index: None, look: OpenPage) -> None:
+    page = look("/search")
     field = page.get_by_label("Search code")
     field.fill('"attempt < self.limit"')
     field.press("Enter")
@@ -115,8 +115,8 @@ def test_exact_text_expressions_and_words_to_leave_out(index: None, open_page: O
     expect(field).to_have_value("retry /(oops/")
 
 
-def test_pages_lead_on_and_back(index: None, open_page: OpenPage) -> None:
-    page = open_page('/search?q="return"&limit=5')
+def test_pages_lead_on_and_back(index: None, look: OpenPage) -> None:
+    page = look('/search?q="return"&limit=5')
     first = page.locator(".hit").first.get_attribute("data-row")
     page.get_by_role("link", name="Next page").click()
     expect(page.get_by_label("Line 6", exact=True)).to_be_visible()
@@ -124,25 +124,23 @@ def test_pages_lead_on_and_back(index: None, open_page: OpenPage) -> None:
     expect(page.locator(".hit").first).to_have_attribute("data-row", first or "")
 
 
-def test_why_each_matched_is_beneath_it(index: None, open_page: OpenPage) -> None:
-    page = open_page("/search?q=backoff+delay")
+def test_why_each_matched_is_beneath_it(index: None, look: OpenPage) -> None:
+    page = look("/search?q=backoff+delay")
     why = page.locator(".hit__why").first
     expect(why).to_contain_text(re.compile(r"Words\s+backoff ×\d+, delay ×\d+, rank 1"))
     expect(why).to_contain_text(re.compile(r"Meaning\s+rank \d+"))
 
 
-def test_a_filter_that_excludes_everything_is_named(index: None, open_page: OpenPage) -> None:
-    page = open_page("/search?q=backoff_delay+lang:javascript+-zebra")
+def test_a_filter_that_excludes_everything_is_named(index: None, look: OpenPage) -> None:
+    page = look("/search?q=backoff_delay+lang:javascript+-zebra")
     named = page.locator(".excluded")
     expect(named).to_contain_text(re.compile(r"lang:javascript excludes all \d+ match"))
     named.get_by_role("link").first.click()
     expect(page.locator(".hit").first).to_contain_text("backoff_delay")
 
 
-def test_a_wide_window_shows_the_lines_of_the_current_result(
-    index: None, open_page: OpenPage
-) -> None:
-    page = open_page("/search?q=retry", size=(1600, 900))
+def test_a_wide_window_shows_the_lines_of_the_current_result(index: None, look: OpenPage) -> None:
+    page = look("/search?q=retry", size=(1600, 900))
     preview = page.get_by_role("complementary", name="Preview")
     expect(preview.locator(".is-cited").first).to_be_visible()
     assert page.locator(".page").evaluate("box => box.scrollTop") == 0
@@ -159,8 +157,8 @@ def test_a_wide_window_shows_the_lines_of_the_current_result(
     expect(preview).to_be_hidden()
 
 
-def test_a_facet_narrows_and_leads_back(index: None, open_page: OpenPage) -> None:
-    page = open_page("/search?q=retry")
+def test_a_facet_narrows_and_leads_back(index: None, look: OpenPage) -> None:
+    page = look("/search?q=retry")
     facets = page.get_by_role("complementary", name="Narrow the results")
     facets.get_by_role("link", name=re.compile("^lamp")).click()
     expect(page).to_have_url(re.compile("repository=lamp"))
@@ -169,10 +167,8 @@ def test_a_facet_narrows_and_leads_back(index: None, open_page: OpenPage) -> Non
     expect(page).not_to_have_url(re.compile("repository="))
 
 
-def test_the_outline_leads_to_a_line_in_the_window_and_beyond(
-    index: None, open_page: OpenPage
-) -> None:
-    page = open_page("/ui/retrieval/source?repo=tide&path=src/tide.py")
+def test_the_outline_leads_to_a_line_in_the_window_and_beyond(index: None, look: OpenPage) -> None:
+    page = look("/ui/retrieval/source?repo=tide&path=src/tide.py")
     outline = page.get_by_role("navigation", name="Outline of tide.py")
     outline.get_by_title("function step_3, line 13").click()
     expect(page.locator("[name=L13]")).to_be_in_viewport()
@@ -180,8 +176,8 @@ def test_the_outline_leads_to_a_line_in_the_window_and_beyond(
     expect(page.locator("[name=L1801]")).to_be_in_viewport()
 
 
-def test_on_a_phone_the_outline_is_a_select(index: None, open_page: OpenPage) -> None:
-    page = open_page("/ui/retrieval/source?repo=tide&path=src/tide.py", size=PHONE)
+def test_on_a_phone_the_outline_is_a_select(index: None, look: OpenPage) -> None:
+    page = look("/ui/retrieval/source?repo=tide&path=src/tide.py", size=PHONE)
     expect(page.get_by_role("navigation", name="Outline of tide.py")).to_be_hidden()
     jump = page.get_by_label("Go to a definition")
     jump.select_option(label="function step_60")

@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.chromium import PHONE, Complaints
 from tests.browser.conftest import OpenPage
+from tests.browser.narrow import sideways_at
 
 PAGES = ("/", "/search", "/ingest", "/lmstudio", "/chat", "/connect", "/api/docs")
 # Records the theme of the root element at the moment the first element of the body exists.
@@ -103,11 +104,10 @@ def test_the_phone_menu_traps_and_restores_focus(open_page: OpenPage) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("width", [320, 390, 768, 1024, 1280])
-def test_no_page_scrolls_sideways(look: OpenPage, path: str, width: int) -> None:
-    page = look(path, size=(width, 800))
+def test_no_page_scrolls_sideways(look: OpenPage, path: str) -> None:
+    page = look(path)
     expect(page.get_by_role("main")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert sideways_at(page, (320, 390, 768, 1024, 1280)) == {}
 
 
 def test_the_home_page_shows_what_is_connected(look: OpenPage) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from tests.cli.terminal import Terminal
 from tests.house.sources import HOME
 from tests.ports import free_ports
+from tests.support import forks
 from tests.support.ingested import SAMPLE, write_files
 
 CODEINFO = HOME / "scripts" / "codeinfo"
@@ -78,9 +79,10 @@ class Command:
 
 
 @contextmanager
-def command(home: Path, **environ: str) -> Iterator[Command]:
+def command(home: Path, *, is_new: bool = False, **environ: str) -> Iterator[Command]:
     """A home folder with the folders of two repositories, which are not ingested yet. The server of
-    its data folder is stopped at the end."""
+    its data folder is stopped at the end. The data folder has a migrated database, or `is_new`: it
+    is not there."""
     port = free_ports(3)
     home = home.resolve()
     environment = {
@@ -100,6 +102,8 @@ def command(home: Path, **environ: str) -> Iterator[Command]:
     made = Command(home, environment | environ)
     write_files(made.lighthouse, SAMPLE)
     write_files(home / "src" / "harbour", HARBOUR)
+    if not is_new:
+        forks.copy_migrated(made.data)
     try:
         yield made
     finally:

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.door
 @pytest.fixture
 def alone(tmp_path: Path) -> Iterator[Command]:
     """A user whose server is not running."""
-    with command(tmp_path) as made:
+    with command(tmp_path, is_new=True) as made:
         yield made
 
 
@@ -294,6 +294,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "uninstall": ("uninstall", "emacs"),
     "status": ("status", "nobody"),
     "serve": ("serve", "--nothing"),
+    "worker": ("worker", "--nothing"),
     "stop": ("stop", "x"),
     "doctor": ("doctor", "x"),
     "backup": ("backup", "/nowhere/at/all.tar.gz"),

@@ -20,6 +20,7 @@ DOCUMENT = (HOME / "docs/cli.md").read_text()
 # Verbs whose examples are tried elsewhere: they do not end, or need a client.
 ELSEWHERE = {
     "serve": "tests/cli/test_server_verbs.py",
+    "worker": "tests/site/test_worker.py",
     "mcp": "tests/cli/bridge.py",
     "install": "tests/cli/test_install.py",
     "uninstall": "tests/cli/test_install.py",

@@ -38,7 +38,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "stop": ("--yes",),
 }
 # These run until they are ended.
-LASTING = {"mcp", "serve"}
+LASTING = {"mcp", "serve", "worker"}
 
 
 @pytest.fixture(scope="module")

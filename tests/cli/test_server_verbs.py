@@ -56,11 +56,12 @@ def test_stop_stops_a_server_of_another_terminal(alone: Command) -> None:
     assert server.running(alone.data) is None
 
 
-def test_status_starts_no_server(alone: Command) -> None:
-    done = alone.run("status", status=1)
-    assert done.stdout == "" and "No server of" in done.stderr
-    assert json.loads(alone.run("status", "--json", status=1).stdout)["code"] == "NOT_RUNNING"
-    assert not alone.data.exists()
+def test_status_starts_no_server(tmp_path: Path) -> None:
+    with command(tmp_path, is_new=True) as new:
+        done = new.run("status", status=1)
+        assert done.stdout == "" and "No server of" in done.stderr
+        assert json.loads(new.run("status", "--json", status=1).stdout)["code"] == "NOT_RUNNING"
+        assert not new.data.exists()
 
 
 def test_a_start_that_fails_says_why(alone: Command) -> None:

@@ -5,7 +5,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Counts, Terms, expand
 
 TEXTS = ["b a b", "", "c_a b c_a c_a", "a"]
@@ -64,15 +63,3 @@ def test_lists_are_expanded_by_their_numbers() -> None:
     places, sizes = expand(np.array([2, 0, 3]), np.array([2, 0, 1, 2]))
     assert "".join("".join(lists)[place] for place in places) == "cdeabcde"
     assert sizes.tolist() == [3, 2, 0, 3]
-
-
-def test_counting_yields_to_queries_between_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    happened: list[str] = []
-    monkeypatch.setattr(ingest_throttle, "yield_to_queries", lambda: happened.append("way"))
-
-    def read(text: str) -> list[str]:
-        happened.append(text)
-        return text.split()
-
-    Terms.of(map(read, ["a", "b"]))
-    assert happened == ["a", "way", "b", "way"]

@@ -29,8 +29,6 @@ ALSO_MISSING = {
     "signal": ("SIGPROF", "SIGPIPE", "setitimer", "ITIMER_PROF", "pthread_sigmask"),
 }
 HOME_OF_THEM = "apps/core/system/posix.py"
-# A parse process. It imports nothing of codeinfo, and is started where it was not imported.
-APART = {"apps/code/syntax/__main__.py": {"os.nice"}}
 
 
 def used(source: str) -> Iterator[str]:
@@ -52,7 +50,7 @@ def used(source: str) -> Iterator[str]:
 def test_one_module_has_what_only_posix_systems_have() -> None:
     found = {name_of(file): set(used(file.read_text())) for file in product()}
     assert {"fcntl", "resource", "dir_fd"} <= found.pop(HOME_OF_THEM)
-    assert {name: names for name, names in found.items() if names} == APART
+    assert {name: names for name, names in found.items() if names} == {}
 
 
 # Imports every module; prints the foreign ones that this has imported.

@@ -17,10 +17,13 @@ from apps.ingest import services
 from apps.ingest.discovery.discovery import Classifier
 from apps.ingest.discovery.walk import ListedFile
 from apps.ingest.runs import queue, submit, sweep
+from apps.ingest.worker.loop import Worker
+from apps.ingest.worker.supervisor import supervisor
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
 from tests.support.parts import chunk_ids, parts_on_disk, unlisted_parts
 from tests.support.waiting import wait_until
+from tests.support.working import working
 
 pytestmark = pytest.mark.door
 
@@ -167,15 +170,38 @@ def test_what_a_large_reembed_wrote_answers_nothing_and_is_left_to_the_sweep(
     assert contents(root) == before
 
 
+@pytest.mark.fault("A run is cancelled")
+@pytest.mark.django_db
+@pytest.mark.parametrize("again", [False, True])
+def test_a_cancel_answers_by_the_rows_whoever_has_executed_the_run(
+    client: Client, repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    if again:
+        outdate(ingest(repo))
+    monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 0)
+    with monkeypatch.context() as patch:
+        hook("publishing", Nth(1, cancel_now), patch.setattr)
+        run = run_ingest(repo)
+
+    def cleanup() -> str:
+        # No job is left in memory: it is as if another process had executed the run.
+        answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
+        return str(answer.json()["cleanup"])
+
+    assert cleanup() == "pending"
+    sweep.sweep()
+    assert cleanup() == "complete"
+
+
 @pytest.mark.django_db
 def test_a_queued_run_interrupts_a_sweep(
     repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
     monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 0)
-    assert sweep.drop_root(root) is False
-    worker = queue.Worker()
-    worker.wake()
+    sweep.drop_root(root)
+    worker = Worker()
+    submit.work_waiting.set()
     worker._sweep()
     assert sweep.due.is_set()
     assert SourceFile.objects.exists() and parts_on_disk()
@@ -243,10 +269,9 @@ def test_nothing_is_removed_while_a_run_is_active(
 
 @pytest.fixture
 def worker() -> Iterator[None]:
-    """The worker thread, as `serve` runs it."""
-    queue.start_worker()
-    yield
-    queue.stop_worker()
+    """Queued runs are executed."""
+    with working():
+        yield
 
 
 @pytest.mark.django_db(transaction=True)
@@ -311,7 +336,7 @@ def test_a_removal_deletes_rows_and_the_sweep_deletes_the_parts(
     """Nothing else deletes while this process has a worker."""
     root = ingest(repo)
     with monkeypatch.context() as patch:
-        patch.setattr(queue, "worker_state", lambda: "idle")
+        patch.setattr(supervisor, "state", lambda: "ready")
         path = f"/ingest/remove/{root.path}"
         answer = client.post(path, "", content_type="application/json")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "unlocked": True})
@@ -336,14 +361,11 @@ def test_cancel_does_not_wait_for_what_is_left_to_the_sweep(
         wait_until(lambda: job.cancelled)
 
     hook("publishing", Nth(1, wait), monkeypatch.setattr)
-    queue.start_worker()
-    try:
+    with working():
         run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
         assert reached.wait(30)
         answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
         queue.stop_run(run.id, 30)
-    finally:
-        queue.stop_worker()
     assert answer.json() == {"status": "ok", "cleanup": "pending"}
     run.refresh_from_db()
     assert run.state == "cancelled"
@@ -390,10 +412,9 @@ def test_stopping_the_server_interrupts_the_run_and_keeps_the_queue(
 
     hook("embedding", Nth(1, wait), monkeypatch.setattr)
     active, waiting = submit.queue_reembeds([first.id, second.id])
-    queue.start_worker()
-    assert reached.wait(20)
-    threading.Timer(0.05, never_cancelled.set).start()
-    queue.stop_worker()
+    with working():
+        assert reached.wait(20)
+        threading.Timer(0.05, never_cancelled.set).start()
     active.refresh_from_db()
     waiting.refresh_from_db()
     assert (active.state, active.last_error) == ("error", "Interrupted")

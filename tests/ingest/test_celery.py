@@ -10,6 +10,8 @@ from apps.embedding.static import MODEL_ID
 from apps.index.models import IngestRun
 from apps.ingest import services, tasks
 from apps.ingest.runs import queue
+from apps.ingest.worker.loop import Worker
+from apps.ingest.worker.supervisor import supervisor
 from codeinfo.celery import app
 
 
@@ -18,7 +20,7 @@ def broker(configure: Callable[..., None]) -> Iterator[None]:
     configure(celery_broker_url="memory://")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(app.conf, "broker_url", "memory://")
-        patch.setattr(tasks, "worker", queue.Worker())
+        patch.setattr(tasks, "worker", Worker())
         yield
 
 
@@ -27,7 +29,8 @@ def broker(configure: Callable[..., None]) -> Iterator[None]:
 def test_the_worker_ingests_what_this_process_only_queues(
     repo: Path, broker: None, index: None
 ) -> None:
-    queue.start_worker()
+    supervisor.start()
+    assert supervisor.state() == "absent"
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     assert IngestRun.objects.get(id=run.id).state == "queued"
     with start_worker(app, pool="solo", perform_ping_check=False):

@@ -15,7 +15,9 @@ from apps.index.mapped import lists, part
 from apps.index.mapped.opened import opened_roots
 from apps.index.models import IngestRun, Root
 from apps.ingest import services
-from apps.ingest.runs import integrity, queue, submit
+from apps.ingest.runs import integrity, submit
+from apps.ingest.worker import loop
+from apps.ingest.worker.loop import Worker
 from apps.site import health
 from apps.site.checks.runner import CheckRunner
 from tests.ingest.stages import Nth, hook
@@ -23,6 +25,7 @@ from tests.support.damage import many_files
 from tests.support.ingested import SAMPLE, ingest, write_files
 from tests.support.parts import lose_parts, parts_on_disk, spoil_part
 from tests.support.verification import verify
+from tests.support.working import tidy
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
@@ -38,7 +41,7 @@ def asking(index: None, configure: Config, monkeypatch: pytest.MonkeyPatch) -> I
     monkeypatch.setattr(health, "LIMIT_SECONDS", 60)
     monkeypatch.setattr(health, "FRESH_SECONDS", 0)
     # A check follows the other at once.
-    monkeypatch.setattr(queue, "RECHECK_SECONDS", 0)
+    monkeypatch.setattr(loop, "RECHECK_SECONDS", 0)
     configure(ingest_repair="ask")
     check_due.clear()
     yield
@@ -57,14 +60,8 @@ def lighthouse(folder: Path) -> Root:
 
 
 @pytest.fixture
-def worker() -> queue.Worker:
-    return queue.Worker()
-
-
-def work(worker: queue.Worker) -> None:
-    """Until there is nothing left to do."""
-    while worker.turn():
-        pass
+def worker() -> Worker:
+    return Worker()
 
 
 def harm(how: Harm, root: Root) -> None:
@@ -90,7 +87,7 @@ def test_a_lost_part_is_told_and_a_run_brings_it_back(
     client: Client,
     ships: Root,
     lighthouse: Root,
-    worker: queue.Worker,
+    worker: Worker,
     configure: Config,
     how: Harm,
     repair: str,
@@ -101,7 +98,7 @@ def test_a_lost_part_is_told_and_a_run_brings_it_back(
     assert answer["degraded"] == "a part of the index is lost: ships"
     assert {match["repo"] for match in answer["results"]} == {"lighthouse"}
     assert check_due.is_set()
-    work(worker)
+    tidy(worker)
     if repair == "ask":
         assert damages() == {"ships": LOST, "lighthouse": ""}
         # Nothing was queued: it waits to be asked.
@@ -114,7 +111,7 @@ def test_a_lost_part_is_told_and_a_run_brings_it_back(
             assert LOST in client.get(page).content.decode()
         assert f"ships: {LOST}" in client.get("/health").content.decode()
         submit.queue_reembeds([ships.id])
-        work(worker)
+        tidy(worker)
     assert damages() == {"ships": "", "lighthouse": ""}
     answer = ask(client, "sail_17")
     assert "degraded" not in answer
@@ -126,14 +123,14 @@ def test_a_lost_part_is_told_and_a_run_brings_it_back(
 
 @pytest.mark.fault("A part of the index is lost")
 def test_a_repair_that_fails_is_not_tried_again_by_itself(
-    ships: Root, worker: queue.Worker, configure: Config
+    ships: Root, worker: Worker, configure: Config
 ) -> None:
     configure(ingest_repair="auto")
     harm(lose_parts, ships)
     os.rename(ships.path, f"{ships.path}.away")
     for _ in range(3):
         check_due.set()
-        work(worker)
+        tidy(worker)
     ships.refresh_from_db()
     assert (ships.damage, ships.last_state) == (LOST, "error")
     assert IngestRun.objects.count() == 2
@@ -141,7 +138,7 @@ def test_a_repair_that_fails_is_not_tried_again_by_itself(
     os.rename(f"{ships.path}.away", ships.path)
     IngestRun.objects.filter(state="error").update(last_error="Interrupted")
     check_due.set()
-    work(worker)
+    tidy(worker)
     ships.refresh_from_db()
     assert (ships.damage, ships.last_state) == ("", "completed")
 
@@ -161,7 +158,7 @@ def test_a_repair_that_is_interrupted_twice_is_left_alone(ships: Root, configure
 @pytest.mark.fault("A part of the index is lost")
 @pytest.mark.parametrize("how", [lose_parts, spoil_part])
 def test_a_damaged_root_can_be_removed(
-    client: Client, ships: Root, worker: queue.Worker, how: Harm, monkeypatch: pytest.MonkeyPatch
+    client: Client, ships: Root, worker: Worker, how: Harm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harm(how, ships)
     answer = client.post(f"/ingest/remove/{ships.path}", "{}", content_type="application/json")
@@ -173,29 +170,27 @@ def test_a_damaged_root_can_be_removed(
     assert not parts_on_disk()
 
 
-def test_what_comes_back_is_no_damage_any_more(
-    ships: Root, worker: queue.Worker, folder: Path
-) -> None:
+def test_what_comes_back_is_no_damage_any_more(ships: Root, worker: Worker, folder: Path) -> None:
     path = part.path_of(lists.folder(), ships.parts[0]["name"])
     path.rename(folder / "elsewhere")
-    work(worker)
+    tidy(worker)
     assert damages() == {"ships": LOST}
     (folder / "elsewhere").rename(path)
     check_due.set()
-    work(worker)
+    tidy(worker)
     assert damages() == {"ships": ""}
 
 
 @pytest.mark.fault("A part of the index is lost")
 def test_parts_that_go_in_mid_run_are_missed_after_it(
-    ships: Root, worker: queue.Worker, monkeypatch: pytest.MonkeyPatch
+    ships: Root, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work(worker)
+    tidy(worker)
     write_files(Path(ships.path), {"ship_1.py": "def anchor():\n    return 1\n"})
     lost = Nth(1, lambda: lose_parts(ships))
     hook("embedding", lost, monkeypatch.setattr)
     run = services.reembed(ships.path)
-    work(worker)
+    tidy(worker)
     run.refresh_from_db()
     assert lost.happened
     assert (run.state, run.error_code) == ("error", "INDEX_DAMAGED")

@@ -5,8 +5,6 @@ import errno
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -28,9 +26,10 @@ from apps.index.types import TERMINAL_STATES
 from apps.ingest import panels, services
 from apps.ingest.runs import finish as finishing
 from apps.ingest.runs import queue, recovery
-from tests.browser.product import HOME, Product, running
+from tests.browser.product import Product, running
 from tests.stand_ins import openai_server
 from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn
+from tests.support import forks
 from tests.support.ingested import outdate, run_ingest, write_files
 from tests.support.parts import parts_on_disk
 from tests.support.small_disk import fill, make_room, small_disk
@@ -77,7 +76,6 @@ def row_of(product: Product, run_id: str) -> tuple[str, str, str]:
 
 
 def doctor(product: Product) -> dict[str, Any]:
-    command = [sys.executable, "manage.py", "doctor", "--json"]
     env = {
         "PATH": os.environ["PATH"],
         "HOME": str(product.data.parent),
@@ -87,7 +85,7 @@ def doctor(product: Product) -> dict[str, Any]:
         "MCP_FORCE_CODEX_AVAILABLE": "false",
         "PORT": product.url.rpartition(":")[2],
     }
-    done = subprocess.run(command, cwd=HOME, env=env, capture_output=True, text=True, check=False)
+    done = forks.manage("doctor", "--json", environ=env)
     assert done.stdout, done.stderr
     return {found["id"]: found for found in json.loads(done.stdout)["checks"]}
 

@@ -62,7 +62,7 @@ def test_parts_that_no_row_tells_of_stay_and_are_reported(
     with caplog.at_level(logging.WARNING, "codeinfo.ingest"):
         sweep.sweep()
     assert all(path.exists() for path in parts_of(root))
-    (orphan,) = orphans.known()
+    (orphan,) = orphans.find()
     named = (root.id, str(repo), "ships", root.model)
     assert (orphan.root, orphan.path, orphan.name, orphan.model) == named
     assert str(root.id) in str([record.__dict__ for record in caplog.records])
@@ -75,7 +75,7 @@ def test_a_part_that_another_folder_lists_is_no_orphan(repo: Path, index: None) 
     assert parts_of(twin) == parts_of(root)
     forget(root)
     sweep.sweep()
-    assert not orphans.known()
+    assert not orphans.find()
     assert all(path.exists() for path in parts_of(twin))
 
 
@@ -115,23 +115,20 @@ def test_orphaned_folders_are_ingested_again(repo: Path, index: None) -> None:
     root = ingest(repo, name="ships")
     forget(root)
     sweep.sweep()
-    services.ingest_again([each.root for each in orphans.known()])
+    services.ingest_again([each.root for each in orphans.find()])
     queue.drain()
     again = Root.objects.get()
     assert (again.path, again.name, again.last_state) == (str(repo), "ships", "completed")
     assert not orphans.unknown_folders()
     # What stood before is left to the command.
     sweep.sweep()
-    assert [each.root for each in orphans.known()] == [root.id]
+    assert [each.root for each in orphans.find()] == [root.id]
     assert parts_of(root)[0].exists()
 
 
-def test_orphans_dropped_by_another_process_are_not_offered_any_more(
-    repo: Path, index: None
-) -> None:
+def test_orphans_are_offered_and_dropped_whichever_process_sweeps(repo: Path, index: None) -> None:
     root = ingest(repo)
     forget(root)
-    sweep.sweep()
     assert [each.root for each in orphans.unknown_folders()] == [root.id]
     call_command("drop_index", str(root.id), stdout=io.StringIO())
-    assert not orphans.unknown_folders() and not orphans.known()
+    assert not orphans.unknown_folders() and not orphans.find()

@@ -322,7 +322,7 @@ def test_lists_send_as_much_with_10_000_skipped_files_as_with_few(
         with CaptureQueriesContext(connection) as asked:
             html = client.get(address).content.decode()
         queries.append(len(asked))
-    assert queries[0] == queries[1] < 10
+    assert queries[0] == queries[1] < 15  # some of them only if the folder has unknown parts
     assert html.count(".bin") == rows
     assert len(html) < 40_000 + 300 * rows
 

@@ -10,8 +10,9 @@ from django.test import Client
 
 from apps.index.models import Root, SourceFile
 from apps.index.texts import get_texts
-from apps.ingest.runs import queue, recovery, sweep
+from apps.ingest.runs import recovery, sweep
 from apps.ingest.runs.job import RunCancelled
+from apps.ingest.worker.supervisor import supervisor
 from tests.support.ingested import ingest, write_files
 from tests.support.parts import parts_on_disk
 
@@ -40,7 +41,7 @@ def remove(client: Client, monkeypatch: pytest.MonkeyPatch) -> Remove:
 
     def call(root: Root) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(queue, "worker_state", lambda: "idle")
+            patch.setattr(supervisor, "state", lambda: "ready")
             path = f"/ingest/remove/{root.path}"
             assert client.post(path, "", content_type="application/json").status_code == 200
 

@@ -8,16 +8,19 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from apps.core.config import config
 from apps.core.errors import Conflict, Unavailable
 from apps.index import endings, freeze, queries
 from apps.index.endings import Ending
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.texts import get_texts
 from apps.ingest import services
-from apps.ingest.runs import queue, submit, sweep
+from apps.ingest.runs import submit, sweep
 from apps.ingest.runs.job import RunCancelled
 from apps.ingest.verification import compare_all, outcome
+from apps.ingest.worker.supervisor import supervisor
 from tests.support.ingested import ingest, write_files
+from tests.support.locked import locked_elsewhere
 from tests.support.parts import lose_parts, spoil_part
 from tests.support.verification import verify
 
@@ -113,29 +116,19 @@ def test_a_frozen_index_publishes_when_it_is_thawed_and_removing_is_refused(
             assert not done.is_set()
     assert done.wait(10)
     other.join()
-    refused: list[str] = []
-
-    def remove() -> None:
-        freeze.index.is_frozen and refused.append("frozen")
-
-    with freeze.index.frozen():
-        thread = threading.Thread(target=remove)
-        thread.start()
-        thread.join()
-        assert not freeze.index.is_frozen  # for this thread
-    assert refused == ["frozen"]
-    services.remove(root.path)
+    assert queries.find_root(root.path)
 
 
-def test_removing_is_refused_while_the_index_is_frozen(
-    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_removing_is_refused_while_the_index_is_frozen(repo: Path, index: None) -> None:
     root = ingest(repo)
-    monkeypatch.setattr(freeze.Freeze, "is_frozen", True)
-    with pytest.raises(Conflict, match="backup") as refused:
+    with (
+        locked_elsewhere(config().data_dir / freeze.FREEZE),
+        pytest.raises(Conflict, match="backup") as refused,
+    ):
         services.remove(root.path)
     assert refused.value.code == "BUSY"
     assert Root.objects.exists()
+    services.remove(root.path)
 
 
 def test_waiting_to_freeze_can_be_given_up() -> None:
@@ -166,7 +159,7 @@ def test_a_root_that_is_being_ingested_is_not_mended(repo: Path, index: None) ->
     IngestRun.objects.create(operation="reembed", path=root.path, name=root.name, state="embedding")
     outcome = compare_all(with_repair=True)
     assert {each.kind for each in outcome.differences} == {"index_unreadable"}
-    assert queue.worker_state() == "absent"
+    assert supervisor.state() == "absent"
 
 
 @pytest.mark.fault("Rows, parts and folders disagree")
@@ -190,10 +183,9 @@ def test_a_freeze_that_begins_while_a_root_is_removed_waits_for_its_end(
         assert begun.wait(10)
         return enter(**fields)
 
-    def drop_root(*arguments: Any, **options: Any) -> bool:
-        dropped = drop(*arguments, **options)
+    def drop_root(*arguments: Any, **options: Any) -> None:
+        drop(*arguments, **options)
         order.append("deleted")
-        return dropped
 
     monkeypatch.setattr(services, "_enter", enter_late)
     monkeypatch.setattr(sweep, "drop_root", drop_root)
@@ -223,17 +215,17 @@ def test_a_repair_does_not_wait_for_a_run_whose_end_is_not_saved_yet(
     ended = {run.id: (Ending.failed("disk full"), timezone.now())}
     monkeypatch.setattr(endings, "unsaved", ended)
     monkeypatch.setattr(submit, "queue_reembeds", lambda root_ids: [])
-    monkeypatch.setattr(queue, "worker_state", lambda: "idle")
+    monkeypatch.setattr(supervisor, "state", lambda: "ready")
     outcome._reingest([root.id], cancelled_soon(), lambda message: None)
 
 
 @pytest.mark.fault("Rows, parts and folders disagree")
-@pytest.mark.parametrize("state", ["dead", "absent"])
+@pytest.mark.parametrize("state", ["lost", "absent"])
 def test_a_repair_ends_where_the_worker_has(
     repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     root = ingest(repo)
-    states = iter(["idle"])
-    monkeypatch.setattr(queue, "worker_state", lambda: next(states, state))
+    states = iter(["ready"])
+    monkeypatch.setattr(supervisor, "state", lambda: next(states, state))
     with pytest.raises(Unavailable, match="worker"):
         outcome._reingest([root.id], cancelled_soon(), lambda message: None)

@@ -18,6 +18,7 @@ from apps.index.mapped.part_writer import PartWriter
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.ingest import services
 from apps.ingest.runs import integrity, queue, sweep
+from apps.ingest.worker.supervisor import supervisor
 from apps.lookup.symbols.definitions import find_definitions
 from apps.lookup.symbols.references import find_references
 from apps.lookup.symbols.types import SymbolQuery
@@ -170,7 +171,7 @@ def test_a_removed_root_leaves_the_others_whole(
 ) -> None:
     if many:
         monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 1)
-        monkeypatch.setattr(queue, "worker_state", lambda: "idle")
+        monkeypatch.setattr(supervisor, "state", lambda: "ready")
     first, second = copies_of(folder, 2)
     (first / "port/own.py").write_text(module(77))
     root, other = ingest(first), ingest(second)

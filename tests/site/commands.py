@@ -7,10 +7,12 @@ from pathlib import Path
 
 from tests.house.sources import HOME
 from tests.ports import free_ports
+from tests.support import forks
 
 # Root without the right to pass over permissions: as any other user, whose files these are not.
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
 Done = subprocess.CompletedProcess[str]
+SECONDS = 1_800  # however busy the machine is
 
 
 def env_of(data: Path, **more: str) -> dict[str, str]:
@@ -28,14 +30,16 @@ def env_of(data: Path, **more: str) -> dict[str, str]:
 
 
 def manage(env: dict[str, str], *command: str, user: bool = False) -> Done:
+    if not user:
+        return forks.manage(*command, environ=env, timeout=SECONDS)
     return subprocess.run(
-        [*(WITHOUT_RIGHTS if user else ()), sys.executable, "manage.py", *command],
+        [*WITHOUT_RIGHTS, sys.executable, "manage.py", *command],
         cwd=HOME,
         env=env,
         capture_output=True,
         text=True,
         check=False,
-        timeout=1_800,  # however busy the machine is
+        timeout=SECONDS,
     )
 
 

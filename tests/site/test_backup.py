@@ -12,7 +12,7 @@ import stat
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +33,8 @@ from apps.site.backup.making import make
 from tests.browser.product import Product, running
 from tests.site.commands import manage_data
 from tests.stand_ins.embeddings_server import EmbeddingsServer
-from tests.support.ingested import SAMPLE, ingest, ingest_sample, write_files
+from tests.support.changing import Other, other_process
+from tests.support.ingested import SAMPLE, ingest_sample, write_files
 from tests.support.served import ended, ingest_into, start_ingest, until
 
 pytestmark = pytest.mark.door
@@ -161,11 +162,11 @@ def back_up(file: Path, *, force: bool = False) -> None:
 
 def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_path: Path) -> None:
     # What commands leave that looked for the stores, or for a server, there.
-    locks = ("server.lock", "server.start", "server.users")
+    locks = (*freeze.NAMES, "server.lock", "server.start", "server.users")
     write_files(tmp_path / "new", dict.fromkeys(("data.lock", *locks), ""))
     done = manage_data(tmp_path, "restore", str(backup_file), "--data-dir", str(tmp_path / "new"))
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in (tmp_path / "new").iterdir() if path.name != "logs") == [
+    assert {path.name for path in (tmp_path / "new").iterdir() if path.name != "logs"} == {
         "codeinfo.sqlite3",
         "data.lock",
         "index",
@@ -174,7 +175,7 @@ def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_p
         "secret.key",
         *locks,
         "texts",
-    ]
+    }
     assert "/srv/code" in (tmp_path / "new" / bases.NAME).read_text()
     assert manage_data(tmp_path / "new", "verify_index").returncode == 0
 
@@ -562,7 +563,8 @@ def test_a_backup_that_is_stopped_leaves_nothing_and_those_that_were_killed_are_
     with pytest.raises(RunCancelled):
         make(tmp_path / "x.tar.gz", force=False, check=stop, report=lambda message: None)
     assert list(tmp_path.iterdir()) == []
-    assert not freeze.index.is_frozen
+    with freeze.index.changing(wait=False):
+        pass
 
 
 def steps(file: Path, *, at: str, do: Callable[[], object]) -> None:
@@ -588,34 +590,23 @@ def published(file: Path, folder: Path) -> tuple[set[str], set[str]]:
 
 @pytest.mark.fault("A backup is made or stopped")
 @pytest.mark.django_db(transaction=True)
-def test_what_another_process_publishes_during_a_backup_is_in_it_with_its_parts(
+def test_what_another_process_would_publish_waits_until_the_backup_has_its_parts(
     folder: Path,
 ) -> None:
-    before = {each["name"] for each in ingest_sample(folder / "lighthouse").parts}
+    ingest_sample(folder / "lighthouse")
+    said: list[str] = []
+    with ExitStack() as beside:
 
-    def publish() -> None:
-        # This thread has the index frozen, and so may do what another process does.
-        ingest(write_files(folder / "lighthouse", {"new.py": "def fresh(): ...\n"}))
+        def publish() -> None:
+            others.append(beside.enter_context(other_process()))
+            said.append(others[0].says())
 
-    file, kept = folder / "x.tar.gz", folder / "kept"
-    kept.mkdir()
-    steps(file, at="copying the database", do=publish)
-    listed, copied = published(file, kept)
-    assert listed == copied and not listed <= before
-
-
-@pytest.mark.fault("A backup is made or stopped")
-@pytest.mark.django_db(transaction=True)
-def test_a_backup_ends_if_other_processes_publish_all_the_time(folder: Path) -> None:
-    root = ingest_sample(folder / "lighthouse")
-
-    def publish(message: str) -> None:
-        root.revision += 1
-        root.save(update_fields=["revision"])
-
-    with pytest.raises(Unavailable, match="all the time: try again"):
-        make(folder / "x.tar.gz", force=False, check=never_cancelled, report=publish)
-    assert [path.name for path in folder.iterdir()] == ["lighthouse"]
+        others: list[Other] = []
+        steps(folder / "x.tar.gz", at="copying the database", do=publish)
+        assert [*said, others[0].says()] == ["BUSY", "changing"]
+    (folder / "kept").mkdir()
+    listed, copied = published(folder / "x.tar.gz", folder / "kept")
+    assert listed == copied
 
 
 @pytest.mark.django_db(transaction=True)

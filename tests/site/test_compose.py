@@ -18,7 +18,7 @@ from apps.core.config import Config, variable_names
 from apps.core.security.access import check_exposure
 from tests.browser.product import running
 from tests.house.sources import HOME
-from tests.support import image
+from tests.support import forks, image
 from tests.support.served import ingest_into
 
 COMPOSE = find_spec("compose")
@@ -158,15 +158,8 @@ def managed(folder: Path, *command: str, **environ: str) -> str:
     environment = composed(FILES[0])["web"]["environment"] | environ
     for name in ("CODEINFO_DATA_DIR", "LOG_FILE_PATH"):
         environment[name] = f"{folder}{environment[name]}"
-    done = subprocess.run(
-        [sys.executable, "manage.py", *command],
-        cwd=HOME,
-        env={"PATH": "/usr/bin:/bin", "CODEINFO_IN_CONTAINER": "true"} | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=90,
-    )
+    own = {"PATH": "/usr/bin:/bin", "CODEINFO_IN_CONTAINER": "true"}
+    done = forks.manage(*command, environ=own | environment, timeout=90)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -17,6 +16,7 @@ from codeinfo_cli import server
 from tests.browser.product import running
 from tests.cli.command import Command, command
 from tests.house.sources import HOME
+from tests.support import forks
 from tests.support.ingested import ingest_sample
 from tests.support.waiting import wait_until
 
@@ -36,7 +36,7 @@ def rows(database: Path, table: str) -> int:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Iterator[Command]:
-    with command(tmp_path) as made:
+    with command(tmp_path, is_new=True) as made:
         yield made
 
 
@@ -86,15 +86,16 @@ def test_after_a_verbs_server_has_stopped_by_itself_the_main_file_alone_has_all_
 
 @pytest.mark.fault("The database is copied without its log")
 def test_after_a_kill_the_main_file_alone_has_the_schema(tmp_path: Path) -> None:
-    with running(tmp_path) as product:
+    # Which finds nothing, as its path is not that of a product that is forked.
+    serve = (sys.executable, str(HOME / "manage.py"), "serve")
+    with running(tmp_path, command=serve) as product:
         os.kill(product.pid, signal.SIGKILL)
     assert rows(product.data / "codeinfo.sqlite3", "index_root") == 0
 
 
 def test_after_migrate_the_main_file_alone_has_the_schema(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": str(tmp_path)}
-    migrate = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
-    subprocess.run(migrate, cwd=HOME, env=environment, check=True)
+    assert forks.manage("migrate", "--verbosity=0", environ=environment).returncode == 0
     assert rows(tmp_path / "codeinfo.sqlite3", "index_root") == 0
 
 

@@ -5,7 +5,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from django.core.management import call_command
 from apps.core.security import peer_users
 from apps.index.models import IndexLock, Root
 from tests.browser.product import Product, running
-from tests.house.sources import HOME
 from tests.ports import free_ports
 from tests.stand_ins.openai_server import OpenAIStandIn
+from tests.support import forks
 from tests.support.ingested import write_files
 from tests.support.locked import used_elsewhere
 
@@ -237,14 +236,7 @@ def command(product: Product, port: int, **environ: str) -> subprocess.Completed
         "CODEINFO_INGEST_BASE": str(product.repos),
         "PORT": str(port),
     }
-    return subprocess.run(
-        [sys.executable, "manage.py", "doctor"],
-        cwd=HOME,
-        env=env | environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return forks.manage("doctor", environ=env | environ)
 
 
 def test_beside_the_server_that_runs_all_is_well(doctor: Doctor, product: Product) -> None:
@@ -292,13 +284,6 @@ def test_the_exit_code_says_that_something_is_broken(product: Product) -> None:
 
 def test_a_setting_that_cannot_be_right_is_named_without_a_traceback(product: Product) -> None:
     env = {"PATH": os.environ["PATH"], "PORT": "many", "CODEINFO_DATA_DIR": str(product.data)}
-    done = subprocess.run(
-        [sys.executable, "manage.py", "doctor"],
-        cwd=HOME,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forks.manage("doctor", environ=env)
     assert done.returncode == 1
     assert done.stderr == "codeinfo cannot start: PORT cannot be 'many'\n"

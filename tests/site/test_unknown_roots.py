@@ -15,7 +15,8 @@ from django.test import Client
 
 from apps.index.models import Installation, RemovedRoot, Root
 from apps.ingest.runs import orphans, queue, sweep
-from tests.browser.product import HOME, Product, running
+from tests.browser.product import Product, running
+from tests.support import forks
 from tests.support.ingested import SAMPLE, ingest, write_files
 from tests.support.parts import clear_index
 from tests.support.served import ingest_into
@@ -36,14 +37,7 @@ def doctor(product: Product, *command: str) -> "subprocess.CompletedProcess[str]
         "PORT": product.url.rpartition(":")[2],
         "MCP_FORCE_CODEX_AVAILABLE": "false",
     }
-    return subprocess.run(
-        [sys.executable, "manage.py", *command],
-        cwd=HOME,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return forks.manage(*command, environ=env)
 
 
 @pytest.mark.fault("The database is lost or replaced")
@@ -85,14 +79,13 @@ def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(tmp_
 
 @pytest.fixture
 def unknown(transactional_db: None, folder: Path) -> Any:
-    """The repository that the index names and the database does not know, swept."""
+    """The repository that the index names and the database does not know."""
     clear_index()
     repo = write_files(folder / "lighthouse", SAMPLE)
     ingest(repo)
     # RemovedRoot last: it keeps what the deletion of the root has written.
     for rows in (Root.objects, Installation.objects, RemovedRoot.objects):
         rows.all().delete()
-    sweep.sweep()
     yield repo
     clear_index()
     sweep.sweep()
@@ -103,7 +96,7 @@ def test_the_page_offers_to_ingest_it_again(unknown: Path, client: Client) -> No
     assert "not in this database" in client.get("/").content.decode()
     page = client.get("/ingest").content.decode()
     assert str(unknown) in page
-    (orphan,) = orphans.known()
+    (orphan,) = orphans.find()
     answer = client.post(
         "/ui/ingest/again", {"root": [str(orphan.root)]}, headers={"HX-Request": "true"}
     )
@@ -119,7 +112,7 @@ def test_doctor_lists_it_with_the_command(unknown: Path) -> None:
     # What else is wrong with this installation does not matter here.
     with suppress(SystemExit):
         call_command("doctor", "--json", stdout=out)
-    (orphan,) = orphans.known()
+    (orphan,) = orphans.find()
     (found,) = [each for each in json.loads(out.getvalue())["checks"] if each["id"] == "orphans"]
     assert found["level"] == "warn" and str(unknown) in found["detail"]
     assert f"manage.py drop_index {orphan.root}" in found["fix"]

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx
 
 from tests.soak import checks, repositories
-from tests.soak.server import HELPER, PARSER, Died
+from tests.soak.server import HELPER, PARSER, WORKER, Died
 from tests.soak.world import MODEL, World
 
 # Within this time of a round's begin its fault comes; an ingest takes about as long.
@@ -304,6 +304,14 @@ def _kill_helpers(round: Round) -> None:
     round.done.append(f"killed {round.world.server.kill_children(HELPER)} helpers")
 
 
+def _kill_worker(round: Round) -> None:
+    """Up to three times, and once the server with it."""
+    for _ in range(round.rng.randrange(1, 4)):
+        round.done.append(f"killed {round.world.server.kill_children(WORKER)} workers")
+        time.sleep(round.rng.uniform(0, 3))
+    _kill_sometimes(round)
+
+
 def _kill_parsers(round: Round) -> None:
     killed = 0
     for _ in range(20):
@@ -375,6 +383,7 @@ FAULTS: dict[str, Callable[[Round], None]] = {
     "server killed": _kill_server,
     "server stopped": _stop_server,
     "killed again at its start": _kill_starting_server,
+    "worker killed": _kill_worker,
     "helpers killed": _kill_helpers,
     "parsers killed": _kill_parsers,
     "folder vanished": _vanish,

@@ -5,17 +5,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 
 from tests.house.sources import HOME
+from tests.support import forks
 
 START_SECONDS, STOP_SECONDS, CALL_SECONDS = 90.0, 40.0, 60.0
-# The first are those that embed, and the one that has Chroma.
-HELPER, PARSER = "apps.core.concurrency.background", "apps.code.syntax"
+# The helper has Chroma, or computes for a request. These of the worker are its children.
+WORKER, HELPER, PARSER = "django\0worker", "apps.core.concurrency.background", "apps.code.syntax"
 
 
 class Died(Exception):
@@ -41,17 +42,18 @@ class Server:
     def launch(self, *, own_clock: bool = False) -> None:
         """Start the process, and return before it serves."""
         environ = self._environ | {"DJANGO_SETTINGS_MODULE": "codeinfo.settings"}
-        clocked = ["-m", "tests.soak.clocked", str(self._clock)]
-        manage = clocked if own_clock else ["manage.py"]
         self.has_own_clock = own_clock
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, *manage, "serve"],
-                cwd=HOME,
-                env=environ,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+            self._process = self._clocked(environ, log) if own_clock else forks.serve(environ, log)
+
+    def _clocked(self, environ: dict[str, str], log: IO[bytes]) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.soak.clocked", str(self._clock), "serve"],
+            cwd=HOME,
+            env=environ,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
 
     def start(self, *, own_clock: bool = False) -> None:
         """Start it and wait until it answers. Raises Died."""
@@ -87,9 +89,10 @@ class Server:
             raise Died("the server did not end when it was asked to") from None
 
     def kill_children(self, what: str) -> int:
-        """Kill the processes of the server that run this module; how many there were."""
+        """Kill the processes of the server and of its worker that run this module; how many there
+        were."""
         killed = 0
-        for pid in self._children():
+        for pid in self._descendants():
             try:
                 command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
                 if what in command:
@@ -103,17 +106,19 @@ class Server:
         self._client.close()
         self.end()
 
-    def _children(self) -> Iterator[int]:
-        if self._process is None:
-            return
+    def _descendants(self) -> set[int]:
+        parents = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
-                try:
+                with suppress(OSError):
                     fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                except OSError:
-                    continue
-                if int(fields[1]) == self._process.pid:
-                    yield int(entry.name)
+                    parents[int(entry.name)] = int(fields[1])
+        found: set[int] = set()
+        above = {self._process.pid} if self._process else set()
+        while above:
+            above = {pid for pid, parent in parents.items() if parent in above}
+            found |= above
+        return found
 
     def _status(self) -> int | None:
         return self._process.poll() if self._process else None

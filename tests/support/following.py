@@ -1,25 +1,41 @@
 """An embedded Chroma in the data folder of this process, for tests of mode `vector`."""
 
 import shutil
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.conf import settings
 from django.test import override_settings
 
+from apps.core.concurrency import background
+from apps.core.system import programs
 from apps.index.vectors.follower import follow
 from apps.index.vectors.following import progress
 from apps.index.vectors.store import folder, reset_client
+from tests.support import forks
+
+start = programs.start
+
+
+def start_forked(command: Sequence[str], **options: Any) -> "subprocess.Popen[bytes]":
+    """As `programs.start`. A process that computes is forked from one that has imported Chroma,
+    which takes longer than what most tests have it do."""
+    if (*command,)[: len(background.COMMAND)] != background.COMMAND:
+        return start(command, **options)
+    return forks.Forked(command[command.index("-m") :], libraries=("chromadb",), cwd="/", **options)
 
 
 @contextmanager
 def chroma_deleted() -> Iterator[None]:
     """Delete at the end what the follower has written."""
     try:
-        yield
+        with patch.object(programs, "start", start_forked):
+            yield
     finally:
         reset_client()
         shutil.rmtree(folder(), ignore_errors=True)

@@ -10,9 +10,15 @@ from apps.core.system import posix
 
 @contextmanager
 def used_elsewhere(data: Path) -> Iterator[None]:
-    """To the kernel, the lock of another open file is as one of another process."""
     data.mkdir(parents=True, exist_ok=True)
-    with posix.open_private(data / folder_lock.NAME) as file:
+    with locked_elsewhere(data / folder_lock.NAME):
+        yield
+
+
+@contextmanager
+def locked_elsewhere(path: Path) -> Iterator[None]:
+    """To the kernel, the lock of another open file is as one of another process."""
+    with posix.open_private(path) as file:
         assert posix.lock(file, wait=False)
         yield
 

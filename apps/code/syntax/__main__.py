@@ -8,11 +8,10 @@ one line of JSON, in order: `[seconds of CPU time, value]`.
 
 The process ends with stdin, or when a file takes more than `seconds` of CPU time: the kernel's
 timer also ends a parser that never returns, and works after the death of the parent. CPU time makes
-the limit independent of the load of the machine. `--background` lowers the priority.
+the limit independent of the load of the machine.
 """
 
 import json
-import os
 import signal
 import sys
 import time
@@ -26,7 +25,6 @@ from apps.code.syntax.trees import cut_along_tree
 # Takes the lines of a file, the value of the request and the grammar; returns a JSON value.
 Task = Callable[[Sequence[str], Any, str], Sequence[Any]]
 TASKS: Mapping[str, Task] = {"cut": cut_along_tree, "find": occurrences, "facts": call_facts}
-BACKGROUND = 10
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, tasks: Mapping[str, Task] = TASKS) -> None:
@@ -53,6 +51,4 @@ def serve(requests: BinaryIO, answers: BinaryIO, tasks: Mapping[str, Task] = TAS
 
 
 if __name__ == "__main__":
-    if "--background" in sys.argv:
-        os.nice(max(0, BACKGROUND - os.nice(0)))
     serve(sys.stdin.buffer, sys.stdout.buffer)

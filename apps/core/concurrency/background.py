@@ -1,7 +1,7 @@
-"""Processes that compute: for an ingest, and for requests (`computed`).
+"""Processes that compute: for requests (`computed`), and Chroma's.
 
-In the server's process one thread computes at a time (Python's global lock), so an ingest that
-computes there delays every search. Processes for an ingest have a lower priority too.
+In the server's process one thread computes at a time (Python's global lock), and nothing there can
+be killed at a deadline.
 
 A process is `python -P -m apps.core.concurrency.background FD NICE`. Protocol, over the socket FD:
 the parent sends (function, args); the process calls the function and sends (True, result) or
@@ -28,8 +28,6 @@ Result = TypeVar("Result")
 COMMAND = (sys.executable, "-P", "-m", "apps.core.concurrency.background")
 # Of a socket. With less than a message has, both processes wait for each other repeatedly.
 BUFFER_BYTES = 4 << 20
-# As that of parse processes (`apps.code.syntax`).
-NICE = 10
 
 
 class ProcessLost(Exception):
@@ -40,7 +38,7 @@ class Background:
     """One process, started by the first call. Calls run one at a time; `kill` and `close` may be
     called from any thread, also during a call."""
 
-    def __init__(self, nice: int = NICE, seconds: float | None = None) -> None:
+    def __init__(self, nice: int = 0, seconds: float | None = None) -> None:
         """`seconds`: how long a call waits for the process; None: until it has answered."""
         self._nice = nice
         self._seconds = seconds

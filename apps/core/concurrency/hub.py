@@ -4,8 +4,8 @@ A notice has a topic and a key, and no data: the subscriber reads the present st
 subscriber misses nothing, and several notices about one key cost one read. (The channel layer drops
 messages after 100.)
 
-If several processes share the database, `broadcast` sends notices to the others
-(apps/site/relay.py).
+`relays` send notices to other processes: from a worker to its server (apps/ingest/worker), and to
+those that share the database (apps/site/relay.py).
 """
 
 import asyncio
@@ -57,10 +57,9 @@ class Subscription:
 class Hub:
     """The topics of this process and their subscriptions. Thread-safe."""
 
-    # Called with topic and key of each notice, to send it to other processes.
-    broadcast: Callable[[str, str], None] | None = None
-
     def __init__(self) -> None:
+        # Called with topic and key of each notice, to send it to other processes.
+        self.relays: set[Callable[[str, str], None]] = set()
         self._lock = threading.Lock()
         self._topics: dict[str, set[Subscription]] = defaultdict(set)
         self._notices: Counter[str] = Counter()
@@ -74,8 +73,8 @@ class Hub:
     def notify(self, topic: str, key: str = "") -> None:
         """Notify all subscribers of `topic` in all processes that `key` changed."""
         self.notify_here(topic, key)
-        if self.broadcast is not None:
-            self.broadcast(topic, key)
+        for relay in list(self.relays):
+            relay(topic, key)
 
     def notify_here(self, topic: str, key: str = "") -> None:
         """Notify the subscribers in this process only."""

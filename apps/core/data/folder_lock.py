@@ -4,6 +4,7 @@
 """
 
 import os
+import time
 from pathlib import Path
 
 from apps.core.config import config
@@ -12,12 +13,29 @@ from apps.core.system import posix
 
 NAME = "data.lock"
 
+RETRY_SECONDS = 0.05
+
 _descriptor: int | None = None
+_is_inherited = False
 
 
-def claim() -> None:
+def descriptor() -> int | None:
+    """Return the descriptor of the lock, for a child process: the folder stays locked until both
+    have ended."""
+    return _descriptor
+
+
+def inherit(descriptor: int) -> None:
+    """Use the lock of the parent process, whose `descriptor` is open here."""
+    global _descriptor, _is_inherited
+    _descriptor, _is_inherited = descriptor, True
+
+
+def claim(seconds: float = 0.0) -> None:
     """Lock the data folder until this process ends, or `release`. Does nothing if this process has
-    the lock; takes it again if its file was removed or replaced.
+    the lock; takes it again if its file was removed or replaced, unless it has inherited it.
+
+    seconds: how long to wait for the worker of a server that was killed
 
     Raises Unavailable, not retryable, if another process uses the folder.
     """
@@ -25,10 +43,12 @@ def claim() -> None:
     folder = config().data_dir.absolute()
     if _is_held(folder / NAME):
         return
+    if _is_inherited:
+        raise Unavailable(f"The lock of the data folder {folder} was removed.", retryable=False)
     release()
     try:
         _descriptor = posix.open_nofollow(folder / NAME, os.O_RDWR | os.O_CREAT)
-        is_ours = posix.lock(_descriptor, shared=config().shares_data, wait=False)
+        is_ours = _lock(_descriptor, seconds)
     except OSError as error:
         release()
         reason = f"The data folder {folder} cannot be locked: {error}"
@@ -48,6 +68,15 @@ def release() -> None:
     if _descriptor is not None:
         os.close(_descriptor)
         _descriptor = None
+
+
+def _lock(descriptor: int, seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while not posix.lock(descriptor, shared=config().shares_data, wait=False):
+        if time.monotonic() >= until:
+            return False
+        time.sleep(RETRY_SECONDS)
+    return True
 
 
 def _is_held(path: Path) -> bool:

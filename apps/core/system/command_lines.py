@@ -3,7 +3,7 @@
 from apps.core.config import IS_INSTALLED
 
 # These commands of Django's command line are verbs of `codeinfo` too.
-VERBS = frozenset({"backup", "doctor", "restore", "serve"})
+VERBS = frozenset({"backup", "doctor", "restore", "serve", "worker"})
 
 
 def manage(command: str) -> str:

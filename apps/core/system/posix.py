@@ -188,13 +188,6 @@ def lower_priority(nice: int) -> None:
         os.nice(max(0, nice - os.nice(0)))
 
 
-def lower_thread_priority(nice: int) -> None:
-    """The same for this thread, and for the threads and processes that it starts from now on. Does
-    nothing on systems other than Linux, where threads have no nice value."""
-    if sys.platform == "linux":
-        lower_priority(nice)
-
-
 def leave_one_core() -> None:
     """Leave one core to other processes, if there are several. Applies to threads that start
     later. Does nothing on systems without sched_setaffinity."""

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Numbers, Terms, Vocabulary, expand, pairs
 from apps.index.lexical.scoring import FIELDS, WEIGHTS
 from apps.index.lexical.words import is_identifier, runs, words_of
@@ -84,7 +83,6 @@ class Builder:
     def _split(self, new: Sequence[str]) -> None:
         """Number the words of runs that had no number."""
         words = [words_of[name] for name in new]
-        ingest_throttle.yield_to_queries()
         counts = np.fromiter(map(len, words), np.int32, len(words))
         number_of = self.words.names.__getitem__
         numbers = map(number_of, chain.from_iterable(words))
@@ -92,7 +90,6 @@ class Builder:
         self._part_counts = np.concatenate((self._part_counts, counts))
         identifiers = np.fromiter(map(is_identifier, new), bool, len(new))
         self._is_identifier = np.concatenate((self._is_identifier, identifiers))
-        ingest_throttle.yield_to_queries()
 
     def _add_identifiers(self, found: Terms) -> None:
         """Add the identifiers in bodies."""

@@ -55,9 +55,9 @@ def provenances() -> Iterator[part.Provenance]:
 def unknown() -> Iterator[tuple[Path, part.Owner]]:
     """Yield the parts that no root lists, and of which nothing proves that they are of this
     database: it may be another, or an older one. Each with its owner."""
-    paths = _paths(part.SUFFIX)
-    ours = _ours()
-    for path in _unlisted(paths):
+    paths = _unlisted(_paths(part.SUFFIX))
+    ours = _ours() if paths else frozenset()
+    for path in paths:
         with suppress(Damaged, OSError):
             owner = part.provenance_of(path).owner
             if owner[:2] not in ours:
@@ -76,8 +76,8 @@ def _unlisted(paths: Iterable[Path]) -> list[Path]:
     """Return those of some parts that no root lists. Also a root that this database does not know
     may have written a part that others list."""
     lists_of_parts = Root.objects.values_list("parts", flat=True)
-    listed = {entry["name"] for parts in lists_of_parts for entry in parts}
-    return [path for path in paths if path.stem not in listed]
+    listed = {entry["name"] + part.SUFFIX for parts in lists_of_parts for entry in parts}
+    return [path for path in paths if path.name not in listed]
 
 
 def _delete_halves() -> None:

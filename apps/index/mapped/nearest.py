@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.concurrency.ingest_throttle import ingest_throttle
+from apps.index import searches
 from apps.index.mapped.codes import QueryCodes, Rows
 from apps.index.mapped.part import LivePart, Mask
 
@@ -130,7 +130,7 @@ def _by_signs(
 def _in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
     """The results for the numbers up to `count`; the second half is computed in another thread
     while one search alone is in progress in this process."""
-    if ingest_throttle.searches != 1:
+    if searches.count() != 1:
         return list(map(work, range(count)))
     half = _helper.submit(lambda: list(map(work, range(count // 2, count))))
     return [*map(work, range(count // 2)), *half.result()]

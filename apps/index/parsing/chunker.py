@@ -7,11 +7,10 @@ from typing import Self
 from apps.code.chunking import MAX_CHARS, DecodedFile, chunk_file
 from apps.code.syntax.pieces import Cut
 from apps.code.values import ChunkedFile
-from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.index import problems
 from apps.index.parsing.failures import PARSE_SECONDS, RUN_SECONDS, ParseFailure, SlowParses
 from apps.index.parsing.pool import ParsePool
-from apps.index.parsing.process import IN_BACKGROUND, Command, ParseProcess, Source
+from apps.index.parsing.process import COMMAND, Command, ParseProcess, Source
 
 PROBLEMS = {
     ParseFailure.KILLED: problems.PARSING_FAILED,
@@ -37,7 +36,7 @@ class Chunker:
         run_seconds: float = RUN_SECONDS,
         max_chars: int = MAX_CHARS,
         processes: int = 0,
-        command: Command = IN_BACKGROUND,
+        command: Command = COMMAND,
     ) -> None:
         self._parse_seconds = parse_seconds
         self._max_chars = max_chars
@@ -73,7 +72,6 @@ class Chunker:
         return process.cut(sources, max_chars=self._max_chars, seconds=self._parse_seconds)
 
     def _chunked(self, file: DecodedFile, cut: Cut | ParseFailure | None) -> ChunkedFile:
-        ingest_throttle.yield_to_queries()
         if isinstance(cut, ParseFailure):
             return chunk_file(file, None, max_chars=self._max_chars, problem=PROBLEMS[cut])
         return chunk_file(file, cut, max_chars=self._max_chars)

@@ -12,7 +12,6 @@ from apps.code.syntax.pieces import Cut, Declaration, Occurrence, Piece
 from apps.core.system import programs
 
 COMMAND = (sys.executable, "-P", "-m", "apps.code.syntax")
-IN_BACKGROUND = (*COMMAND, "--background")
 
 Source = tuple[str, bytes]  # grammar and UTF-8 text
 Command = tuple[str, ...]

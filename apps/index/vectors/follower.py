@@ -1,4 +1,4 @@
-"""Has Chroma follow the published index, in a thread of its own: nothing waits for it.
+"""Has Chroma follow the published index, in a thread of the worker: nothing waits for it.
 
 It is broken, full, away or lost: searches in mode `hybrid` and ingests do not notice. What fails
 twice is deleted, and written again from the parts.
@@ -16,7 +16,6 @@ from uuid import UUID
 
 from django.db import Error, close_old_connections, connections
 
-from apps.core.concurrency.ingest_throttle import ingest_throttle
 from apps.core.config import config
 from apps.core.data.sqlite_files import remove_file
 from apps.core.errors import CodeinfoError
@@ -27,7 +26,7 @@ from apps.index.mapped.files import Damaged
 from apps.index.types import Check, never_cancelled
 from apps.index.vectors import chroma
 from apps.index.vectors.collections import Collections, Shard, collection_of
-from apps.index.vectors.embedded import DATABASE, NICE, Embedded
+from apps.index.vectors.embedded import DATABASE, Embedded
 from apps.index.vectors.following import fingerprint, progress, searched_stores
 from apps.index.vectors.note import NAME, Note
 from apps.index.vectors.store import client, collection, folder, interrupt, reset_client
@@ -150,6 +149,12 @@ def write_anew() -> None:
         remove_file(folder() / NAME)
 
 
+def is_in_worker() -> bool:
+    """Whether the follower is a thread of the worker. In mode `vector` it is one of the server, as
+    an embedded Chroma belongs to one process, which searches there; with Celery, too."""
+    return config().retrieval_mode == "hybrid" and not config().celery_broker_url
+
+
 class GiveWay(Exception):
     """A run has begun, another process has Chroma follow, or the server stops."""
 
@@ -162,6 +167,13 @@ class Follower:
         self._thread: threading.Thread | None = None
         self._failures = 0  # in a row, of Chroma itself
         self.retries = 0
+        self._has_followed = False  # in the latest turn
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has nothing to do."""
+        is_off = self._thread is None
+        return is_off or (self._has_followed and not changes.chroma_due.is_set())
 
     def start(self) -> None:
         if config().chroma == "follow" and self._thread is None:
@@ -182,11 +194,11 @@ class Follower:
         reset_client()
 
     def _run(self) -> None:
-        posix.lower_thread_priority(NICE)
         pause = FIRST_SECONDS
         while True:
             # After a failure no notice shortens the pause.
             (self._stopping if self.retries else changes.chroma_due).wait(pause)
+            self._has_followed = False
             changes.chroma_due.clear()
             if self._stopping.is_set():
                 break
@@ -213,6 +225,7 @@ class Follower:
         if config().retrieval_mode == "hybrid" and not config().chroma_url:
             client().close()  # nobody here searches what it has read
         self._failures = self.retries = 0
+        self._has_followed = True
         return POLL_SECONDS
 
     def _fail(self, error: Exception) -> float:
@@ -225,7 +238,6 @@ class Follower:
         return min(pause, MAX_RETRY_SECONDS)
 
     def _give_way(self) -> None:
-        ingest_throttle.yield_to_queries()
         if self._stopping.is_set() or endings.running().exists():
             raise GiveWay
 

@@ -1,4 +1,5 @@
-"""How far Chroma has followed the published index, as this process knows it."""
+"""How far Chroma has followed the published index, as the follower of this process or of its worker
+reported it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,37 +49,57 @@ def fingerprint(roots: Iterable[Root]) -> str:
     return sha256("\n".join((*settings, *facts)).encode()).hexdigest()
 
 
+class State(NamedTuple):
+    """What the follower has reached."""
+
+    stores: Mapping[UUID, tuple[int, int]] = {}  # how many vectors Chroma has, and shall have
+    keys: Mapping[UUID, str] = {}  # fingerprint of each store, when it was followed
+    followed: str = ""  # fingerprint of what Chroma has, if it has all
+    reason: str = ""  # why it does not have all
+
+    def shown(self) -> tuple[object, ...]:
+        """What a page shows of it."""
+        percents = [(store, 100 * n // m if m else 100) for store, (n, m) in self.stores.items()]
+        return percents, self.keys, self.followed, self.reason
+
+
 class Progress:
-    """What the follower of this process has reached. Thread-safe: one thread writes."""
+    """What the follower has reached. Thread-safe: one thread writes."""
 
     def __init__(self) -> None:
-        self._stores: Mapping[UUID, tuple[int, int]] = {}
-        self._keys: Mapping[UUID, str] = {}  # fingerprint of each store, when it was followed
-        self._reason = ""
-        self.followed = ""  # what Chroma has, if it has all
+        self.state = State()
         self.failed_searches = 0  # in a row
+
+    @property
+    def followed(self) -> str:
+        return self.state.followed
 
     def start(self, stores: Mapping[UUID, tuple[int, int]], keys: Mapping[UUID, str]) -> None:
         """Set how many vectors Chroma has of each store, and how many it shall have. `keys`: the
         fingerprint of each store."""
-        self._keys = keys
-        self._set(dict(stores), reason=self._reason)
+        self.show(State(dict(stores), keys, reason=self.state.reason))
 
     def update(self, store: UUID, vectors: int) -> None:
-        total = self._stores[store][1]
-        self._set({**self._stores, store: (vectors, total)}, reason=self._reason)
+        stores = {**self.state.stores, store: (vectors, self.state.stores[store][1])}
+        self.show(self.state._replace(stores=stores, followed=""))
 
     def end(self, followed: str = "", *, reason: str = "") -> None:
         """Set what Chroma has, or why it does not have all."""
-        self._set(self._stores, followed, reason)
+        self.show(self.state._replace(followed=followed, reason=reason))
+
+    def show(self, state: State) -> None:
+        """Set the state, and notify the pages if they show it."""
+        before, self.state = self.state, state
+        if state.shown() != before.shown():
+            hub.notify(changes.CHROMA)
 
     def of_stores(self) -> dict[UUID, tuple[int, int]]:
         return {store: self._reached(store, roots) for store, roots in searched_stores().items()}
 
     def _reached(self, store: UUID, roots: Sequence[Root]) -> tuple[int, int]:
         """Of what was published since, Chroma may lack something: at least one vector."""
-        vectors, total = self._stores.get(store, (0, 0))
-        if total and self._keys.get(store) == fingerprint(roots):
+        vectors, total = self.state.stores.get(store, (0, 0))
+        if total and self.state.keys.get(store) == fingerprint(roots):
             return vectors, total
         total = max((root.embedded for root in roots), default=0)
         return min(vectors, max(0, total - 1)), total
@@ -88,23 +109,10 @@ class Progress:
         wanted = fingerprint(root for roots in stores.values() for root in roots)
         pairs = [self._reached(store, roots) for store, roots in stores.items()]
         vectors, total = (sum(numbers) for numbers in zip(*pairs, strict=True)) if pairs else (0, 0)
-        if self._reason:
-            return Following("failed", vectors, total, self._reason)
+        if self.state.reason:
+            return Following("failed", vectors, total, self.state.reason)
         is_complete = self.followed == wanted or not (self.followed or total)
         return Following("complete" if is_complete else "following", vectors, total)
-
-    def _set(
-        self, stores: Mapping[UUID, tuple[int, int]], followed: str = "", reason: str = ""
-    ) -> None:
-        before = self._shown()
-        self._stores, self.followed, self._reason = stores, followed, reason
-        if self._shown() != before:
-            hub.notify_here(changes.CHROMA)
-
-    def _shown(self) -> tuple[object, ...]:
-        """What a page shows of it."""
-        percents = [(store, 100 * n // m if m else 100) for store, (n, m) in self._stores.items()]
-        return percents, bool(self.followed), self._reason
 
 
 progress = Progress()

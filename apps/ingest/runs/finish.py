@@ -37,6 +37,7 @@ def save() -> None:
     for run_id, (ending, at) in list(unsaved.items()):
         finish(run_id, ending, at)
         unsaved.pop(run_id, None)
+        changes.run_changed(run_id)
 
 
 def finish(run_id: UUID, ending: Ending, at: datetime | None = None, **unchanged: object) -> bool:

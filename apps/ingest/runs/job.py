@@ -31,7 +31,6 @@ class Job:
     def __init__(self, run_id: UUID) -> None:
         self.run_id = run_id
         self.done = threading.Event()
-        self.has_leftovers = False  # whether unpublished data is left to the sweep
         self.seconds: dict[str, float] = defaultdict(float)
         self._cancelled = threading.Event()
         self._lock = threading.Lock()

@@ -1,14 +1,19 @@
-"""Log events of runs (docs/contract.md §5.7)."""
+"""Log events of runs (docs/contract.md §5.7), and their metrics."""
 
 import logging
 from collections.abc import Mapping
 from uuid import UUID
+
+from django.dispatch import Signal
 
 from apps.core.monitoring.metrics import CHUNKS, INGEST_RUNS
 from apps.index.models import IngestRun
 from apps.logs.context import log_context
 
 logger = logging.getLogger("codeinfo.ingest")
+
+# Sent with the arguments of `count` when a run has ended.
+ended = Signal()
 
 
 def run_started(run: IngestRun) -> None:
@@ -18,9 +23,16 @@ def run_started(run: IngestRun) -> None:
 
 def run_ended(run: IngestRun) -> None:
     """Log the end of a run, and count it in the metrics."""
-    INGEST_RUNS.labels(run.operation, run.state).inc()
-    CHUNKS.inc(0 if run.dry_run else run.embedded)
+    chunks = 0 if run.dry_run else run.embedded
+    count(run.operation, run.state, chunks)
+    ended.send(None, operation=run.operation, state=run.state, chunks=chunks)
     _log(run, run.state)
+
+
+def count(operation: str, state: str, chunks: int) -> None:
+    """Count the end of a run in the metrics of this process."""
+    INGEST_RUNS.labels(operation, state).inc()
+    CHUNKS.inc(chunks)
 
 
 def run_progressed(run_id: UUID, file_index: int | None, counts: Mapping[str, int]) -> None:

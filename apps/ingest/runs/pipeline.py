@@ -15,8 +15,6 @@ import numpy as np
 
 from apps.core.errors import Unavailable
 from apps.core.system import disk
-from apps.core.system.heap import trim
-from apps.embedding.background import in_background
 from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
 from apps.index.endings import COMPLETED, Ending, disappeared_summary
@@ -46,8 +44,6 @@ from apps.ingest.types import Counts, Discovery, Skipped
 
 logger = logging.getLogger("codeinfo.ingest")
 
-# A run of so many files embeds in other processes. To start them takes a second.
-LARGE_RUN = 500
 UNCHANGED = Ending("skipped", "No changes detected")
 EMPTIED = "Removed vectors for {} deleted file(s)"
 
@@ -87,11 +83,7 @@ def _ingest(
         return reconciler.reconcile(piece)
 
     cutter = Chunker()
-    is_large = len(delta.files) >= LARGE_RUN
-    embedding = get_embedder(run.model)
-    if is_large:
-        embedding = in_background(embedding)
-    with job.closing(embedding) as embedder, job.closing(cutter) as chunker:
+    with job.closing(get_embedder(run.model)) as embedder, job.closing(cutter) as chunker:
         chunked = partial(
             batches, Path(run.path), delta.files, chunker, embedder.max_tokens, job, reconcile
         )
@@ -108,8 +100,6 @@ def _ingest(
         guard.check_root()
         delta = reconciler.delta()
         ending = _publish(generation, delta, job, progress.counts, embedder, written)
-    if is_large:
-        trim.soon()
     if generation.is_first:
         # Nothing was published, so the root has no skip list: save it with the run.
         save_skipped(run, discovery.skipped)

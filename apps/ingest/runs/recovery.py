@@ -38,6 +38,12 @@ def recover() -> None:
             _end(run)
 
 
+def end_runs_of(owner: str) -> None:
+    """End the runs of a worker that was lost."""
+    for run in IngestRun.objects.running().filter(owner=owner):
+        _end(run)
+
+
 def end_stale() -> None:
     """End the runs without a heartbeat for STALE. Called regularly by the worker."""
     long_ago = timezone.now() - STALE

@@ -7,6 +7,7 @@ not know stay (`orphans`): they may belong to another installation or database.
 
 import logging
 from collections.abc import Sequence
+from uuid import UUID
 
 from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
@@ -43,7 +44,7 @@ def sweep(check: Check = never_cancelled) -> None:
     _delete_files_of_removed_roots(check)
     get_texts().collect(_named, check)
     collect(check, merging.merge_all(check))
-    orphans.refresh()
+    orphans.log_new()
     lock.release()
     due.clear()
 
@@ -90,12 +91,12 @@ def _named(keys: Sequence[str]) -> set[str]:
 
 
 @freeze.index.changing()
-def drop_root(root: Root, *, all_now: bool | None = None) -> bool:
+def drop_root(root: Root, *, all_now: bool | None = None) -> None:
     """Delete a root: first its row, so that it is no longer searched, then the rows of its files.
 
     all_now: whether these are deleted now, or left to the sweep; None: now, unless they are many
 
-    Return False if they are left to the sweep. Raises Unavailable.
+    Raises Unavailable.
     """
     files = SourceFile.objects.filter(root_id=root.id)
     now = files.count() <= MAX_DELETED_NOW if all_now is None else all_now
@@ -107,26 +108,35 @@ def drop_root(root: Root, *, all_now: bool | None = None) -> bool:
     if now:
         delete_files(files)
         _delete_texts(keys)
-    return now
 
 
 @freeze.index.changing()
-def discard_run(run: IngestRun) -> bool:
-    """Delete the rows that an unpublished run wrote. Return False if they are so many that they are
-    left to the sweep. Raises Unavailable."""
+def discard_run(run: IngestRun) -> None:
+    """Delete the rows that an unpublished run wrote. They are left to the sweep if they are many.
+    Raises Unavailable."""
     root = Root.objects.filter(ingestrun=run).first()
     if root is None:
-        return True
+        return
     if root.generation == 0:
-        return drop_root(root)
+        drop_root(root)
+        return
     files = SourceFile.objects.filter(root=root, run=run)
     if files.count() > MAX_DELETED_NOW:
         due.set()
-        return False
+        return
     keys = _keys(files)
     delete_files(files)
     _delete_texts(keys)
-    return True
+
+
+def has_leftovers(run_id: UUID) -> bool:
+    """Whether rows of files that a run wrote and did not publish are left to the sweep."""
+    # All have the same root, which may be removed by now, and the same generation.
+    written = SourceFile.objects.filter(run=run_id, root__isnull=False).order_by()
+    return any(
+        not Root.objects.filter(id=root_id, generation__gte=since).exists()
+        for root_id, since in written.values_list("root_id", "since")[:1]
+    )
 
 
 @freeze.index.changing()

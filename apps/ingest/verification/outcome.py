@@ -14,6 +14,7 @@ from apps.ingest.runs import queue, submit
 from apps.ingest.verification.compare import chosen, verify_root, verify_shared
 from apps.ingest.verification.repair import repair
 from apps.ingest.verification.types import Difference, RootComparison
+from apps.ingest.worker.supervisor import supervisor
 
 Report = Callable[[str], None]
 
@@ -99,12 +100,12 @@ def _reingest(root_ids: Sequence[UUID], check: Check, report: Report) -> None:
     submit.queue_reembeds(root_ids)
     paths = list(Root.objects.filter(id__in=root_ids).values_list("path", flat=True))
     report(f"ingesting again: {', '.join(paths)}")
-    if queue.worker_state() == "absent":
+    if supervisor.state() == "absent":
         queue.drain()
         return
     # This includes runs that were queued before.
     while endings.live().filter(path__in=paths).exists():
         check()
-        if queue.worker_state() in ("dead", "absent"):
-            raise Unavailable("The worker that ingests has ended: start the server again.")
+        if supervisor.state() != "ready":
+            raise Unavailable("The worker that ingests has ended or was lost: the log tells why.")
         time.sleep(POLL_SECONDS)

@@ -1,8 +1,7 @@
 """Makes a consistent copy of the database, the parts of the index and the texts while the server
 runs. Chroma is not copied: it follows the index.
 
-Publishing, merging and deleting wait meanwhile (`apps.index.freeze`). If another process, which
-does not, has published something, the copy is made again.
+Publishing, merging and deleting wait meanwhile, in all processes (`apps.index.freeze`).
 """
 
 import os
@@ -27,9 +26,8 @@ from apps.index.texts import get_texts
 from apps.index.types import Check
 from apps.site.backup.manifest import DATABASE, SINGLE
 
-# Attempts to copy what other processes publish meanwhile.
-TRIES = 5
 PIECE = 1 << 20
+FACTS = ("path", "name", "generation", "revision", "files", "chunks")
 Report = Callable[[str], None]
 
 
@@ -55,27 +53,15 @@ def database_path() -> Path:
 
 def copy_all(target: Path, check: Check, report: Report) -> list[dict[str, Any]]:
     """Copy everything to `target`, a folder that does not exist. Return what the row of each root
-    says. Raises Unavailable if the database cannot be copied, or other processes publish all the
-    time."""
+    says. Raises Unavailable if the database cannot be copied."""
     report("waiting for changes of the index to finish")
     with freeze.index.frozen(check):
-        for _ in range(TRIES):
-            roots = _roots()
-            _copy_published(target, check, report)
-            if _roots() == roots:
-                break
-            shutil.rmtree(target)
-        else:
-            raise Unavailable("Other processes publish all the time: try again.")
+        roots = list(Root.objects.order_by("path").values(*FACTS))
+        _copy_published(target, check, report)
     for name in SINGLE:
         if (file := config().data_dir.absolute() / name).is_file():
             copy_file(file, target / name)
     return roots
-
-
-def _roots() -> list[dict[str, Any]]:
-    facts = ("path", "name", "generation", "revision", "files", "chunks")
-    return list(Root.objects.order_by("path").values(*facts))
 
 
 def _copy_published(target: Path, check: Check, report: Report) -> None:

@@ -19,6 +19,7 @@ from apps.core.config import BASE_DIR
 from apps.core.data import folder_lock
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.core.system import posix, programs
+from apps.index import freeze
 from apps.index.types import Check
 from apps.site.backup import archive
 from apps.site.backup.copying import Report, refuse_other_database
@@ -28,7 +29,7 @@ UNFINISHED = "restore.unfinished"
 # Moved in this order. The database is last: without it, the other files are not used.
 PARTS = ("index", "texts", *SINGLE, f"{DATABASE}-wal", DATABASE)
 # Files that manage.py and the codeinfo command create at their start, and locks.
-HARMLESS = frozenset({SECRET, "logs", "restore.lock", folder_lock.NAME})
+HARMLESS = frozenset({SECRET, "logs", "restore.lock", folder_lock.NAME, *freeze.NAMES})
 HARMLESS |= {"server.json", "server.lock", "server.start", "server.users"}
 LOCK = "restore.lock"
 LOCKS = (folder_lock.NAME, "server.lock", LOCK)

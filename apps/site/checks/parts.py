@@ -14,7 +14,8 @@ from apps.core.system import disk, start_errors
 from apps.core.system.command_lines import manage
 from apps.index import queries
 from apps.index.vectors.following import following
-from apps.ingest.runs import orphans, queue
+from apps.ingest.runs import orphans
+from apps.ingest.worker.supervisor import supervisor
 from apps.servers.kinds import OPENAI
 from apps.servers.services import current
 from apps.site import standby
@@ -38,9 +39,8 @@ DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "Mo
 def all_parts() -> list[Check]:
     """Return all checks, in the order in which they are shown."""
     loop = [EVENT_LOOP] if standby.watching() else []
-    unknown = [ORPHANS] if orphans.known() else []
     providers = map(provider_check, _providers())
-    return [DATABASE, DISK, EMBEDDER, INDEX, CHROMA, *unknown, *providers, WORKER, *loop]
+    return [DATABASE, DISK, EMBEDDER, INDEX, CHROMA, ORPHANS, *providers, WORKER, *loop]
 
 
 def database_name() -> str:
@@ -161,7 +161,7 @@ def _way_out() -> str:
 def _orphans() -> Finding:
     """Report the indexes without a root, and how to remove them."""
     finding = partial(Finding, ORPHANS.id, ORPHANS.name)
-    found = orphans.refresh()
+    found = orphans.find()
     if not found:
         return finding("ok", "None", "Every index has a folder in the database.")
     shown = found[:SHOWN]
@@ -201,19 +201,17 @@ def is_set_up(provider_id: str) -> bool:
     return provider_id in set_up
 
 
-async def _worker() -> Finding:
+def _worker() -> Finding:
     finding = partial(Finding, "worker", "Ingest worker")
-    match queue.worker_state():
-        case "idle":
-            return finding("ok", "Ready", "Waits for folders to ingest.")
-        case "working":
-            return finding("ok", "Working", "An ingest is in progress.")
+    match supervisor.state():
         case "absent":
             return finding("off", "Not here", "This process does not run ingests.")
-        case _:
-            return finding(
-                "bad", "Stopped", "It has ended: ingests stay queued.", "Restart codeinfo."
-            )
+        case "lost":
+            lost = "It was lost, and is started again: ingests stay queued."
+            return finding("bad", "Lost", lost, "Search the log for “the worker was lost”.")
+    if queries.active_run() is None:
+        return finding("ok", "Ready", "Waits for folders to ingest.")
+    return finding("ok", "Working", "An ingest is in progress.")
 
 
 async def _event_loop() -> Finding:
@@ -239,7 +237,7 @@ INDEX_EXAMINED = _threaded("index", "Index", index_examined)
 CHROMA = _threaded("chroma", "Chroma", _chroma)
 CHROMA_WITHOUT_SERVER = _threaded("chroma", "Chroma", _chroma_without_server)
 ORPHANS = _threaded("orphans", "Unknown folders", _orphans)
-WORKER = Check("worker", "Ingest worker", _worker)
+WORKER = _threaded("worker", "Ingest worker", _worker)
 EVENT_LOOP = Check("eventLoop", "Server", _event_loop)
 
 

@@ -34,6 +34,9 @@ with without("OpenSSL"):
 
 logger = logging.getLogger("codeinfo.site")
 
+# Longer than it takes the worker of a killed server to notice.
+KILLED_SECONDS = 5.0
+
 
 class Command(BaseCommand):
     help = "Serve pages, API, websockets and MCP; ingest in the background."
@@ -67,7 +70,7 @@ class Command(BaseCommand):
                 f"A restore to {settings.data_dir} was interrupted: run {manage('restore')} again"
             )
         listen_on = server.endpoints(settings)
-        folder_lock.claim()
+        folder_lock.claim(KILLED_SECONDS)
         if migrate:
             call_command("migrate", verbosity=0)  # checks the schema first
             database.fold_log("TRUNCATE")
@@ -78,7 +81,7 @@ class Command(BaseCommand):
         conversation_recovery.recover()
         ingest_recovery.recover()
         password = first_start.ensure_admin(settings.data_dir)
-        unknown = orphans.refresh()
+        unknown = orphans.log_new()
         if not unknown:
             # Otherwise the user decides whether to restore the database or to ingest again.
             first_start.ensure_first_root(settings)

@@ -22,11 +22,12 @@ from apps.core.data import folder_lock
 from apps.core.errors import CodeinfoError
 from apps.core.security.private_files import database_files
 from apps.core.system import start_errors
+from apps.index import freeze
 from apps.ingest import bases
 
 FOLDER = "set-aside-"
 # What stays: it is about other programs, and is of this version, too.
-KEPT = frozenset({"clients", "codex", bases.NAME, folder_lock.NAME})
+KEPT = frozenset({"clients", "codex", bases.NAME, folder_lock.NAME, *freeze.NAMES})
 
 
 class Command(BaseCommand):

@@ -1,0 +1,1 @@
+"""The worker: the process that writes the index. A server starts it, or `codeinfo worker`."""
