@@ -31,6 +31,10 @@ VARIABLES_SET = variables_in(os.environ)
 # Logged by apps.site, as logging is not configured yet.
 CONFIG_WARNINGS = tuple(replaced_values(os.environ))
 DATA_DIR = CONFIG.data_dir.absolute()
+# What each process creates that is not there. A restore that is refused leaves none of it.
+CREATED = tuple(
+    path for path in (DATA_DIR / "secret.key", DATA_DIR / "logs", DATA_DIR) if not path.exists()
+)
 
 
 def persistent_secret(path: Path) -> str:
@@ -160,7 +164,7 @@ def database(url: str) -> dict[str, object]:
         config["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",
             "timeout": 10,
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
         }
         # Opening the database takes longer than most queries. A file that was removed or restored
         # is noticed after this time.

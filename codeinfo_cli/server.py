@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,11 +94,14 @@ def process_of(data: Path) -> int | None:
 
 
 @contextmanager
-def attached(data: Path, *, idle_seconds: int | None = None) -> Iterator[Address]:
+def attached(
+    data: Path, *, idle_seconds: int | None = None, any_port: bool = False
+) -> Iterator[Address]:
     """Use the server of a data folder; start one if none is running. It does not stop meanwhile.
 
     idle_seconds: time without use after which a server that this starts stops; by default that of
     the environment, else IDLE_SECONDS
+    any_port: whether it takes free ports if those of the environment are taken
     Raises ServerUnavailable.
     """
     with _usable(data):
@@ -107,7 +110,7 @@ def attached(data: Path, *, idle_seconds: int | None = None) -> Iterator[Address
     with users:
         with _usable(data):
             posix.lock(users, shared=True)
-            address = running(data) or _start_once(data, idle_seconds)
+            address = running(data) or _start_once(data, idle_seconds, any_port)
         yield address
 
 
@@ -124,14 +127,14 @@ def _usable(data: Path) -> Iterator[None]:
         raise ServerUnavailable(message) from error
 
 
-def _start_once(data: Path, idle_seconds: int | None) -> Address:
+def _start_once(data: Path, idle_seconds: int | None, any_port: bool) -> Address:
     """Start a server, unless another command does so: then wait for that one."""
     with posix.open_private(data / "server.start") as starting:
         posix.lock(starting)
-        return running(data) or _start(data, idle_seconds)
+        return running(data) or _start(data, idle_seconds, any_port)
 
 
-def _start(data: Path, idle_seconds: int | None) -> Address:
+def _start(data: Path, idle_seconds: int | None, any_port: bool) -> Address:
     """Start a server in the background and wait until it answers. Raises ServerUnavailable."""
     if address := _wait_for_the_one_before(data):
         return address
@@ -141,6 +144,9 @@ def _start(data: Path, idle_seconds: int | None) -> Address:
     logs.mkdir(mode=0o700, exist_ok=True)
     output = logs / "start.log"
     environment = os.environ | {"CODEINFO_DATA_DIR": str(data)}
+    with suppress(ValueError):  # the server says so
+        if any_port and taken_port() is not None:
+            environment |= free_ports()
     if idle_seconds is not None or not environment.get(IDLE_SETTING):
         environment[IDLE_SETTING] = str(IDLE_SECONDS if idle_seconds is None else idle_seconds)
     with output.open("wb") as file:

@@ -10,6 +10,7 @@ from apps.agent_runs import body, commands, definitions, starting
 from apps.agent_runs.listing import agent_wire, command_wire
 from apps.conversations import runner
 from apps.conversations.chat_api import body_of
+from apps.conversations.wire import not_stored
 from apps.core.errors import Unavailable
 
 
@@ -41,7 +42,7 @@ async def run(request: HttpRequest, agent: str) -> JsonResponse:
         "inflightId": log.inflight_id,
         "modelId": log.model,
     }
-    return JsonResponse(wire, status=202)
+    return JsonResponse(wire | not_stored(log), status=202)
 
 
 @require_POST
@@ -57,4 +58,4 @@ async def run_command(request: HttpRequest, agent: str) -> JsonResponse:
         "inflightId": execution.log.inflight_id,
         "modelId": execution.log.model,
     }
-    return JsonResponse(wire, status=202)
+    return JsonResponse(wire | not_stored(execution.log), status=202)

@@ -14,8 +14,9 @@ from apps.browse.box import Box
 from apps.browse.page_query import PageQuery
 from apps.browse.search_syntax import FILTERS, Term, path_filter
 from apps.core.errors import CodeinfoError, InvalidInput
-from apps.index import queries
+from apps.index import queries, unread
 from apps.index.types import Filters
+from apps.lookup.marking import marked
 from apps.lookup.symbols import SymbolQuery, find_definitions, find_references
 from apps.lookup.texts.finding import found, started
 from apps.lookup.texts.grep_page import line_page
@@ -50,6 +51,7 @@ class LinePage:
     hits: tuple[LineHit, ...]
     more: bool
     notes: Mapping[str, str]  # as in the output of Grep
+    degraded: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,7 @@ def symbol_query(query: PageQuery) -> SymbolQuery:
     return replace(parsed, filters=filters_without(query.box, parsed.filters))
 
 
+@marked
 def find_lines(query: PageQuery, until: float = math.inf) -> LinePage:
     """A page of lines that fulfil all conditions: definitions first, then by path.
 
@@ -171,9 +174,10 @@ def _files_with(query: SearchQuery, box: Box) -> Mapping[UUID, frozenset[str]] |
     running = started(_grep(query, _most_selective(box)))
     running.until = time.monotonic() + FILE_SECONDS
     paths: dict[UUID, set[str]] = {}
-    for matches in found(running, running.candidates(), "files"):
-        paths.setdefault(matches.root.id, set()).add(matches.file.path)
-    if running.stopped:
+    with unread.noted() as lost:
+        for matches in found(running, running.candidates(), "files"):
+            paths.setdefault(matches.root.id, set()).add(matches.file.path)
+    if running.stopped or lost.texts:
         return None
     return {root_id: frozenset(names) for root_id, names in paths.items()}
 
@@ -192,8 +196,9 @@ def absent_names(query: PageQuery) -> list[str]:
 def _is_absent(query: SearchQuery, name: str, until: float) -> bool:
     running = started(_grep(query, Pattern(name, fixed=True, ignore_case=True)))
     running.until = until
-    has_line = next(found(running, running.candidates()), None) is not None
-    return not has_line and running.notes.keys() <= {"slow"}
+    with unread.noted() as lost:
+        has_line = next(found(running, running.candidates()), None) is not None
+    return not has_line and not lost.texts and running.notes.keys() <= {"slow"}
 
 
 # --- filters that exclude everything --------------------------------------------------------------

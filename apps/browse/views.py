@@ -109,6 +109,7 @@ def _exact(query: PageQuery) -> dict[str, Any]:
     page = find_lines(query)
     places = [hit.place for hit in page.hits]
     return {
+        "result": page,
         "hits": [exact_hit(hit, query.box) for hit in page.hits],
         "found": len(page.hits),
         "notes": page.notes.values(),

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.conversations import params, queries, recovery, services, wire
+from apps.conversations import memory, params, queries, services, wire
 from apps.conversations.serializers import NewConversation, NewTurn, refused, turn_fields
 from apps.conversations.stream import live_runs
 from apps.core.errors import InvalidInput, NotFound
@@ -68,12 +68,11 @@ class Turns(View):
     def get(self, request: Request, conversation_id: str) -> Response:
         query = request.query_params
         if "limit" in query or "cursor" in query:
-            page = queries.turns_page(conversation_id, **params.read(query, params.TURNS))
+            page = memory.turns_page(conversation_id, **params.read(query, params.TURNS))
             return Response(_page([wire.turn(row) for row in page.items], page.next_cursor))
-        recovery.recover_stale(conversation_id)
         # The log first: a run that ends in between is then in the rows with its end.
         log = live_runs.visible(conversation_id)
-        return Response(wire.history(queries.turns(conversation_id), log))
+        return Response(wire.history(memory.all_turns(conversation_id), log))
 
     def post(self, request: Request, conversation_id: str) -> Response:
         data = body_of(request)

@@ -23,7 +23,9 @@ from apps.conversations.renderers import sse
 from apps.conversations.renderers.json import NO_INFLIGHT
 from apps.conversations.serializers import Inflight, refused
 from apps.conversations.stream import RunLog
+from apps.conversations.wire import not_stored
 from apps.core.errors import InvalidInput, NotFound, Unavailable
+from apps.core.types import JSON
 from apps.logs.entries import timed_entry
 
 logger = logging.getLogger("codeinfo.conversations")
@@ -58,14 +60,14 @@ def body_of(request: HttpRequest) -> bytes:
         raise InvalidInput("The body is too large.", code="PAYLOAD_TOO_LARGE") from error
 
 
-def _started(log: RunLog) -> dict[str, str]:
+def _started(log: RunLog) -> JSON:
     return {
         "status": "started",
         "conversationId": log.conversation_id,
         "inflightId": log.inflight_id,
         "provider": log.provider,
         "model": log.model,
-    }
+    } | not_stored(log)
 
 
 @require_GET

@@ -15,13 +15,15 @@ from typing import Any
 from django.db import Error
 
 from apps.agents.messages import Message
-from apps.conversations import leases, queries, rows, services
+from apps.conversations import leases, queries, recovery, rows, services
 from apps.conversations.flags import merged
 from apps.conversations.models import Conversation, Turn, now_ms
+from apps.conversations.paging import Cursor, Page, page_of
 from apps.conversations.parts import Part
 from apps.conversations.stream import live_runs
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
 from apps.core.data.database import ping
+from apps.core.errors import NotFound
 from apps.core.principal import current
 from apps.core.system import disk
 
@@ -62,6 +64,11 @@ def database_away() -> bool:
 def cannot_store(error: Error) -> bool:
     """Return True if the database is unavailable or its disk full, so that this store is used."""
     return disk.is_full(error) or database_away()
+
+
+def reason(error: Error) -> str:
+    """Why the database `cannot_store`, for clients."""
+    return "the disk is full" if disk.is_full(error) else "the database is away"
 
 
 def defer_end(conversation_id: str, turn_id: str, outcome: Outcome) -> None:
@@ -149,6 +156,33 @@ def turns(conversation_id: str) -> list[Turn]:
     """
     entry = unsaved_conversations.get(conversation_id)
     return list(entry.turns) if entry and current().may_see(entry.conversation.owner_id) else []
+
+
+def all_turns(conversation_id: str) -> list[Turn]:
+    """All turns, oldest first: the stored ones, then the unsaved ones. Raises NotFound, and Error
+    if the database cannot be read."""
+    with suppress(Error):
+        write_deferred_end(conversation_id)
+        recovery.recover_stale(conversation_id)
+    unsaved = turns(conversation_id)
+    try:
+        return [*_with_deferred_end(queries.turns(conversation_id)), *unsaved]
+    except NotFound:
+        if not unsaved:
+            raise
+        return unsaved
+
+
+def turns_page(conversation_id: str, limit: int = 50, cursor: Cursor | None = None) -> Page[Turn]:
+    """As `queries.turns_page`, with the unsaved turns."""
+    if not turns(conversation_id):
+        return queries.turns_page(conversation_id, limit, cursor)
+    finished = [
+        turn
+        for turn in reversed(all_turns(conversation_id))
+        if turn.status != Turn.Status.RUNNING and (cursor is None or turn.created_at < cursor.at)
+    ]
+    return page_of(finished, "created_at", limit)
 
 
 def discard(conversation_id: str) -> None:

@@ -77,6 +77,12 @@ def newest_first(
         raise InvalidInput(
             "Validation failed.", code="validation_error", details={"details": problem}
         ) from error
+    return page_of(fetched, time_field, limit)
+
+
+def page_of(fetched: Sequence[ModelT], time_field: str, limit: int) -> Page[ModelT]:
+    """The page that begins with the first of `fetched`, which are in order. It is the last one if
+    they are no more than `limit`."""
     items, rest = fetched[:limit], fetched[limit:]
     next_cursor = None
     if len(items) == limit:

@@ -17,7 +17,7 @@ from typing import Any, ParamSpec
 from django.db import DatabaseError, Error
 
 from apps.agents import loop
-from apps.agents.events import Terminal, ThreadNamed, TurnFailed, TurnStopped
+from apps.agents.events import Terminal, ThreadNamed, TurnFailed, TurnStopped, Warned
 from apps.agents.messages import Message
 from apps.agents.metering import Meter
 from apps.agents.providers import registry
@@ -126,7 +126,7 @@ def _tools(request: StartTurn) -> tuple[Tool, ...]:
 
 
 async def _begin(request: StartTurn, provider: Provider, *, has_tools: bool) -> RunLog:
-    store, started = await _started(request)
+    store, started, warning = await _started(request)
     if request.areas is None and request.agent is None:
         request = replace(request, areas=scope.stored(started.flags))
     tools = _tools(request) if has_tools else ()
@@ -152,6 +152,8 @@ async def _begin(request: StartTurn, provider: Provider, *, has_tools: bool) -> 
         model=request.model,
         baseUrl=await provider.origin(),
     )
+    if warning is not None:
+        log.append(warning)
     _runs[log.turn_id] = run
     live_runs.add(log)
     spawn(measured(log, _supervise(run)))
@@ -160,8 +162,9 @@ async def _begin(request: StartTurn, provider: Provider, *, has_tools: bool) -> 
     return log
 
 
-async def _started(request: StartTurn) -> tuple[Store, StartedTurn]:
-    """Take the run lock in the database, or in memory while the database is unavailable."""
+async def _started(request: StartTurn) -> tuple[Store, StartedTurn, Warned | None]:
+    """Take the run lock in the database, or in memory while the database is unavailable, with a
+    warning for the clients."""
     live = live_runs.of(request.conversation_id)
     if live is not None and not live.stored:
         raise leases.in_progress()
@@ -173,9 +176,10 @@ async def _started(request: StartTurn) -> tuple[Store, StartedTurn]:
             raise
         logger.warning("the database cannot be written, a chat run is not stored: %s", error)
         await database(memory.load_history, request)
-        return memory, memory.start_turn(request, recovery.owner())
+        warning = Warned(f"Not stored: {memory.reason(error)}.")
+        return memory, memory.start_turn(request, recovery.owner()), warning
     memory.discard(request.conversation_id)
-    return rows, started
+    return rows, started, None
 
 
 def _request(
@@ -305,6 +309,7 @@ async def _finish(run: Run, event: Terminal) -> None:
         pass
     elif await database(memory.cannot_store, problem):
         memory.defer_end(*ids, outcome)
+        log.append(Warned(f"Not stored yet: {memory.reason(problem)}."))
     else:
         event = replace(NOT_SAVED, usage=event.usage, timing=event.timing)
     live_runs.remove(log)

@@ -34,7 +34,8 @@ def conversation(row: Conversation) -> JSON:
 
 
 def turn(row: Turn, parts: Sequence[Part] | None = None) -> JSON:
-    """A turn (contract.md §1.1). A running one has the status `ok`.
+    """A turn (contract.md §1.1). A running one has the status `ok`, and one that only this process
+    has `stored: false`.
 
     parts: replace the stored parts, for a live run of this process.
     """
@@ -52,8 +53,15 @@ def turn(row: Turn, parts: Sequence[Part] | None = None) -> JSON:
         "status": Turn.Status.OK.value if running else row.status,
         "createdAt": wire_time(row.created_at),
     }
+    if row._state.adding:
+        wire["stored"] = False
     optional = ("command", "usage", "timing", "error")
     return wire | {name: getattr(row, name) for name in optional if getattr(row, name)}
+
+
+def not_stored(log: RunLog) -> JSON:
+    """What the start of a run adds to its answer: `stored: false` if only this process has it."""
+    return {} if log.stored else {"stored": False}
 
 
 def _fallback_text(row: Turn) -> str:

@@ -6,6 +6,7 @@ the MRO, as Starlette finds exception handlers. The envelope is chosen by the lo
 beginning of the path; other routes use `plain`. docs/api.md lists the envelopes.
 """
 
+import errno
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Un
 from apps.core.system import disk
 
 T = TypeVar("T")
+TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 # An error code, or a class of errors.
 Key = str | type[CodeinfoError]
 Envelope = Callable[[CodeinfoError], dict[str, Any]]
@@ -128,6 +130,8 @@ def typed(error: Exception) -> CodeinfoError | None:
                 return disk.full_error()
             # The driver has already waited for its timeout.
             return Unavailable("The database is busy or away.", code="DATABASE_UNAVAILABLE")
+        case OSError() if error.errno in TOO_MANY_FILES:
+            return Unavailable("Too many files are open.", code="OVERLOADED")
     return None
 
 

@@ -26,11 +26,22 @@ def roots_changed() -> None:
 sweep_due = threading.Event()
 # Set when something of the index could not be read. The worker then checks all of it.
 check_due = threading.Event()
+# Set when all files of the index are to be compared with their checksums.
+scrub_due = threading.Event()
 # Set when something was published that Chroma does not have yet.
 chroma_due = threading.Event()
 # A server forwards them to its worker, which is another process.
 DUE: Mapping[str, threading.Event] = {
     "sweep": sweep_due,
     "check": check_due,
+    "scrub": scrub_due,
     "chroma": chroma_due,
 }
+
+
+def unreadable(damage: str) -> None:
+    """Have the worker look what is missing of a root of which something could not be read. Unless
+    its damage is known, as `Root.damage`, all files are compared with their checksums."""
+    check_due.set()
+    if not damage:
+        scrub_due.set()

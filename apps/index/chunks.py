@@ -13,8 +13,9 @@ from uuid import UUID
 
 from apps.code.chunking import decode, lines_of
 from apps.core.errors import CodeinfoError, Unavailable
-from apps.index import chunk_ids, spans
-from apps.index.changes import check_due
+from apps.core.system.mapping import read_again
+from apps.index import chunk_ids, spans, unread
+from apps.index.changes import unreadable
 from apps.index.mapped.files import Damaged
 from apps.index.mapped.opened import opened_roots
 from apps.index.models import Root, SourceFile
@@ -54,11 +55,12 @@ def read_chunks(wanted: Iterable[tuple[Root, str]]) -> dict[tuple[UUID, str], St
     }
 
 
+@read_again
 def _facts_of(root: Root, ids: Sequence[str]) -> dict[str, ChunkFacts]:
     try:
         facts = opened_roots.get(root).facts(ids)
     except Damaged:
-        check_due.set()
+        unread.part_lost(root)
         facts = {}
     return facts | row_facts(chunk_id for chunk_id in ids if chunk_id not in facts)
 
@@ -97,9 +99,10 @@ def _texts(found: Sequence[tuple[Root, Mapping[str, ChunkFacts]]]) -> dict[str, 
         log.warning("no texts", extra={"context": {"reason": error.message}})
         texts = {}
     if keys - texts.keys():
-        check_due.set()
         for root, facts in found:
             missing = {fact.sha256: fact.path for fact in facts.values()}
+            if missing.keys() - texts.keys():
+                unreadable(root.damage)
             on_disk = {
                 key: unchanged_text(Path(root.path), path, key)
                 for key, path in missing.items()

@@ -6,45 +6,54 @@ from contextlib import contextmanager
 from uuid import UUID
 
 from apps.core.errors import Unavailable
-from apps.index.changes import check_due
+from apps.core.system.mapping import read_again
+from apps.index import unread
 from apps.index.mapped.files import Damaged
 from apps.index.mapped.opened import opened_roots
+from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
 from apps.index.types import StoredSymbol
 
 
+@read_again
 def definitions_of(root: Root, name: str) -> list[StoredSymbol]:
     """Return the definitions of a name; if there are none, those of the name in other case. Raises
     Unavailable."""
-    with _damage(root):
-        return opened_roots.get(root).definitions(name)
+    with _mapped(root) as mapped:
+        return mapped.definitions(name)
 
 
+@read_again
 def symbols_beginning(root: Root, prefix: str, n: int) -> list[StoredSymbol]:
     """Return n symbols whose name begins with a prefix, in any case, by name. Raises
     Unavailable."""
-    with _damage(root):
-        return opened_roots.get(root).symbols_beginning(prefix, n)
+    with _mapped(root) as mapped:
+        return mapped.symbols_beginning(prefix, n)
 
 
+@read_again
 def outline_of(root: Root, document: UUID | str) -> list[StoredSymbol]:
     """Return the definitions in a live file (`SourceFile.document`), by line. Raises
     Unavailable."""
-    with _damage(root):
-        return opened_roots.get(root).outline(str(document)) or []
+    with _mapped(root) as mapped:
+        return mapped.outline(str(document)) or []
 
 
+@read_again
 def files_with_identifier(root: Root, name: str) -> dict[str, str]:
     """Return document → path of the live files whose text has an identifier, by path. The match is
     exact: whole, and in its case. Raises Unavailable."""
-    with _damage(root):
-        return opened_roots.get(root).files_with_identifier(name)
+    with _mapped(root) as mapped:
+        return mapped.files_with_identifier(name)
 
 
 @contextmanager
-def _damage(root: Root) -> Iterator[None]:
+def _mapped(root: Root) -> Iterator[MappedRoot]:
     try:
-        yield
+        mapped = opened_roots.get(root)
+        if mapped.lost:
+            unread.part_lost(root)
+        yield mapped
     except Damaged as error:
-        check_due.set()
+        unread.part_lost(root)
         raise Unavailable(f"The index of {root.path}: {error}", code="INDEX_DAMAGED") from error

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from apps.code.chunking import lines_of
 from apps.core.errors import InvalidInput, NotFound, Unavailable
-from apps.index import queries
+from apps.index import queries, unread
+from apps.index.changes import unreadable
 from apps.index.chunks import unchanged_text
 from apps.index.models import Root, SourceFile
 from apps.index.symbols import outline_of
@@ -51,7 +52,7 @@ def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
     and document.
 
     Lines come from the text store, otherwise from the disk if the file is unchanged. Files that
-    have neither are left out.
+    have neither are left out: they are noted (`unread`), unless they are not live any more.
     """
     roots: dict[str, dict[UUID, Root]] = {}
     for root, document in files:
@@ -69,9 +70,22 @@ def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
     for root, row in pairs:
         text = texts.get(row.sha256)
         if text is None:
+            unreadable(root.damage)
             text = unchanged_text(Path(root.path), row.path, row.sha256)
         if text is not None:
             lines[str(row.document)] = lines_of(text)
+    for root, row in pairs:
+        if str(row.document) not in lines:
+            unread.text_lost(root, str(row.document))
+    return lines
+
+
+def lines_of_file(root: Root, file: SourceFile) -> list[str]:
+    """The lines of one file. Raises Unavailable TEXT_LOST."""
+    lines = ingested_lines([(root, str(file.document))]).get(str(file.document))
+    if lines is None:
+        message = f"The text of {file.path} is not stored, and the file on disk is another one."
+        raise Unavailable(f"{message} Ingest the repository again.", code="TEXT_LOST")
     return lines
 
 

@@ -10,7 +10,7 @@ from apps.core.errors import InvalidInput, NotFound
 from apps.embedding.words import stems
 from apps.index.paths import map_path
 from apps.index.types import Filters
-from apps.lookup.ingested import ingested_lines, live_file
+from apps.lookup.ingested import lines_of_file, live_file
 from apps.lookup.symbols import OutlineQuery
 from apps.retrieval.query import (
     DEFAULT_LIMIT,
@@ -80,12 +80,12 @@ class RelatedQuery:
 def related_code(query: RelatedQuery) -> dict[str, Any]:
     """The output of RelatedCode: as VectorSearch, without the lines themselves.
 
-    Raises as `search`, and NotFound FILE_NOT_FOUND, NotFound LINES_NOT_FOUND.
+    Raises as `search`, and NotFound FILE_NOT_FOUND, NotFound LINES_NOT_FOUND and Unavailable
+    TEXT_LOST.
     """
     root = find_root(query.file.repository)
     file = live_file(root, query.file.path, query.file.areas)
-    document = str(file.document)
-    lines = ingested_lines([(root, document)]).get(document, [])
+    lines = lines_of_file(root, file)
     text = "\n".join(lines[query.start_line - 1 : query.end_line])[:MAX_CHARS].strip()
     if not text:
         raise NotFound(

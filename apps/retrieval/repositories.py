@@ -9,6 +9,7 @@ from uuid import UUID
 from apps.core.errors import Conflict, NotFound
 from apps.core.values.times import wire_time
 from apps.index import queries
+from apps.index.changes import unreadable
 from apps.index.models import Root
 from apps.index.paths import map_path
 from apps.index.types import Area, Filters
@@ -154,18 +155,30 @@ def damages(roots: Sequence[Root]) -> str:
     return "; ".join(f"{repo_id(root)}: {root.damage}" for root in roots if root.damage)
 
 
-def lost_texts(unread: Sequence[Root]) -> str:
-    """The text of `degraded` for passages that cannot be read; "" if there are none.
+def lost_texts(unread: Iterable[Root], what: str = "passage") -> str:
+    """The text of `degraded` for passages, or files, that cannot be read; "" if there are none.
 
     unread: the root of each. What a later generation has replaced was not lost.
     """
+    unread = list(unread)
     counts = Counter(root.id for root in unread)
     roots = {root.id: root for root in unread}
     return "; ".join(
-        f"the text of {count} passage{'s' * (count > 1)} is missing: {repo_id(roots[key])}"
+        f"the text of {count} {what}{'s' * (count > 1)} is missing: {repo_id(roots[key])}"
         for key, count in counts.items()
         if _is_current(roots[key])
     )
+
+
+def have_checked(degraded: str) -> None:
+    """Have the worker look into the repositories of which something is lost, as `degraded` says.
+    Another process may have found that, whose events the worker does not get."""
+    for sentence in degraded.split("; "):
+        what, _, names = sentence.partition(": ")
+        if what.endswith((" is lost", " is missing")):
+            for root in queries.published_roots():
+                if repo_id(root) in names.split(", "):
+                    unreadable(root.damage)
 
 
 # --- the list of repositories ---------------------------------------------------------------------

@@ -22,10 +22,10 @@ import numpy as np
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.monitoring.telemetry import span, tell
+from apps.core.system.mapping import read_again
 from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.types import Vectors
-from apps.index import queries, searches
-from apps.index.changes import check_due
+from apps.index import queries, searches, unread
 from apps.index.models import Root
 from apps.retrieval.candidates import Candidates
 from apps.retrieval.gather import gather
@@ -36,6 +36,7 @@ from apps.retrieval.ranking.rank import RankingQuery, rank
 from apps.retrieval.ranking.reasons import reasons_for
 from apps.retrieval.repositories import (
     WORDS_ONLY,
+    have_checked,
     lost_parts,
     required_model,
     roots_for,
@@ -85,8 +86,7 @@ def search(
             ranked=settings.retrieval_mode == "hybrid",
         )
         weaker = count_weaker(result.matches, matches, cutoff)
-        if result.degraded not in ("", WORDS_ONLY):
-            check_due.set()
+        have_checked(result.degraded)
         tell(results=len(matches), degraded=bool(result.degraded))
         return replace(result, matches=matches, model_id=model_id, weaker=weaker)
 
@@ -131,12 +131,12 @@ def _embed(text: str, model_id: str) -> Vectors:
     return vector
 
 
+@read_again
 def _hybrid(query: SearchQuery, roots: Sequence[Root]) -> SearchResult:
     ranking, candidates, order = _ranked(query, roots)
     cutoff = setting_of_cutoff()  # the page also marks what it shows without a cutoff
-    matches, lost = _matches(query, ranking, candidates, order)
+    matches, degraded = _matches(query, ranking, candidates, order)
     matches = with_evidence(matches, ranking, cutoff)
-    degraded = "; ".join(filter(None, [lost_parts(candidates.damaged), lost]))
     return SearchResult(tuple(matches), degraded, _missing_words(ranking, candidates))
 
 
@@ -146,8 +146,12 @@ def _matches(
     candidates: Candidates,
     order: Sequence[int],
 ) -> tuple[list[Match], str]:
+    """The matches in this order, and the text of `degraded`."""
     reasons = reasons_for(ranking, candidates, candidates.near, order) if query.explained else {}
-    return matches_of(candidates, order, reasons)
+    with unread.noted() as found:
+        matches, lost = matches_of(candidates, order, reasons)
+    damaged = {root.id: root for root in candidates.damaged} | found.parts
+    return matches, "; ".join(filter(None, [lost_parts(list(damaged.values())), lost]))
 
 
 def warm_up() -> None:
@@ -173,6 +177,7 @@ def _rehearsal() -> Call:
     return rehearse, (roots, queries.locked_dimension() or 0)
 
 
+@read_again
 def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> SearchResult:
     """Rank by BM25 alone because the question has no vector.
 
@@ -184,7 +189,7 @@ def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -
     query = replace(query, vector=None, repeated=repeated_files(roots, query.filters))
     ranking, candidates, order = _ranked(query, roots)
     matches, lost = _matches(query, ranking, candidates, order)
-    degraded = "; ".join(filter(None, [WORDS_ONLY, lost_parts(candidates.damaged), lost]))
+    degraded = "; ".join(filter(None, [WORDS_ONLY, lost]))
     return SearchResult(tuple(matches), degraded, _missing_words(ranking, candidates))
 
 

@@ -22,13 +22,14 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar
 
 from django.conf import settings
 from django.db import connection
 
 from apps.core.config import config
-from apps.core.system import programs
+from apps.core.system import crashes, programs
 from apps.core.system.pipe import Pipe
 from apps.retrieval.search_process import Reply
 
@@ -43,8 +44,9 @@ BUSY_SECONDS = 1.0
 IDLE_SECONDS = 300.0
 # After a process was lost, none is started for this time.
 RETRY_SECONDS = 10.0
-# A search of a million chunks takes a tenth of a second.
-CALL_SECONDS = 60.0
+# A search of a million chunks takes a tenth of a second. One that has no reply within CALL_SECONDS
+# runs in this process. To start, and to map what is published, a process has START_SECONDS.
+CALL_SECONDS, START_SECONDS = 5.0, 60.0
 # Searches that a process has: one that runs, and one in its socket.
 DEPTH = 2
 # Searches that run in this process at once, if there are processes and if there are none. With 32
@@ -66,13 +68,18 @@ class SearchProcess:
         self._last.set()
         ours, theirs = socket.socketpair()
         self._pipe = Pipe(ours)
-        self._pipe.limit(CALL_SECONDS)
+        self._pipe.limit(START_SECONDS)
         try:
             self._process = programs.start(
                 [*command, str(theirs.fileno())],
                 # numpy's threads, as in the settings of this process.
-                env={**programs.import_path(), "OPENBLAS_NUM_THREADS": "1"},
+                env={
+                    **programs.import_path(),
+                    **crashes.VARIABLES,
+                    "OPENBLAS_NUM_THREADS": "1",
+                },
                 stdin=subprocess.DEVNULL,
+                stderr=crashes.file(),
                 pass_fds=[theirs.fileno()],
                 # Ctrl-C in a terminal goes to all processes of the session, but not to this one.
                 start_new_session=True,
@@ -90,6 +97,10 @@ class SearchProcess:
     def pid(self) -> int:
         return self._process.pid
 
+    def has_started(self) -> None:
+        """Limit calls to CALL_SECONDS from now on."""
+        self._pipe.limit(CALL_SECONDS)
+
     def call(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Call a function there. Raises ProcessLost, and has ended then."""
         return self._request((function, arguments))
@@ -102,6 +113,10 @@ class SearchProcess:
                 before, self._last = self._last, replied
             before.wait()
             reply = Reply(*self._pipe.receive())
+        except TimeoutError as error:
+            self.end()
+            text = f"process {self.pid} did not answer within {self._pipe.seconds:.0f} s"
+            raise ProcessLost(text) from error
         except (EOFError, OSError, ValueError) as error:
             self.end()
             raise ProcessLost(f"process {self.pid}: {error or 'it ended'}") from error
@@ -140,6 +155,13 @@ Place = SearchProcess | None
 Call = tuple[Callable[..., object], tuple[Any, ...]]
 
 
+class Lost(NamedTuple):
+    """A process that was lost."""
+
+    at: datetime
+    reason: str
+
+
 class SearchProcesses:
     """Distributes searches. Thread-safe."""
 
@@ -158,6 +180,7 @@ class SearchProcesses:
         self.busy_at = -BUSY_SECONDS  # when a search came while another ran
         self._lost_at = -RETRY_SECONDS
         self._stops = 0  # calls of `stop`
+        self.lost: Lost | None = None  # the last process that was lost
 
     def run(
         self,
@@ -175,8 +198,7 @@ class SearchProcesses:
                 result: Result = reply.value
                 return result
         except ProcessLost as error:
-            log.warning("search process lost", extra={"context": {"reason": str(error)}})
-            self._remove(place)
+            self._lose(place, error)
         else:
             if place is None:
                 return search(*arguments)
@@ -191,8 +213,8 @@ class SearchProcesses:
         for process in processes:
             try:
                 process.call(function, *arguments)
-            except ProcessLost:
-                self._remove(process)
+            except ProcessLost as error:
+                self._lose(process, error)
 
     @property
     def pids(self) -> list[int]:
@@ -212,6 +234,15 @@ class SearchProcesses:
         for process in processes:
             self._remove(process)
             process.end()
+
+    def _lose(self, process: Place, error: ProcessLost) -> None:
+        """Tell of a process that was lost, unless it was ended or another search has told."""
+        if self._remove(process):
+            self._tell("search process lost", error)
+
+    def _tell(self, event: str, error: ProcessLost) -> None:
+        self.lost = Lost(datetime.now(UTC), str(error))
+        log.warning(event, extra={"context": {"reason": str(error)} | crashes.take()})
 
     def _acquire(self, first_call: Callable[[], Call] | None) -> Place:
         """Take a place, or wait for one."""
@@ -248,14 +279,15 @@ class SearchProcesses:
             self.searches[place] += 1
             self.waiting.popleft().set_result(place)
 
-    def _remove(self, process: Place) -> None:
-        """Forget a process that was lost or is ended."""
+    def _remove(self, process: Place) -> bool:
+        """Forget a process that was lost or is ended. Return False if that was done before."""
         with self._changed:
             if process is None or self.processes.pop(process, None) is None:
-                return
+                return False
             del self.searches[process]
             self._lost_at = self._clock()
             self._serve()
+            return True
 
     def _start_one(self, first_call: Callable[[], Call] | None) -> None:
         """Start a process in the background, if there may be another."""
@@ -292,8 +324,9 @@ class SearchProcesses:
                 function, arguments = first_call()
                 process.call(function, *arguments)
         except ProcessLost as error:
-            log.warning("no search process", extra={"context": {"reason": str(error)}})
+            self._tell("no search process", error)
             return None
+        process.has_started()
         return process
 
     def _rest(self, process: SearchProcess) -> float:

@@ -22,6 +22,8 @@ MAX_REFUSED = 20
 REFUSED: Final = "refused"
 # Upper bound, as each started program inherits the limit.
 MAX_FILES = 65_536
+# A server that has ingested has 60 to 120 open files; half of the limit is for connections.
+MIN_FILES = 256
 
 logger = logging.getLogger("codeinfo.site")
 
@@ -45,6 +47,17 @@ def most_files() -> int | None:
     """Return the limit of open files of this process; None if there is none."""
     soft, _ = posix.file_limits() or (inf, inf)
     return None if soft == inf else int(soft)
+
+
+def file_problem() -> str:
+    """Return why a server cannot work with the limit of open files; "" if it can."""
+    files = most_files()
+    if files is None or files >= MIN_FILES:
+        return ""
+    return (
+        f"codeinfo may open only {files} files, and needs {MIN_FILES}: raise the limit "
+        "(`ulimit -Hn`; LimitNOFILE of systemd)"
+    )
 
 
 class Outlet:

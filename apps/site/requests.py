@@ -17,7 +17,7 @@ from daphne.http_protocol import HTTPFactory, WebRequest
 from django.http import HttpResponse
 from twisted.web.http import HTTPChannel
 
-from apps.core.errors import InvalidInput
+from apps.core.errors import CodeinfoError, InvalidInput
 from apps.core.security import local_users
 from apps.site import refusals
 from apps.site.connections import REFUSED, OpenConnections, Outlet, holder_of
@@ -59,7 +59,7 @@ class BoundedChannel(HTTPChannel):
     """A connection. Its requests are refused when their headers are complete, or not at all."""
 
     refused = False
-    _connection_error: InvalidInput | None = None
+    _connection_error: CodeinfoError | None = None
     _deadline = None
     _abort = None
 
@@ -70,7 +70,7 @@ class BoundedChannel(HTTPChannel):
         try:
             uid = local_users.check_connection((peer.host, peer.port), (local.host, local.port))
             holder = holder_of(peer.host, uid)
-        except InvalidInput as error:
+        except CodeinfoError as error:
             # Sent as the response to the first request.
             self._connection_error, holder = error, REFUSED
         if not self.factory.open.add(self.transport, holder):
@@ -105,7 +105,7 @@ class BoundedChannel(HTTPChannel):
             if self._connection_error is not None:
                 raise self._connection_error
             refusals.check_body(self._head())
-        except InvalidInput as error:
+        except CodeinfoError as error:
             self.refuse(error)
         else:
             super().allHeadersReceived()
@@ -138,7 +138,7 @@ class BoundedChannel(HTTPChannel):
 
     # Refusing
 
-    def refuse(self, error: InvalidInput) -> None:
+    def refuse(self, error: CodeinfoError) -> None:
         """Send an error response, and close the connection. Further data is discarded."""
         response = refusals.response_to(error, self._head())
         self.refused = True

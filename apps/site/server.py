@@ -1,6 +1,7 @@
 """The server process: daphne, its worker, and a graceful shutdown."""
 
 import asyncio
+import codecs
 import gc
 import logging
 import socket
@@ -28,6 +29,7 @@ from apps.core.errors import CodeinfoError
 from apps.core.monitoring import telemetry
 from apps.core.monitoring.watchdog import Watchdog
 from apps.core.security import local_users
+from apps.core.system import crashes, mapping
 from apps.core.system.heap import limit_arenas, settled, trim
 from apps.index.parsing.finder import reset_finder
 from apps.index.vectors.follower import follower, is_in_worker
@@ -169,6 +171,11 @@ class BoundedServer(Server):
 
 def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; then end live answers and the worker, and return."""
+    crashes.record()
+    crashes.log_earlier()
+    mapping.survive()
+    # Imported now: Django logs answers of 500 and more with it, also where no file can be opened.
+    codecs.lookup("unicode_escape")
     limit_arenas()
     sys.setswitchinterval(SWITCH_SECONDS)
     requests.install()

@@ -16,6 +16,7 @@ _NOTES: JSON = {
     "totalLines": COUNT,
     "changed": typed("string", "Set if the file on disk differs from this text."),
     "outline": list_schema(TEXT) | {"description": "Lines, kind and signature, indented."},
+    "degraded": TEXT,
     "truncated": schemas.TRUNCATED,
     "hint": schemas.TEXT_NOTES["hint"],
 }
@@ -46,7 +47,7 @@ def _compact(output: JSON) -> JSON:
     text = [line for row in output["results"] for line in numbered(row)]
     names = ("generation", "totalLines", "changed", "outline")
     place = named(output, "repo", "relPath", *names)
-    return place | {"text": text} | named(output, "truncated", "hint")
+    return place | {"text": text} | named(output, "degraded", "truncated", "hint")
 
 
 READ_FILE = Tool(

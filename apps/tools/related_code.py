@@ -7,7 +7,7 @@ from apps.core.types import JSON
 from apps.lookup.related_code import RelatedQuery, related_code
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT
 from apps.retrieval.scope import with_hint
-from apps.tools.errors import NO_FILE, NO_LINES, OF_SEARCHES
+from apps.tools.errors import NO_FILE, NO_LINES, OF_SEARCHES, TEXT_LOST
 from apps.tools.tool import (
     FILE_PATH,
     LANGUAGE,
@@ -62,7 +62,7 @@ RELATED_CODE = Tool(
     compact_schema=COMPACT_MATCHES,
     quoted=quoted_matches,
     route="related-code",
-    errors=(*OF_SEARCHES, NO_FILE, NO_LINES),
+    errors=(*OF_SEARCHES, NO_FILE, NO_LINES, TEXT_LOST),
     progress="Looking for code like",
     subject="path",
     scopes=("repository", "within"),

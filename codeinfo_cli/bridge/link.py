@@ -21,6 +21,7 @@ class Link:
         self._data = data
         self._attaching: asyncio.Future[Hold] | None = None
         self._held: list[AbstractContextManager[Address]] = []
+        self._was_up = False
 
     @property
     def is_up(self) -> bool:
@@ -31,6 +32,11 @@ class Link:
     def is_starting(self) -> bool:
         return self._attaching is not None and not self._attaching.done()
 
+    @property
+    def is_lost(self) -> bool:
+        """True if the server has ended, and another one may be starting."""
+        return self._was_up and (self.is_starting or not self.is_up)
+
     def start(self) -> None:
         """Begin to attach."""
         loop = asyncio.get_running_loop()
@@ -40,7 +46,7 @@ class Link:
         self._attaching = attaching
 
         def attach() -> None:
-            context = server.attached(self._data, idle_seconds=IDLE_SECONDS)
+            context = server.attached(self._data, idle_seconds=IDLE_SECONDS, any_port=True)
             try:
                 hold = context, context.__enter__()
             except (ServerUnavailable, OSError) as error:
@@ -49,6 +55,7 @@ class Link:
                     loop.call_soon_threadsafe(attaching.set_exception, failure)
                 return
             self._held.append(context)
+            self._was_up = True
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(attaching.set_result, hold)
 

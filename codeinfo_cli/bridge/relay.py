@@ -88,6 +88,11 @@ class Bridge:
         while self._others or any(one.method != LISTEN for one, _ in self._pending.values()):
             if rounds <= 0 or not self._output.has_reader():
                 return
+            if self._link.is_lost:
+                for message, task in [*self._pending.values()]:
+                    task.cancel()
+                    await self._fail(message, Disconnected("the input has ended"))
+                return
             await asyncio.sleep(LOOK_SECONDS)
             rounds -= not self._link.is_starting
 

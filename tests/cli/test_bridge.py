@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from apps.core.system import posix
 from codeinfo_cli import server
 from codeinfo_cli.bridge.answers import MORE_TOOLS, TABLE, list_of, result_of, stored_answer
 from codeinfo_cli.bridge.messages import parse
@@ -21,7 +22,7 @@ from tests.cli.capabilities import PATHS, asked, listed, table
 from tests.cli.capabilities import served as answer_of
 from tests.house.sources import HOME
 from tests.mcp.speech import BOTH, EVERY, META, STATELESS, headers_for, request
-from tests.ports import free_ports
+from tests.ports import free_ports, taken
 from tests.support.waiting import wait_until
 
 MODERN = {"_meta": META}
@@ -266,6 +267,35 @@ def test_a_server_that_dies_is_told_to_each_request_and_started_again(data: Path
         assert second
         assert second.pid != first.pid
         assert client.end() == 0
+
+
+@pytest.mark.kill
+def test_after_the_end_of_the_input_a_killed_server_is_not_started_again(data: Path) -> None:
+    with bridge(data, **ports()) as client:
+        client.shake_hands()
+        assert "result" in client.ask("ping")
+        address = server.running(data)
+        assert address
+        with posix.open_private(data / "server.start") as starting:
+            posix.lock(starting)  # the next start waits
+            os.kill(address.pid, signal.SIGKILL)
+            assert "error" in client.ask("ping")
+            waiting = client.begin("ping")
+            assert client.process.stdin
+            client.process.stdin.close()
+            assert client.read()["id"] == waiting
+            assert client.process.wait(60) == 0
+
+
+@pytest.mark.door
+def test_the_server_of_a_bridge_takes_a_free_port_if_the_named_one_is_taken(data: Path) -> None:
+    named = ports()
+    with taken(int(named["PORT"])), bridge(data, **named) as client:
+        client.shake_hands()
+        assert "result" in client.ask("ping")
+        address = server.running(data)
+        assert address
+        assert f":{named['PORT']}" not in address.url
 
 
 @pytest.mark.door

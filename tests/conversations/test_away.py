@@ -182,6 +182,45 @@ async def test_with_a_full_disk_a_conversation_goes_on_from_what_is_stored(
 
 @pytest.mark.fault("The disk is full")
 @pytest.mark.door
+async def test_a_client_is_told_what_a_full_disk_does_not_store_and_can_read_it(
+    async_client: AsyncClient,
+    scripted: Scripted,
+    ask: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    move: Move,
+) -> None:
+    scripted([TextDelta("First.")], [TextDelta("Second.")], [TextDelta("Third.")])
+
+    def refused(request: StartTurn, owner: str) -> None:
+        raise OperationalError("database or disk is full")
+
+    async def read(query: str = "") -> Any:
+        return (await async_client.get(f"/conversations/c1/turns{query}")).json()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rows, "start_turn", refused)
+        patch.setattr(disk, "has_no_room", lambda: True)
+        started = await ask()
+        assert (started.status_code, started.json()["stored"]) == (202, False)
+        assert (log := live_runs.of("c1"))
+        await ended(log)
+        streamed = await ask("text/event-stream")
+        body = b"".join([part async for part in streamed.streaming_content]).decode()
+        assert '"type": "warning", "message": "Not stored: the disk is full."' in body
+        turns = (await read())["items"]
+        assert [turn["content"] for turn in turns] == ["Second.", "Why?", "First.", "Why?"]
+        assert {turn["stored"] for turn in turns} == {False}
+        page = await read("?limit=3")
+        assert page["items"] == turns[:3]
+        assert (await read(f"?cursor={page['nextCursor']}"))["items"] == turns[3:]
+    # There is room again, and nothing else was asked: this process still has them.
+    assert (await read())["items"] == turns
+    started = await ask()
+    assert (started.status_code, started.json().get("stored", True)) == (202, True)
+
+
+@pytest.mark.fault("The disk is full")
+@pytest.mark.door
 async def test_an_answer_under_way_when_the_disk_fills_is_kept_and_written_later(
     async_client: AsyncClient, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
 ) -> None:
@@ -200,6 +239,9 @@ async def test_an_answer_under_way_when_the_disk_fills_is_kept_and_written_later
         gate.open.set()
         await ended(log)
         assert isinstance(log.end, TurnFinished)
+        assert log.transcript.warnings == ["Not stored yet: the disk is full."]
+        turns = (await async_client.get("/conversations/c1/turns")).json()["items"]
+        assert turns[0]["content"] == "First half."
         html = (await async_client.get("/chat?c=c1")).content.decode()
         assert "First half." in html
         assert "The disk is full" in html

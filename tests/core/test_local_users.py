@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from apps.core.errors import InvalidInput
+from apps.core.errors import InvalidInput, Unavailable
 from apps.core.security import local_users, peer_users
 from tests.browser.product import Product, running
 
@@ -264,13 +264,15 @@ def test_who_is_served(
             local_users.check_connection((peer, 1), ("127.0.0.1", 2))
 
 
-def test_a_failure_to_ask_the_system_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_system_cannot_be_asked_now_nobody_is_called_a_stranger_or_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def fail(*ends: Any) -> None:
         raise OSError("too many open files")
 
     monkeypatch.setattr(peer_users, "is_known", lambda: True)
     monkeypatch.setattr(peer_users, "uid_of", fail)
-    with pytest.raises(InvalidInput):
+    with pytest.raises(Unavailable, match="too many open files"):
         local_users.check_connection(("127.0.0.1", 1), ("127.0.0.1", 2))
 
 

@@ -32,7 +32,7 @@ from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn
 from tests.support import forks
 from tests.support.ingested import outdate, run_ingest, write_files
 from tests.support.parts import parts_on_disk
-from tests.support.small_disk import fill, make_room, small_disk
+from tests.support.small_disk import fill, make_room, small_disk, use_up_files
 
 pytestmark = pytest.mark.door
 
@@ -75,8 +75,8 @@ def row_of(product: Product, run_id: str) -> tuple[str, str, str]:
     return tuple(found)
 
 
-def doctor(product: Product) -> dict[str, Any]:
-    env = {
+def env_of(product: Product) -> dict[str, str]:
+    return {
         "PATH": os.environ["PATH"],
         "HOME": str(product.data.parent),
         "CODEINFO_DATA_DIR": str(product.data),
@@ -85,7 +85,10 @@ def doctor(product: Product) -> dict[str, Any]:
         "MCP_FORCE_CODEX_AVAILABLE": "false",
         "PORT": product.url.rpartition(":")[2],
     }
-    done = forks.manage("doctor", "--json", environ=env)
+
+
+def doctor(product: Product) -> dict[str, Any]:
+    done = forks.manage("doctor", "--json", environ=env_of(product))
     assert done.stdout, done.stderr
     return {found["id"]: found for found in json.loads(done.stdout)["checks"]}
 
@@ -162,6 +165,29 @@ def test_a_disk_that_fills_up_in_mid_run_ends_the_run_and_everything_says_why(
             done = end_of(product, second.json()["runId"])
             assert done["state"] == "completed", (done, product.log())
             assert "disk" not in httpx.get(f"{product.url}/health").json()["degraded"]
+
+
+@pytest.mark.fault("The disk is full")
+@pytest.mark.door
+def test_a_disk_that_has_bytes_but_no_inodes_is_full(folder: Path) -> None:
+    with OpenAIStandIn() as server, small_disk(folder / "data", 160, files=400) as full:
+        config = {"CODEINFO_OPENAI_BASE_URL": server.url, "CODEINFO_DISK_RESERVE_MB": "0"}
+        with running(folder, **config) as product:
+            repo = write_files(product.repos / "repo", {"a.py": "a = 1\n"})
+            assert end_of(product, start(product, repo).json()["runId"])["state"] == "completed"
+            use_up_files(full)
+            health = httpx.get(f"{product.url}/health").json()
+            found = health["parts"]["disk"]
+            assert (found["state"], found["word"]) == ("bad", "Full")
+            assert f"The disk of {full} has room for 0 more files" in found["detail"]
+            assert doctor(product)["disk"]["detail"] == found["detail"]
+            refused = start(product, repo).json()
+            code = refused.get("code") or end_of(product, refused["runId"])["errorCode"]
+            assert code == "DISK_FULL"
+            done = forks.manage("backup", str(full / "a.tar.gz"), environ=env_of(product))
+            assert f"{full} has too little space: a backup needs" in done.stderr
+            backup = forks.manage("backup", str(folder / "a.tar.gz"), environ=env_of(product))
+            assert backup.returncode == 0, "another disk has room for it"
 
 
 @pytest.mark.fault("The disk is full")

@@ -90,6 +90,9 @@ class StandIn:
             return Reply(False, None, [])
         return Reply(True, function(*arguments), [])
 
+    def has_started(self) -> None:
+        """It has no limit."""
+
     def end(self) -> None:
         self.lost = True
         self.ended.set()

@@ -171,7 +171,6 @@ def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_p
         "data.lock",
         "index",
         "ingest-bases.json",
-        "restore.lock",
         "secret.key",
         *locks,
         "texts",
@@ -449,9 +448,24 @@ def test_an_archive_that_is_broken_or_of_another_version_is_refused_and_nothing_
     new = tmp_path / "new" / "data"
     with pytest.raises(InvalidInput, match=word):
         restore(bad, new)
-    # But for the file that is locked meanwhile.
-    assert not new.exists() or {path.name for path in new.iterdir()} <= {"restore.lock"}
+    assert not new.exists()
     assert not list(tmp_path.rglob("evil.txt"))
+
+
+@pytest.mark.fault("A restore is refused or killed")
+@pytest.mark.door
+def test_a_refused_restore_leaves_nothing_in_the_data_folder_of_its_command(
+    backup_file: Path, tmp_path: Path
+) -> None:
+    no_archive = tmp_path / "no.tar.gz"
+    no_archive.write_text("no archive")
+    bad = changed(backup_file, tmp_path / "bad.tar.gz", flip)
+    for file in (tmp_path / "none", no_archive, bad):
+        refused(manage_data(tmp_path / "new", "restore", str(file)))
+        assert not (tmp_path / "new").exists()
+    key = write_files(tmp_path / "kept", {"secret.key": "k" * 64}) / "secret.key"
+    refused(manage_data(key.parent, "restore", str(bad)))
+    assert list(key.parent.iterdir()) == [key]
 
 
 def test_a_file_that_is_no_archive_is_refused(backup_file: Path, tmp_path: Path) -> None:

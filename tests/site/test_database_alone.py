@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 from django.db import connection
 
@@ -16,6 +17,7 @@ from codeinfo_cli import server
 from tests.browser.product import running
 from tests.cli.command import Command, command
 from tests.house.sources import HOME
+from tests.ports import free_ports
 from tests.support import forks
 from tests.support.ingested import ingest_sample
 from tests.support.waiting import wait_until
@@ -82,6 +84,58 @@ def test_after_a_verbs_server_has_stopped_by_itself_the_main_file_alone_has_all_
     with opened_elsewhere(database):
         wait_until(lambda: server.process_of(cli.data) is None)
         assert rows(database, "conversations_turn") == 2
+
+
+@pytest.mark.fault("The database's log is damaged")
+def test_what_sqlite_drops_of_a_damaged_log_is_kept_aside_and_told(tmp_path: Path) -> None:
+    with running(tmp_path) as product:
+        database = product.data / "codeinfo.sqlite3"
+        body = {"provider": "builtin", "model": "search"}
+        for name in ("one", "two", "three"):
+            question = body | {"conversationId": name, "message": "where are retries done"}
+            headers = {"Accept": "text/event-stream"}
+            httpx.post(f"{product.url}/chat", json=question, headers=headers, timeout=60)
+        os.kill(product.pid, signal.SIGKILL)
+    log = Path(f"{database}-wal")
+    damaged = bytearray(log.read_bytes())
+    damaged[32 + 24 + 100] ^= 1  # in the first frame: all is dropped
+    log.write_bytes(damaged)
+    whole = database.read_bytes()
+    environment = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": str(product.data)}
+    for _ in range(2):
+        done = forks.manage("doctor", environ=environment | {"PORT": str(free_ports(3))})
+        assert "latest changes" in done.stdout
+    with running(tmp_path) as product:
+        (kept,) = product.data.glob("lost-*")
+        assert (kept / log.name).read_bytes() == damaged
+        assert (kept / database.name).read_bytes() == whole
+        assert str(kept) in product.log()
+        found = httpx.get(f"{product.url}/health").json()["parts"]["database"]
+        assert (found["state"], str(kept) in found["detail"]) == ("warn", True)
+        assert str(kept) in httpx.get(f"{product.url}/ui/site/connected", timeout=60).text
+        shutil.rmtree(kept)
+        os.kill(product.pid, signal.SIGKILL)
+    with running(tmp_path) as product:
+        assert not list(product.data.glob("lost-*")), "a kill alone loses nothing"
+
+
+@pytest.mark.fault("The database's log is damaged")
+def test_a_log_without_its_database_is_kept_aside(tmp_path: Path) -> None:
+    log = tmp_path / "codeinfo.sqlite3-wal"
+    log.write_bytes(b"x" * 5_000)
+    environment = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": str(tmp_path)}
+    assert "latest changes" in forks.manage("doctor", environ=environment).stdout
+    (kept,) = tmp_path.glob("lost-*")
+    assert [file.name for file in kept.iterdir()] == [log.name]
+
+
+@pytest.mark.fault("The power is cut")
+def test_each_commit_is_synced_to_the_disk(tmp_path: Path) -> None:
+    query = "one.cursor().execute('PRAGMA synchronous').fetchone()"
+    script = f"from django.db import connection as one; print(*{query})"
+    environment = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": str(tmp_path)}
+    done = forks.manage("shell", "--no-imports", "-c", script, environ=environment)
+    assert done.stdout.strip() == "2", "FULL; with NORMAL, SQLite syncs at checkpoints only"
 
 
 @pytest.mark.fault("The database is copied without its log")

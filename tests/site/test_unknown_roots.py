@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -41,17 +42,26 @@ def doctor(product: Product, *command: str) -> "subprocess.CompletedProcess[str]
 
 
 @pytest.mark.fault("The database is lost or replaced")
-def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_schema", [False, True])
+def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(
+    tmp_path: Path, has_schema: bool
+) -> None:
     with running(tmp_path) as product:
         repo = write_files(product.repos / "lighthouse", SAMPLE)
         ingest_into(product, repo)
     (part,) = (product.data / "index").iterdir()
     for file in product.data.glob("codeinfo.sqlite3*"):
         file.unlink()
+    if has_schema:
+        # As that of a copy without the log of a young installation.
+        environment = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": str(product.data)}
+        assert forks.manage("migrate", "--verbosity=0", environ=environment).returncode == 0
     # The first root is not ingested over it, either.
     with running(tmp_path, CODEINFO_FIRST_ROOT=str(repo)) as product:
         log = product.log()
         assert "the index has 1 folder that is not in this database" in log, log
+        told = log.index("conversations, users and settings of the database that it had")
+        assert told < log.index("(shown once)"), "before a user is created"
         assert str(repo) in log
         assert httpx.get(f"{product.url}/ingest/roots").json()["roots"] == []
         report = httpx.get(f"{product.url}/health").json()
@@ -62,7 +72,9 @@ def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(tmp_
             if each["id"] == "orphans"
         ]
         assert str(repo) in found["detail"]
-        assert "not in this database" in httpx.get(f"{product.url}/ingest").text
+        assert "conversations and users are missing, too" in found["detail"]
+        page = httpx.get(f"{product.url}/ingest").text
+        assert "not in this database" in page and "conversations and users are missing" in page
         # A run comes after a sweep: the sweep has left everything.
         ingest_into(product, repo)
         assert "not in this database" not in httpx.get(f"{product.url}/").text

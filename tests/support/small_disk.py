@@ -3,7 +3,8 @@
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,11 @@ BALLAST = "ballast"
 
 
 @contextmanager
-def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
-    """`folder` is a disk of this size inside the block. Skips the test where none can be mounted,
-    which takes root."""
+def small_disk(folder: Path, megabytes: int, files: int = 0) -> Iterator[Path]:
+    """`folder` is a disk of this size, for so many files, inside the block. Skips the test where
+    none can be mounted, which takes root."""
     folder.mkdir(parents=True)
-    options = f"size={megabytes}m,mode=0700"
+    options = f"size={megabytes}m,mode=0700" + (f",nr_inodes={files}" if files else "")
     command = ["mount", "-t", "tmpfs", "-o", options, "none", str(folder)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -44,6 +45,13 @@ def fill(folder: Path) -> None:
                 continue
     finally:
         os.close(file)
+
+
+def use_up_files(folder: Path) -> None:
+    """Another program writes files until no inode is left."""
+    with suppress(OSError):
+        for number in count():
+            (folder / f"{BALLAST}-{number}").touch()
 
 
 def make_room(folder: Path) -> None:

@@ -19,7 +19,7 @@ from contextlib import closing, suppress
 from typing import ParamSpec, TypeVar
 
 from apps.core.errors import CodeinfoError
-from apps.core.system import posix, programs
+from apps.core.system import crashes, posix, programs
 from apps.core.system.pipe import Pipe
 
 P = ParamSpec("P")
@@ -87,8 +87,9 @@ class Background:
                         self._pipe.limit(self._seconds)
                     self._process = programs.start(
                         [*COMMAND, str(theirs.fileno()), str(self._nice)],
-                        env=programs.import_path(),
+                        env={**programs.import_path(), **crashes.VARIABLES},
                         stdin=subprocess.DEVNULL,
+                        stderr=crashes.file(),
                         pass_fds=[theirs.fileno()],
                         # Ctrl-C in a terminal does not go to it.
                         start_new_session=True,

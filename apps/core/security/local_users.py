@@ -7,7 +7,7 @@ only connections of root and of the user who runs codeinfo are accepted.
 from typing import Literal
 
 from apps.core.config import Config, config
-from apps.core.errors import InvalidInput
+from apps.core.errors import InvalidInput, Unavailable
 from apps.core.security import peer_users
 from apps.core.security.authentication import requires_credentials
 from apps.core.security.peer_users import Endpoint
@@ -43,15 +43,20 @@ def check_connection(peer: Endpoint, local: Endpoint) -> int | None:
     """Return the uid of the user at the other end of a loopback connection; None if it is unknown.
 
     Raises InvalidInput FORBIDDEN for a connection of another user who is not served, or of an
-    unknown one: the connection was closed meanwhile.
+    unknown one: the connection was closed meanwhile. Raises Unavailable OVERLOADED if the system
+    cannot be asked now, as where too many files are open.
     """
     if not is_loopback(peer[0]) or not peer_users.is_known():
         return None
+    must_be_own = rule(config()) == "own"
     try:
         uid = peer_users.uid_of(peer, local)
-    except OSError:
+    except OSError as error:
+        if must_be_own:
+            text = f"It cannot be found out whose connection this is: {error.strerror or error}"
+            raise Unavailable(text, code="OVERLOADED") from error
         uid = None
-    if not is_trusted(uid) and rule(config()) == "own":
+    if must_be_own and not is_trusted(uid):
         raise InvalidInput(REFUSAL, code="FORBIDDEN")
     return uid
 

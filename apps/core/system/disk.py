@@ -16,10 +16,13 @@ from django.db import OperationalError
 
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
+from apps.core.system import posix
 
 CODE = "DISK_FULL"
 # With less free space, SQLite cannot write, whatever the reserve is.
 MIN_BYTES = 1 << 20
+# With fewer inodes, neither can SQLite: it creates a log, and deletes it again.
+MIN_FILES = 16
 FULL = (errno.ENOSPC, errno.EDQUOT)
 # Messages of SQLite, Chroma and the system. Errors of another process have no code.
 MESSAGES = ("database or disk is full", *(os.strerror(number) for number in FULL))
@@ -32,12 +35,23 @@ class Space:
     folder: Path  # on this disk
     free: int  # bytes
     required: int  # bytes: the reserve, at least MIN_BYTES
+    files: float = float("inf")  # that can be created: inodes
 
     @property
     def is_short(self) -> bool:
-        return self.free < self.required
+        return self.free < self.required or self.is_full
+
+    @property
+    def is_full(self) -> bool:
+        """Whether rows cannot be written."""
+        return self.free < MIN_BYTES or self.files < MIN_FILES
 
     def __str__(self) -> str:
+        if self.files < MIN_FILES:
+            return (
+                f"The disk of {self.folder} has room for {self.files:.0f} more files (inodes); "
+                f"{MIN_FILES} are required."
+            )
         return (
             f"The disk of {self.folder} has {self.free:,} bytes free; {self.required:,} are "
             "required (CODEINFO_DISK_RESERVE_MB)."
@@ -93,7 +107,7 @@ def full_error(space: Space | None = None, reason: str = "") -> Unavailable:
 def has_no_room() -> bool:
     """Whether a disk that rows are written to is full."""
     space = shortage()
-    return space is not None and space.free < MIN_BYTES
+    return space is not None and space.is_full
 
 
 def is_full(error: BaseException) -> bool:
@@ -139,7 +153,8 @@ def _spaces(folders: list[Path]) -> list[Space]:
         existing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
         try:
             disk, free = existing.stat().st_dev, shutil.disk_usage(existing).free
+            files = posix.free_files(existing)
         except OSError:
             continue  # writing there reports the error
-        disks.setdefault(disk, Space(folder, free, required))
+        disks.setdefault(disk, Space(folder, free, required, files))
     return list(disks.values())

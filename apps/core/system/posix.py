@@ -131,6 +131,16 @@ def is_read_only(folder: Path) -> bool:
     return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
+def free_files(folder: Path) -> float:
+    """Return how many files can be created on the disk of a folder; `inf` if that is not limited,
+    or not known. Raises OSError."""
+    if not hasattr(os, "statvfs"):
+        return float("inf")
+    # A disk that makes inodes as it needs them, such as one of btrfs, has no number of them.
+    disk = os.statvfs(folder)
+    return disk.f_favail if disk.f_files else float("inf")
+
+
 # Locks
 
 

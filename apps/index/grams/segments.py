@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.system import posix
+from apps.core.system.mapping import Mapping as Mapped
 from apps.index.grams.required import TRIGRAM, Required
 
 Piece = tuple[int, int]  # where it starts and ends in its text, bytes
@@ -131,14 +132,14 @@ class Segment:
         """Map a file and check it once. Raises OSError and BrokenSegment."""
         self.path = path
         descriptor = posix.open_nofollow(path)
-        with open(descriptor, "rb") as file:
-            if os.fstat(descriptor).st_size < _HEADER.size:
+        with open(descriptor, "rb"):
+            if (whole := os.fstat(descriptor).st_size) < _HEADER.size:
                 raise BrokenSegment(path.name)
-            data = np.memmap(file, np.uint8, "r")
+            data = self._mapped = Mapped.of(descriptor, whole)
         magic, texts, self.pieces, grams, size, self.pairs, checksum = _HEADER.unpack(
             bytes(data[: _HEADER.size])
         )
-        body = memoryview(data)[_HEADER.size :]  # type: ignore[arg-type]
+        body = memoryview(data)[_HEADER.size :]
         expected = texts * 36 + self.pieces * 8 + grams * 8 + size
         if magic != _MAGIC or len(body) != expected or zlib.crc32(body) != checksum:
             raise BrokenSegment(path.name)
@@ -146,11 +147,16 @@ class Segment:
         last = np.frombuffer(body, "<u4", texts, texts * 32).astype(np.int64)
         self._first = np.concatenate((np.zeros(1, np.int64), last))
         spans = np.frombuffer(body, "<u4", self.pieces * 2, texts * 36)
-        self._spans = spans.reshape(self.pieces, 2)
+        self._spans = spans.reshape(self.pieces, 2).copy()  # a search reads them to its end
         at = texts * 36 + self.pieces * 8
         self._grams = np.frombuffer(body, "<u4", grams, at)
         self._ends = np.frombuffer(body, "<u4", grams, at + grams * 4)
         self._lists = np.frombuffer(body, np.uint8, size, at + grams * 8)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the file has got shorter, or could not be read, after it was opened."""
+        return self._mapped.is_lost
 
     @property
     def texts(self) -> int:

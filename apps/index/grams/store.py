@@ -108,7 +108,8 @@ class GramStore:
         """Return the segments there are now, without broken ones."""
         with gram_errors(), self._lock:
             names = self._names()
-            for name in self._open.keys() - names:
+            lost = {name for name, one in self._open.items() if one is not None and one.is_lost}
+            for name in self._open.keys() - (names - lost):
                 del self._open[name]
             for name in names - self._open.keys():
                 with suppress(FileNotFoundError):  # merged meanwhile
@@ -168,6 +169,26 @@ class GramStore:
             path = self._folder / f"{randbits(62):x}{_ENDING}"
             keyed = {bytes.fromhex(key): pieces for key, pieces in texts.items()}
             write(path, keyed, np.concatenate(pairs))
+
+    def paths(self) -> list[Path]:
+        """Return the files of all segments."""
+        with gram_errors():
+            return [self._folder / name for name in sorted(self._names())]
+
+    def is_whole(self, path: Path) -> bool:
+        """Return whether a file agrees with its checksum, or is gone meanwhile."""
+        with gram_errors(), suppress(FileNotFoundError):
+            return _opened(path) is not None
+        return True
+
+    def remove_damaged(self, path: Path) -> bool:
+        """Delete a file that does not agree with its checksum: `maintain` indexes its texts again.
+        Return whether it did not."""
+        if self.is_whole(path):
+            return False
+        with gram_errors():
+            path.unlink(missing_ok=True)
+        return True
 
     def close(self) -> None:
         """Forget the segments. The next call opens them again."""

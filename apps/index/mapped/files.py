@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from apps.core.errors import Unavailable
 from apps.core.system import disk, posix
+from apps.core.system.mapping import Mapping as Mapped
 from apps.index.types import Check, never_cancelled
 
 # Increment it if the arrays or their meaning change: older files are then written again.
@@ -75,6 +76,7 @@ class Opened(NamedTuple):
 
     facts: Mapping[str, Any]
     arrays: Mapping[str, Array]
+    mapped: Mapped | None = None  # None: in memory
 
 
 def write(folder: Path, suffix: str, facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
@@ -146,22 +148,19 @@ def open_file(path: Path, wanted: Collection[str] = ()) -> Opened:
     """
     with _opened(path) as (descriptor, size), _understood(path.name):
         footer = _read_footer(path.name, descriptor, size)
-        content: bytes | mmap.mmap
-        if is_read := size < MAPPED_BYTES:
-            content = posix.pread(descriptor, footer.start, 0)
-        else:
-            content = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+        mapped = None if size < MAPPED_BYTES else Mapped.of(descriptor, size)
+        content = posix.pread(descriptor, footer.start, 0) if mapped is None else mapped
         view = memoryview(content)
         small = (place.end for place in footer.places.values() if place.nbytes <= CHECKED_BYTES)
-        for number in range(_blocks(footer.start if is_read else max(small, default=0))):
+        for number in range(_blocks(footer.start if mapped is None else max(small, default=0))):
             footer.compare(number, view[footer.block(number)])
         arrays = {}
         for name, place in footer.places.items():
             flat = np.frombuffer(content, place.dtype, place.size, place.start)
             arrays[name] = flat.reshape(place.shape)
-            if name in wanted and isinstance(content, mmap.mmap):
-                _begin_to_read(content, place.start, place.end)
-    return Opened(footer.facts, arrays)
+            if name in wanted and mapped is not None:
+                _begin_to_read(mapped, place.start, place.end)
+    return Opened(footer.facts, arrays, mapped)
 
 
 def verify(path: Path, check: Check = never_cancelled) -> None:
@@ -184,7 +183,7 @@ def read_facts(path: Path) -> Mapping[str, Any]:
         return _read_footer(path.name, descriptor, size).facts
 
 
-def _begin_to_read(mapped: mmap.mmap, start: int, end: int) -> None:
+def _begin_to_read(mapped: Mapped, start: int, end: int) -> None:
     """Have the system read a part of a file while the program goes on."""
     if hasattr(mapped, "madvise"):
         for at in range(start // READ_AHEAD * READ_AHEAD, end, READ_AHEAD):

@@ -2,7 +2,8 @@
 
     index/<name>.part    immutable, named by its content (`part`)
 
-Publishing replaces the list in one UPDATE. A file that no row lists is deleted (`collecting`).
+Publishing replaces the list in one UPDATE. A part that differs from its checksums is marked in the
+list (`mark`), and counts as lost. A file that no row lists is deleted (`collecting`).
 Roots with equal files list the same parts, each with its own live files.
 """
 
@@ -14,9 +15,11 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
+from django.db.models import F
 
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.index import changes
 from apps.index.installation import installation_id
 from apps.index.mapped import part
 from apps.index.mapped.files import Damaged
@@ -27,7 +30,8 @@ from apps.index.models import IngestRun, Root
 
 log = logging.getLogger("codeinfo.index")
 
-Entry = dict[str, Any]  # an item of `Root.parts`: its keys are those of `listed`
+# An item of `Root.parts`: its keys are those of `listed`, and `damaged` if it was marked.
+Entry = dict[str, Any]
 
 # Roots that list the same parts, and the generations of a root, map them once.
 _mapped: MutableMapping[str, Part] = WeakValueDictionary()
@@ -62,6 +66,24 @@ def listed(parts: Iterable[LiveFiles]) -> list[Entry]:
         }
         for live_part in parts
     ]
+
+
+def mark(root: Root, name: str, *, is_damaged: bool) -> None:
+    """Have a root list a part as damaged, or as whole again. Nobody maps a damaged one."""
+    entries = [
+        _marked(entry, is_damaged=is_damaged) if entry["name"] == name else entry
+        for entry in root.parts
+    ]
+    if entries == root.parts:
+        return
+    same = Root.objects.filter(id=root.id, generation=root.generation, revision=root.revision)
+    if same.update(parts=entries, revision=F("revision") + 1):
+        changes.roots_changed()
+
+
+def _marked(entry: Entry, *, is_damaged: bool) -> Entry:
+    plain = {key: value for key, value in entry.items() if key != "damaged"}
+    return plain | {"damaged": True} if is_damaged else plain
 
 
 def read(root: Root) -> Listed:
@@ -105,7 +127,9 @@ def _opened(entry: Entry, mapped: MutableMapping[str, Part]) -> LiveFiles:
     Raises Damaged, OSError.
     """
     name, count, live = entry["name"], entry["files"], entry["live"]
-    if (opened := mapped.get(name)) is None:
+    if entry.get("damaged"):
+        raise Damaged(f"{name} differs from its checksums")
+    if (opened := mapped.get(name)) is None or opened.is_lost:
         opened = mapped[name] = part.read(folder(), name)
     if (found := len(opened.columns.first)) != count:
         raise Damaged(f"{opened.name} has {found} files, not {count}")

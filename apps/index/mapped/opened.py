@@ -1,7 +1,7 @@
 """The roots that this process has mapped, for searches and look-ups.
 
 The parts that a generation lists never change, so a root stays mapped until another generation, or
-another list of its parts, is asked for.
+another list of its parts, is asked for, or until a file is damaged.
 """
 
 import threading
@@ -42,7 +42,7 @@ class OpenedRoots:
 
     def _held(self, root: Root) -> MappedRoot | None:
         mapped = self._roots.get(root.id)
-        return mapped if mapped and mapped.is_of(root) else None
+        return mapped if mapped and mapped.is_of(root) and not mapped.is_lost else None
 
 
 opened_roots = OpenedRoots()

@@ -14,6 +14,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.core.system.mapping import Mapping as Mapped
 from apps.index.chunk_ids import chunk_id
 from apps.index.lexical import scoring
 from apps.index.mapped import files
@@ -105,6 +106,12 @@ class Part:
     definitions: Definitions  # in each document, at its first file
     facts: FramedRows  # symbol and signature of each chunk
     columns: Columns
+    mapped: Mapped | None = None  # None: in memory
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its file has got shorter, or could not be read, after it was opened."""
+        return self.mapped is not None and self.mapped.is_lost
 
     @property
     def file_of(self) -> NDArray[np.uint32]:
@@ -221,13 +228,13 @@ def write(folder: Path, part: Part, owner: Owner) -> Part:
 
 def read(folder: Path, name: str) -> Part:
     """Map a part. Raises files.Damaged; FileNotFoundError."""
-    facts, arrays = files.open_file(path_of(folder, name), SCANNED)
+    facts, arrays, mapped = files.open_file(path_of(folder, name), SCANNED)
     try:
         groups: dict[str, Any] = {
             group: kind(*(arrays[f"{group}.{field}"] for field in kind._fields))
             for group, kind in _GROUPS.items()
         }
-        return Part(name, UUID(hex=facts["store"]), facts["runs"], **groups)
+        return Part(name, UUID(hex=facts["store"]), facts["runs"], **groups, mapped=mapped)
     except (KeyError, ValueError) as error:
         raise files.Damaged(f"{name} lacks {error}") from error
 

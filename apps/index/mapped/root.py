@@ -35,6 +35,12 @@ class MappedRoot:
         """What publishing and merging raise."""
         return self.generation, self.revision
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether reading a part has failed."""
+        mapped = (each.part.mapped for each in self.parts)
+        return any(one is not None and one.struck for one in mapped)
+
     def is_of(self, root: Root) -> bool:
         """Whether these are the parts that `root` lists."""
         return self.version == (root.generation, root.revision)

@@ -16,10 +16,9 @@ from secrets import randbits
 import zstandard
 
 from apps.core.config import config
-from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
 from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
-from apps.index.texts.text_index import KEYS_AT_ONCE, Place, TextIndex
+from apps.index.texts.text_index import KEYS_AT_ONCE, Place, TextIndex, text_errors
 from apps.index.types import Check, never_cancelled
 
 # A segment that is larger is closed: merging copies no more than this at once.
@@ -31,16 +30,6 @@ LIVE_PART = 0.5
 
 # Returns which of some keys a row names.
 Referenced = Callable[[Sequence[str]], Collection[str]]
-
-
-@contextmanager
-def text_errors() -> Iterator[None]:
-    """Translate errors of SQLite, of the file system and of damaged blocks to Unavailable
-    TEXTS_UNAVAILABLE."""
-    try:
-        yield
-    except (sqlite3.Error, OSError, zstandard.ZstdError) as error:
-        raise Unavailable(f"The text store failed: {error}", code="TEXTS_UNAVAILABLE") from error
 
 
 class TextStore:
@@ -111,6 +100,15 @@ class TextStore:
         """Return the number of texts."""
         with text_errors():
             return self.index.count()
+
+    def compare(self, segment: int, check: Check = never_cancelled) -> bool:
+        """Return whether all blocks of a segment agree with their checksums. The texts of others
+        are forgotten: any process adds them again. `check` is called before each block."""
+        with text_errors():
+            if damaged := self.segments.damaged(self.index.blocks(segment), check):
+                with self._transaction() as database:
+                    _forget(database, damaged)
+            return not damaged
 
     # --- writing ---
 
@@ -364,6 +362,11 @@ class TextStore:
             for segment in self.segments.names():
                 if segment not in known:
                     self.segments.remove(segment)
+
+
+def _forget(database: sqlite3.Connection, blocks: Iterable[Block]) -> None:
+    where = [(block.segment, block.offset) for block in blocks]
+    database.executemany("DELETE FROM text WHERE segment = ? AND block = ?", where)
 
 
 def _delete(database: sqlite3.Connection, keys: Iterable[str]) -> None:

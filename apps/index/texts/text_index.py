@@ -10,6 +10,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import zstandard
+
 from apps.core.data.sqlite_files import (
     ConnectionPool,
     create_file,
@@ -17,6 +19,7 @@ from apps.core.data.sqlite_files import (
     open_file,
     remove_file,
 )
+from apps.core.errors import Unavailable
 from apps.index.texts.segments import Block
 
 _VERSION = 1
@@ -29,6 +32,16 @@ CREATE TABLE text (
 CREATE INDEX text_segment ON text (segment);
 """
 KEYS_AT_ONCE = 500
+
+
+@contextmanager
+def text_errors() -> Iterator[None]:
+    """Translate errors of SQLite, of the file system and of damaged blocks to Unavailable
+    TEXTS_UNAVAILABLE."""
+    try:
+        yield
+    except (sqlite3.Error, OSError, zstandard.ZstdError) as error:
+        raise Unavailable(f"The text store failed: {error}", code="TEXTS_UNAVAILABLE") from error
 
 
 class Place(NamedTuple):
@@ -83,6 +96,14 @@ class TextIndex:
                 return []
             columns = "sha256, segment, block, block_size, start, size"
             return database.execute(f"SELECT {columns} FROM text").fetchall()
+
+    def blocks(self, segment: int) -> list[Block]:
+        """Return the blocks of a segment, ascending."""
+        with self.reading() as database:
+            if database is None:
+                return []
+            query = "SELECT DISTINCT segment, block, block_size FROM text WHERE segment = ?"
+            return [Block(*row) for row in database.execute(f"{query} ORDER BY block", (segment,))]
 
     def sync(self) -> None:
         """Make all transactions durable."""

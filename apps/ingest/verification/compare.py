@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from apps.core.errors import NotFound
 from apps.index import queries
+from apps.index.grams import get_grams
 from apps.index.models import IngestRun, Root
 from apps.index.types import Check, never_cancelled
 from apps.ingest.runs import orphans
@@ -55,10 +56,18 @@ def verify_root(
     return comparison
 
 
-def verify_shared() -> list[Difference]:
-    """Check the model lock, and find parts of roots that this database does not know."""
+def verify_shared(check: Check = never_cancelled) -> list[Difference]:
+    """Check the model lock and the n-grams, and find parts of roots that this database does not
+    know."""
     unknown = [Difference(str(one.root), "orphan", one.label) for one in orphans.find()]
-    return [*unknown, *_lock()]
+    return [*unknown, *_lock(), *_grams(check)]
+
+
+def _grams(check: Check) -> Iterator[Difference]:
+    for path in get_grams().paths():
+        check()
+        if not get_grams().is_whole(path):
+            yield Difference("", "grams_damaged", f"{path.name} differs from its checksum")
 
 
 def _compared(root: Root, with_source: bool, check: Check, *, busy: bool) -> RootComparison:

@@ -88,7 +88,7 @@ def _compared(source: bool, roots: Collection[str], check: Check, report: Report
     for number, root in enumerate(selected, 1):
         report(f"{number}/{len(selected)} {root.path}")
         compared.append(verify_root(root, source=source, check=check))
-    shared = [] if roots else verify_shared()
+    shared = [] if roots else verify_shared(check)
     return Outcome(compared, shared, 0)
 
 

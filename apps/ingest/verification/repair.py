@@ -6,8 +6,10 @@ from uuid import UUID
 
 from apps.core.errors import CodeinfoError
 from apps.index import freeze, queries
+from apps.index.grams import get_grams
 from apps.index.mapped import lists
 from apps.index.models import Root
+from apps.index.texts import get_texts
 from apps.index.types import Check
 from apps.ingest.folders import resolve
 from apps.ingest.runs import lock, sweep
@@ -46,8 +48,11 @@ def repair(
             except CodeinfoError as error:
                 facts = {"root": root.path, "reason": error.message}
                 logger.warning("not mended", extra={"context": facts})
-        if any(difference.kind == "lock" for difference in shared):
+        shared_kinds = {difference.kind for difference in shared}
+        if "lock" in shared_kinds:
             again += _repair_lock()
+        if "grams_damaged" in shared_kinds:
+            _repair_grams(check)
     return again
 
 
@@ -61,11 +66,21 @@ def _repair_root(root: Root, kinds: set[Kind], check: Check) -> bool:
         sweep.sweep_root(root)
     if "counts_differ" in kinds:
         Root.objects.filter(id=root.id).update(**rows.counted(root))
+    if "texts_missing" in kinds:
+        # Otherwise the process of the run would take a damaged text for one that it need not add.
+        for segment in get_texts().segments.names():
+            get_texts().compare(segment, check)
     if kinds & _DAMAGED:
         resolve(root.path)  # raises if the folder is missing: the root stays as it is
         Root.objects.filter(id=root.id).update(chunker_version="")
         return True
     return bool(kinds & _CHANGED)
+
+
+def _repair_grams(check: Check) -> None:
+    for path in get_grams().paths():
+        get_grams().remove_damaged(path)
+    get_grams().maintain(get_texts(), check)
 
 
 def _repair_lock() -> list[UUID]:

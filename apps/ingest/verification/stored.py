@@ -43,16 +43,17 @@ def compare(root: Root, live: Sequence[FileRow], found: RootComparison, check: C
 
 def _readable(root: Root, found: RootComparison, check: Check) -> list[LiveFiles]:
     """The parts of a root that agree with their checksums; the others are reported."""
-    reasons: dict[str, str] = {}
-    for entry in root.parts:
-        try:
-            files.verify(part.path_of(lists.folder(), entry["name"]), check)
-        except (files.Damaged, OSError) as error:
-            reasons[entry["name"]] = str(error)
     parts, lost = lists.read(root)
-    for reason in dict.fromkeys([*reasons.values(), *lost]):
+    reasons, readable = list(lost), []
+    for one in parts:
+        try:
+            files.verify(part.path_of(lists.folder(), one.part.name), check)
+            readable.append(one)
+        except (files.Damaged, OSError) as error:
+            reasons.append(str(error))
+    for reason in reasons:
         found.add("index_unreadable", reason)
-    return [one for one in parts if one.part.name not in reasons]
+    return readable
 
 
 def _compare_chunks(

@@ -23,6 +23,8 @@ Kind = Literal[
     "file_problem",
     # The lock of the embedding model does not fit the roots or their vectors.
     "lock",
+    # Files of the n-gram index that do not agree with their checksums: Grep may miss lines.
+    "grams_damaged",
     # Parts of a root that this database does not know.
     "orphan",
     # Dead rows, which the next sweep removes.

@@ -12,10 +12,11 @@ from apps.core.data import folder_lock
 from apps.core.errors import CodeinfoError
 from apps.core.system import disk
 from apps.index import endings, queries
-from apps.index.changes import check_due
+from apps.index.changes import check_due, scrub_due
 from apps.index.grams import get_grams
 from apps.ingest.runs import finish, integrity, queue, recovery, sweep
 from apps.ingest.runs.job import RunCancelled
+from apps.ingest.runs.scrub import Scrub
 from apps.ingest.runs.submit import work_waiting
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -44,6 +45,8 @@ class Worker:
         self._check_at = 0.0
         self._damaged_at = math.inf
         self._idle_since = math.inf
+        self._scrub = Scrub()
+        self._scrub_at = 0.0  # not before this time (`time.monotonic`)
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> None:
         """Work until `end`. `is_over`: called between runs; none begins after it returned True."""
@@ -82,6 +85,7 @@ class Worker:
             recovery.end_stale()
             self._sweep()
             self._check()
+            self._compare()
             run = queue.claim()
             if run is None:
                 if self._has_nothing_to_do():
@@ -100,7 +104,8 @@ class Worker:
         return True
 
     def _has_nothing_to_do(self) -> bool:
-        is_due = sweep.due.is_set() or check_due.is_set() or self._damaged_at < math.inf
+        is_due = sweep.due.is_set() or check_due.is_set() or scrub_due.is_set()
+        is_due = is_due or self._damaged_at < math.inf
         return not (is_due or endings.unsaved or endings.live().exists())
 
     def _sweep(self) -> None:
@@ -117,6 +122,22 @@ class Worker:
         except CodeinfoError as error:
             facts = {"reason": error.message}
             logger.warning("index not swept yet", extra={"context": facts})
+
+    def _compare(self) -> None:
+        """Compare the files of the index with their checksums: a scrub."""
+        if not scrub_due.is_set() or time.monotonic() < self._scrub_at:
+            return
+        scrub_due.clear()
+        try:
+            self._scrub.run(_stop_if_work_waits)
+        except RunCancelled:
+            scrub_due.set()  # it continues when there is time
+            return
+        except (CodeinfoError, OSError) as error:
+            scrub_due.set()
+            facts = {"reason": str(error)}
+            logger.warning("index not compared yet", extra={"context": facts})
+        self._scrub_at = time.monotonic() + SWEEP_SECONDS
 
     def _check(self) -> None:
         """Check the index at start-up, after a sweep, after something could not be read, and

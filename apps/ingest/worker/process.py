@@ -13,7 +13,7 @@ from apps.core.concurrency.hub import hub
 from apps.core.config import config
 from apps.core.data import folder_lock
 from apps.core.monitoring import telemetry
-from apps.core.system import posix
+from apps.core.system import crashes, posix
 from apps.core.system.heap import limit_arenas
 from apps.index import changes, endings
 from apps.index.vectors.follower import follower, is_in_worker
@@ -38,6 +38,7 @@ def run_alone() -> None:
     recovery.recover()
     sweep.due.set()
     changes.check_due.set()
+    changes.scrub_due.set()
     _work(Worker())
 
 
@@ -80,6 +81,7 @@ def _work(worker: Worker, is_over: Callable[[], bool] = lambda: False) -> bool:
     """Work until a signal, or until `is_over`. Return whether it was over."""
     # Searches and other programs come first. Its processes have the same priority.
     posix.lower_priority(NICE)
+    crashes.record()
     limit_arenas()
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

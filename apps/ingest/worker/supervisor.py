@@ -21,10 +21,11 @@ from django.db import DatabaseError, close_old_connections, connections
 from apps.core.config import config
 from apps.core.data import folder_lock
 from apps.core.errors import CodeinfoError
-from apps.core.system import disk, programs
+from apps.core.system import crashes, disk, programs
 from apps.index import changes, endings
 from apps.index.mapped import lists
 from apps.index.models import RemovedRoot, Root
+from apps.index.scrubbed import DAY_SECONDS
 from apps.index.vectors import follower
 from apps.ingest.runs import finish, recovery
 from apps.ingest.runs.submit import work_waiting
@@ -105,6 +106,7 @@ class Supervisor:
         self._lost_owners: list[str] = []
         self._losses = 0  # in a row
         self._start_at = -math.inf  # not before this time
+        self._scrub_at = math.inf  # by the clock: the machine may sleep
 
     def state(self) -> State:
         """Return "absent" in a process that is not a server, or with Celery; "lost" if the last
@@ -122,6 +124,7 @@ class Supervisor:
         if config().celery_broker_url or self._thread is not None:
             return
         self._stopping.clear()
+        self._scrub_at = time.time() + DAY_SECONDS
         if _has_index():
             for event in changes.DUE.values():
                 event.set()
@@ -175,6 +178,9 @@ class Supervisor:
             while self._lost_owners:
                 recovery.end_runs_of(self._lost_owners[0])
                 del self._lost_owners[0]
+            if time.time() >= self._scrub_at and _has_index():
+                self._scrub_at = time.time() + DAY_SECONDS
+                changes.scrub_due.set()
             due = {name: event for name, event in _forwarded().items() if event.is_set()}
             if self._child is None and not self._start(bool(due)):
                 return
@@ -234,7 +240,8 @@ class Supervisor:
         pause = min(RESTART_SECONDS * 2**self._losses, MAX_RESTART_SECONDS)
         self._losses = min(self._losses + 1, 10)
         self._start_at = time.monotonic() + pause
-        logger.error("the worker was lost", extra={"context": {**facts, "nextInSeconds": pause}})
+        facts = {**facts, "nextInSeconds": pause, **crashes.take()}
+        logger.error("the worker was lost", extra={"context": facts})
 
 
 def _forwarded() -> Mapping[str, threading.Event]:

@@ -13,6 +13,7 @@ from apps.code.paths import kinds
 from apps.index.models import Root
 from apps.index.symbols import files_with_identifier
 from apps.index.types import Filters
+from apps.lookup.marking import marked
 from apps.lookup.symbols.call_types import CalledDefinition, Caller, Callers, CallersQuery
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.definitions import LAST_FILES, matching
@@ -177,6 +178,7 @@ def stem(path: str) -> str:
     return folder.rpartition("/")[2] if plain in FOLDER_FILES else plain
 
 
+@marked
 def find_callers(query: CallersQuery) -> Callers:
     """The callers of a definition, or of every definition of a name.
 
@@ -202,7 +204,7 @@ def find_callers(query: CallersQuery) -> Callers:
         )
         return list(_by_depth(search, wanted, query.depth))
 
-    callers, degraded = collect_symbols(roots, in_root)
+    callers = collect_symbols(roots, in_root)
     callers = once(callers, repeated_files(roots, filters))
     definitions = once(definitions, repeated_files(roots, Filters(areas=filters.areas)))
     callers.sort(key=_order)
@@ -211,7 +213,7 @@ def find_callers(query: CallersQuery) -> Callers:
     truncated = page.more or any(of_root.cut or of_root.project.missed for of_root in searches)
     shown = tuple(_with_text(searches, page_of))
     named = tuple(definitions[:MAX_LIMIT])
-    return Callers(query.shown, named, shown, truncated, notes, degraded, page)
+    return Callers(query.shown, named, shown, truncated, notes, page=page)
 
 
 def _order(each: Caller) -> tuple[int, bool, bool, str, str, int, int, str]:
@@ -229,7 +231,7 @@ def _wanted(project: RootProject, query: CallersQuery) -> list[Key]:
         repositories=(project.root.name,),
         filters=type(query.symbol.filters)(),
     )
-    hits, _, _ = matching(plain)
+    hits, _ = matching(plain)
     symbols = [hit.symbol for hit in hits if hit.root.id == project.root.id][:MAX_DEFINITIONS]
     paths = [symbol.file_path for symbol in symbols]
     project.read(paths[:FILES_AT_ONCE], always=True)

@@ -10,6 +10,7 @@ from apps.index.queries import live_file_ids
 from apps.index.symbols import definitions_of
 from apps.index.types import StoredSymbol
 from apps.lookup.ingested import ingested_lines
+from apps.lookup.marking import marked
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.types import (
     SEPARATORS,
@@ -43,6 +44,7 @@ class Hit(NamedTuple):
     symbol: StoredSymbol
 
 
+@marked
 def find_definitions(query: SymbolQuery) -> Definitions:
     """The definitions of a name, best first: those in the same case, otherwise those in any case.
 
@@ -52,29 +54,29 @@ def find_definitions(query: SymbolQuery) -> Definitions:
     Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
     REPO_NOT_FOUND.
     """
-    hits, match, degraded = matching(query)
+    hits, match = matching(query)
     pager = Pager.of("FindDefinitions", query, roots_named(query.repositories))
     shown, page = pager.page(hits, query.limit, _place)
-    return Definitions(query.name, tuple(_definitions(shown)), page.more, match, degraded, page)
+    return Definitions(query.name, tuple(_definitions(shown)), page.more, match, page=page)
 
 
 def _place(hit: Hit) -> tuple[str, str, int, str]:
     return hit.root.id.hex, hit.symbol.file_path, hit.symbol.start_line, hit.symbol.path
 
 
-def matching(query: SymbolQuery) -> tuple[list[Hit], MatchedName, str]:
-    """All definitions of `find_definitions` without their texts, how they match, and the text of
-    `degraded`. Raises as `find_definitions` without a cursor."""
+def matching(query: SymbolQuery) -> tuple[list[Hit], MatchedName]:
+    """All definitions of `find_definitions` without their texts, and how they match. Raises as
+    `find_definitions` without a cursor."""
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
     query = replace(query, filters=filters)
     repeated = repeated_files(roots, filters)
-    hits, degraded = collect_symbols(roots, lambda root: list(_of_root(root, query)))
+    hits = collect_symbols(roots, lambda root: list(_of_root(root, query)))
     hits = [hit for hit in hits if hit.symbol.file_path not in repeated.get(hit.root.id, ())]
     hits, match = _best_named(hits, query)
     order = {root.id: index for index, root in enumerate(roots)}
     # The sort is stable: ties stay in the order of path and line.
     hits.sort(key=lambda hit: (*rank_of(hit.symbol), order[hit.root.id]))
-    return hits, match, degraded
+    return hits, match
 
 
 def _of_root(root: Root, query: SymbolQuery) -> Iterator[Hit]:

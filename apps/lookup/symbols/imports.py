@@ -11,6 +11,7 @@ from apps.code.callgraph.project import folder_of
 from apps.code.paths import kinds
 from apps.index.models import Root
 from apps.index.types import Area, Filters
+from apps.lookup.marking import marked
 from apps.lookup.symbols.call_types import Direction, ImportEdge, Imports, ImportsQuery
 from apps.lookup.symbols.callers import FOLDER_FILES, MAX_FILES, stem, with_word
 from apps.lookup.symbols.collect import collect_symbols
@@ -36,6 +37,7 @@ class _Found:
     missed: int
 
 
+@marked
 def find_imports(imports_query: ImportsQuery) -> Imports:
     """The files that import a file or module, then what it imports. The name is a path, the end of
     a path, or a module as imports write it. The filters are for the files that import it. Imports
@@ -56,7 +58,7 @@ def find_imports(imports_query: ImportsQuery) -> Imports:
         every.append(result)
         return result.importers
 
-    _, degraded = collect_symbols(roots, in_root)
+    collect_symbols(roots, in_root)
     own = [edge for of_root in every for edge in of_root.imports]
     # A path may name a file in its outer root only, where an earlier version is.
     own = once(own, repeated_files(roots, Filters(areas=filters.areas))) or own
@@ -68,7 +70,7 @@ def find_imports(imports_query: ImportsQuery) -> Imports:
     notes = f"Files that may import it, but were not looked at: {missed}." if missed else ""
     shown, page = pager.page(edges, query.limit, _order)
     truncated = page.more or bool(missed)
-    return Imports(query.name, tuple(shown), truncated, notes, degraded, page, libraries)
+    return Imports(query.name, tuple(shown), truncated, notes, page=page, libraries=libraries)
 
 
 def _order(each: ImportEdge) -> tuple[str, bool, str, str, int, str, str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from apps.code.values import Symbol
 from apps.index.symbols import outline_of
 from apps.lookup.ingested import live_file
+from apps.lookup.marking import marked
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.types import Outline, OutlineItem, OutlineQuery, Place, symbol_fields
 from apps.retrieval.repositories import find_root, required_model
@@ -13,6 +14,7 @@ from apps.retrieval.repositories import find_root, required_model
 SEPARATORS = (".", " > ")
 
 
+@marked
 def file_outline(query: OutlineQuery) -> Outline:
     """The outline of a live file; empty if the file defines nothing.
 
@@ -21,9 +23,9 @@ def file_outline(query: OutlineQuery) -> Outline:
     required_model()
     root = find_root(query.repository)
     file = live_file(root, query.path, query.areas)
-    symbols, degraded = collect_symbols([root], lambda root: outline_of(root, file.document))
+    symbols = collect_symbols([root], lambda root: outline_of(root, file.document))
     place = Place(root, file.path, file.language)
-    return Outline(place, nested(without_repeats(symbols)), degraded)
+    return Outline(place, nested(without_repeats(symbols)))
 
 
 def without_repeats(symbols: Iterable[Symbol]) -> Iterator[Symbol]:

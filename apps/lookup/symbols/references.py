@@ -14,6 +14,7 @@ from apps.index.parsing.finder import NameMatches, SourceText, get_finder
 from apps.index.symbols import definitions_of, files_with_identifier
 from apps.index.types import StoredSymbol
 from apps.lookup.ingested import ingested_lines
+from apps.lookup.marking import marked
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.definitions import LAST_FILES
 from apps.lookup.symbols.project import root_files
@@ -39,6 +40,7 @@ class _File(NamedTuple):
     source_file: str  # SourceFile.document
 
 
+@marked
 def find_references(query: SymbolQuery) -> References:
     """At most `query.limit` lines that contain the last part of a name: its definitions, then the
     others by path, tests last.
@@ -52,7 +54,7 @@ def find_references(query: SymbolQuery) -> References:
     pager = Pager.of("FindReferences", query, roots)
     query = replace(query, filters=filters)
     repeated = repeated_files(roots, filters)
-    files, degraded = collect_symbols(roots, lambda root: list(_files(root, query)))
+    files = collect_symbols(roots, lambda root: list(_files(root, query)))
     files = [file for file in files if file.place.path not in repeated.get(file.place.root.id, ())]
     defining = _defining(query.last, roots)
     files.sort(key=lambda file: (_is_last(file.place), file.source_file not in defining))
@@ -74,7 +76,7 @@ def find_references(query: SymbolQuery) -> References:
 
     more = len(rows) > query.limit or len(files) > last
     lines = tuple(line for _, line in shown)
-    return References(query.last, lines, more, degraded, Page(len(shown), after, more))
+    return References(query.last, lines, more, page=Page(len(shown), after, more))
 
 
 def _place(line: Reference) -> tuple[str, str, int]:
@@ -96,7 +98,7 @@ def _stored(root: Root, name: str) -> Sequence[StoredSymbol]:
     try:
         return definitions_of(root, name)
     except Unavailable:
-        return ()  # `collect_symbols` has told
+        return ()  # `marked` tells
 
 
 def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:

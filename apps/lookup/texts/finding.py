@@ -17,6 +17,7 @@ import numpy as np
 
 from apps.core.concurrency.computed import TimedOut, Work, computing
 from apps.core.errors import Unavailable
+from apps.core.system.mapping import read_again
 from apps.index.changes import sweep_due
 from apps.index.grams import Segment, get_grams, literals_of, required_by
 from apps.index.models import Root
@@ -67,7 +68,6 @@ class Search:
     done: int = 0  # of the files from there on, those that were read
     stopped: bool = False
     unknown: int = 0  # files without n-grams
-    unreadable: int = 0  # files whose text is lost
     scopes: list[Scope] = field(default_factory=list)
     keep: LineTest | None = None
 
@@ -105,7 +105,7 @@ class Search:
 
     @property
     def notes(self) -> dict[str, str]:
-        """`stopped`, `slow` and `degraded`, if there is something to say."""
+        """`stopped` and `slow`, if there is something to say."""
         notes = {}
         if self.stopped:
             earlier = self.total - sum(len(self._rest(n)) for n in range(len(self.scopes)))
@@ -116,8 +116,6 @@ class Search:
             )
         if self.unknown:
             notes["slow"] = f"{_files(self.unknown)} without n-grams were read one by one."
-        if self.unreadable:
-            notes["degraded"] = f"the text of {_files(self.unreadable)} is missing"
         return notes
 
 
@@ -125,6 +123,7 @@ def _files(count: int) -> str:
     return f"{count:,} file{'' if count == 1 else 's'}"
 
 
+@read_again
 def started(query: GrepQuery, keep: LineTest | None = None) -> Search:
     """The search, with the files that may match: of each root, by path. Raises as `grep`."""
     matcher = query.pattern.compiled()
@@ -186,11 +185,13 @@ def _found(
         for batch in batches:
             for (root, table, _, number), text, answer in batch.matched:
                 file = table.files[number]
+                # The process that matches may still have a file open that is gone.
+                if text is None and (answer is None or look.mode == "lines"):
+                    text = _other_text(root, file)
+                    if text is None:
+                        continue  # `marked` tells
                 if answer is None:
-                    if (text := _other_text(root, file)) is None:
-                        search.unreadable += 1
-                        continue
-                    (answer,) = work.call(in_texts, look, [(file.path, text)])
+                    (answer,) = work.call(in_texts, look, [(file.path, text or b"")])
                 if answer:
                     yield FileMatches(root, file, text or b"", answer)
             search.done += batch.size

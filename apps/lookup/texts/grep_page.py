@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from apps.index.models import Root
+from apps.lookup.marking import marked
 from apps.lookup.symbols.types import Place
 from apps.lookup.texts.finding import Search, definition_hits, found, started, with_symbols
 from apps.lookup.texts.grep_query import GrepQuery
@@ -22,6 +23,7 @@ FIRST_FILE: Position = (0, 0, 0)
 NARROW = "path, language, repository or a longer pattern"
 
 
+@marked
 def grep(query: GrepQuery) -> dict[str, Any]:
     """The output of Grep: rows of lines or files.
 

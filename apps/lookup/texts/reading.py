@@ -13,7 +13,8 @@ from apps.index.models import Root, SourceFile
 from apps.index.root_directory import RootDirectory
 from apps.index.symbols import outline_of
 from apps.index.types import Area
-from apps.lookup.ingested import ingested_lines, live_file
+from apps.lookup.ingested import lines_of_file, live_file
+from apps.lookup.marking import marked
 from apps.lookup.symbols.outline import nested
 from apps.lookup.symbols.types import OutlineQuery, Place
 from apps.retrieval.repositories import find_root, required_model
@@ -49,6 +50,7 @@ class ReadQuery:
         return cls(file.repository, file.path, _ranges(data.get("lines")), file.areas)
 
 
+@marked
 def read_lines(query: ReadQuery) -> dict[str, Any]:
     """The output of ReadFile: a row for each range, cut to the common cap.
 
@@ -59,10 +61,7 @@ def read_lines(query: ReadQuery) -> dict[str, Any]:
     required_model()
     root = find_root(query.repository)
     file = live_file(root, query.path, query.areas)
-    lines = ingested_lines([(root, str(file.document))]).get(str(file.document))
-    if lines is None:
-        message = f"The text of {file.path} is not stored, and the file on disk is another one."
-        raise Unavailable(f"{message} Ingest the repository again.", code="TEXT_LOST")
+    lines = lines_of_file(root, file)
     place = Place(root, file.path, file.language).as_wire()
     room = config().tool_max_chars - 2 * _size(place) - NOTES
     output = {

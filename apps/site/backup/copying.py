@@ -41,10 +41,11 @@ def refuse_other_database() -> None:
         )
 
 
-def size() -> int:
-    """Return the approximate size of a copy, in bytes."""
+def size() -> tuple[int, int]:
+    """Return the approximate size of a copy: in bytes, and in files."""
     files = [database_path(), *get_texts().files(), *lists.folder().glob("*")]
-    return sum(path.stat().st_size for path in files if path.is_file())
+    sizes = [path.stat().st_size for path in files if path.is_file()]
+    return sum(sizes), len(sizes)
 
 
 def database_path() -> Path:

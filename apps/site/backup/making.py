@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.core.config import config
 from apps.core.errors import Conflict, InvalidInput, Unavailable
-from apps.core.system import posix
+from apps.core.system import disk, posix
 from apps.core.values.times import wire_time
 from apps.index.types import Check
 from apps.site.backup import archive, copying
@@ -66,11 +66,12 @@ def _made(file: Path, folder: Path, check: Check, report: Report, *, force: bool
 
 
 def _refuse_full_disk(folder: Path) -> None:
-    needed = 2 * copying.size() + RESERVE
-    if archive.free_bytes(folder) < needed:
+    size, files = copying.size()
+    needed, files = 2 * size + RESERVE, files + disk.MIN_FILES
+    if archive.free_bytes(folder) < needed or posix.free_files(folder) < files:
         raise Unavailable(
-            f"{folder} has too little space: a backup needs {needed / 1e9:.1f} GB while it is "
-            "made.",
+            f"{folder} has too little space: a backup needs {needed / 1e9:.1f} GB, and room for "
+            f"{files:,} files (inodes), while it is made.",
             code="DISK_FULL",
         )
 

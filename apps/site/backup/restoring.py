@@ -10,15 +10,17 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 from apps.core.config import BASE_DIR
 from apps.core.data import folder_lock
 from apps.core.errors import Conflict, InvalidInput, Unavailable
-from apps.core.system import posix, programs
+from apps.core.system import disk, posix, programs
 from apps.index import freeze
 from apps.index.types import Check
 from apps.site.backup import archive
@@ -44,27 +46,45 @@ def restore(file: Path, folder: Path, *, check: Check, report: Report) -> dict[s
     (NOT_EMBEDDED, IN_USE, HOLDS_DATA) and Unavailable if the folder cannot be written. After an
     error, nothing has changed.
     """
-    refuse_other_database()
-    if not file.is_file():
-        raise InvalidInput(f"There is no file {file}.")
-    try:
-        with archive.reading(file) as opened:
-            opened.manifest.refuse_other()
-            _refuse_folder(folder)
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _locked(folder):
-                return _restored(opened, folder, check, report)
-    except OSError as error:
-        raise Unavailable(f"The backup could not be restored: {error}") from error
+    created = settings.CREATED if folder == settings.DATA_DIR else ()
+    if not folder.exists():
+        created = (folder,)
+    with ExitStack() as undo:
+        undo.callback(_remove_created, created)
+        refuse_other_database()
+        if not file.is_file():
+            raise InvalidInput(f"There is no file {file}.")
+        try:
+            with archive.reading(file) as opened:
+                opened.manifest.refuse_other()
+                _refuse_folder(folder)
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with _locked(folder):
+                    done = _restored(opened, folder, check, report)
+        except OSError as error:
+            raise Unavailable(f"The backup could not be restored: {error}") from error
+        undo.pop_all()
+        return done
+
+
+def _remove_created(paths: Iterable[Path]) -> None:
+    """Remove files, and folders that are empty."""
+    for path in paths:
+        with suppress(OSError):
+            path.rmdir() if path.is_dir() else path.unlink()
 
 
 def _restored(
     opened: archive.Archive, folder: Path, check: Check, report: Report
 ) -> dict[str, Any]:
     manifest = opened.manifest
-    if archive.free_bytes(folder) < manifest.size + RESERVE:
-        needed = (manifest.size + RESERVE) / 1e9
-        raise Unavailable(f"{folder} has too little space: {needed:.1f} GB.", code="DISK_FULL")
+    needed, files = manifest.size + RESERVE, len(manifest.members) + disk.MIN_FILES
+    if archive.free_bytes(folder) < needed or posix.free_files(folder) < files:
+        raise Unavailable(
+            f"{folder} has too little space: a restore needs {needed / 1e9:.1f} GB, and room for "
+            f"{files:,} files (inodes).",
+            code="DISK_FULL",
+        )
     _remove_unfinished(folder)
     staging = folder / UNFINISHED
     staging.mkdir(mode=0o700)
@@ -91,11 +111,17 @@ def _restored(
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Lock `folder` against other restores, and check again that it has no data."""
-    with posix.open_private(folder / LOCK) as file:
-        if not posix.lock(file, wait=False):
+    path = folder / LOCK
+    with posix.open_private(path) as file:
+        if not posix.lock(file, wait=False) or not os.path.samestat(
+            os.fstat(file.fileno()), path.stat()
+        ):
             raise _in_use(folder)
-        _refuse_data(folder)
-        yield
+        try:
+            _refuse_data(folder)
+            yield
+        finally:
+            path.unlink()
 
 
 def is_unfinished(folder: Path) -> bool:

@@ -15,6 +15,8 @@ SERVERS_OWN = (parts.INDEX, parts.CHROMA, parts.WORKER)
 async def diagnose() -> list[Finding]:
     """Return the findings on the set-up, then those on the parts. Does not raise."""
     address, health = await in_thread(setup.own_server) or (None, None)
+    if health is None:
+        await in_thread(setup.keep_lost_changes)
     own = {check.id for check in SERVERS_OWN}
     checks = [check for check in parts.all_parts() if check.id not in own]
     if health is None:

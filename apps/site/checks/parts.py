@@ -8,14 +8,16 @@ from django.db import DatabaseError, connection
 
 from apps.agents.providers.base import Provider
 from apps.core.config import config
+from apps.core.data import lost_changes
 from apps.core.data.database import ping
 from apps.core.errors import CodeinfoError
 from apps.core.system import disk, start_errors
 from apps.core.system.command_lines import manage
-from apps.index import queries
+from apps.index import queries, scrubbed
 from apps.index.vectors.following import following
 from apps.ingest.runs import orphans
 from apps.ingest.worker.supervisor import supervisor
+from apps.retrieval.search_processes import search_processes
 from apps.servers.kinds import OPENAI
 from apps.servers.services import current
 from apps.site import standby
@@ -38,9 +40,9 @@ DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "Mo
 
 def all_parts() -> list[Check]:
     """Return all checks, in the order in which they are shown."""
-    loop = [EVENT_LOOP] if standby.watching() else []
+    server = [SEARCHES, EVENT_LOOP] if standby.watching() else []
     providers = map(provider_check, _providers())
-    return [DATABASE, DISK, EMBEDDER, INDEX, CHROMA, ORPHANS, *providers, WORKER, *loop]
+    return [DATABASE, DISK, EMBEDDER, INDEX, CHROMA, ORPHANS, *providers, WORKER, *server]
 
 
 def database_name() -> str:
@@ -66,6 +68,9 @@ def _database() -> Finding:
             f"{name} does not answer. Chat works, but nothing is stored.",
             "Start it, or set DATABASE_URL to one that answers.",
         )
+    if lost := lost_changes.describe():
+        fix = "Restore a backup, or go on, and delete the folder."
+        return Finding("database", "Database", "warn", "Changes lost", f"{name}. {lost}", fix)
     return Finding("database", "Database", "ok", "Connected", name)
 
 
@@ -81,7 +86,7 @@ def _disk() -> Finding:
         consequence = "Ingests end in an error; where nothing is left, chat is not stored."
         detail = " ".join([*map(str, short), consequence])
         fix = "Make room there, or set CODEINFO_DATA_DIR to another disk."
-        word = "Full" if min(space.free for space in short) < disk.MIN_BYTES else "Nearly full"
+        word = "Full" if any(space.is_full for space in short) else "Nearly full"
         return Finding("disk", "Disk space", "bad", word, detail, fix)
     free = ", ".join(f"{space.free / 1e9:,.1f} GB free in {space.folder}" for space in spaces)
     return Finding("disk", "Disk space", "ok", "Enough", free)
@@ -145,7 +150,8 @@ def _state_of_index(damages: dict[str, str]) -> Finding:
     if not damages:
         count = len(queries.published_roots())
         contents = f"{count} repositor{'y' if count == 1 else 'ies'}"
-        return Finding("index", "Index", "ok", "Ready", contents)
+        compared = f". {scrubbed.read().text}." if count else ""
+        return Finding("index", "Index", "ok", "Ready", contents + compared)
     named = ". ".join(f"{name}: {damage}" for name, damage in list(damages.items())[:DAMAGED_SHOWN])
     more = f". And {len(damages) - DAMAGED_SHOWN} more" if len(damages) > DAMAGED_SHOWN else ""
     return Finding("index", "Index", "bad", "Damaged", f"{named}{more}.", _way_out())
@@ -169,8 +175,9 @@ def _orphans() -> Finding:
     return finding(
         "warn",
         "Unknown folders",
-        f"Not in this database, and kept: {', '.join(each.label for each in shown)}{more}.",
-        "If this data folder had another database, restore it. Otherwise ingest the folders again "
+        f"Not in this database, and kept: {', '.join(each.label for each in shown)}{more}. If this "
+        "data folder had another database, its conversations and users are missing, too.",
+        "Restore that database. Otherwise ingest the folders again "
         "on the Ingest page, and delete the old indexes: "
         + manage(f"drop_index {' '.join(str(each.root) for each in shown)}"),
     )
@@ -214,6 +221,16 @@ def _worker() -> Finding:
     return finding("ok", "Working", "An ingest is in progress.")
 
 
+async def _searches() -> Finding:
+    finding = partial(Finding, "searches", "Searches")
+    lost = search_processes.lost
+    if lost is None or datetime.now(UTC) - lost.at > REMEMBERED:
+        return finding("ok", "Running", "No search process was lost in the last hour.")
+    detail = f"A search process was lost at {lost.at:%H:%M:%S} UTC: {lost.reason}."
+    answered = "The server answered its searches."
+    return finding("warn", "Process lost", f"{detail} {answered}", "Search the log for “lost”.")
+
+
 async def _event_loop() -> Finding:
     finding = partial(Finding, "eventLoop", "Server")
     watchdog = standby.watching()
@@ -238,6 +255,7 @@ CHROMA = _threaded("chroma", "Chroma", _chroma)
 CHROMA_WITHOUT_SERVER = _threaded("chroma", "Chroma", _chroma_without_server)
 ORPHANS = _threaded("orphans", "Unknown folders", _orphans)
 WORKER = _threaded("worker", "Ingest worker", _worker)
+SEARCHES = Check("searches", "Searches", _searches)
 EVENT_LOOP = Check("eventLoop", "Server", _event_loop)
 
 

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from apps.core.config import config
-from apps.core.data import folder_lock
+from apps.core.data import folder_lock, lost_changes
 from apps.core.errors import Unavailable
 from apps.core.security import local_users, private_files
 from apps.core.security.access import check_exposure
@@ -167,6 +167,16 @@ def _data_folder(address: Address | None) -> Finding:
     if free < LITTLE_SPACE:
         return _found("warn", detail, "Make room, or set CODEINFO_DATA_DIR to another disk.")
     return _found("ok", detail)
+
+
+def keep_lost_changes() -> None:
+    """Call it before the database is opened: the last connection that closes folds the log."""
+    with suppress(Unavailable, OSError):
+        folder_lock.claim()
+        try:
+            lost_changes.keep()
+        finally:
+            folder_lock.release()
 
 
 def _private_files() -> Finding:

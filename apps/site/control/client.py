@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.core.config import config
-from apps.core.data import folder_lock
+from apps.core.data import folder_lock, lost_changes
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.index.grams import reset_grams
 from apps.index.texts import reset_texts
@@ -60,6 +60,7 @@ def ask(folder: Path, verb: str, options: Options, report: Report) -> dict[str, 
 def _own_stores() -> Iterator[None]:
     folder_lock.claim()
     try:
+        lost_changes.keep()
         yield
     finally:
         reset_texts()

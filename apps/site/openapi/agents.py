@@ -2,7 +2,7 @@
 
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.values.json_schema import BOOLEAN, NOT_BLANK, TEXT, list_schema, object_schema
-from apps.site.openapi.chat import ARCHIVED, ID, RUNNING, UNAVAILABLE
+from apps.site.openapi.chat import ARCHIVED, ID, NOT_STORED, RUNNING, UNAVAILABLE
 from apps.site.openapi.operation import Operation
 
 AGENT = object_schema(
@@ -42,13 +42,13 @@ OPERATIONS = {
     ),
     "POST /agents/{agent}/run": Operation(
         "Give an agent an instruction",
-        {202: object_schema(STARTED)},
+        {202: object_schema(STARTED, NOT_STORED)},
         ERRORS,
         body=object_schema({"instruction": NOT_BLANK}, OPTIONS),
     ),
     "POST /agents/{agent}/commands/run": Operation(
         "Run a command of an agent",
-        {202: object_schema({**STARTED, "commandName": TEXT})},
+        {202: object_schema({**STARTED, "commandName": TEXT}, NOT_STORED)},
         (*ERRORS, InvalidInput("The command cannot be run.", code="COMMAND_INVALID")),
         body=object_schema({"commandName": NOT_BLANK}, OPTIONS),
     ),

@@ -49,11 +49,14 @@ QUESTION = object_schema(
         **{flag.name: flag_schema(flag) for flag in FLAGS},
     },
 )
+# Only this process has it.
+NOT_STORED = {"stored": {"const": False}}
 STARTED = object_schema(
     {
         "status": {"const": "started"},
         **dict.fromkeys(("conversationId", "inflightId", "provider", "model"), TEXT),
-    }
+    },
+    NOT_STORED,
 )
 UNAVAILABLE = Unavailable(
     "The provider is not available.",

@@ -15,6 +15,7 @@ from apps.core.values.json_schema import (
     one_of,
     or_null,
 )
+from apps.site.openapi.chat import NOT_STORED
 from apps.site.openapi.operation import Operation
 
 OK = object_schema({"status": {"const": "ok"}})
@@ -46,7 +47,7 @@ TURN = object_schema(
         "status": one_of("ok", "stopped", "failed"),
         "createdAt": TIME,
     },
-    dict.fromkeys(("command", "usage", "timing", "error"), OBJECT),
+    dict.fromkeys(("command", "usage", "timing", "error"), OBJECT) | NOT_STORED,
 )
 INFLIGHT = object_schema(
     {

@@ -16,6 +16,7 @@ from apps.core.config import config
 from apps.core.errors import CodeinfoError
 from apps.index.models import Root
 from apps.index.types import Area
+from apps.lookup.marking import marked
 from apps.lookup.symbols.types import Place
 from apps.retrieval.query import SearchQuery, is_inside
 from apps.retrieval.repositories import repo_id, roots_named
@@ -40,6 +41,7 @@ MAX_SUBJECTS = 2
 MAX_LEFT_OUT = 10
 
 
+@marked
 def build_context(query: ContextQuery) -> Context:
     """Pack the answer to a question into `query.max_tokens`. Raises as `search`."""
     result = search(

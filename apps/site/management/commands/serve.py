@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.conversations import recovery as conversation_recovery
 from apps.core.config import config
-from apps.core.data import database, folder_lock
+from apps.core.data import database, folder_lock, lost_changes
 from apps.core.errors import Unavailable
 from apps.core.security.access import check_exposure
 from apps.core.security.server_token import TOKEN_FILE
@@ -26,7 +26,7 @@ from apps.logs.store import StoreHandler, get_store
 from apps.site import first_start, schema, server_file
 from apps.site.backup import restoring
 from apps.site.checks.parts import SHOWN
-from apps.site.connections import raise_file_limit
+from apps.site.connections import file_problem, raise_file_limit
 
 # Twisted imports it for TLS, which a proxy does here.
 with without("OpenSSL"):
@@ -57,6 +57,8 @@ class Command(BaseCommand):
     def serve(self, *, migrate: bool) -> None:
         """Check the conditions of a start, then serve until the process is stopped."""
         raise_file_limit()
+        if problem := file_problem():
+            raise CommandError(problem)
         settings = config()
         if problem := start_errors.data_folder_problem(settings.data_dir.absolute()):
             raise CommandError(problem)
@@ -71,6 +73,9 @@ class Command(BaseCommand):
             )
         listen_on = server.endpoints(settings)
         folder_lock.claim(KILLED_SECONDS)
+        lost_changes.keep()
+        self.look(lost_changes.describe())
+        self.look(orphans.describe_new_database())
         if migrate:
             call_command("migrate", verbosity=0)  # checks the schema first
             database.fold_log("TRUNCATE")
@@ -88,6 +93,13 @@ class Command(BaseCommand):
 
         # Imported after the checks, as it sets up the whole site.
         server.run(get_default_application(), listen_on, lambda: self.announce(password, unknown))
+
+    def look(self, message: str) -> None:
+        """Tell what a person should look at, before anything is created."""
+        if message:
+            logger.warning(message)
+            self.stdout.write(f"  LOOK         {message}")
+            self.stdout.flush()
 
     def announce(self, password: str | None, unknown: Sequence[Orphan] = ()) -> None:
         settings = config()

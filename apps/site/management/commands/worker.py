@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.core.config import config
-from apps.core.data import folder_lock
+from apps.core.data import folder_lock, lost_changes
 from apps.core.errors import Unavailable
 from apps.core.system.command_lines import manage
 from apps.ingest.worker import process
@@ -37,6 +37,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         if restoring.is_unfinished(config().data_dir):
             raise CommandError(f"A restore was interrupted: run {manage('restore')} again")
+        lost_changes.keep()
         schema.check()
         self.stdout.write("codeinfo ingests what is queued  (Ctrl-C stops)")
         process.run_alone()

@@ -1,0 +1,53 @@
+"""The last scrub, and how far the one in progress is: a file, which the server and `doctor` read.
+
+A scrub compares all files of the index with their checksums. Only the worker writes this file.
+"""
+
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from apps.core.config import config
+
+DAY_SECONDS = 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class Scrubbed:
+    """finished_at: when the last scrub was complete, seconds since the epoch; 0 for never
+    done, total: bytes of the one in progress; total is 0 if none is"""
+
+    finished_at: float = 0.0
+    done: int = 0
+    total: int = 0
+
+    @property
+    def text(self) -> str:
+        """A sentence for a person."""
+        if self.total:
+            return f"Its files are compared with their checksums: {100 * self.done // self.total} %"
+        if not self.finished_at:
+            return "Its files were not compared with their checksums yet"
+        when = datetime.fromtimestamp(self.finished_at, UTC)
+        return f"Its files were compared with their checksums at {when:%Y-%m-%d %H:%M} UTC"
+
+
+def read() -> Scrubbed:
+    """Return what was saved; if that cannot be read, as if there was no scrub."""
+    with suppress(OSError, ValueError, TypeError):
+        return Scrubbed(**json.loads(_path().read_bytes()))
+    return Scrubbed()
+
+
+def save(state: Scrubbed) -> None:
+    """Replace the file. On a full disk the old one stays: the scrub itself needs none."""
+    unfinished = _path().with_suffix(".new")
+    with suppress(OSError):
+        unfinished.write_text(json.dumps(asdict(state)))
+        unfinished.replace(_path())
+
+
+def _path() -> Path:
+    return config().data_dir / "scrub.json"

@@ -1,0 +1,135 @@
+"""Compares all files of the index with their checksums: a scrub, as in ZFS.
+
+It is due after a start, once a day, and when something could not be read. What differs counts as
+missing from then on: so answers and `/health` tell of it, and `integrity` has it ingested again.
+
+- A part is marked in the lists of its roots.
+- The text store forgets the texts of a block.
+- A file of n-grams is deleted, and made again by the next sweep.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from apps.index import changes, freeze, scrubbed
+from apps.index.grams import get_grams
+from apps.index.mapped import files, lists, part
+from apps.index.models import IngestRun
+from apps.index.scrubbed import Scrubbed
+from apps.index.texts import get_texts
+from apps.index.types import Check
+from apps.ingest.runs import integrity
+from apps.ingest.runs.job import RunCancelled
+
+logger = logging.getLogger("codeinfo.ingest")
+
+# How often the progress is saved.
+SAVE_SECONDS = 1.0
+
+
+class _File(NamedTuple):
+    path: Path
+    size: int
+    # Returns whether it is as it was written. Calls `check` often, which may raise.
+    compare: Callable[[Check], bool]
+
+
+class Scrub:
+    """One scrub after another. One that was interrupted continues where it was."""
+
+    def __init__(self) -> None:
+        self._done: dict[Path, int] = {}  # path → bytes
+        self._damaged = 0
+        self._saved_at = 0.0
+
+    def run(self, check: Check) -> None:
+        """Compare all files. `check` is called before each small piece. Raises as `check`,
+        RunCancelled if a run is waiting, Unavailable and OSError."""
+        found = list(_files())
+        total = sum(file.size for file in found)
+        for file in found:
+            if file.path in self._done:
+                continue
+            self._save(total)
+            _give_way()
+            if not file.compare(check):
+                self._damaged += 1
+                facts = {"file": f"{file.path.parent.name}/{file.path.name}"}
+                logger.warning("a file differs from its checksums", extra={"context": facts})
+                changes.check_due.set()
+            self._done[file.path] = file.size
+        counts = {"files": len(self._done), "bytes": total, "damaged": self._damaged}
+        logger.info("index compared with its checksums", extra={"context": counts})
+        scrubbed.save(Scrubbed(time.time()))
+        self._done, self._damaged = {}, 0
+        changes.check_due.set()  # what was damaged may be back, too
+
+    def _save(self, total: int) -> None:
+        now = time.monotonic()
+        if now >= self._saved_at + SAVE_SECONDS:
+            self._saved_at = now
+            last = scrubbed.read().finished_at
+            scrubbed.save(Scrubbed(last, sum(self._done.values()), total))
+
+
+def _give_way() -> None:
+    """A run that another process has queued comes first, too."""
+    if IngestRun.objects.live().exists():
+        raise RunCancelled
+
+
+def _files() -> Iterator[_File]:
+    """The files of the index. One that is gone is not compared: `integrity` misses it."""
+    texts, grams = get_texts(), get_grams()
+    compared: Mapping[Path, Callable[[Check], bool]] = {
+        **{part.path_of(lists.folder(), name): partial(_compare_part, name) for name in _listed()},
+        **{texts.segments.path(n): partial(_compare_texts, n) for n in texts.segments.names()},
+        **{path: partial(_compare_grams, path) for path in grams.paths()},
+    }
+    for path, compare in compared.items():
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            continue
+        yield _File(path, size, compare)
+
+
+def _listed() -> dict[str, None]:
+    """The names of all parts of roots that are searched and that no run changes now."""
+    roots = integrity.roots_to_check()
+    return dict.fromkeys(entry["name"] for root in roots for entry in root.parts)
+
+
+def _compare_part(name: str, check: Check) -> bool:
+    try:
+        files.verify(part.path_of(lists.folder(), name), check)
+    except FileNotFoundError:
+        return True  # merged meanwhile, or `integrity` misses it
+    except files.Damaged:
+        _mark(name, is_damaged=True)
+        return False
+    _mark(name, is_damaged=False)
+    return True
+
+
+@freeze.index.changing()
+def _mark(name: str, *, is_damaged: bool) -> None:
+    for root in integrity.roots_to_check():
+        lists.mark(root, name, is_damaged=is_damaged)
+
+
+@freeze.index.changing()
+def _compare_texts(segment: int, check: Check) -> bool:
+    return get_texts().compare(segment, check)
+
+
+def _compare_grams(path: Path, check: Check) -> bool:
+    check()
+    if get_grams().remove_damaged(path):
+        changes.sweep_due.set()
+        return False
+    return True
