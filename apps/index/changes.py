@@ -39,6 +39,12 @@ DUE: Mapping[str, threading.Event] = {
 }
 
 
+def all_due() -> None:
+    """Have the worker do all of it, as at a start: what happened before is not known."""
+    for event in DUE.values():
+        event.set()
+
+
 def unreadable(damage: str) -> None:
     """Have the worker look what is missing of a root of which something could not be read. Unless
     its damage is known, as `Root.damage`, all files are compared with their checksums."""

@@ -3,8 +3,9 @@
 from typing import Any
 
 from celery import shared_task
-from celery.signals import worker_shutting_down
+from celery.signals import worker_init, worker_shutting_down
 
+from apps.index import changes
 from apps.ingest.worker.loop import Worker
 
 worker = Worker()
@@ -15,6 +16,12 @@ def work() -> None:
     """Process the queue. Without a broker, a thread of the server does this."""
     while worker.turn():
         pass
+
+
+@worker_init.connect
+def begin(**signal: Any) -> None:
+    """Sweep and check the index, as after the start of a server."""
+    changes.all_due()
 
 
 @worker_shutting_down.connect

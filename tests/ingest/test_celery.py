@@ -7,6 +7,7 @@ import pytest
 from celery.contrib.testing.worker import start_worker
 
 from apps.embedding.static import MODEL_ID
+from apps.index import changes
 from apps.index.models import IngestRun
 from apps.ingest import services, tasks
 from apps.ingest.runs import queue
@@ -37,6 +38,17 @@ def test_the_worker_ingests_what_this_process_only_queues(
         assert queue.stop_run(run.id, timeout=60)
     run.refresh_from_db()
     assert run.state == "completed", run.last_error
+
+
+def test_a_worker_begins_with_a_sweep_and_a_check() -> None:
+    for event in changes.DUE.values():
+        event.clear()
+    try:
+        tasks.begin()
+        assert all(event.is_set() for event in changes.DUE.values())
+    finally:
+        for event in changes.DUE.values():
+            event.clear()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -18,7 +18,7 @@ from apps.core.system.heap import limit_arenas
 from apps.index import changes, endings
 from apps.index.vectors.follower import follower, is_in_worker
 from apps.index.vectors.following import progress
-from apps.ingest.runs import journal, recovery, sweep
+from apps.ingest.runs import journal, recovery
 from apps.ingest.worker import orders, reports
 from apps.ingest.worker.link import Link
 from apps.ingest.worker.loop import Worker
@@ -36,9 +36,7 @@ STATUS_LOST = 3
 def run_alone() -> None:
     """Work in this process until SIGTERM or Ctrl-C. It has the data folder locked."""
     recovery.recover()
-    sweep.due.set()
-    changes.check_due.set()
-    changes.scrub_due.set()
+    changes.all_due()
     _work(Worker())
 
 

@@ -126,8 +126,7 @@ class Supervisor:
         self._stopping.clear()
         self._scrub_at = time.time() + DAY_SECONDS
         if _has_index():
-            for event in changes.DUE.values():
-                event.set()
+            changes.all_due()
         self._thread = threading.Thread(
             target=self._run, args=(delay,), name="worker-supervisor", daemon=True
         )
