@@ -20,6 +20,9 @@ for _name in ("DATABASE_URL", "REDIS_URL", "CHROMA_URL"):
     os.environ[_name] = os.environ.get(f"TEST_{_name}", "")
 os.environ["CODEINFO_DATA_DIR"] = str(FOLDER)
 os.environ["CODEINFO_INGEST_BASE"] = f"{tempfile.gettempdir()},{Path(__file__).parent.parent}"
+# Nor do files that the user of this machine has git ignore.
+os.environ["GIT_CONFIG_GLOBAL"] = str(FOLDER / "no-gitconfig")
+os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "no-config")
 # Tests of Chroma say so: its process takes a second to start.
 os.environ["CODEINFO_CHROMA"] = "off"
 os.environ["CODEINFO_FIRST_ROOT"] = "none"

@@ -161,7 +161,7 @@ FILE_TYPES: tuple[FileType, ...] = (
         "ignore", "", lexer="text",
         names=".gitignore .gitattributes .dockerignore .npmignore .prettierignore .eslintignore "
         ".helmignore .gcloudignore codeowners .mailmap .nvmrc .node-version .python-version "
-        ".ruby-version .tool-versions go.mod manifest.in justfile .browserslistrc",
+        ".ruby-version .tool-versions go.mod manifest.in justfile .browserslistrc .codeinfoignore",
     ),
     _lines("diff", "diff patch"),
     _prose("markdown", "md markdown mdx mdown mdc", grammar="markdown", lexer="markdown"),

@@ -17,8 +17,8 @@ from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.values.surrogates import has_surrogates
 from apps.index.types import Check
 from apps.ingest.bases import bases
-from apps.ingest.discovery.eligibility import EXCLUDED
-from apps.ingest.discovery.git_index import tracked_sizes
+from apps.ingest.discovery.eligibility import BY_NAME, EXCLUDED
+from apps.ingest.discovery.git_index import tracked_entries
 from apps.ingest.discovery.own_data import refuse_own_data
 from apps.ingest.discovery.repository import Repository, find_repository
 
@@ -30,6 +30,7 @@ MAX_DEPTH = 5
 MAX_REPOSITORIES = 200
 MAX_LISTED = 30
 # Languages of data and documents are not the language of a repository.
+NOT_COUNTED = EXCLUDED | BY_NAME
 ASIDE = frozenset({"prose", "data"})
 
 
@@ -129,7 +130,7 @@ class _Search:
 
 
 def _is_looked_into(entry: os.DirEntry[str]) -> bool:
-    hidden = entry.name.startswith(".") or entry.name in EXCLUDED or has_surrogates(entry.name)
+    hidden = entry.name.startswith(".") or entry.name in NOT_COUNTED or has_surrogates(entry.name)
     return not hidden and entry.is_dir(follow_symlinks=False)
 
 
@@ -164,9 +165,9 @@ def _described(folder: Path, check: Check) -> GitFolder:
 def _measured(plain: GitFolder, repository: Repository, folder: Path, check: Check) -> GitFolder:
     files = size = 0
     languages: Counter[str] = Counter()
-    for path, count in tracked_sizes(repository, folder, check).items():
+    for path, (_, count) in tracked_entries(repository, folder, check).items():
         kind = known_type(path)
-        if kind is None or EXCLUDED & {*PurePosixPath(path).parts}:
+        if kind is None or NOT_COUNTED & {*PurePosixPath(path).parts}:
             continue
         files += 1
         size += count

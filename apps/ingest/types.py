@@ -45,7 +45,7 @@ MAX_LEFT_OUT = 100_000
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The files of a git work tree that git does not track.
+    """The files of git work trees that git does not track and that are not ingested either.
 
     ignored: by a `.gitignore` file, or by INGEST_EXCLUDE; a folder counts as one
     """

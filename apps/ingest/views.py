@@ -259,9 +259,7 @@ def details(request: HttpRequest, root_id: str) -> HttpResponse:
         "left_out": skips.left_out_of_root(root),
         "unconfirmed": queries.unconfirmed_run(root),
         "include": sorted(config().ingest_include or _known_names()),
-        "exclude": sorted(
-            {*eligibility.EXCLUDED, *eligibility.EXCLUDED_WORDS, *config().ingest_exclude}
-        ),
+        "exclude": sorted({*eligibility.EXCLUDED, *eligibility.BY_NAME, *config().ingest_exclude}),
     }
     return render(request, "ingest/_details.html", context)
 

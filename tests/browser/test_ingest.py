@@ -72,15 +72,15 @@ def module(number: int) -> tuple[str, str]:
 def test_the_files_that_git_leaves_out_are_named_on_request(
     open_page: OpenPage, make_repo: MakeRepo
 ) -> None:
-    folder = init(make_repo("harbour"))
+    folder = init(make_repo("harbour", SAMPLE | {".gitignore": "store.js\n"}))
     git(folder, "add", "README.md")
     page = open_page("/ingest")
     start(page, folder)
     expect(row(page, "harbour")).to_contain_text("Completed", timeout=LONG_WAIT)
-    page.get_by_role("link", name="untracked files left out").click()
+    page.get_by_role("link", name="1 ignored file or folder left out").click()
     drawer = page.get_by_role("dialog", name="Skipped files")
     expect(drawer).to_contain_text("src/store.js")
-    expect(drawer).to_contain_text("Not tracked by git")
+    expect(drawer).to_contain_text("Ignored by .gitignore")
     page.keyboard.press("Escape")
 
 

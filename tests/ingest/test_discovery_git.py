@@ -9,8 +9,8 @@ import pytest
 
 from apps.ingest.discovery.discovery import discover
 from tests.ingest.discovered import names, reasons
-from tests.support.git import commit_all, init
 from tests.support.git import git as run_git
+from tests.support.git import init
 from tests.support.ingested import write_files
 
 pytestmark = pytest.mark.door
@@ -23,12 +23,18 @@ def git(folder: Path) -> Git:
     return partial(run_git, init(folder))
 
 
-def test_only_tracked_files_count(folder: Path, git: Git) -> None:
+def test_tracked_files_count_and_others_that_no_rule_leaves_out(
+    folder: Path, git: Git, configure: Callable[..., None]
+) -> None:
     write_files(folder, {"a.py": "x", "sub/b.py": "x", "untracked.py": "x", "new/c.py": "x"})
+    write_files(folder, {"new/.env": "KEY=1", "empty.py": "", "node_modules/d.js": "x"})
     git("add", "a.py", "sub/b.py")
     found = discover(folder)
-    assert names(found) == ["a.py", "sub/b.py"]
-    assert found.skipped == ()
+    assert names(found) == ["a.py", "new/c.py", "sub/b.py", "untracked.py"]
+    assert reasons(found) == {"new/.env": "Secret", "empty.py": "Empty"}
+    configure(ingest_untracked=False)
+    found = discover(folder)
+    assert (names(found), found.skipped) == (["a.py", "sub/b.py"], ())
 
 
 def test_a_tracked_file_counts_though_gitignore_names_it(folder: Path, git: Git) -> None:
@@ -42,12 +48,12 @@ def test_a_folder_within_a_work_tree_can_be_a_root(folder: Path, git: Git) -> No
         folder, {"top.py": "x", "sub/a.py": "x", "sub/deep/b.py": "x", "sub/untracked.py": "x"}
     )
     git("add", "top.py", "sub/a.py", "sub/deep/b.py")
-    assert names(discover(folder / "sub")) == ["a.py", "deep/b.py"]
+    assert names(discover(folder / "sub")) == ["a.py", "deep/b.py", "untracked.py"]
 
 
-def test_a_repository_without_tracked_files_is_empty_not_walked(folder: Path, git: Git) -> None:
-    write_files(folder, {"a.py": "x"})
-    assert discover(folder).files == ()
+def test_a_repository_without_tracked_files_has_untracked_ones(folder: Path, git: Git) -> None:
+    write_files(folder, {"a.py": "x", "b.log.py": "x", ".gitignore": "*.log.py\n"})
+    assert names(discover(folder)) == [".gitignore", "a.py"]
 
 
 def test_odd_names_come_through(folder: Path, git: Git) -> None:
@@ -55,18 +61,6 @@ def test_odd_names_come_through(folder: Path, git: Git) -> None:
     write_files(folder, dict.fromkeys(odd, "x"))
     git("add", ".")
     assert names(discover(folder)) == sorted(odd)
-
-
-def test_a_submodule_is_skipped_as_one(
-    folder: Path, git: Git, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    other = init(tmp_path_factory.mktemp("other"))
-    write_files(other, {"inner.py": "x"})
-    commit_all(other)
-    git("submodule", "add", "-q", str(other), "libs/other")
-    found = discover(folder)
-    assert names(found) == [".gitmodules"]
-    assert reasons(found) == {"libs/other": "Submodule"}
 
 
 @pytest.mark.fault("Links and special files")
@@ -89,8 +83,8 @@ def test_a_folder_that_became_a_link_is_not_followed(
     (folder / "sub").rename(folder / "moved")
     (folder / "sub").symlink_to(outside)
     found = discover(folder)
-    assert found.files == ()
-    assert reasons(found) == {"sub/a.py": "Symbolic link"}
+    assert names(found) == ["moved/a.py"]
+    assert reasons(found) == {"sub": "Symbolic link", "sub/a.py": "Symbolic link"}
 
 
 def test_a_folder_that_became_a_file_holds_nothing(folder: Path, git: Git) -> None:
@@ -99,20 +93,7 @@ def test_a_folder_that_became_a_file_holds_nothing(folder: Path, git: Git) -> No
     (folder / "sub" / "a.py").unlink()
     (folder / "sub").rmdir()
     (folder / "sub").write_text("x")
-    assert reasons(discover(folder)) == {"sub/a.py": "Missing"}
-
-
-def test_an_ordinary_word_excludes_only_at_the_top_of_a_repository(folder: Path, git: Git) -> None:
-    """Somebody who tracks `apps/logs` means it as source."""
-    tracked = ["logs/a.py", "apps/logs/b.py", "apps/node_modules/c.js", "apps/node_modules/d.js"]
-    write_files(folder, dict.fromkeys(tracked, "x"))
-    git("add", "-f", ".")
-    found = discover(folder)
-    assert names(found) == ["apps/logs/b.py"]
-    assert reasons(found) == {
-        "apps/node_modules/": "Excluded: node_modules/",
-        "logs/": "Excluded: logs/",
-    }
+    assert reasons(discover(folder)) == {"sub": "Not a known type", "sub/a.py": "Missing"}
 
 
 def test_a_path_in_conflict_is_listed_once(folder: Path, git: Git) -> None:
@@ -158,7 +139,7 @@ def test_no_git_is_needed_on_the_machine(
     write_files(folder, {"a.py": "x", "untracked.py": "x"})
     git("add", "a.py")
     monkeypatch.setenv("PATH", str(folder))
-    assert names(discover(folder)) == ["a.py"]
+    assert names(discover(folder)) == ["a.py", "untracked.py"]
 
 
 def test_a_plain_folder_is_walked_though_it_is_a_repository(folder: Path, git: Git) -> None:

@@ -202,7 +202,7 @@ def test_a_folder_whose_gitignore_cannot_be_read_is_not_gone_into(
     monkeypatch.setattr(RootDirectory, "open", refused)
     found = discover(tmp_path)
     assert names(found) == ["b.py"]
-    assert found.skipped == (Skipped("a/", "Its .gitignore cannot be read", 0, unreadable=True),)
+    assert found.skipped == (Skipped("a/", "Its ignore files cannot be read", 0, unreadable=True),)
 
 
 def test_a_folder_of_that_name_has_no_rules(tmp_path: Path) -> None:

@@ -1,33 +1,21 @@
 """Repositories that strangers wrote: nothing of them runs, and what is not read is said."""
 
-import csv
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 from django.test import Client
 
 from apps.core.types import JSON
-from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index.models import Root, SourceFile
 from apps.ingest.runs import queue
+from tests.ingest.requests import ingested, skipped
 from tests.support.git import as_bare, commit_all, git, hostile, init
 from tests.support.ingested import write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
-
-
-def ingested(client: Client, folder: Path, **options: Any) -> JSON:
-    """Start an ingest at its door and do it; how it ended."""
-    body = {"path": str(folder), "name": folder.name, "model": DEFAULT_MODEL, **options}
-    started = client.post("/ingest/start", json.dumps(body), content_type="application/json")
-    assert started.status_code == 202, started.content
-    queue.drain()
-    return dict(client.get(f"/ingest/status/{started.json()['runId']}").json())
 
 
 def test_the_recipe_works_on_git_itself(folder: Path) -> None:
@@ -44,14 +32,6 @@ def refused(status: JSON, reason: str) -> None:
     """How a run ends whose repository is not read."""
     assert (status["state"], status["errorCode"]) == ("error", "GIT_FAILED")
     assert reason in status["lastError"]
-
-
-def skipped(client: Client) -> dict[str, str]:
-    """What the list of skipped files says of the latest root."""
-    root = Root.objects.get()
-    listed = client.get(f"/ui/ingest/skipped.csv?root={root.id}").getvalue().decode()
-    rows = list(csv.reader(listed.splitlines()))[1:]
-    return {path: reason for path, reason, _ in rows}
 
 
 @pytest.mark.fault("A hostile repository")
@@ -182,8 +162,14 @@ NOTHING = {
 @pytest.mark.fault("A git repository that is not read")
 @pytest.mark.parametrize(("reason", "make"), NOTHING.items())
 def test_a_repository_that_lists_nothing_says_why_and_may_be_a_plain_folder(
-    client: Client, folder: Path, index: None, reason: str, make: Callable[[Path], object]
+    client: Client,
+    folder: Path,
+    index: None,
+    configure: Callable[..., None],
+    reason: str,
+    make: Callable[[Path], object],
 ) -> None:
+    configure(ingest_untracked=False)
     make(folder / "begun")
     write_files(folder / "begun", {"a.py": "a = 1\n"})
     status = ingested(client, folder / "begun")
@@ -196,7 +182,8 @@ def test_a_repository_that_lists_nothing_says_why_and_may_be_a_plain_folder(
 
 @pytest.mark.fault("A git repository that is not read")
 def test_a_folder_of_which_nothing_is_tracked_says_so(
-    client: Client, folder: Path, index: None
+    client: Client, folder: Path, index: None, configure: Callable[..., None]
 ) -> None:
+    configure(ingest_untracked=False)
     write_files(begun(folder / "clone"), {"new/c.py": "c = 1\n"})
     refused(ingested(client, folder / "clone/new"), "nothing tracked")

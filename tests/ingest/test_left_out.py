@@ -20,8 +20,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 @pytest.fixture
-def repository(folder: Path) -> Path:
-    """A repository with untracked files, two ignored folders and a file."""
+def repository(folder: Path, configure: Callable[..., None]) -> Path:
+    """A repository with untracked files, which are not ingested, two ignored folders and a file."""
+    configure(ingest_untracked=False)
     init(folder)
     files = ["a.py", "sub/b.py", "new.py", "sub/new.py", "notes/todo.md"]
     write_files(folder, dict.fromkeys(files, "x = 1\n") | {".gitignore": "build/\n*.log\n"})
@@ -140,3 +141,16 @@ def test_an_empty_result_names_the_rule_that_left_the_files_out(
         "a repository": "4 ignored files or folders left out",
     }
     assert wire["lastError"].endswith(expected[kind])
+
+
+def test_untracked_files_of_other_types_are_counted_and_not_listed_one_by_one(
+    client: Client, folder: Path, index: None
+) -> None:
+    init(folder)
+    write_files(folder, {f"photos/{n}.png": b"\x89PNG" for n in range(5)})
+    write_files(folder, {"a.py": "x = 1\n", "rows.csv": "a,b\n", ".env": "KEY=1\n"})
+    run = run_ingest(folder, "untracked")
+    assert status(client, run)["leftOut"] == {"untracked": 6, "ignored": 0}
+    assert status(client, run)["counts"]["skipped"] == 1
+    html = drawer(client, f"run={run.id}")
+    assert "photos/0.png" in html and "Not a known type" in html and "Secret" in html

@@ -1,15 +1,16 @@
 """Finds the eligible files of a folder, and the reason for each other file.
 
-In a git work tree, the files are those that git tracks below the folder; elsewhere, those that a
-walk finds. Each is listed once: as a Candidate, or as Skipped with a reason.
+In a git work tree, the files are those that git tracks below the folder, and those that it neither
+tracks nor ignores; elsewhere, those that no `.gitignore` file excludes. Each is listed once: as a
+Candidate, or as Skipped with a reason.
 """
 
 import errno
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
@@ -28,16 +29,17 @@ from apps.index.root_directory import (
 )
 from apps.index.types import Check, never_cancelled
 from apps.ingest.discovery.eligibility import SCAN_BYTES, Rules
-from apps.ingest.discovery.git_index import tracked_files, why_nothing
-from apps.ingest.discovery.left_out import count_left_out
+from apps.ingest.discovery.git_index import INDEX_MISSING, NOTHING_TRACKED, lacks_index
 from apps.ingest.discovery.own_data import OwnData, refuse_own_data
 from apps.ingest.discovery.repository import find_repository
-from apps.ingest.discovery.walk import ListedFile, from_git, walk
-from apps.ingest.types import Candidate, Discovery, FileStat, LeftOut, Skipped
+from apps.ingest.discovery.selection import select
+from apps.ingest.discovery.tracked import Tracked
+from apps.ingest.discovery.types import ListedFile
+from apps.ingest.discovery.walk import Options, Walk
+from apps.ingest.types import Candidate, Discovery, FileStat, Skipped
 
 __all__ = ["discover", "read_file"]
 
-SUBMODULE = "Submodule"
 BAD_NAME = "Name is not UTF-8"
 WHOLE_ROOT = "./"
 # A file that changed within this time may be written again without a new time stamp (the "racy"
@@ -52,31 +54,36 @@ def discover(
     check: Check = never_cancelled,
     *,
     plain: bool = False,
+    only: Collection[str] | None = None,
 ) -> Discovery:
     """Return the eligible and the skipped files of a folder.
 
     known: path → state of files that were eligible; the content of an unchanged file is not read
     check: called before each file
-    plain: walk the folder, even if it is a git repository
+    plain: walk the folder, even if it or a folder below it is a git repository
+    only: paths, relative to the root, that are looked at, with everything below them; None for all.
+        Of a whole discovery, the result has the files at these paths and below them, and the
+        skipped folders above them. `left_out` has no other files either
 
     Raises NotFound, InvalidInput (NOT_DIRECTORY, NOT_READABLE, OWN_DATA), and Unavailable
     GIT_FAILED if the git repository cannot be read or is refused.
     """
     refuse_own_data(root)
+    settings = config()
     with open_root(root) as directory:
         repository = None if plain else find_repository(root)
-        rules = _rules(root, from_git=repository is not None)
-        left_out = LeftOut()
-        if repository is None:
-            listed = walk(directory, rules, check)
-        else:
-            tracked = tracked_files(repository, root, check)
-            left_out = count_left_out(directory, tracked, rules, check)
-            if not tracked:
-                return Discovery((), (), why_nothing(repository), left_out)
-            listed = from_git(sorted(tracked), rules)
+        selection = select(only)
+        tracked = Tracked(repository, root, check, selection)
+        if repository and tracked.is_empty and lacks_index(repository):
+            return Discovery((), (), INDEX_MISSING)
+        rules = _rules(root)
+        options = Options(settings.ingest_untracked, None if plain else settings.ingest_nested)
+        walk = Walk(directory, root, rules, options, selection, check)
         classifier = Classifier(directory, rules, known or {}, time.time_ns() - SETTLE_NS)
-        return _sorted(classifier.classify_all(listed, check), left_out)
+        found = _sorted(classifier.classify_all(walk.files(tracked), check))
+    left_out = walk.left_out.total()
+    nothing = repository is not None and tracked.is_empty and not found.files and left_out.text
+    return replace(found, left_out=left_out, nothing=NOTHING_TRACKED if nothing else "")
 
 
 def open_root(root: Path) -> RootDirectory:
@@ -93,18 +100,17 @@ def open_root(root: Path) -> RootDirectory:
         raise InvalidInput(f"Not readable: {root}", code="NOT_READABLE") from error
 
 
-def _rules(root: Path, *, from_git: bool) -> Rules:
+def _rules(root: Path) -> Rules:
     settings = config()
     return Rules.of(
         include=settings.ingest_include,
         exclude=settings.ingest_exclude,
         max_bytes=settings.ingest_max_file_bytes,
-        tracked=from_git,
         own=OwnData.directory(root),
     )
 
 
-def _sorted(classified: Iterable[Candidate | Skipped], left_out: LeftOut) -> Discovery:
+def _sorted(classified: Iterable[Candidate | Skipped]) -> Discovery:
     files: list[Candidate] = []
     skipped: list[Skipped] = []
     for item in classified:
@@ -114,7 +120,7 @@ def _sorted(classified: Iterable[Candidate | Skipped], left_out: LeftOut) -> Dis
             skipped.append(item)
     files.sort(key=_PATH)
     skipped.sort(key=_PATH)
-    return Discovery(tuple(files), tuple(skipped), left_out=left_out)
+    return Discovery(tuple(files), tuple(skipped))
 
 
 @dataclass(frozen=True)
@@ -144,17 +150,17 @@ class Classifier:
             unreadable = not listed.reason and is_unreadable(error)
             return Skipped(shown, listed.reason or reason_of(error), 0, unreadable)
         reason = listed.reason or _refuse_kind(status) or (BAD_NAME if shown != path else None)
-        reason = (
-            reason or self.rules.refuse_name(path) or self.rules.refuse_size(path, status.st_size)
-        )
+        reason = reason or self.rules.refuse_name(path, chosen=listed.chosen)
+        reason = reason or self.rules.refuse_size(path, status.st_size, chosen=listed.chosen)
         if reason:
             return Skipped(shown, reason, status.st_size)
         file_stat = self._file_stat(status)
         if file_stat.is_unchanged(self.known.get(path)):
             return Candidate(path, file_stat)
-        return self._by_content(path)
+        return self._by_content(listed)
 
-    def _by_content(self, path: str) -> Candidate | Skipped:
+    def _by_content(self, listed: ListedFile) -> Candidate | Skipped:
+        path = listed.path
         try:
             descriptor, status = self.directory.open(path)
         except SpecialFile:
@@ -169,7 +175,12 @@ class Classifier:
             os.close(descriptor)
         if reason := self.rules.refuse_content(path, head):
             return Skipped(path, reason, status.st_size)
-        return Candidate(path, self._file_stat(status))
+        reason = self.rules.refuse_kind(path, head)
+        if reason and not listed.chosen:
+            return Skipped(path, reason, status.st_size)
+        file_stat = self._file_stat(status)
+        # Without the choice it is skipped, so its content is read each time.
+        return Candidate(path, file_stat._replace(ctime_ns=0) if reason else file_stat)
 
     def _file_stat(self, status: os.stat_result) -> FileStat:
         changed = status.st_ctime_ns
@@ -183,7 +194,7 @@ def _refuse_kind(status: os.stat_result) -> str | None:
         return None
     if stat.S_ISLNK(status.st_mode):
         return SYMBOLIC_LINK
-    return SUBMODULE if stat.S_ISDIR(status.st_mode) else SPECIAL
+    return SPECIAL
 
 
 def _printable(path: str) -> str:

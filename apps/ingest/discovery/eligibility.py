@@ -1,13 +1,15 @@
 """Decides which files are eligible, by their names and their first bytes.
 
 The reasons are a few short texts, so that the page can filter by them. Excluded names take
-precedence over everything, secrets over known types, names over contents.
+precedence over everything, secrets over known types, names over contents. What a
+`.codeinfoignore` includes is *chosen*: it is skipped only if it is codeinfo's own data, a secret,
+empty, binary or too large.
 """
 
 import codecs
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self
 
 from apps.code.languages import extension_of, is_bare, is_known_extension, known_type
@@ -21,7 +23,12 @@ MINIFIED = "Minified"
 DATA = "Data"
 BINARY = "Binary"
 EMPTY = "Empty"
+LFS_POINTER = "Git LFS pointer"
+EXCLUDED_BY_NAME = "Excluded"
 UNKNOWN_TYPE = "Not a known type"
+
+# How a pointer begins (https://github.com/git-lfs/git-lfs).
+LFS_START = b"version https://git-lfs.github.com/spec/"
 
 # How many bytes are read to detect secrets, the kind of text, and binary files (NUL).
 SCAN_BYTES = secrets.SCAN_BYTES
@@ -41,17 +48,17 @@ UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u9fff]")
 
 BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
-# Folders and files that are excluded at any depth.
-EXCLUDED = words(
+# Folders and files that are excluded at any depth, though git tracks them.
+REPOSITORIES = frozenset({".git", ".hg", ".svn"})  # nothing includes these
+EXCLUDED = REPOSITORIES | words(
     """
-    node_modules bower_components .git .hg .svn dist vendor .venv venv __pycache__ .tox .nox
-    .eggs .mypy_cache .pytest_cache .ruff_cache .next .nuxt .svelte-kit .terraform .gradle .idea
-    .parcel-cache .turbo .yarn
+    node_modules bower_components .venv venv __pycache__ .tox .nox .eggs .mypy_cache .pytest_cache
+    .ruff_cache .next .nuxt .svelte-kit .terraform .gradle .idea .parcel-cache .turbo .yarn
     """
 )
-# These are ordinary words too. A tracked folder `apps/logs/` is source code, so among tracked files
-# they are excluded only at the top.
-EXCLUDED_WORDS = frozenset({"build", "coverage", "logs"})
+# Excluded by their names unless git tracks them: a tracked `apps/logs/` or `vendor/` may be source
+# code, so among tracked files `evidence` decides.
+BY_NAME = frozenset({"vendor", "dist", "build", "coverage", "logs"})
 
 GENERATED_NAMES = PatternTable(
     """
@@ -85,8 +92,7 @@ class Rules:
     include: frozenset[str] = frozenset()  # names and extensions; empty for all known types
     exclude: frozenset[str] = frozenset()  # names
     suffixes: tuple[str, ...] = ()  # of excluded paths
-    tracked: bool = field(default=False)  # whether git lists the files
-    own: OwnData = field(default=OwnData())  # codeinfo's data below the root
+    own: OwnData = OwnData()  # codeinfo's data below the root
 
     @classmethod
     def of(
@@ -95,7 +101,6 @@ class Rules:
         include: Iterable[str],
         exclude: Iterable[str],
         max_bytes: int,
-        tracked: bool,
         own: OwnData,
     ) -> Self:
         names = [word.strip("/") for word in exclude]
@@ -106,45 +111,37 @@ class Rules:
             ),
             exclude=frozenset(name for name in names if "*" not in name),
             suffixes=tuple(name.lstrip("*") for name in names if name.startswith("*")),
-            tracked=tracked,
             own=own,
         )
 
-    def excluded_folder(self, folder: str) -> str | None:
-        """Return the topmost excluded folder on a folder's path (`a/node_modules` for
-        `a/node_modules/b`), or None."""
-        above, slash, name = folder.rpartition("/")
-        if above and (excluded_above := self.excluded_folder(above)):
-            return excluded_above
-        excluded = self._excludes_name(name, top=not slash) or self.own.has(folder)
-        return folder if excluded else None
+    def refuse_path(self, path: str, name: str, *, tracked: bool, chosen: bool) -> str:
+        """Return why a file or folder is left out by its name; "" if it is not. Its folder must not
+        be left out.
 
-    def excludes(self, path: str, name: str) -> bool:
-        """Whether a file or folder is excluded by its name. Its folder must not be excluded."""
-        if self._excludes_name(name, top=len(path) == len(name)) or self.own.has(path):
-            return True
-        return bool(self.suffixes) and path.endswith(self.suffixes)
-
-    def why_excluded(self, path: str) -> str:
-        """Return the reason for an excluded file, or a folder, whose path ends with a slash."""
-        if self.own.has(path.rstrip("/")):
+        path: that of a folder ends with a slash
+        tracked: whether git tracks it, or files below it
+        chosen: whether a `.codeinfoignore` includes it
+        """
+        bare = path.removesuffix("/")
+        if self.own.has(bare):
             return own_data.REASON
-        slash = "/" if path.endswith("/") else ""
-        return f"Excluded: {path.rstrip('/').rpartition('/')[2]}{slash}"
+        excluded = name in REPOSITORIES or name in self.exclude
+        excluded = excluded or (bool(self.suffixes) and bare.endswith(self.suffixes))
+        if not chosen:
+            excluded = excluded or name in EXCLUDED or (name in BY_NAME and not tracked)
+        return f"{EXCLUDED_BY_NAME}: {name}{path[len(bare) :]}" if excluded else ""
 
-    def _excludes_name(self, name: str, *, top: bool) -> bool:
-        if name in EXCLUDED or name in self.exclude:
-            return True
-        return name in EXCLUDED_WORDS and (top or not self.tracked)
-
-    def refuse_name(self, path: str) -> str | None:
+    def refuse_name(self, path: str, *, chosen: bool = False) -> str | None:
         """Return why a file is skipped by its name; None if it may be eligible."""
         folder, _, name = path.lower().rpartition("/")
         if SUSPECTS.match(name) or "." in folder:
             if secrets.is_secret_name(folder, name):
                 return SECRET
-            if GENERATED_NAMES.match(name):
+            if GENERATED_NAMES.match(name) and not chosen:
                 return GENERATED
+        return None if chosen else self._refuse_type(name)
+
+    def _refuse_type(self, name: str) -> str | None:
         extension = extension_of(name)
         if self.include:
             included = {name, name.removeprefix("."), extension} & self.include
@@ -156,28 +153,33 @@ class Rules:
         # A file without an extension may be a script, which its first line tells.
         return None if known_type(name) or is_bare(name) else UNKNOWN_TYPE
 
-    def refuse_size(self, path: str, size: int) -> str | None:
+    def refuse_size(self, path: str, size: int, *, chosen: bool = False) -> str | None:
         """Return why a file is skipped by its size in bytes, or None."""
         if size == 0:
             return EMPTY
         if size > self.max_bytes:
             return f"Too large: over {format_size(self.max_bytes)}"
-        if size > BULKY and not self.include and extension_of(path) in BULKY_EXTENSIONS:
+        if size > BULKY and not (self.include or chosen) and extension_of(path) in BULKY_EXTENSIONS:
             return DATA
         return None
 
     def refuse_content(self, path: str, head: bytes) -> str | None:
-        """Return why a file is skipped by its content, or None.
+        """Return why a file is never ingested, by its content, or None.
 
         head: its first SCAN_BYTES
         """
-        scanned, head = head, head[:HEAD_BYTES]
-        if not head.strip(b" \t\r\n\f\v"):
+        if not head[:HEAD_BYTES].strip(b" \t\r\n\f\v"):
             return EMPTY
         if not head.startswith(BOMS) and b"\0" in head[:SNIFF_BYTES]:
             return BINARY
-        if secrets.holds_secret(path, scanned):
-            return SECRET
+        if head.startswith(LFS_START):
+            return LFS_POINTER
+        return SECRET if secrets.holds_secret(path, head) else None
+
+    def refuse_kind(self, path: str, head: bytes) -> str | None:
+        """Return why a file is skipped by the kind of its content, or None. Arguments as for
+        `refuse_content`."""
+        head = head[:HEAD_BYTES]
         if not self.include and is_bare(path) and not head.startswith(b"#!"):
             return UNKNOWN_TYPE
         kind = known_type(path)

@@ -5,13 +5,15 @@ index raises an error; it never shortens the list.
 """
 
 import os
+import re
 import stat
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from hashlib import sha1, sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from apps.index.root_directory import RootDirectory, read_up_to, reason_of
 from apps.index.types import Check, never_cancelled
@@ -27,16 +29,17 @@ ENTRIES_PER_CHECK = 1_000
 
 HEADER = struct.Struct(">4sLL")  # DIRC, version, number of entries
 SECTION = struct.Struct(">4sL")  # name, size
-MODE = SIZE = struct.Struct(">L")
+# Times, device, inode, mode, owner and size of a file as it was, modulo 2^32.
+STAT = struct.Struct(">24xL8xL")  # mode, size
 FLAGS = struct.Struct(">H")
-# Times, device, inode, mode, owner and size of a file as it was: its mode begins at byte 24, its
-# size, modulo 2^32, at byte 36.
-STAT_BYTES, MODE_AT, SIZE_AT = 40, 24, 36
 EXTENDED, NAME_LENGTH = 0x4000, 0x0FFF
 SKIP_WORKTREE = 0x4000  # of the extended flags
+GITLINK = 0o160000  # the mode of a submodule
 VERSIONS = (2, 3, 4)
 
 MALFORMED = (ValueError, IndexError, struct.error)
+# An empty part, one that starts with a dot, or NUL.
+SUSPICIOUS = re.compile(rb"(?:^|/)(?:[./]|$)|\0")
 NOT_IN_A_PATH = frozenset({b"", b".", b"..", b".git"})
 DAMAGED = "is broken: its index is damaged"
 
@@ -44,33 +47,54 @@ NOTHING_TRACKED = "nothing tracked by git. `git add` the files, or ingest it as 
 INDEX_MISSING = "git index missing: nothing is checked out. `git reset` makes the index again"
 
 
-def tracked_files(repository: Repository, root: Path, check: Check = never_cancelled) -> list[str]:
-    """Return the tracked paths below `root`, relative to it, without duplicates.
+class Kind(Enum):
+    """What an entry of an index stands for."""
+
+    FILE = 0
+    SUBMODULE = 1
+    ABSENT = 2  # a sparse checkout leaves it out of the work tree
+
+
+class Entry(NamedTuple):
+    """A tracked file, submodule or folder."""
+
+    kind: Kind
+    size: int  # bytes, modulo 2^32, as git last saw it
+
+
+def tracked_entries(
+    repository: Repository, root: Path, check: Check = never_cancelled
+) -> dict[str, Entry]:
+    """Return the tracked paths below `root`, relative to it.
 
     A path that ends with a slash is a folder that a sparse checkout left out; "" is `root` itself.
     Names that are not UTF-8 have surrogate escapes. Raises Unavailable GIT_FAILED.
     """
-    return list(tracked_sizes(repository, root, check))
-
-
-def tracked_sizes(
-    repository: Repository, root: Path, check: Check = never_cancelled
-) -> dict[str, int]:
-    """Return path → bytes of the file, as git last saw it, of `tracked_files`. Raises as it."""
     data = _content(repository.git_dir)
     if data is None:
         return {}  # nothing was ever added
     inside = root.relative_to(repository.work_tree).parts
     prefix = b"".join(os.fsencode(part) + b"/" for part in inside)
     # A path in a merge conflict has several entries.
-    sizes = {_beneath(prefix, name): size for name, size in _names(data, check)}
-    return {os.fsdecode(path): size for path, size in sizes.items() if path is not None}
+    return {
+        os.fsdecode(path): entry
+        for name, entry in _names(data, check)
+        if (path := _beneath(prefix, name)) is not None
+    }
 
 
-def why_nothing(repository: Repository) -> str:
-    """Return why a repository tracks no file."""
-    missing = not (repository.git_dir / "index").exists() and has_objects(repository)
-    return INDEX_MISSING if missing else NOTHING_TRACKED
+def state_of_index(repository: Repository) -> tuple[int, ...] | None:
+    """Return what changes whenever git writes the index; None if there is none."""
+    try:
+        status = (repository.git_dir / "index").lstat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def lacks_index(repository: Repository) -> bool:
+    """Whether a repository has objects and no index, so that it cannot be told what it tracks."""
+    return not (repository.git_dir / "index").exists() and has_objects(repository)
 
 
 def _beneath(prefix: bytes, name: bytes) -> bytes | None:
@@ -96,8 +120,8 @@ def _content(git_dir: Path) -> bytes | None:
     return data
 
 
-def _names(data: bytes, check: Check) -> list[tuple[bytes, int]]:
-    """Return path and size of every entry.
+def _names(data: bytes, check: Check) -> list[tuple[bytes, Entry]]:
+    """Return every path and its entry.
 
     The length of the object ids follows from the hash at the end. If the hash is left out
     (index.skipHash), both lengths are tried.
@@ -107,8 +131,9 @@ def _names(data: bytes, check: Check) -> list[tuple[bytes, int]]:
     version = HEADER.unpack_from(data)[1]
     if version not in VERSIONS:
         raise refused(f"has an index of version {version}")
-    hashed = [make for make in (sha1, sha256) if _hash(data, make) == _tail(data, make)]
-    for make in hashed or [make for make in (sha1, sha256) if not any(_tail(data, make))]:
+    makes = (sha1, sha256)
+    hashed = next((make for make in makes if _hash(data, make) == _tail(data, make)), None)
+    for make in (hashed,) if hashed else [make for make in makes if not any(_tail(data, make))]:
         try:
             return _parsed(_Entries(data, version, make().digest_size), check)
         except MALFORMED:
@@ -141,26 +166,23 @@ class _Entries:
         """Position of the hash."""
         return len(self.data) - self.id_bytes
 
-    def names(self) -> Iterator[tuple[bytes, int]]:
-        """Yield paths and sizes. The path of a folder that is not checked out ends with a slash."""
+    def names(self) -> Iterator[tuple[bytes, Entry]]:
+        """Yield paths and entries. The path of a folder that is not checked out ends with a
+        slash."""
         name = b""
         for _ in range(HEADER.unpack_from(self.data)[2]):
-            start, mode, length, skipped = self._fixed()
+            start = self.position
+            mode, size = STAT.unpack_from(self.data, start)
+            self.position += STAT.size + self.id_bytes
+            flags = self._flags()
+            skipped = flags & EXTENDED and self.version > 2 and self._flags() & SKIP_WORKTREE
+            length = flags & NAME_LENGTH
             name = self._compressed(name) if self.version == 4 else self._padded(start, length)
             is_folder = stat.S_ISDIR(mode)
             if is_folder != name.endswith(b"/") or (is_folder and not skipped):
                 raise ValueError("a folder that is checked out")
-            yield name, SIZE.unpack_from(self.data, start + SIZE_AT)[0]
-
-    def _fixed(self) -> tuple[int, int, int, bool]:
-        """Return start, mode and name length of an entry, and whether it is in the work tree."""
-        start = self.position
-        (mode,) = MODE.unpack_from(self.data, start + MODE_AT)
-        self.position += STAT_BYTES + self.id_bytes
-        flags, extended = self._flags(), 0
-        if flags & EXTENDED and self.version > 2:
-            extended = self._flags()
-        return start, mode, flags & NAME_LENGTH, bool(extended & SKIP_WORKTREE)
+            kind = Kind.SUBMODULE if mode == GITLINK else Kind.FILE
+            yield name, Entry(Kind.ABSENT if skipped else kind, size)
 
     def _flags(self) -> int:
         (flags,) = FLAGS.unpack_from(self.data, self.position)
@@ -195,11 +217,11 @@ class _Entries:
         return previous[: len(previous) - lost] + self.data[begin:end]
 
 
-def _parsed(entries: _Entries, check: Check) -> list[tuple[bytes, int]]:
-    names: list[tuple[bytes, int]] = []
+def _parsed(entries: _Entries, check: Check) -> list[tuple[bytes, Entry]]:
+    names: list[tuple[bytes, Entry]] = []
     total = 0
-    for name, size in entries.names():
-        names.append((name, size))
+    for name, entry in entries.names():
+        names.append((name, entry))
         total += len(name)
         if len(name) > MAX_PATH_BYTES:
             raise refused("has a path that is too long")
@@ -233,6 +255,8 @@ def _check_sections(entries: _Entries) -> None:
 
 def _check_path(name: bytes) -> None:
     """Raise Unavailable GIT_FAILED for a path that leads out of the work tree. git writes none."""
+    if not SUSPICIOUS.search(name):  # most are
+        return
     parts = name.lower().removesuffix(b"/").split(b"/")
     if b"\0" in name or any(part in NOT_IN_A_PATH for part in parts):
         raise refused("has a path that leads out of it")

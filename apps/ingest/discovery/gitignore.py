@@ -1,7 +1,7 @@
-"""Applies `.gitignore` files as git does (https://git-scm.com/docs/gitignore), in bounded time.
+"""Applies files of patterns as git does (https://git-scm.com/docs/gitignore), in bounded time.
 
-The files are untrusted, so patterns are matched by RE2, whose time is linear in the length of a
-name.
+They are `.gitignore`, `.git/info/exclude`, the user's own ignore file and `.codeinfoignore`. The
+files are untrusted, so patterns are matched by RE2, whose time is linear in the length of a name.
 """
 
 import codecs
@@ -41,7 +41,7 @@ NEVER = b"(?!)"
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One line of a `.gitignore` file."""
+    """One line of a pattern file."""
 
     text: bytes  # the pattern without `!` and leading or trailing slash
     ignores: bool  # false for a line that starts with `!`
@@ -85,7 +85,7 @@ class _Expressions:
         """Return the lines whose pattern matches."""
         matches = self._set.Match(text)
         if matches is None:  # the last expression matches everything
-            raise MemoryError("The patterns of a .gitignore file need too much memory")
+            raise MemoryError("The patterns of an ignore file need too much memory")
         if len(matches) == 1:
             return ()
         return [self._lines[number] for number in matches if number < len(self._lines)]
@@ -107,17 +107,21 @@ def _compiled(expressions: list[bytes], size: int) -> "re2.Set":
     return compiled
 
 
-class Ignores:
-    """The `.gitignore` files that apply to a folder: its own, and those `above` it.
+class Patterns:
+    """The pattern files that apply to a folder: its own, and those `above` it.
+
+    Paths are relative to the folder of the uppermost file, such as the top of the work tree.
 
     path: that of its own file
     problem: why some patterns of its own file are ignored; "" if none is
     """
 
-    def __init__(self, folder: str, content: bytes, above: "Ignores | None") -> None:
+    def __init__(
+        self, folder: str, content: bytes, above: "Patterns | None" = None, name: str = NAME
+    ) -> None:
         self._above = above
         self._cut = len(folder)
-        self.path = f"{folder}{NAME}"
+        self.path = f"{folder}{name}"
         self.problem = ""
         self._rules = self._read(content, above.wildcards if above else 0)
         # Lines without wildcards, by the name or the path that they match.
@@ -151,16 +155,19 @@ class Ignores:
         self.wildcards = wildcards
         return rules
 
-    def ignored(self, path: str, *, is_folder: bool) -> bool:
-        """Whether a path is ignored. Its folders must not be ignored. The nearest file with a
-        matching line decides, and in it the last matching line."""
-        ignores: Ignores | None = self
-        while ignores is not None:
-            verdict = ignores._verdict(os.fsencode(path[ignores._cut :]), is_folder)
+    def matches(self, path: str, *, is_folder: bool) -> bool | None:
+        """Return True if the pattern that decides matches a path, False if it starts with `!`, and
+        None if no pattern matches.
+
+        The nearest file with a matching line decides, and in it the last matching line.
+        """
+        patterns: Patterns | None = self
+        while patterns is not None:
+            verdict = patterns._verdict(os.fsencode(path[patterns._cut :]), is_folder)
             if verdict is not None:
                 return verdict
-            ignores = ignores._above
-        return False
+            patterns = patterns._above
+        return None
 
     def _verdict(self, path: bytes, is_folder: bool) -> bool | None:
         name = path.rpartition(b"/")[2]
@@ -176,16 +183,16 @@ class Ignores:
         return self._rules[max(applicable)].ignores if applicable else None
 
 
-def read_ignores(directory: RootDirectory, folder: str, above: Ignores | None) -> Ignores | None:
-    """Return the files that apply to `folder`, which is "" or ends with a slash. A `.gitignore`
-    that is a link or a folder is ignored. Raises OSError if it cannot be read."""
+def read_patterns(directory: RootDirectory, path: str) -> bytes | None:
+    """Return the content of a pattern file, up to the limit; None if there is no such file. A link
+    or a folder of that name is none. Raises OSError if it cannot be read."""
     try:
-        descriptor, _ = directory.open(f"{folder}{NAME}")
+        descriptor, _ = directory.open(path)
     except OSError as error:
         if is_unreadable(error):
             raise
-        return above
+        return None
     try:
-        return Ignores(folder, read_up_to(descriptor, MAX_BYTES + 1), above)
+        return read_up_to(descriptor, MAX_BYTES + 1)
     finally:
         os.close(descriptor)

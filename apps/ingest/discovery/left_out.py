@@ -1,62 +1,34 @@
-"""Counts the files of a git work tree that git does not track. They are listed, never read.
+"""Counts the files of git work trees that git does not track and that are not ingested either.
 
 An ignored or excluded folder, such as `node_modules/`, is not entered: it counts as one.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import islice
 
 from apps.core.values.surrogates import storable
-from apps.index.root_directory import RootDirectory
-from apps.index.types import Check
-from apps.ingest.discovery.eligibility import Rules
-from apps.ingest.discovery.walk import IGNORED, walk
+from apps.ingest.discovery.eligibility import DATA, UNKNOWN_TYPE
 from apps.ingest.types import MAX_LEFT_OUT, LeftOut
 
 UNTRACKED = "Not tracked by git"
-GIT_DIRECTORIES = (".git", ".git/")
+# Why a file is left out that no ignore rule names. There may be very many of the types that are not
+# ingested (images, records), so these are counted, not listed one by one.
+OF_UNTRACKED = frozenset({UNTRACKED, UNKNOWN_TYPE, DATA})
 MAX_NAMED = 200
 
 
-def count_left_out(
-    directory: RootDirectory, tracked: Sequence[str], rules: Rules, check: Check
-) -> LeftOut:
-    """Return how many files and folders git does not track, and the names of the first.
+class LeftOutCounter:
+    """Counts files and folders, and notes the names of the first."""
 
-    tracked: paths relative to the root
-    """
-    submodules = {f"{path.rstrip('/')}/" for path in tracked}
-    known = {"", *GIT_DIRECTORIES, *tracked, *submodules}
-    with_tracked = _folders_of(tracked)
-    listed = walk(directory, rules, check, closed=submodules)
-    # An excluded folder with tracked files is among the skipped files already.
-    others = (
-        file
-        for file in listed
-        if file.path not in known and (file.reason == IGNORED or file.path not in with_tracked)
-    )
-    counts: Counter[bool] = Counter()
-    names: list[tuple[str, str]] = []
-    for file in islice(others, MAX_LEFT_OUT):
-        ignored = file.reason == IGNORED or _is_excluded(file.path, rules)
-        counts[ignored] += 1
-        if len(names) < MAX_NAMED:
-            names.append((storable(file.path), storable(file.reason) if ignored else UNTRACKED))
-    return LeftOut(counts[False], counts[True], tuple(sorted(names)))
+    def __init__(self) -> None:
+        self._counts: Counter[bool] = Counter()
+        self._names: list[tuple[str, str]] = []
 
+    def add(self, path: str, reason: str) -> None:
+        """Count a file, or a folder, whose path ends with a slash."""
+        if self._counts.total() < MAX_LEFT_OUT:
+            self._counts[reason not in OF_UNTRACKED] += 1
+            if len(self._names) < MAX_NAMED:
+                self._names.append((storable(path), storable(reason)))
 
-def _is_excluded(path: str, rules: Rules) -> bool:
-    bare = path.rstrip("/")
-    return rules.excludes(bare, bare.rpartition("/")[2])
-
-
-def _folders_of(paths: Iterable[str]) -> set[str]:
-    """Return the folders above the paths. Each ends with a slash."""
-    folders: set[str] = set()
-    for path in paths:
-        folder = path.rstrip("/").rpartition("/")[0]
-        while folder and f"{folder}/" not in folders:
-            folders.add(f"{folder}/")
-            folder = folder.rpartition("/")[0]
-    return folders
+    def total(self) -> LeftOut:
+        return LeftOut(self._counts[False], self._counts[True], tuple(sorted(self._names)))

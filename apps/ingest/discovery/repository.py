@@ -1,8 +1,8 @@
 """Finds the git repository of a folder as git does, without running git.
 
 A repository may be hostile, so nothing in it is executed. Its configuration is not read; the only
-files read are `.git` (if it is a file that points elsewhere), `HEAD`, `commondir` and the index
-(`git_index`).
+files read are `.git` (if it is a file that points elsewhere), `HEAD`, `commondir`, the index
+(`git_index`) and `info/exclude`.
 
 Unlike git, the search ends at a `.git` that is not a repository: a folder with a broken repository
 must not be ingested as if it had none.
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apps.core.config import config
+from apps.core.errors import Unavailable
 from apps.core.system import posix
 from apps.index.root_directory import RootDirectory, read_up_to
 from apps.ingest.discovery.refusal import refused
@@ -42,13 +43,35 @@ def find_repository(folder: Path) -> Repository | None:
     user and is not below CODEINFO_TRUSTED_FOLDERS.
     """
     for candidate in _enclosing(folder):
-        git_dir = _git_dir(candidate)
-        if git_dir is not None:
-            _check_owner(candidate, candidate / ".git", git_dir)
-            return Repository(candidate, git_dir)
+        if repository := repository_at(candidate):
+            return repository
         if _is_bare(candidate):
             raise refused("is bare: it has no checked-out files")
     return None
+
+
+def repository_at(folder: Path) -> Repository | None:
+    """Return the repository whose work tree begins at a folder; None if the folder has no `.git`.
+    Raises as `find_repository`."""
+    git_dir = _git_dir(folder)
+    if git_dir is None:
+        return None
+    _check_owner(folder, folder / ".git", git_dir)
+    return Repository(folder, git_dir)
+
+
+def work_tree_of(folder: Path) -> tuple[Path, Path | None]:
+    """Return the nearest folder with a `.git`, `folder` if there is none, and its git directory.
+
+    For a folder that is ingested without git: its repository may be broken or of another user.
+    """
+    for candidate in _enclosing(folder):
+        if os.path.lexists(candidate / ".git"):
+            try:
+                return candidate, _git_dir(candidate)
+            except Unavailable:
+                return candidate, None
+    return folder, None
 
 
 def _enclosing(folder: Path) -> Iterator[Path]:
@@ -130,12 +153,12 @@ def _check_whole(git_dir: Path) -> None:
     if missing:
         raise refused(f"is broken: {git_dir} has no {' and no '.join(missing)}")
     _check_head(git_dir)
-    common = _common_dir(git_dir)
+    common = common_dir(git_dir)
     if not ((common / "objects").is_dir() and (common / "refs").is_dir()):
         raise refused(f"is broken: {git_dir} belongs to a repository that is not there")
 
 
-def _common_dir(git_dir: Path) -> Path:
+def common_dir(git_dir: Path) -> Path:
     """Return the folder with the objects; for a worktree, that of its main repository."""
     pointer = git_dir / "commondir"
     if not pointer.is_file():
@@ -146,7 +169,7 @@ def _common_dir(git_dir: Path) -> Path:
 
 def has_objects(repository: Repository) -> bool:
     """Whether the repository has any object. Raises Unavailable GIT_FAILED."""
-    objects = _common_dir(repository.git_dir) / "objects"
+    objects = common_dir(repository.git_dir) / "objects"
     try:
         with os.scandir(objects) as entries:
             loose = any(len(entry.name) == 2 for entry in entries)
