@@ -19,6 +19,7 @@ serve: run
 
 test: test-unit tests/mcp/node_modules/.stamp ## install what tests need, then run all
 	@scripts/install-chromium
+	@scripts/install-fuse
 	$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not unit"
 
 test-unit: .venv/dev.stamp ## what needs no other process, socket or browser: run it while you work

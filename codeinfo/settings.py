@@ -21,7 +21,7 @@ from apps.core.config import BASE_DIR, Config, replaced_values, variables_in
 from apps.core.security import private_files
 from apps.core.security.authentication import LOOPBACK, allowed_hosts
 from apps.core.security.server_token import TOKEN_FILE
-from apps.core.system import command_lines, start_errors
+from apps.core.system import command_lines, posix, start_errors
 
 private_files.use_private_umask()  # before anything is written
 environ.Env.read_env(BASE_DIR / ".env")
@@ -42,8 +42,10 @@ def persistent_secret(path: Path) -> str:
     owner can read it. Raises ImproperlyConfigured."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(48))
+        if not os.path.lexists(path):
+            with posix.locked_folder(path.parent):
+                if not os.path.lexists(path):  # another process may have made it
+                    posix.replace_file(path, secrets.token_urlsafe(48).encode())
     except FileExistsError:
         if not path.parent.is_dir():
             raise ImproperlyConfigured(start_errors.data_folder_problem(path.parent)) from None

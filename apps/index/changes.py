@@ -1,6 +1,7 @@
 """Notices that runs or roots changed. A notice has no content: subscribers read the rows."""
 
 import threading
+import time
 from collections.abc import Mapping
 from uuid import UUID
 
@@ -37,6 +38,9 @@ DUE: Mapping[str, threading.Event] = {
     "scrub": scrub_due,
     "chroma": chroma_due,
 }
+# When this process last could not read something whose damage was not known, seconds since the
+# epoch; 0 for never.
+unreadable_at = 0.0
 
 
 def all_due() -> None:
@@ -48,6 +52,8 @@ def all_due() -> None:
 def unreadable(damage: str) -> None:
     """Have the worker look what is missing of a root of which something could not be read. Unless
     its damage is known, as `Root.damage`, all files are compared with their checksums."""
+    global unreadable_at
     check_due.set()
     if not damage:
+        unreadable_at = time.time()
         scrub_due.set()

@@ -135,15 +135,9 @@ def _is_plain(path: str) -> bool:
 
 
 def _write(paths: tuple[Path, ...]) -> None:
-    file = _file()
-    new = file.with_name(f".{NAME}")
+    file, content = _file(), json.dumps({"bases": [str(path) for path in paths]}, indent=1)
     try:
-        new.unlink(missing_ok=True)
-        with posix.open_private(new) as opened:
-            opened.write(json.dumps({"bases": [str(path) for path in paths]}, indent=1).encode())
-            opened.flush()
-            os.fsync(opened.fileno())
-        new.replace(file)
+        posix.replace_file(file, content.encode())
     except OSError as error:
         raise Unavailable(
             f"{file} cannot be written: {error.strerror}.", retryable=False

@@ -18,6 +18,12 @@ def work() -> None:
         pass
 
 
+@shared_task
+def compare() -> None:
+    """Have the next `work` compare all files of the index with their checksums."""
+    changes.scrub_due.set()
+
+
 @worker_init.connect
 def begin(**signal: Any) -> None:
     """Sweep and check the index, as after the start of a server."""

@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from apps.index import unread
-from apps.retrieval.repositories import lost_parts, lost_texts
+from apps.retrieval.repositories import lost_parts, lost_texts, still_current
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -21,7 +21,10 @@ def marked(look_up: Callable[P, Answer]) -> Callable[P, Answer]:
             answer: Any = look_up(*args, **kwargs)
         is_dict = isinstance(answer, dict)
         known = answer.get("degraded", "") if is_dict else answer.degraded
-        lost = lost_parts(list(found.parts.values())), lost_texts(found.texts.values(), "file")
+        lost = (
+            lost_parts(list(found.parts.values())),
+            lost_texts(still_current(found.texts.values()), "file"),
+        )
         sentences = [known, *(text for text in lost if text not in known)]
         degraded = "; ".join(filter(None, sentences))
         if degraded == known:

@@ -24,10 +24,11 @@ from apps.index.vectors import store
 from apps.index.vectors.following import of_stores
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import PassageTest, fits
-from apps.retrieval.repositories import damages, lost_texts, repo_id
+from apps.retrieval.repositories import damages, lost_texts, repo_id, still_current
 from apps.retrieval.results import (
     MAX_PER_FILE,
     Match,
+    SearchResult,
     best_per_file,
     match_of,
     without_duplicates,
@@ -51,8 +52,8 @@ def nearest(
     limit: int,
     filters: Filters,
     test: PassageTest | None = None,
-) -> tuple[list[Match], str]:
-    """At most `limit` matches of different texts, nearest first, and the text of `degraded`.
+) -> SearchResult:
+    """At most `limit` matches of different texts, nearest first.
 
     `vector`: float32 (dimension,). `test`: of the matches only; none takes the place of those that
     fail it. Leaves out roots whose collection fails. Raises Unavailable
@@ -68,7 +69,8 @@ def nearest(
         matches = [m for m in matches if test(f"{m.rel_path} {m.symbol}", m.chunk)]
     if missing and not matches:
         raise Unavailable("; ".join(missing), code="CHROMA_UNAVAILABLE")
-    return matches, "; ".join(filter(None, [*missing, lost]))
+    degraded = "; ".join(filter(None, [*missing, lost_texts(lost)]))
+    return SearchResult(tuple(matches), degraded, unread=frozenset(root.id for root in lost))
 
 
 def _behind(roots: Sequence[Root]) -> str:
@@ -130,9 +132,9 @@ def _usable(hits: Sequence[_Hit]) -> int:
     return sum(min(MAX_PER_FILE, n) for n in Counter(hit.facts.path for hit in hits).values())
 
 
-def _matches(hits: Iterator[_Hit], limit: int) -> tuple[list[Match], str]:
-    """The first `limit` matches, at most MAX_PER_FILE of a file, with their texts; and the text of
-    `degraded` for those whose text cannot be read.
+def _matches(hits: Iterator[_Hit], limit: int) -> tuple[list[Match], list[Root]]:
+    """The first `limit` matches, at most MAX_PER_FILE of a file, with their texts; and the root of
+    each whose text cannot be read.
 
     Matches with the text of an earlier one are left to `without_duplicates`, and do not count.
     """
@@ -150,7 +152,7 @@ def _matches(hits: Iterator[_Hit], limit: int) -> tuple[list[Match], str]:
         full = {file for file, count in counts.items() if count == MAX_PER_FILE}
     texts = {(match.repo, match.rel_path, match.chunk) for match in chosen}
     matches = [match for match in read if (match.repo, match.rel_path, match.chunk) in texts]
-    return matches, lost_texts(unread)
+    return matches, still_current(unread)
 
 
 def _read(hits: Sequence[_Hit]) -> tuple[list[Match], list[Root]]:

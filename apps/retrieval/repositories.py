@@ -1,7 +1,7 @@
 """The roots that a search covers, and missing data."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -155,30 +155,31 @@ def damages(roots: Sequence[Root]) -> str:
     return "; ".join(f"{repo_id(root)}: {root.damage}" for root in roots if root.damage)
 
 
+def still_current(unread: Iterable[Root]) -> list[Root]:
+    """The roots of passages, or files, that cannot be read, without those that a later generation
+    may have replaced: they were not lost."""
+    unread = list(unread)
+    current = {root.id for root in dict.fromkeys(unread) if _is_current(root)}
+    return [root for root in unread if root.id in current]
+
+
 def lost_texts(unread: Iterable[Root], what: str = "passage") -> str:
     """The text of `degraded` for passages, or files, that cannot be read; "" if there are none.
 
-    unread: the root of each. What a later generation has replaced was not lost.
+    unread: the root of each, as `still_current` returns them
     """
-    unread = list(unread)
-    counts = Counter(root.id for root in unread)
-    roots = {root.id: root for root in unread}
     return "; ".join(
-        f"the text of {count} {what}{'s' * (count > 1)} is missing: {repo_id(roots[key])}"
-        for key, count in counts.items()
-        if _is_current(roots[key])
+        f"the text of {count} {what}{'s' * (count > 1)} is missing: {repo_id(root)}"
+        for root, count in Counter(unread).items()
     )
 
 
-def have_checked(degraded: str) -> None:
-    """Have the worker look into the repositories of which something is lost, as `degraded` says.
-    Another process may have found that, whose events the worker does not get."""
-    for sentence in degraded.split("; "):
-        what, _, names = sentence.partition(": ")
-        if what.endswith((" is lost", " is missing")):
-            for root in queries.published_roots():
-                if repo_id(root) in names.split(", "):
-                    unreadable(root.damage)
+def have_checked(unread: Collection[UUID]) -> None:
+    """Have the worker look into roots of which something could not be read. Another process may
+    have found that, whose events the worker does not get."""
+    for root in queries.published_roots() if unread else ():
+        if root.id in unread:
+            unreadable(root.damage)
 
 
 # --- the list of repositories ---------------------------------------------------------------------

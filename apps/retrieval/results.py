@@ -9,6 +9,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 from apps.core.config import DEFAULT_CUTOFF, config
 from apps.index.chunks import StoredChunk, read_chunks
@@ -17,7 +18,7 @@ from apps.index.paths import map_path
 from apps.retrieval.candidates import Candidates, MatchedBy
 from apps.retrieval.ranking.rank import RankingQuery
 from apps.retrieval.ranking.reasons import Reason
-from apps.retrieval.repositories import lost_texts, repo_id
+from apps.retrieval.repositories import repo_id, still_current
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -98,6 +99,8 @@ class SearchResult:
     model_id: str = ""  # the model that the index is locked to
     # Candidates beyond the cutoff that are not among the matches; for the page, not on the wire.
     weaker: int = 0
+    # The ids of roots of which something could not be read; not on the wire.
+    unread: frozenset[UUID] = frozenset()
 
     @property
     def files(self) -> list[dict[str, Any]]:
@@ -127,9 +130,9 @@ def matches_of(
     candidates: Candidates,
     indexes: Sequence[int],
     reasons: Mapping[int, Reason] = _NO_REASONS,
-) -> tuple[list[Match], str]:
-    """The candidates at these indexes with their texts, in that order, and the text of `degraded`
-    for those whose text cannot be read. `reasons` are by index.
+) -> tuple[list[Match], list[Root]]:
+    """The candidates at these indexes with their texts, in that order, and the root of each whose
+    text cannot be read. `reasons` are by index.
 
     Leaves out chunks that were deleted in the meantime.
     """
@@ -145,7 +148,7 @@ def matches_of(
         score, matched_by = candidates.distance(index), candidates.matched_by(index)
         reason = reasons.get(index)
         matches.append(match_of(root, chunk, score=score, matched_by=matched_by, reason=reason))
-    return matches, lost_texts(unread)
+    return matches, still_current(unread)
 
 
 def match_of(

@@ -38,11 +38,11 @@ from apps.retrieval.repositories import (
     WORDS_ONLY,
     have_checked,
     lost_parts,
+    lost_texts,
     required_model,
     roots_for,
 )
 from apps.retrieval.results import (
-    Match,
     SearchResult,
     apply_limits,
     count_weaker,
@@ -86,7 +86,7 @@ def search(
             ranked=settings.retrieval_mode == "hybrid",
         )
         weaker = count_weaker(result.matches, matches, cutoff)
-        have_checked(result.degraded)
+        have_checked(result.unread)
         tell(results=len(matches), degraded=bool(result.degraded))
         return replace(result, matches=matches, model_id=model_id, weaker=weaker)
 
@@ -111,8 +111,7 @@ def _find(query: SearchQuery, model_id: str) -> SearchResult:
             raise
         return _words_only(query, roots, error)
     if not is_hybrid:
-        matches, degraded = nearest(roots, vector, query.limit, query.filters, query.test)
-        return SearchResult(tuple(matches), degraded)
+        return nearest(roots, vector, query.limit, query.filters, query.test)
     query = replace(query, vector=vector, repeated=repeated_files(roots, query.filters))
     return search_processes.run(_hybrid, query, roots, first_call=_rehearsal)
 
@@ -135,23 +134,27 @@ def _embed(text: str, model_id: str) -> Vectors:
 def _hybrid(query: SearchQuery, roots: Sequence[Root]) -> SearchResult:
     ranking, candidates, order = _ranked(query, roots)
     cutoff = setting_of_cutoff()  # the page also marks what it shows without a cutoff
-    matches, degraded = _matches(query, ranking, candidates, order)
-    matches = with_evidence(matches, ranking, cutoff)
-    return SearchResult(tuple(matches), degraded, _missing_words(ranking, candidates))
+    result = _result(query, ranking, candidates, order)
+    return replace(result, matches=tuple(with_evidence(result.matches, ranking, cutoff)))
 
 
-def _matches(
+def _result(
     query: SearchQuery,
     ranking: RankingQuery,
     candidates: Candidates,
     order: Sequence[int],
-) -> tuple[list[Match], str]:
-    """The matches in this order, and the text of `degraded`."""
+) -> SearchResult:
+    """The matches in this order, and what is lost."""
     reasons = reasons_for(ranking, candidates, candidates.near, order) if query.explained else {}
     with unread.noted() as found:
         matches, lost = matches_of(candidates, order, reasons)
     damaged = {root.id: root for root in candidates.damaged} | found.parts
-    return matches, "; ".join(filter(None, [lost_parts(list(damaged.values())), lost]))
+    return SearchResult(
+        tuple(matches),
+        "; ".join(filter(None, [lost_parts(list(damaged.values())), lost_texts(lost)])),
+        _missing_words(ranking, candidates),
+        unread=frozenset(damaged) | {root.id for root in lost},
+    )
 
 
 def warm_up() -> None:
@@ -188,9 +191,8 @@ def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -
     log.warning("search by words only", extra={"context": {"reason": error.message}})
     query = replace(query, vector=None, repeated=repeated_files(roots, query.filters))
     ranking, candidates, order = _ranked(query, roots)
-    matches, lost = _matches(query, ranking, candidates, order)
-    degraded = "; ".join(filter(None, [WORDS_ONLY, lost]))
-    return SearchResult(tuple(matches), degraded, _missing_words(ranking, candidates))
+    result = _result(query, ranking, candidates, order)
+    return replace(result, degraded="; ".join(filter(None, [WORDS_ONLY, result.degraded])))
 
 
 def _ranked(

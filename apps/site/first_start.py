@@ -1,7 +1,6 @@
 """The first start of a data folder: creates an administrator, and ingests a first repository."""
 
 import logging
-import os
 import secrets
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from django.contrib.auth import get_user_model
 
 from apps.core.config import BASE_DIR, Config
 from apps.core.errors import CodeinfoError
+from apps.core.system import posix
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index.endings import INTERRUPTED
 from apps.index.models import IngestRun, Root
@@ -28,8 +28,7 @@ def ensure_admin(data_dir: Path) -> str | None:
         return None
     password = secrets.token_urlsafe(12)
     file = data_dir / "admin-password.txt"
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
-        handle.write(password + "\n")
+    posix.replace_file(file, f"{password}\n".encode())
     users.objects.create_superuser("admin", password=password)
     return password
 

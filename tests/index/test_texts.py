@@ -344,3 +344,20 @@ def test_a_copy_of_an_empty_store_is_empty(texts: TextStore, tmp_path: Path) -> 
     target.mkdir()
     texts.copy(target)
     assert list(target.iterdir()) == []
+
+
+def test_what_another_process_has_merged_is_not_kept_open(
+    folder: Path, reopened: Callable[[], TextStore]
+) -> None:
+    """Otherwise it keeps its room on the disk."""
+    reader = reopened()
+    writer = TextStore(folder)
+    for number in range(3):
+        kept = keyed(f"round {number}")
+        writer.add(kept)
+        writer.sync()
+        assert reader.read(kept) == kept
+        if number:
+            assert len(reader.segments.files) == 1
+        writer.collect(named({}))
+    writer.close()

@@ -6,14 +6,16 @@ from pathlib import Path
 import pytest
 from celery.contrib.testing.worker import start_worker
 
+from apps.core.config import config
 from apps.embedding.static import MODEL_ID
-from apps.index import changes
+from apps.index import changes, scrubbed
 from apps.index.models import IngestRun
 from apps.ingest import services, tasks
 from apps.ingest.runs import queue
 from apps.ingest.worker.loop import Worker
 from apps.ingest.worker.supervisor import supervisor
 from codeinfo.celery import app
+from tests.support.ingested import ingest
 
 
 @pytest.fixture
@@ -49,6 +51,19 @@ def test_a_worker_begins_with_a_sweep_and_a_check() -> None:
     finally:
         for event in changes.DUE.values():
             event.clear()
+
+
+@pytest.mark.fault("A file of the index changes on the disk")
+@pytest.mark.django_db(transaction=True)
+def test_once_a_day_a_worker_compares_all_files(repo: Path, broker: None, index: None) -> None:
+    (entry,) = (one for one in app.conf.beat_schedule.values() if one["task"].endswith("compare"))
+    assert entry["schedule"] == scrubbed.DAY_SECONDS
+    ingest(repo, "lighthouse")
+    (config().data_dir / "scrub.json").unlink(missing_ok=True)
+    app.tasks[entry["task"]]()
+    tasks.work()
+    assert scrubbed.read().finished_at > 0
+    changes.check_due.clear()
 
 
 @pytest.mark.django_db(transaction=True)

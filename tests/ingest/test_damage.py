@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,16 +10,19 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.index.changes import check_due
 from apps.index.mapped import lists, part
 from apps.index.mapped.opened import opened_roots
 from apps.index.models import IngestRun, Root
+from apps.index.texts import get_texts, reset_texts
 from apps.ingest import services
 from apps.ingest.runs import integrity, submit
 from apps.ingest.worker import loop
 from apps.ingest.worker.loop import Worker
 from apps.site import health
+from apps.site.checks.parts import index_examined
 from apps.site.checks.runner import CheckRunner
 from tests.ingest.stages import Nth, hook
 from tests.support.damage import many_files
@@ -119,6 +123,80 @@ def test_a_lost_part_is_told_and_a_run_brings_it_back(
     assert verify(source=True) == []
     kinds = IngestRun.objects.filter(path=ships.path).order_by("queued_at")
     assert [run.operation for run in kinds] == ["start", "reembed"]
+
+
+@pytest.mark.fault("A part of the index is lost")
+def test_a_repository_whose_name_lists_others_is_checked(client: Client, folder: Path) -> None:
+    root = ingest(write_files(folder / "ships", many_files(30)), "a, the text of 2: b; c")
+    harm(lose_parts, root)
+    assert "index cannot be read" in ask(client, "sail_17")["message"]
+    ingest(write_files(folder / "lighthouse", SAMPLE), "lighthouse")
+    check_due.clear()
+    assert "is lost: a, the text of 2: b; c" in ask(client, "sail_17")["degraded"]
+    assert check_due.is_set()
+
+
+def told_of_texts(client: Client, worker: Worker) -> str:
+    """What all doors tell of the only repository, which is damaged."""
+    check_due.set()
+    tidy(worker)
+    (damage,) = damages().values()
+    shown = f"{damage[0].upper()}{damage[1:]}"
+    assert shown in client.get("/ingest").content.decode()
+    assert damage in client.get("/").content.decode()
+    for detail in (
+        client.get("/health").json()["parts"]["index"]["detail"],
+        index_examined().detail,
+    ):
+        assert detail == f"ships: {damage}."
+    return damage
+
+
+@pytest.mark.fault("Texts are lost")
+def test_texts_are_told_as_readable_or_not_as_look_ups_find_them(
+    client: Client, folder: Path, worker: Worker
+) -> None:
+    same = "def sail(wind):\n    return wind\n"
+    files = {"a.py": same, "b.py": same, "c.py": "def anchor():\n    return 1\n"}
+    source = write_files(folder / "ships", files)
+    ingest(source, "ships")
+    before = ask(client, "sail wind anchor")
+    get_texts().close()
+    shutil.rmtree(config().data_dir / "texts")
+    assert ask(client, "sail wind anchor") == before
+    missing = "the stored text of 3 of 3 files is missing"
+    assert told_of_texts(client, worker) == f"{missing}: it is read from the folder"
+    for name in ("a.py", "b.py"):
+        (source / name).write_text("BOATS = 4\n")
+    assert ask(client, "sail wind anchor")["degraded"] == "the text of 2 passages is missing: ships"
+    expected = f"{missing}: of 2 it cannot be read from the folder"
+    assert told_of_texts(client, worker) == expected
+    (source / "c.py").unlink()
+    assert told_of_texts(client, worker) == f"{missing}: it cannot be read from the folder"
+
+
+@pytest.mark.fault("Texts are lost")
+def test_health_is_not_well_from_the_moment_an_answer_lacks_a_text(
+    client: Client, ships: Root, worker: Worker, folder: Path
+) -> None:
+    tidy(worker)
+    (segment,) = (config().data_dir / "texts").glob("*.zst")
+    content = bytearray(segment.read_bytes())
+    content[len(content) // 2] ^= 1
+    segment.write_bytes(content)
+    reset_texts()
+    Path(ships.path).rename(folder / "away")
+
+    def told() -> Any:
+        return client.get("/health").json()["parts"]["index"]
+
+    assert told()["state"] == "ok"
+    assert "the text of" in ask(client, "sail_17")["degraded"]
+    assert (told()["state"], told()["word"]) == ("warn", "Being checked")
+    worker.turn()
+    assert told()["state"] == "bad"
+    missing = "the stored text of 30 of 30 files is missing: it cannot be read from the folder"
+    assert told()["detail"] == f"ships: {missing}."
 
 
 @pytest.mark.fault("A part of the index is lost")

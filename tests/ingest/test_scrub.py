@@ -115,16 +115,18 @@ def first(folder: str, suffix: str) -> Path:
 
 @FAULT
 def test_a_changed_part_is_lost_until_its_folder_is_ingested_again(
-    client: Client, ships: Root, lighthouse: Root, worker: Worker
+    client: Client, ships: Root, lighthouse: Root, worker: Worker, configure: Config
 ) -> None:
+    configure(ingest_repair="ask")
     before = search(client)
     spoil_part(ships)
     scrubbed_index(worker)
     answer = search(client)
     assert answer["degraded"] == "a part of the index is lost: ships"
     assert {match["repo"] for match in answer["results"]} == {"lighthouse"}
-    worker.turn()
     assert Root.objects.get(name="lighthouse").damage == ""
+    configure(ingest_repair="auto")
+    check_due.set()
     repaired(worker)
     assert search(client) == before
     assert verify() == []
@@ -162,7 +164,7 @@ def test_changed_texts_are_told_and_written_again(
     reset_texts()
     scrubbed_index(worker)
     worker.turn()
-    assert "texts are missing" in Root.objects.get(name="ships").damage
+    assert "the stored text of" in Root.objects.get(name="ships").damage
     configure(ingest_repair="auto")
     check_due.set()
     repaired(worker)

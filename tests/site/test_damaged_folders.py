@@ -32,6 +32,21 @@ def texts_deleted(data: Path) -> None:
     shutil.rmtree(data / "texts")
 
 
+def middle_changed(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def part_changed(data: Path) -> None:
+    middle_changed(max((data / "index").glob("*.part"), key=lambda path: path.stat().st_size))
+
+
+def texts_changed(data: Path) -> None:
+    for segment in (data / "texts").glob("*.zst"):
+        middle_changed(segment)
+
+
 def until(answers: Callable[[], Any], is_so: Callable[[Any], bool]) -> Any:
     """What is said once it is so."""
     deadline = time.monotonic() + PATIENCE
@@ -73,7 +88,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 
 @pytest.mark.fault("A part of the index is lost")
-@pytest.mark.parametrize("how", [part_deleted, part_truncated, texts_deleted])
+@pytest.mark.parametrize(
+    "how", [part_deleted, part_truncated, part_changed, texts_deleted, texts_changed]
+)
 def test_a_damaged_folder_is_told_and_mended(home: Home, how: Harm) -> None:
     answers = answers_of(home, how)
     assert "BROKEN  Index" in answers["doctor"] and "1 broken" in answers["doctor"]
@@ -81,6 +98,6 @@ def test_a_damaged_folder_is_told_and_mended(home: Home, how: Harm) -> None:
     health = answers["/health"]
     assert (health["status"], health["degraded"]) == ("ok", ["index"])
     assert "ships: " in health["parts"]["index"]["detail"]
-    assert "are missing" in health["parts"]["index"]["detail"]
+    assert " missing" in health["parts"]["index"]["detail"]
     assert answers["mended"]["results"][0]["relPath"] == "ship_17.py"
     assert "degraded" not in answers["mended"]

@@ -120,6 +120,27 @@ def test_what_sqlite_drops_of_a_damaged_log_is_kept_aside_and_told(tmp_path: Pat
 
 
 @pytest.mark.fault("The database's log is damaged")
+@pytest.mark.parametrize("size", [None, 0, 32, 5_000])
+def test_a_log_that_is_deleted_or_cut_after_a_kill_is_told(
+    tmp_path: Path, size: int | None
+) -> None:
+    with running(tmp_path) as product:
+        body = {"provider": "builtin", "model": "search", "message": "where are retries done"}
+        headers = {"Accept": "text/event-stream"}
+        question = body | {"conversationId": "one"}
+        httpx.post(f"{product.url}/chat", json=question, headers=headers, timeout=60)
+        os.kill(product.pid, signal.SIGKILL)
+    log = product.data / "codeinfo.sqlite3-wal"
+    if size is None:
+        log.unlink()
+    else:
+        os.truncate(log, size)
+    with running(tmp_path) as product:
+        found = httpx.get(f"{product.url}/health").json()["parts"]["database"]
+        assert (found["state"], "the latest changes are lost" in found["detail"]) == ("warn", True)
+
+
+@pytest.mark.fault("The database's log is damaged")
 def test_a_log_without_its_database_is_kept_aside(tmp_path: Path) -> None:
     log = tmp_path / "codeinfo.sqlite3-wal"
     log.write_bytes(b"x" * 5_000)

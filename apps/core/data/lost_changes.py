@@ -21,6 +21,8 @@ from apps.core.data.sqlite_files import open_file
 
 PREFIX = "lost-"
 HEADER, FRAME_HEADER = 32, 24
+# Of the index of the log: page size, frames, and frames that the database has (nBackfill).
+_INDEX = struct.Struct("=14xHI76xI")
 
 
 def keep() -> None:
@@ -29,10 +31,11 @@ def keep() -> None:
     database = settings.DATABASES["default"]
     path = Path(str(database["NAME"])).absolute()
     log = Path(f"{path}-wal")
-    if not str(database["ENGINE"]).endswith("sqlite3") or not log.exists():
+    if not str(database["ENGINE"]).endswith("sqlite3"):
         return
     with suppress(sqlite3.Error):  # the start reports it
-        if not _has_lost_commits(path, log):
+        is_short = _is_shorter_than_its_index(log, Path(f"{path}-shm"))
+        if not is_short and not (log.exists() and _has_lost_commits(path, log)):
             return
         folder = config().data_dir.absolute() / f"{PREFIX}{timezone.now():%Y-%m-%dT%H-%M-%S-%f}"
         folder.mkdir(mode=0o700)
@@ -46,10 +49,22 @@ def describe() -> str:
     if not folders:
         return ""
     return (
-        "The database's log was damaged, and SQLite has dropped the latest changes: conversations, "
-        "users, settings or runs may be missing. Database and log as they were are in "
+        "The database's log was damaged or deleted, and the latest changes are lost: "
+        "conversations, users, settings or runs may be missing. What there was of both is in "
         f"{', '.join(map(str, folders))}."
     )
+
+
+def _is_shorter_than_its_index(log: Path, index: Path) -> bool:
+    """Whether the log lacks frames that its index has and the database has not: it was deleted or
+    cut. A process that ends in order deletes both; one that is killed leaves both."""
+    try:
+        header = index.read_bytes()[: _INDEX.size]
+        page_size, frames, in_database = _INDEX.unpack(header)
+    except (FileNotFoundError, struct.error):
+        return False
+    size = log.stat().st_size if log.exists() else 0
+    return bool(in_database < frames and size < HEADER + frames * (FRAME_HEADER + page_size))
 
 
 def _has_lost_commits(path: Path, log: Path) -> bool:

@@ -90,7 +90,7 @@ def create_file(path: Path, exists: Callable[[], bool], build: Callable[[Path], 
     Other processes may create it too, and SQLite does not wait when it changes the journal mode. So
     one builds it at a time, and only a complete file gets its name. Raises OSError, sqlite3.Error.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    posix.make_folder(path.parent)
     with posix.locked_folder(path.parent):
         if not exists():
             built = path.with_suffix(".new")  # a kill leaves it
@@ -98,6 +98,7 @@ def create_file(path: Path, exists: Callable[[], bool], build: Callable[[Path], 
             build(built)
             remove_file(path)
             built.replace(path)
+            posix.sync_folder(path.parent)
 
 
 def remove_file(path: Path) -> None:

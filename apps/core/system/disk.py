@@ -66,15 +66,23 @@ def spaces() -> list[Space]:
 
 def forbidden() -> list[Path]:
     """Folders of the data folder that this process may not read, write or enter."""
+    access = os.R_OK | os.W_OK | os.X_OK
+    return [path for path in _folders() if path.is_dir() and not os.access(path, access)]
+
+
+def misplaced() -> dict[Path, str]:
+    """Return what is no folder where the data folder has one, and what is a folder where it has
+    the index of the texts; with "folder" or "file", which it must be."""
+    index = config().data_dir.absolute() / "texts" / "index.sqlite3"
+    files = [index, Path(f"{index}-wal"), Path(f"{index}-shm")]
+    folders = [path for path in _folders() if os.path.lexists(path) and not path.is_dir()]
+    return dict.fromkeys(folders, "folder") | {path: "file" for path in files if path.is_dir()}
+
+
+def _folders() -> list[Path]:
     home = config().data_dir.absolute()
     names = ("index", "texts", "grams")
-    folders = [home, *(home / name for name in names), *_database_folder()]
-    access = os.R_OK | os.W_OK | os.X_OK
-    return [
-        fromkey
-        for fromkey in dict.fromkeys(folders)
-        if fromkey.exists() and not os.access(fromkey, access)
-    ]
+    return list(dict.fromkeys([home, *(home / name for name in names), *_database_folder()]))
 
 
 def shortage() -> Space | None:

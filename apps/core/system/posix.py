@@ -123,6 +123,27 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def make_folder(folder: Path) -> None:
+    """Create a folder and its parents, if they are missing. It survives a power cut. Raises
+    OSError."""
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(folder.parent)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a file, with mode 0600. After a power cut it has the old content or the new one.
+    Raises OSError."""
+    new = path.with_name(f".{path.name}")
+    new.unlink(missing_ok=True)
+    with open_private(new) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    sync_folder(path.parent)
+
+
 def is_read_only(folder: Path) -> bool:
     """Return True if a folder is on a disk that was mounted read-only; False if that is not known.
     Raises OSError."""

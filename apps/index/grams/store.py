@@ -197,7 +197,8 @@ class GramStore:
 
     def _names(self) -> set[str]:
         with suppress(FileNotFoundError):
-            return {name for name in os.listdir(self._folder) if name.endswith(_ENDING)}
+            entries = [entry for entry in os.scandir(self._folder) if entry.is_file()]
+            return {entry.name for entry in entries if entry.name.endswith(_ENDING)}
         return set()
 
     def _remove_unusable(self) -> None:

@@ -21,7 +21,7 @@ from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.index import changes
 from apps.index.installation import installation_id
-from apps.index.mapped import part
+from apps.index.mapped import files, part
 from apps.index.mapped.files import Damaged
 from apps.index.mapped.live_files import LiveFiles
 from apps.index.mapped.part import Mask, Part
@@ -97,13 +97,18 @@ def read(root: Root) -> Listed:
     return found
 
 
-def rows_of(root: Root) -> int:
+def rows_of(root: Root, *, compared: bool = False) -> int:
     """The number of live chunks in the parts of `root` that are not lost. Raises Unavailable if one
-    cannot be opened now, as where too many files are open."""
+    cannot be opened now, as where too many files are open.
+
+    compared: whether a part that differs from its checksums is lost, marked or not
+    """
     rows = 0
     try:
         for entry in root.parts:
             with suppress(Damaged, FileNotFoundError):
+                if compared:
+                    files.verify(part.path_of(folder(), entry["name"]))
                 rows += _opened(entry, {}).rows
     except OSError as error:
         text = f"The index cannot be read: {error}"

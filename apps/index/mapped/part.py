@@ -14,6 +14,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.core.system import posix
 from apps.core.system.mapping import Mapping as Mapped
 from apps.index.chunk_ids import chunk_id
 from apps.index.lexical import scoring
@@ -216,7 +217,7 @@ class LivePart:
 
 def write(folder: Path, part: Part, owner: Owner) -> Part:
     """Write a part, and return it as it is mapped from its file. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
+    posix.make_folder(folder)
     arrays = {
         f"{group}.{field}": array
         for group in _GROUPS

@@ -17,12 +17,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate, pairwise
 from pathlib import Path
+from stat import S_ISREG
 from typing import NamedTuple, cast
 
 import zstandard
 
 from apps.core.system import posix
-from apps.index.types import Check
+from apps.index.types import Check, never_cancelled
 
 _NAME = re.compile(r"([0-9a-f]{1,16})\.zst")
 
@@ -83,7 +84,7 @@ class Segments:
         self._keep(block, data)
         return data
 
-    def damaged(self, blocks: Iterable[Block], check: Check) -> list[Block]:
+    def damaged(self, blocks: Iterable[Block], check: Check = never_cancelled) -> list[Block]:
         """Return those blocks of a segment that are not as they were written, whatever is in
         memory; none if it is gone, as by a merge. `check` is called before each."""
         found = []
@@ -177,15 +178,16 @@ class Segments:
                 self.cached -= len(self.blocks.popitem(last=False)[1])
 
     def size(self, segment: int) -> int:
-        """Return the size of a segment in bytes; -1 if it is missing."""
-        try:
-            return self.path(segment).stat().st_size
-        except FileNotFoundError:
-            return -1
+        """Return the size of a segment in bytes; -1 if it is missing, or no regular file."""
+        with suppress(FileNotFoundError):
+            status = self.path(segment).lstat()
+            return status.st_size if S_ISREG(status.st_mode) else -1
+        return -1
 
     def remove(self, segment: int) -> None:
-        """Remove a segment, if it exists."""
-        self.path(segment).unlink(missing_ok=True)
+        """Remove a segment, if it exists. A folder in its place stays."""
+        with suppress(IsADirectoryError):
+            self.path(segment).unlink(missing_ok=True)
         with self._lock:
             if (descriptor := self.files.pop(segment, None)) is not None:
                 os.close(descriptor)
@@ -204,7 +206,8 @@ class Segments:
     def names(self) -> list[int]:
         """Return the segments that have a file."""
         with suppress(FileNotFoundError):
-            matches = map(_NAME.fullmatch, os.listdir(self._folder))
+            entries = [entry for entry in os.scandir(self._folder) if entry.is_file()]
+            matches = [_NAME.fullmatch(entry.name) for entry in entries]
             return sorted(int(match[1], 16) for match in matches if match)
         return []
 
@@ -220,9 +223,13 @@ class Segments:
         if segment in self.files:
             self.files.move_to_end(segment)
             return self.files[segment]
-        descriptor = self.files[segment] = posix.open_nofollow(self.path(segment))
-        while len(self.files) > OPEN_SEGMENTS:
-            os.close(self.files.popitem(last=False)[1])
+        descriptor = posix.open_nofollow(self.path(segment))
+        # Those that another process has merged keep their room on the disk while they are open.
+        gone = [one for one, opened in self.files.items() if not os.fstat(opened).st_nlink]
+        for one in [*gone, *list(self.files)[: len(self.files) - OPEN_SEGMENTS + 1]]:
+            if one in self.files:
+                os.close(self.files.pop(one))
+        self.files[segment] = descriptor
         return descriptor
 
 
@@ -350,6 +357,7 @@ class SegmentWriter:
 
     def __init__(self, path: Path, segment: int) -> None:
         self.segment = segment
+        self._folder = path.parent
         self._offset = 0
         self._file = posix.open_nofollow(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         self._compressor = zstandard.ZstdCompressor(
@@ -382,6 +390,7 @@ class SegmentWriter:
 
     def sync(self) -> None:
         os.fsync(self._file)
+        posix.sync_folder(self._folder)
 
     def close(self) -> None:
         os.close(self._file)

@@ -110,14 +110,17 @@ class TextStore:
                     _forget(database, damaged)
             return not damaged
 
+    def examine(self) -> None:
+        """Read all blocks. The texts of those that are damaged count as missing in this process."""
+        with text_errors():
+            for segment in self.segments.names():
+                self._damaged.update(self.segments.damaged(self.index.blocks(segment)))
+
     # --- writing ---
 
     def add(self, texts: Mapping[str, str]) -> None:
-        """Add the texts that are missing.
-
-        They can be read when this returns. A kill loses nothing; a power cut may lose what was
-        added since `sync`.
-        """
+        """Add the texts that are missing. They can be read when this returns. A kill loses nothing;
+        a power cut may lose what was added since `sync`."""
         with text_errors(), self._transaction() as database:
             self._write_all(database, ((key, texts[key].encode()) for key in self.missing(texts)))
 

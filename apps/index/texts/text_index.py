@@ -4,9 +4,10 @@ The number of a segment is random, so it never names another file. Its `size` is
 `texts` that of all texts that were written to it, both in bytes.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,6 +110,9 @@ class TextIndex:
         """Make all transactions durable."""
         with self.reading() as database:
             if database is not None:
+                # A checkpoint does not sync the log of which a reader needs all.
+                with suppress(FileNotFoundError), open(f"{self.path}-wal", "rb") as log:
+                    os.fsync(log.fileno())
                 database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def count(self) -> int:

@@ -9,38 +9,72 @@ user decides. After an interrupted run it is queued once more.
 """
 
 import logging
+from pathlib import Path
 
 from apps.core.config import config
+from apps.core.values.slices import slices
 from apps.index import changes, queries
+from apps.index.chunks import unchanged_text
 from apps.index.endings import INTERRUPTED
 from apps.index.mapped import lists
-from apps.index.models import IngestRun, Root
+from apps.index.models import IngestRun, Root, SourceFileQuerySet
 from apps.index.texts import get_texts
 from apps.index.types import Check, never_cancelled
 from apps.ingest.runs import submit
 
 logger = logging.getLogger("codeinfo.ingest")
 
+KEYS_AT_ONCE = 500
 
-def damage_of(root: Root) -> str:
+
+def damage_of(root: Root, *, compared: bool = False) -> str:
     """Return a sentence on what the index has lost of a published root; "" if it has all. Raises
-    Unavailable if parts or texts cannot be read now."""
-    if (missing := root.embedded - lists.rows_of(root)) > 0:
-        return _lost(missing, root.embedded, "chunks of the index")
-    texts = _missing_texts(root)
-    return _lost(texts, root.files, "texts") if texts else ""
+    Unavailable if parts or texts cannot be read now.
+
+    compared: whether parts are compared with their checksums
+    """
+    chunks = root.embedded - lists.rows_of(root, compared=compared)
+    return "; ".join(filter(None, [_lost_chunks(chunks, root.embedded), _lost_texts(root)]))
 
 
-def _lost(missing: int, total: int, what: str) -> str:
+def _lost_chunks(missing: int, total: int) -> str:
     verb = "is" if missing == total == 1 else "are"
-    return f"{missing:,} of {total:,} {what} {verb} missing"
+    return f"{missing:,} of {total:,} chunks of the index {verb} missing" if missing > 0 else ""
 
 
-def _missing_texts(root: Root) -> int:
-    """Return the number of live files whose text is missing."""
+def _lost_texts(root: Root) -> str:
+    """As `_lost_chunks`, of the texts of live files. Look-ups read a text that is not stored from
+    its file, if that is unchanged."""
     rows = queries.live_files(root).ingested().filter(chunks__gt=0).order_by()
-    keys = rows.values_list("sha256", flat=True)
-    return len(get_texts().missing(keys.iterator()))
+    missing = set(get_texts().missing(rows.values_list("sha256", flat=True).iterator()))
+    files = lost = 0
+    for keys in slices(missing, KEYS_AT_ONCE):
+        for key, paths in _paths_of(rows.filter(sha256__in=keys)).items():
+            files += len(paths)
+            if all(unchanged_text(Path(root.path), path, key) is None for path in paths):
+                lost += len(paths)
+    if not files:
+        return ""
+    rest = f"of {lost:,} it cannot be read from the folder"
+    ends = {0: "it is read from the folder", files: "it cannot be read from the folder"}
+    text = f"the stored text of {files:,} of {root.files:,} files is missing"
+    return f"{text}: {ends.get(lost, rest)}"
+
+
+def _paths_of(rows: SourceFileQuerySet) -> dict[str, list[str]]:
+    """Return SHA-256 → paths of files with this text."""
+    paths: dict[str, list[str]] = {}
+    for key, path in rows.values_list("sha256", "path"):
+        paths.setdefault(key, []).append(path)
+    return paths
+
+
+def examine() -> dict[str, str]:
+    """Compare the parts and texts of the index with their checksums, and change nothing. Return
+    root name → damage, of damaged roots. Raises as `damage_of`."""
+    get_texts().examine()
+    found = {root.name: damage_of(root, compared=True) for root in roots_to_check()}
+    return {name: damage for name, damage in found.items() if damage}
 
 
 def is_whole(root: Root) -> bool:

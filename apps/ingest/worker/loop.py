@@ -138,6 +138,8 @@ class Worker:
             facts = {"reason": str(error)}
             logger.warning("index not compared yet", extra={"context": facts})
         self._scrub_at = time.monotonic() + SWEEP_SECONDS
+        self._check_at = 0.0
+        self._check()
 
     def _check(self) -> None:
         """Check the index at start-up, after a sweep, after something could not be read, and

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 from django.db import DatabaseError, connection
 
@@ -13,7 +14,7 @@ from apps.core.data.database import ping
 from apps.core.errors import CodeinfoError
 from apps.core.system import disk, start_errors
 from apps.core.system.command_lines import manage
-from apps.index import queries, scrubbed
+from apps.index import changes, queries, scrubbed
 from apps.index.vectors.following import following
 from apps.ingest.runs import orphans
 from apps.ingest.worker.supervisor import supervisor
@@ -68,6 +69,11 @@ def _database() -> Finding:
             f"{name} does not answer. Chat works, but nothing is stored.",
             "Start it, or set DATABASE_URL to one that answers.",
         )
+    file = Path(str(connection.settings_dict["NAME"]))
+    if connection.vendor == "sqlite" and not file.is_file():
+        detail = f"{file} was deleted or moved: what is stored from then on is lost at a stop."
+        fix = "Move it back, or stop codeinfo and restore a backup."
+        return Finding("database", "Database", "bad", "Deleted", detail, fix)
     if lost := lost_changes.describe():
         fix = "Restore a backup, or go on, and delete the folder."
         return Finding("database", "Database", "warn", "Changes lost", f"{name}. {lost}", fix)
@@ -80,6 +86,11 @@ def _disk() -> Finding:
         detail = f"codeinfo may not read and write {named}. Ingests fail; search answers in part."
         fix = "Give it to the user who runs codeinfo: chown and chmod u+rwx."
         return Finding("disk", "Disk space", "bad", "No access", detail, fix)
+    if misplaced := disk.misplaced():
+        named = " and ".join(f"{path} must be a {kind}" for path, kind in misplaced.items())
+        detail = f"{named}. Ingests fail; search answers in part."
+        fix = "Move what is there away: codeinfo makes it again."
+        return Finding("disk", "Disk space", "bad", "Misplaced", detail, fix)
     spaces = disk.spaces()
     short = [space for space in spaces if space.is_short]
     if short:
@@ -132,17 +143,19 @@ def _chroma_without_server() -> Finding:
 
 def _index() -> Finding:
     """What the running server knows: it checks each repository at its start and as it reads."""
-    return _state_of_index(queries.damages())
+    damages = queries.damages()
+    if not damages and changes.unreadable_at > scrubbed.read().finished_at:
+        detail = "Something could not be read: all files are compared with their checksums."
+        return Finding("index", "Index", "warn", "Being checked", detail)
+    return _state_of_index(damages)
 
 
 def index_examined() -> Finding:
-    """As `_index`, and compare each repository with its parts and texts. Slow; used if no server
+    """As `_index`, and compare all parts and texts with their checksums. Slow; used if no server
     runs, as a server does this itself."""
     from apps.ingest.runs import integrity  # noqa: PLC0415 - only doctor needs it
 
-    states = {root.name: integrity.damage_of(root) for root in integrity.roots_to_check()}
-    found = {name: damage for name, damage in states.items() if damage}
-    return _state_of_index(queries.damages() | found)
+    return _state_of_index(queries.damages() | integrity.examine())
 
 
 def _state_of_index(damages: dict[str, str]) -> Finding:
