@@ -52,6 +52,7 @@ fix: .venv/dev.stamp ## format, repair, and write what is generated
 	$(BIN)/python scripts/faults.py
 	$(BIN)/python -m scripts.settings
 	$(BIN)/python -m scripts.tools
+	$(BIN)/python -m scripts.languages
 	$(BIN)/python scripts/notice.py
 
 lock: .venv/dev.stamp ## compile requirements/*.in to requirements*.txt

@@ -85,9 +85,17 @@ def chunk_file(
     starts = [0, *accumulate(len(line) + 1 for line in file.lines)]
     chunks = (c for piece in cut.pieces for c in _chunks(text, starts, piece, max_chars))
     # A selector of a stylesheet may name a class twice.
-    symbols = tuple(dict.fromkeys(Symbol(*declaration) for declaration in cut.declarations))
+    declared = (Symbol(*declaration) for declaration in cut.declarations)
+    symbols = tuple(dict.fromkeys([*_component(file), *declared]))
     name = file.kind.name
     return ChunkedFile(file.path, file.sha256, name, tuple(chunks), symbols, problem, text)
+
+
+def _component(file: DecodedFile) -> Iterator[Symbol]:
+    """The component that a file defines by its name: `Cart` in Cart.vue."""
+    name = file.path.rpartition("/")[2].partition(".")[0]
+    if file.kind.component and file.lines and name:
+        yield Symbol(name, name, "component", 1, len(file.lines))
 
 
 def _chunks(text: str, starts: Sequence[int], piece: Piece, max_chars: int) -> Iterator[Chunk]:

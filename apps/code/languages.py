@@ -1,11 +1,13 @@
 """File types by name: one table for eligibility, chunking and highlighting.
 
 Only the grammars in this table are used. Others are not safe: that of COBOL, for instance, never
-returns. The parse process imports this module too, so it imports only the standard library.
+returns. The parse process imports this module too, so it imports no libraries.
 """
 
 from dataclasses import dataclass
 from functools import cache
+
+from apps.code.contents import type_by_content
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class FileType:
     extensions: tuple[str, ...] = ()  # lower case, without the dot
     names: tuple[str, ...] = ()  # whole file names, lower case
     prose: bool = False  # long lines are paragraphs, not minified code
+    component: bool = False  # a file defines a component that has its name
 
 
 def _code(
@@ -34,6 +37,12 @@ def _code(
 
 def _lines(name: str, extensions: str, *, lexer: str = "", names: str = "") -> FileType:
     return _code(name, extensions, grammar="", lexer=lexer, names=names)
+
+
+def _page(name: str, *, grammar: str | None = None) -> FileType:
+    """Components of a framework: their grammars find the code in them."""
+    grammar = name if grammar is None else grammar
+    return FileType(name, grammar, "html", (name,), component=True)
 
 
 def _prose(
@@ -61,7 +70,8 @@ FILE_TYPES: tuple[FileType, ...] = (
     ),
     _code("php", "php phtml"),
     _code("c", "c h"),
-    _code("cpp", "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp ino cu cuh"),
+    _code("cpp", "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp ino"),
+    _code("cuda", "cu cuh"),
     _code("csharp", "cs csx"),
     _code("swift", "swift"),
     _code("scala", "scala sc sbt"),
@@ -100,16 +110,21 @@ FILE_TYPES: tuple[FileType, ...] = (
     _lines("groovy", "groovy gradle", names="jenkinsfile"),
     _code("powershell", "ps1 psm1 psd1"),
     _lines("sql", "sql ddl psql"),
-    _lines("vue", "vue", lexer="html"),
-    _lines("svelte", "svelte", lexer="html"),
-    _lines("astro", "astro", lexer="html"),
+    _page("vue"),
+    _page("svelte"),
+    _page("astro"),
+    _page("razor", grammar=""),
+    _lines("cshtml", "cshtml", lexer="html"),
     _lines("less", "less sass styl", lexer="css"),
     _lines(
         "template", "j2 jinja jinja2 tmpl tpl hbs mustache ejs erb haml pug twig liquid",
         lexer="django",
     ),
-    _lines("clojure", "clj cljs cljc edn bb"),
-    _lines("fsharp", "fs fsx fsi"),
+    _code("clojure", "clj cljs cljc edn bb"),
+    _code("fsharp", "fs fsx"),
+    _lines("fsharp_signature", "fsi", lexer="fsharp"),
+    _code("apex", "cls trigger apex", lexer="java"),
+    _code("gdscript", "gd"),
     _lines("visualbasic", "vb vbs bas", lexer="vbnet"),
     _lines("ocamli", "mli mll mly", lexer="ocaml"),
     _lines("nim", "nim nims nimble"),
@@ -120,14 +135,17 @@ FILE_TYPES: tuple[FileType, ...] = (
     _lines("fortran", "f f77 f90 f95 f03 f08 for"),
     _lines("lisp", "lisp lsp el cl", lexer="common-lisp"),
     _lines("scheme", "scm ss rkt"),
-    _lines("elm", "elm"),
+    _code("elm", "elm"),
     _lines("purescript", "purs", lexer="haskell"),
     _lines("gleam", "gleam", lexer="rust"),
-    _lines("v", "v sv svh vh", lexer="verilog"),
+    _code("verilog", "v sv svh vh", lexer="systemverilog"),
     _lines("vhdl", "vhd vhdl"),
-    _lines("solidity", "sol"),
+    _code("solidity", "sol"),
     _lines("assembly", "asm s nasm", lexer="nasm"),
-    _lines("glsl", "glsl vert frag geom comp hlsl wgsl metal"),
+    _code("glsl", "glsl vert frag geom comp tesc tese"),
+    _code("hlsl", "hlsl"),
+    _code("metal", "metal", grammar="cpp", lexer="cpp"),
+    _lines("wgsl", "wgsl"),
     _lines("cobol", "cob cbl cpy"),
     _lines("tcl", "tcl"),
     _lines("awk", "awk"),
@@ -135,14 +153,14 @@ FILE_TYPES: tuple[FileType, ...] = (
     _lines("nushell", "nu", lexer="bash"),
     _lines("vim", "vim", names=".vimrc vimrc"),
     _lines("matlab", "matlab", lexer="matlab"),
-    _lines("nix", "nix"),
+    _code("nix", "nix"),
     _lines(
         "starlark", "bzl bazel star", lexer="python",
         names="build workspace module.bazel tiltfile",
     ),
-    _lines("cmake", "cmake", names="cmakelists.txt"),
+    _code("cmake", "cmake", names="cmakelists.txt"),
     _lines("meson", "", lexer="meson", names="meson.build meson_options.txt"),
-    _lines("bicep", "bicep", lexer="text"),
+    _code("bicep", "bicep", lexer="text"),
     _lines("rego", "rego", lexer="rego"),
     _lines("cue", "cue jsonnet libsonnet", lexer="jsonnet"),
     _lines("thrift", "thrift avdl fbs capnp"),
@@ -173,7 +191,7 @@ FILE_TYPES: tuple[FileType, ...] = (
     _prose("restructuredtext", "rst", lexer="restructuredtext"),
     _prose("asciidoc", "adoc asciidoc asc", lexer="text"),
     _prose("org", "org", lexer="text"),
-    _prose("tex", "tex sty cls bib", lexer="tex"),
+    _prose("tex", "tex sty bib", lexer="tex"),
     _prose("typst", "typ", lexer="text"),
 )  # fmt: skip
 
@@ -233,7 +251,10 @@ def is_bare(path: str) -> bool:
 
 def language_of(path: str, data: bytes = b"") -> FileType:
     """The type of a file by its name, else by the interpreter in its first line, else plain
-    text."""
+    text. Its content decides between languages that share an extension."""
+    decided = type_by_content(extension_of(path), data)
+    if decided:
+        return next(kind for kind in FILE_TYPES if kind.name == decided)
     return known_type(path) or _by_interpreter(data) or UNKNOWN
 
 

@@ -7,10 +7,22 @@ const path = require("path");
 const root = fs.realpathSync(process.argv[2]);
 const DECLARED = /\.d\.[mc]?ts$/;
 const files = [];
+const paths = {};
+// A configuration beside the code: its aliases of modules.
+function addPaths(file) {
+  const { config, error } = ts.readConfigFile(file, ts.sys.readFile);
+  if (error) return;
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, path.dirname(file));
+  const base = options.baseUrl || options.pathsBasePath || path.dirname(file);
+  for (const [name, places] of Object.entries(options.paths || {})) {
+    paths[name] = [...(paths[name] || []), ...places.map((each) => path.resolve(base, each))];
+  }
+}
 (function walk(folder) {
   for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
     const each = path.join(folder, entry.name);
-    if (entry.isDirectory()) walk(each);
+    if (entry.isDirectory() && entry.name !== "node_modules") walk(each);
+    else if (/^(ts|js)config.*\.json$/.test(entry.name)) addPaths(each);
     else if (/\.(ts|tsx|mts)$/.test(each) && !DECLARED.test(each)) files.push(each);
   }
 })(root);
@@ -23,6 +35,7 @@ const program = ts.createProgram(files, {
   module: ts.ModuleKind.ESNext,
   moduleResolution: ts.ModuleResolutionKind.Bundler,
   noEmit: true,
+  paths,
   skipLibCheck: true,
   strict: true,
   target: ts.ScriptTarget.ESNext,
@@ -90,8 +103,10 @@ for (const file of files) {
   const source = program.getSourceFile(file);
   const calls = [];
   (function visit(node) {
-    if (ts.isCallExpression(node) || ts.isNewExpression(node)) {
-      let called = node.expression;
+    const isElement = ts.isJsxOpeningElement(node) || ts.isJsxSelfClosingElement(node);
+    const isIntrinsic = isElement && /^[a-z][^.]*$/.test(node.tagName.getText());
+    if ((isElement && !isIntrinsic) || ts.isCallExpression(node) || ts.isNewExpression(node)) {
+      let called = isElement ? node.tagName : node.expression;
       while (ts.isParenthesizedExpression(called) || ts.isNonNullExpression(called)) called = called.expression;
       const name = ts.isIdentifier(called) ? called : ts.isPropertyAccessExpression(called) ? called.name : null;
       if (name) {

@@ -229,7 +229,7 @@ using Alias = int;
 constexpr int LIMIT = 1;
 Shop& ref() {}
 """,
-        "Shop quote open price Box Alias LIMIT ref",
+        "market Shop quote open price Box Alias LIMIT ref",
         "market.Shop.price",
         "int market::Shop::price(int x)",
     ),
@@ -396,4 +396,162 @@ fn plain(x: u8) !void {}
     Sample("a.graphql", "type Shop {\n  HERE: Int\n}\nunion U = Shop\n", "Shop U", "Shop"),
     Sample("a.ps1", 'function Get-Price {\n  "HERE"\n}\n', "Get-Price", "Get-Price"),
     Sample("a.nim", "type Shop = object\nfunc price(): int =\n  HERE\n", "Shop price"),
+    Sample(
+        "a.vue",
+        """
+<template><p :title="price(1)">HERE</p></template>
+<script setup lang="ts">
+const limit = 1
+function price(x: number): number { return x }
+const open = () => { later = () => 1 }
+</script>
+""",
+        "limit price open later",
+    ),
+    Sample(
+        "a.svelte",
+        """
+<script>
+  let limit = 1
+  export function price(x) {
+    return "HERE"
+  }
+</script>
+{#snippet row(x)}<p>{price(x)}</p>{/snippet}
+""",
+        "limit price row",
+        "price",
+    ),
+    Sample(
+        "a.astro", "---\nconst limit = 1\nfunction price() {\n  return 'HERE'\n}\n---\n<p/>\n",
+        "limit price", "price",
+    ),
+    Sample("Cart.razor", '@page "/cart"\n<p>HERE</p>\n@code { class Row { } }\n', ""),
+    Sample(
+        "a.cu",
+        "__global__ void price(float* a) {\n  a[0] = HERE;\n}\nclass Shop { void open(); };\n",
+        "price Shop open", "price", "__global__ void price(float* a)",
+    ),
+    Sample(
+        "a.cls",
+        """
+public with sharing class Shop {
+  public enum Kind { A }
+  private Integer count = 1;
+  public Shop() {}
+  public static void price(List<Account> xs) {
+    say('HERE');
+  }
+}
+""",
+        "Shop Kind A count price",
+        "Shop.price",
+        "public static void price(List<Account> xs)",
+    ),
+    Sample(
+        "a.trigger", "trigger Sold on Account (before insert) {\n  HERE();\n}\n", "Sold", "Sold",
+    ),
+    Sample(
+        "a.gd",
+        """
+class_name Shop
+signal sold(x)
+enum Kind { A }
+const LIMIT = 3
+@export var count = 1
+func price(x):
+	return "HERE"
+class Inner:
+	func deep(): pass
+""",
+        "Shop sold Kind A LIMIT count price Inner deep",
+        "price",
+        "func price(x)",
+    ),
+    Sample(
+        "a.sol",
+        """
+library L { }
+contract Shop is Base {
+  event Sold(address who);
+  error Closed();
+  uint256 public count;
+  modifier onlyOpen() { _; }
+  constructor() {}
+  function price(uint256 x) external onlyOpen returns (uint256) {
+    say("HERE");
+  }
+}
+""",
+        "L Shop Sold Closed count onlyOpen price",
+        "Shop.price",
+        "function price(uint256 x) external onlyOpen returns (uint256)",
+    ),
+    Sample(
+        "a.glsl",
+        "uniform float limit;\nvec3 price(vec3 c) {\n  return HERE;\n}\nstruct Shop { int a; };\n",
+        "limit price Shop", "price", "vec3 price(vec3 c)",
+    ),
+    Sample("a.hlsl", "float4 price(float2 uv) {\n  return HERE;\n}\n", "price", "price"),
+    Sample(
+        "a.clj",
+        "(ns market.shop)\n(def limit 1)\n(defn price [x]\n  (str HERE))\n(defmacro shout [x] x)\n"
+        "(defrecord Shop [a])\n(defprotocol Priced (quote [this]))\n",
+        "shop limit price shout Shop Priced", "price",
+    ),
+    Sample(
+        "a.fs",
+        """
+module Market
+let limit = 1
+let price (x: int) =
+  say "HERE"
+type Shop = { Count: int }
+type Kind = | A | B
+type Box() =
+  member this.Open() = 1
+""",
+        "Market limit price Shop Count Kind A B Box Open",
+        "Market.price",
+        "let price (x: int)",
+    ),
+    Sample(
+        "a.elm",
+        "module Shop exposing (..)\ntype Kind = A | B\ntype alias Model = { n : Int }\n"
+        "price : Int -> String\nprice x =\n    let y = 1 in \"HERE\"\n",
+        "Shop Kind A B Model price", "price",
+    ),
+    Sample(
+        "a.nix",
+        "let limit = 1;\n  price = x:\n    HERE;\nin { inherit price; name = 1; f = { a }: a; }\n",
+        "limit price f", "price",
+    ),
+    Sample(
+        "CMakeLists.txt",
+        "project(market)\nset(LIMIT 1)\nfunction(price x)\n  message(HERE)\nendfunction()\n"
+        "macro(shout)\nendmacro()\nadd_library(shop a.c)\n",
+        "market LIMIT price shout shop", "price",
+    ),
+    Sample(
+        "a.bicep",
+        "param limit string = 'x'\nvar count = 1\nresource shop 'M.S/a@2021' = {\n  name: HERE\n}\n"
+        "module inner './m.bicep' = { name: 'm' }\noutput o string = shop.id\n",
+        "limit count shop inner o", "shop",
+    ),
+    Sample(
+        "a.sv",
+        """
+package market;
+endpackage
+module shop #(parameter W=8) (input clk);
+  function [7:0] price(input [7:0] a);
+    price = HERE;
+  endfunction
+  task run; begin end endtask
+endmodule
+class Box; endclass
+""",
+        "market shop price run Box",
+        "shop.price",
+    ),
 ]  # fmt: skip

@@ -121,6 +121,28 @@ def test_an_extension_or_file_name_gives_the_language(path: str, language: str) 
     assert language_of(path).name == language
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "language"),
+    [
+        ("a.h", "#ifndef A_H\n// class A {\nint f(int a); /* std::x */\n", "c"),
+        ("a.h", '#ifdef __cplusplus\nextern "C" {\n#endif\nstruct a { int class_; };\n', "c"),
+        ("a.h", "namespace audio {\nint f();\n}\n", "cpp"),
+        ("a.h", "class Sampler final {\n public:\n  int f();\n};\n", "cpp"),
+        ("a.h", "#include <vector>\nint f();\n", "cpp"),
+        ("a.h", "#import <A/A.h>\n@interface Shop : NSObject\n@end\n", "objc"),
+        ("a.cls", "public class A { }\n", "apex"),
+        ("a.cls", "% A class\n\\ProvidesClass{a}\n", "tex"),
+        ("a.cls", 'VERSION 1.0 CLASS\nAttribute VB_Name = "A"\n', "visualbasic"),
+        ("a.fs", "module A\nlet f x = x\n", "fsharp"),
+        ("a.fs", "#version 330\nvoid main() { }\n", "glsl"),
+    ],
+)
+def test_the_content_decides_between_languages_of_one_extension(
+    path: str, text: str, language: str
+) -> None:
+    assert language_of(path, text.encode()).name == language
+
+
 def test_the_table_of_languages_is_sound() -> None:
     """No name twice, no grammar that hangs."""
     extensions = [extension for kind in FILE_TYPES for extension in kind.extensions]

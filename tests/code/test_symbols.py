@@ -41,8 +41,9 @@ KINDS = {
     "a.c": "macro LIMIT, macro MAX, type Point, struct Shop, enum Kind, member Kind.A, "
     "member Kind.B, type callback, variable count, variable more, prototype declared, "
     "function price",
-    "a.cpp": "class market.Shop, method market.Shop.quote, method market.Shop.open, "
-    "function market.Shop.price, struct Box, type Alias, constant LIMIT, function ref",
+    "a.cpp": "namespace market, class market.Shop, method market.Shop.quote, "
+    "method market.Shop.open, function market.Shop.price, struct Box, type Alias, "
+    "constant LIMIT, function ref",
     "a.cs": "class Market.Shop, field Market.Shop.Limit, property Market.Shop.Count, "
     "method Market.Shop.Price, enum Market.Shop.Kind, member Market.Shop.Kind.A, "
     "member Market.Shop.Kind.B",
@@ -66,6 +67,30 @@ KINDS = {
     "a.proto": "message Shop, service S",
     "a.graphql": "type Shop, union U",
     "a.tf": "block shop",
+    "a.vue": "component a, variable limit, function price, function open, function open.later",
+    "a.svelte": "component a, variable limit, function price, function row",
+    "a.astro": "component a, variable limit, function price",
+    "Cart.razor": "component Cart",
+    "a.cu": "function price, class Shop, method Shop.open",
+    "a.cls": "class Shop, enum Shop.Kind, member Shop.Kind.A, field Shop.count, "
+    "constructor Shop.Shop, method Shop.price",
+    "a.trigger": "trigger Sold",
+    "a.gd": "class Shop, signal sold, enum Kind, member Kind.A, constant LIMIT, variable count, "
+    "function price, class Inner, method Inner.deep",
+    "a.sol": "library L, contract Shop, event Shop.Sold, error Shop.Closed, field Shop.count, "
+    "modifier Shop.onlyOpen, function Shop.price",
+    "a.glsl": "variable limit, function price, struct Shop",
+    "a.hlsl": "function price",
+    "a.clj": "namespace shop, variable limit, function price, macro shout, record Shop, "
+    "protocol Priced",
+    "a.fs": "module Market, value Market.limit, function Market.price, record Market.Shop, "
+    "field Market.Shop.Count, union Market.Kind, member Market.Kind.A, member Market.Kind.B, "
+    "type Market.Box, method Market.Box.Open",
+    "a.elm": "module Shop, type Kind, member Kind.A, member Kind.B, type Model, function price",
+    "a.nix": "variable limit, function price, function f",
+    "CMakeLists.txt": "module market, constant LIMIT, function price, macro shout, target shop",
+    "a.bicep": "variable limit, variable count, resource shop, module inner, output o",
+    "a.sv": "package market, module shop, function shop.price, function shop.run, class Box",
     # No grammar: the word that declares tells.
     "a.sql": "table shop, view sold",
     "a.nim": "type Shop, function price",

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.door
 # Patch → the heading of its recipe, and what it has in place of the names in angle brackets.
 RECIPES: dict[str, tuple[str, Mapping[str, str]]] = {
     "health": ("A check of health", {"check": "temporary"}),
-    "language": ("A language", {"language": "gdscript", "ending": "gd"}),
+    "language": ("A language", {"language": "squirrel", "ending": "nut"}),
     "page": ("A page", {"app": "site", "page": "languages"}),
     "provider": ("A provider", {"provider": "other"}),
     "setting": ("A setting", {"app": "site", "module": "health", "setting": "home_seconds"}),

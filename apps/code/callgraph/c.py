@@ -17,12 +17,16 @@ from apps.code.callgraph.values import EXTERNAL_VALUES, UNKNOWN_VALUES, Value, V
 
 # Files that define a name that are looked at.
 MAX_FILES = 50
-SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu")
+SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu", ".metal")
+CPP_NODES = (
+    " class_specifier namespace_definition alias_declaration using_declaration"
+    " lambda_expression for_range_loop new_expression"
+)
 
 
 class CRules(Rules):
     name = "c"
-    family = frozenset({"c", "cpp"})
+    family = frozenset({"c", "cpp", "cuda", "metal"})
     sees_members = True
     trusts_unique = True
     nodes = (
@@ -30,12 +34,7 @@ class CRules(Rules):
         " parameter_declaration type_definition struct_specifier union_specifier enum_specifier"
         " call_expression"
     )
-    more_nodes = {
-        "cpp": (
-            " class_specifier namespace_definition alias_declaration using_declaration"
-            " lambda_expression for_range_loop new_expression"
-        )
-    }
+    more_nodes = {"cpp": CPP_NODES, "cuda": CPP_NODES}
     common = words(
         "size begin end push_back emplace_back front back empty clear insert erase find at data "
         "get reset release swap str c_str append substr length lock unlock first second count"

@@ -18,6 +18,7 @@ from apps.code.callgraph.facts import (
     words,
 )
 from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
+from apps.code.syntax.declarators import macro_name
 
 LITERALS = words(
     "string_literal char_literal number_literal binary_expression true false null "
@@ -140,6 +141,8 @@ def annotation(node: Any) -> Chain:
 def _innermost(node: Any) -> Any:
     """The name inside a declarator."""
     while node is not None and node.type in DECLARATORS:
+        if (name := macro_name(node)) is not None:
+            return name
         inner = field(node, "declarator")
         node = inner if inner is not None else (node.named_children or [None])[-1]
     return node
@@ -316,10 +319,18 @@ def _for(scopes: Scopes, node: Any) -> None:
         scopes.bind(name, annotation(type_))
 
 
+def _named_by_macro(node: Any) -> Any:
+    """`name` in the call `NAMED(name)(1)`, if the macro is written in capitals."""
+    arguments = field(node, "arguments").named_children
+    return arguments[0] if text(field(node, "function")).isupper() and arguments else None
+
+
 def _call(scopes: Scopes, node: Any) -> None:
     function = field(node, "function")
     if function.type == "template_function":
         function = field(function, "name")
+    if function.type == "call_expression":
+        function = _named_by_macro(function) or function
     if function.type == "identifier":
         scopes.call(function, chain(function))
     elif function.type == "field_expression":

@@ -9,12 +9,13 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from tree_sitter import Node, Parser, Query, QueryCursor
+from tree_sitter import Node, Query, QueryCursor
 
-from apps.code.callgraph.facts import Facts
+from apps.code.callgraph.facts import MODULE, PAGE, Facts
 from apps.code.callgraph.languages import rules_of
 from apps.code.callgraph.scopes import Scopes
-from apps.code.syntax.outline import language
+from apps.code.syntax.code import language, parse
+from apps.code.syntax.outline import is_script, key_of
 
 # What a visit raises for a node that lacks parts, as in code that does not parse, or that is nested
 # too deeply: it has no such fact.
@@ -26,19 +27,19 @@ def facts_of(lines: Sequence[str], grammar: str) -> Facts:
     rules = rules_of(grammar)
     if rules is None:
         return Facts()
-    source = ("\n".join(lines) + "\n").encode()
-    root = Parser(language(grammar)).parse(source).root_node
-    captured = (
-        QueryCursor(_query(grammar, rules.nodes + rules.more_nodes.get(grammar, "")))
-        .captures(root)
-        .get("node", [])
-    )
-    nodes: list[Node] = sorted(captured, key=lambda node: (node.start_byte, -node.end_byte))
+    code = parse(("\n".join(lines) + "\n").encode(), grammar)
+    query = _query(code.grammar, rules.nodes + rules.more_nodes.get(code.grammar, ""))
+    captured = QueryCursor(query).captures(code.root).get("node", [])
+    nodes: list[Node] = sorted([*captured, *code.tags], key=key_of)
     scopes = Scopes(lines)
+    if code.page is not None:
+        rules.open_page(scopes, code.page)
     for node in nodes:
         if scopes.is_full:
             break
         scopes.leave(node.start_byte)
+        if code.page is not None and scopes.scope == MODULE and not is_script(code, node):
+            scopes.enter(PAGE, node.end_byte)
         with suppress(*INCOMPLETE):
             rules.visit(scopes, node)
     return scopes.facts()

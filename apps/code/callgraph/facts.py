@@ -31,6 +31,7 @@ UNKNOWN_CHAIN: Chain = (UNKNOWN,)
 LITERAL_CHAIN: Chain = (LITERAL,)
 
 MODULE = -1  # the scope of names outside all definitions
+PAGE = 0  # the scope of the template of a page: the component, which is its first definition
 # Limits of one file. Files that exceed them are generated; what follows is left out.
 MAX_FACTS = 20_000
 MAX_CHAIN = 12

@@ -1,12 +1,12 @@
 """The rules of JavaScript and TypeScript: which names a file has, and where imports lead."""
 
-import json
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from apps.code.callgraph.facts import Definition, Import, words
-from apps.code.callgraph.javascript_facts import NODES, TYPED_NODES, VISITS
+from apps.code.callgraph.javascript_components import visit_page
+from apps.code.callgraph.javascript_facts import JSX_NODES, NODES, TYPED_NODES, VISITS
+from apps.code.callgraph.javascript_packages import file_of, package_names, stems
 from apps.code.callgraph.project import Project, folder_of, join
 from apps.code.callgraph.rules import Names, Rules
 from apps.code.callgraph.scopes import Scopes
@@ -19,26 +19,17 @@ from apps.code.callgraph.values import (
     only,
 )
 
-SUFFIXES = (
-    *("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts"),
-    *("/index.ts", "/index.tsx", "/index.d.ts", "/index.js", "/index.jsx", "/index.mjs"),
-)
-# Imports name the compiled file.
-COMPILED = re.compile(r"\.([mc]?)js(x?)\Z")
-COMMENTS = re.compile(r"(?m)^[ \t]*//[^\n]*$|,(?=\s*[}\]])")
-# Files of settings that are read.
-MAX_SETTINGS = 100
-MAX_SETTINGS_CHARS = 100_000
+PAGES = (".vue", ".svelte", ".astro")
 
 
 class JavaScriptRules(Rules):
     name = "javascript"
-    family = frozenset({"javascript", "jsx", "typescript", "tsx"})
+    family = frozenset({"javascript", "jsx", "typescript", "tsx", "vue", "svelte", "astro"})
     nodes = NODES
     more_nodes = {
-        "javascript": " field_definition",
+        "javascript": f" field_definition{JSX_NODES}",
         "typescript": TYPED_NODES,
-        "tsx": TYPED_NODES,
+        "tsx": TYPED_NODES + JSX_NODES,
     }
     common = words(
         "map filter forEach reduce push pop shift slice splice join concat find some every "
@@ -52,6 +43,9 @@ class JavaScriptRules(Rules):
 
     def visit(self, scopes: Scopes, node: Any) -> None:
         VISITS[node.type](scopes, node)
+
+    def open_page(self, scopes: Scopes, page: Any) -> None:
+        visit_page(scopes, page)
 
     def global_name(self, names: Names, path: str, name: str) -> Values:
         # Scripts share their globals; modules import what they use.
@@ -69,6 +63,10 @@ class JavaScriptRules(Rules):
             assigned = self._exports(names, files[0], "=") if not each.member else NO_VALUES
             return assigned or only(module)
         return names.member(module, each.member)
+
+    def outer_self(self, path: str) -> Values:
+        # The methods of a component of Vue are those of the object that its page exports.
+        return only(Value("module", path)) if path.endswith(PAGES) else UNKNOWN_VALUES
 
     def module_member(self, names: Names, module: Value, name: str) -> Values:
         values = self._exports(names, module.path, name)
@@ -99,82 +97,16 @@ class JavaScriptRules(Rules):
     ) -> Values:
         return names.defined(owner.path, name, lambda member: member.owner == definition.name)
 
+    def other_names(self, project: Project, path: str) -> Iterator[str]:
+        return package_names(project, path)
+
     def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
         if not each.module:
             return ()
         if each.module.startswith("."):
-            file = _file(project, join(folder_of(path), each.module))
+            file = file_of(project, join(folder_of(path), each.module))
             return [file] if file else ()
-        for stem in _aliases(project, path, each.module):
-            if file := _file(project, stem):
+        for stem in stems(project, path, each.module):
+            if file := file_of(project, stem):
                 return [file]
         return ()
-
-
-def _file(project: Project, stem: str) -> str | None:
-    """The file that an import of a path means."""
-    file = project.tree.first(*(f"{stem}{suffix}" for suffix in SUFFIXES))
-    if file is None and COMPILED.search(stem):
-        source = COMPILED.sub(r".\1ts\2", stem)
-        file = project.tree.first(source, f"{source}x", COMPILED.sub(r".\1js\2x", stem))
-    return file
-
-
-def _aliases(project: Project, path: str, module: str) -> Iterator[str]:
-    """Stems that a module may mean by `paths` of a tsconfig, or as a package of the repository."""
-    folder = folder_of(path)
-    while True:
-        for name in ("tsconfig.json", "tsconfig.base.json", "jsconfig.json"):
-            options = _options(project, f"{folder}/{name}".lstrip("/"))
-            yield from _by_paths(options, folder, module)
-        if not folder:
-            break
-        folder = folder_of(folder)
-    name, _, rest = _package(module)
-    for manifest in project.tree.by_name.get("package.json", ())[:MAX_SETTINGS]:
-        if _settings(project, manifest).get("name") == name:
-            inside = folder_of(manifest)
-            for base in (f"{inside}/src", inside, f"{inside}/lib"):
-                yield join(base, rest or "index")
-
-
-def _package(module: str) -> tuple[str, str, str]:
-    """Name of a package, "/", and the path in it."""
-    if module.startswith("@"):
-        scope, _, rest = module.partition("/")
-        name, slash, inner = rest.partition("/")
-        return f"{scope}/{name}", slash, inner
-    return module.partition("/")
-
-
-def _options(project: Project, path: str) -> dict[str, Any]:
-    options = _settings(project, path).get("compilerOptions")
-    return options if isinstance(options, dict) else {}
-
-
-def _by_paths(options: dict[str, Any], folder: str, module: str) -> Iterator[str]:
-    base = options.get("baseUrl")
-    root = join(folder, base) if isinstance(base, str) else folder
-    paths = options.get("paths")
-    for pattern, places in paths.items() if isinstance(paths, dict) else ():
-        head, star, tail = pattern.partition("*")
-        if module == pattern or (star and module.startswith(head) and module.endswith(tail)):
-            inner = module[len(head) : len(module) - len(tail)] if star else ""
-            for place in places if isinstance(places, list) else ():
-                yield join(root, str(place).replace("*", inner))
-    if isinstance(base, str):
-        yield join(root, module)
-
-
-def _settings(project: Project, path: str) -> dict[str, Any]:
-    """The JSON of a file of settings, with comments; {} if it is not there or is not valid."""
-    if path not in project.tree.paths:
-        return {}
-    source = (project.text(path) or "")[:MAX_SETTINGS_CHARS]
-    for candidate in (source, COMMENTS.sub("", source)):
-        try:
-            value = json.loads(candidate)
-        except (ValueError, RecursionError):
-            continue
-        return value if isinstance(value, dict) else {}
-    return {}

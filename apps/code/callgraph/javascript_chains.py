@@ -74,9 +74,20 @@ def _member(node: Any, parts: list[str]) -> Any:
     return field(node, "object")
 
 
+def dynamic(module: str) -> str:
+    """The name that stands for a module where it is imported amid an expression."""
+    return f"import({module})"
+
+
 def _called(node: Any, parts: list[str]) -> Any:
+    function = field(node, "function")
+    if function.type == "import" or function.text == b"require":
+        strings = field(node, "arguments").named_children
+        if len(strings) == 1 and strings[0].type == "string":
+            parts.append(dynamic(text(strings[0]).strip("\"'`")))
+            return None
     parts.append(CALL)
-    return field(node, "function")
+    return function
 
 
 def _made(node: Any, parts: list[str]) -> Any:

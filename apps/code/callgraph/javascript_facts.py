@@ -17,10 +17,16 @@ from apps.code.callgraph.facts import (
     words,
 )
 from apps.code.callgraph.javascript_chains import annotation, chain, values_of
+from apps.code.callgraph.javascript_components import (
+    names_component,
+    visit_dynamic_import,
+    visit_element,
+    visit_snippet,
+    visit_tag,
+)
 from apps.code.callgraph.javascript_modules import (
     FUNCTIONS,
     is_default,
-    quoted,
     require,
     required,
     visit_export,
@@ -46,6 +52,7 @@ NODES = (
     " call_expression new_expression import_statement export_statement assignment_expression"
     " return_statement catch_clause for_in_statement pair generator_function"
 )
+JSX_NODES = " jsx_opening_element jsx_self_closing_element"
 TYPED_NODES = (
     " interface_declaration abstract_class_declaration method_signature"
     " abstract_method_signature function_signature public_field_definition property_signature"
@@ -156,7 +163,10 @@ def _passed(function: Any, parameter: int) -> Chain:
     called = arguments.parent
     callee = field(called, "function") or field(called, "constructor")
     position = [child.id for child in arguments.named_children].index(function.id)
-    return _part(chain(callee), f"{ARGUMENT}{position}.{parameter}")
+    called_on = chain(callee)
+    if called_on[0].startswith("import(") and called_on[1:] == ("then",):
+        return called_on[:1]
+    return _part(called_on, f"{ARGUMENT}{position}.{parameter}")
 
 
 def _takes_function(scopes: Scopes, position: int, type_: Any) -> None:
@@ -232,6 +242,8 @@ def _names_value(scopes: Scopes, node: Any, name: Any, value: Any, **fields: Any
         scopes.notes["name", value.id] = name
         scopes.notes["fields", value.id] = fields
         return True
+    if not fields and names_component(scopes, name, value):
+        return True
     if value.type == "object" and not fields:
         _object(scopes, value, name)
         return True
@@ -300,18 +312,12 @@ def _call(scopes: Scopes, node: Any) -> None:
     function = field(node, "function")
     while function.type in WRAPPERS and function.named_children:
         function = function.named_children[0]
-    if function.type == "identifier":
-        if required(node):
-            if scopes.scope == MODULE and node.parent.type == "expression_statement":
-                scopes.add_import(node, "", required(node))
-            return
+    if function.type == "import" or required(node):
+        visit_dynamic_import(scopes, node)
+    elif function.type == "identifier":
         scopes.call(function, chain(function))
     elif function.type == "member_expression":
         scopes.call(field(function, "property"), chain(function))
-    elif function.type == "import":
-        arguments = field(node, "arguments").named_children
-        if arguments and arguments[0].type == "string":
-            scopes.add_import(node, "", quoted(arguments[0]))
 
 
 def _new(scopes: Scopes, node: Any) -> None:
@@ -364,6 +370,9 @@ VISITS = {
     "abstract_class_declaration": _class,
     **dict.fromkeys(("function_declaration", "generator_function_declaration"), _function),
     **dict.fromkeys(("function_expression", "arrow_function", "generator_function"), _function),
+    **dict.fromkeys(("jsx_opening_element", "jsx_self_closing_element"), visit_element),
+    "tag_name": visit_tag,
+    "snippet_name": visit_snippet,
     "method_definition": _method,
     **dict.fromkeys(
         ("method_signature", "abstract_method_signature", "function_signature"), _signature

@@ -75,6 +75,8 @@ def visit_export(scopes: Scopes, node: Any) -> None:
     name = value if value is not None and value.type == "identifier" else None
     if declared is not None and is_default(declared):
         name = field(declared, "name")
+    if scopes.notes.get("page") and (value is not None or name is not None):
+        return  # the page is its default export
     if name is not None:
         scopes.add_import(name, "default", "", text(name), exported=True)
     elif value is not None and value.type not in FUNCTIONS:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from apps.code.callgraph.c import CRules
+from apps.code.callgraph.gdscript import GDScriptRules
 from apps.code.callgraph.go import GoRules
 from apps.code.callgraph.java import JavaRules
 from apps.code.callgraph.javascript import JavaScriptRules
@@ -18,6 +19,7 @@ ALL: tuple[Rules, ...] = (
     JavaRules(),
     RustRules(),
     CRules(),
+    GDScriptRules(),
 )
 BY_LANGUAGE: Mapping[str, Rules] = {name: rules for rules in ALL for name in rules.family}
 GRAMMARS: Mapping[str, Rules] = {

@@ -230,7 +230,7 @@ class Resolver:
     def _self(self, path: str, scope: int, name: str, receiver: Value | None) -> Values:
         owner = self.class_around(path, scope)
         if owner is None:
-            return UNKNOWN_VALUES
+            return rules_for(path).outer_self(path) if name == SELF else UNKNOWN_VALUES
         if name == SUPER:
             return only(owner._replace(kind="super", receiver=receiver or owner))
         return only((receiver or owner)._replace(kind="instance" if name == SELF else "definition"))

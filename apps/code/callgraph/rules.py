@@ -1,6 +1,6 @@
 """What a language has to say about its names: the class that each language extends."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -52,8 +52,15 @@ class Rules:
         """Add the facts of a node. Called in the order of positions, outer nodes first."""
         raise NotImplementedError
 
+    def open_page(self, scopes: Scopes, page: Any) -> None:
+        """Add the facts of a page with code. Called before the visits of its code."""
+
     def global_name(self, names: Names, path: str, name: str) -> Values:
         """What a name means that no scope of its file defines."""
+        return UNKNOWN_VALUES
+
+    def outer_self(self, path: str) -> Values:
+        """What the word for the own object means outside of all types."""
         return UNKNOWN_VALUES
 
     def imported(self, names: Names, path: str, each: Import) -> Values:
@@ -73,6 +80,10 @@ class Rules:
     ) -> Values:
         """Members of a type that are defined outside of it."""
         return frozenset()
+
+    def other_names(self, project: Project, path: str) -> Iterator[str]:
+        """Names by which imports may mean a file, beside its own."""
+        return iter(())
 
     def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
         """The files that an import means; empty if it is external or unknown."""

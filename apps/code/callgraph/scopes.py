@@ -69,6 +69,10 @@ class Scopes:
         while self._stack and self._stack[-1][0] <= position:
             self._stack.pop()
 
+    def enter(self, index: int, end: int) -> None:
+        """Open a definition again, up to a byte position."""
+        self._stack.append((end, index))
+
     def define(
         self,
         node: Node,

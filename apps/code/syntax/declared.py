@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from apps.code.syntax.code import Code
 from apps.code.syntax.kinds import kind_in
 from apps.code.syntax.outline import MAX_SIGNATURE, Captures, Name, last_row, scopes_around
 from apps.code.syntax.pieces import Declaration, Outline
@@ -10,12 +11,10 @@ from apps.code.syntax.pieces import Declaration, Outline
 BY_EQUATIONS = frozenset({"haskell", "erlang", "elixir"})
 
 
-def declarations(
-    grammar: str, captures: Captures, found: Outline, source: bytes
-) -> list[Declaration]:
+def declarations(code: Code, captures: Captures, found: Outline) -> list[Declaration]:
     """The declarations of a file in order of appearance. `found` is the outline of `captures`."""
-    declared = _each(captures, found, source)
-    return list(_joined(declared) if grammar in BY_EQUATIONS else declared)
+    declared = _each(captures, found, code.source)
+    return list(_joined(declared) if code.grammar in BY_EQUATIONS else declared)
 
 
 def _each(captures: Captures, found: Outline, source: bytes) -> Iterator[Declaration]:

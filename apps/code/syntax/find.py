@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from tree_sitter import Node, Parser
+from tree_sitter import Node
 
-from apps.code.syntax.outline import captures_of, language, outline, scopes_around
+from apps.code.syntax.code import parse
+from apps.code.syntax.outline import captures_of, outline, scopes_around
 from apps.code.syntax.pieces import Occurrence, whole_word
 
 # Words in the types of nodes that contain text rather than identifiers.
@@ -21,16 +22,16 @@ SIGILS = {"simple_symbol": 1}
 
 def occurrences(lines: Sequence[str], name: str, grammar: str) -> list[Occurrence]:
     """The identifiers `name` in a file, in order. A faulty grammar may never return."""
-    source = ("\n".join(lines) + "\n").encode()
-    root = Parser(language(grammar)).parse(source).root_node
+    code = parse(("\n".join(lines) + "\n").encode(), grammar)
     size = len(name.encode())
+    tags = {(tag.start_byte, tag.end_byte) for tag in code.tags}
     places = [
         place
         for place in _places(lines, name)
-        if _is_identifier(root, place.byte, place.byte + size)
+        if (span := (place.byte, place.byte + size)) in tags or _is_identifier(code.root, *span)
     ]
-    captures = captures_of(grammar, root, source)
-    file_outline = outline(grammar, captures, source)
+    captures = captures_of(code)
+    file_outline = outline(code, captures)
     ends = {captured.end for captured in captures.names.values()}
     scopes = scopes_around(list(captures.scopes), [place.byte for place in places])
     return [

@@ -1,15 +1,18 @@
 """The definitions of a file and the names that it declares, from its syntax tree."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple
+from sys import maxsize
+from typing import NamedTuple, cast
 
-from tree_sitter import Language, Node, Query, QueryCursor
-from tree_sitter_language_pack import get_language
+from tree_sitter import Node, Query, QueryCursor
 
 from apps.code.syntax import kinds
+from apps.code.syntax.code import Code, language
+from apps.code.syntax.declarators import macro_name
 from apps.code.syntax.pieces import Definition, Outline
 from apps.code.syntax.queries import BODIES, query_text
 
@@ -71,30 +74,27 @@ class Captures:
 
 
 @cache
-def language(grammar: str) -> Language:
-    language_: Language = get_language(grammar)
-    return language_
-
-
-@cache
 def _query(grammar: str) -> Query | None:
     text = query_text(grammar)
     return Query(language(grammar), text) if text else None
 
 
-def captures_of(grammar: str, root: Node, source: bytes) -> Captures:
-    """The scopes and names of a parsed file; none if the grammar has no query.
+def captures_of(code: Code) -> Captures:
+    """The scopes and names of a parsed file; none if the grammar has no query. Those of a page are
+    in its scripts.
 
     Takes time linear in the size of the tree, whatever its depth.
     """
-    query = _query(grammar)
+    query, source = _query(code.grammar), code.source
     if query is None:
         return Captures()
     scopes: dict[Key, Scope] = {}
     names: dict[int, Name] = {}
-    for pattern, captures in QueryCursor(query).matches(root):
+    for pattern, captures in QueryCursor(query).matches(code.root):
         kind, whole = kinds.kind_of(captures)
         key = None
+        if code.page and not is_script(code, next(iter(captures.values()))[0]):
+            continue
         if "def" in captures:
             scope = Scope(captures["def"][0], _label(captures, source), kind)
             key = key_of(scope.node)
@@ -105,13 +105,25 @@ def captures_of(grammar: str, root: Node, source: bytes) -> Captures:
             other = names.get(node.start_byte)
             if other is None or name.rank < other.rank:
                 names[node.start_byte] = name
+    for node in code.tags:
+        if node.type == "snippet_name" and node.parent is not None:
+            text, row = (node.text or b"").decode("utf-8", "replace"), node.start_point.row
+            whole = node.parent.parent
+            names[node.start_byte] = Name(row, node.end_byte, text, "function", whole, None, -1)
     return Captures(dict(sorted(scopes.items())), dict(sorted(names.items())))
 
 
-def outline(grammar: str, captures: Captures, source: bytes) -> Outline:
+def is_script(code: Code, node: Node) -> bool:
+    """Whether a node begins in a script of a page."""
+    at = bisect_right(code.scripts, (node.start_byte, maxsize)) - 1
+    return at >= 0 and node.start_byte < code.scripts[at][1]
+
+
+def outline(code: Code, captures: Captures) -> Outline:
     """The definitions and names of a parsed file. `declared.declarations` adds the declarations."""
     names = [(name.row, name.text) for name in captures.names.values() if name.text]
-    return Outline(list(_nested(captures, source)), names, separator=SEPARATORS.get(grammar, "."))
+    definitions = list(_nested(captures, code.source))
+    return Outline(definitions, names, separator=SEPARATORS.get(code.grammar, "."))
 
 
 def scopes_around(scopes: Sequence[Key], positions: Iterable[int]) -> Iterator[int]:
@@ -138,6 +150,8 @@ def _named(captures: dict[str, list[Node]]) -> list[Node]:
 def _innermost(node: Node) -> Node:
     """The name inside a C declarator: `f` in `*(*f)(int)`."""
     while True:
+        if (name := macro_name(node)) is not None:
+            return cast(Node, name)
         inner = node.child_by_field_name("declarator")
         if inner is None and node.type in ("reference_declarator", "parenthesized_declarator"):
             inner = node.named_children[-1] if node.named_children else None

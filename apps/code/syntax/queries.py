@@ -15,6 +15,8 @@ query language of tree-sitter, with these captures:
 Queries: https://tree-sitter.github.io/tree-sitter/using-parsers/queries/.
 """
 
+from apps.code.syntax.more_queries import MORE_PATTERNS
+
 NAMED: dict[str, str] = {
     "python": "function_definition class_definition",
     "javascript": """
@@ -64,6 +66,9 @@ _JAVASCRIPT = """
     value: [(arrow_function) (function_expression) (generator_function)])) @def @function
 (variable_declaration (variable_declarator name: (identifier) @name
     value: [(arrow_function) (function_expression) (generator_function)])) @def @function
+(lexical_declaration (variable_declarator name: (identifier) @name
+    value: (call_expression arguments: (arguments . [(arrow_function) (function_expression)]))
+    (#match? @name "^[A-Z][A-Za-z0-9]*[a-z]"))) @def @function
 (expression_statement (assignment_expression left: [(member_expression) (identifier)] @name
     right: [(arrow_function) (function_expression) (class)] @kind)) @def
 (pair key: (property_identifier) @name
@@ -172,7 +177,7 @@ PATTERNS: dict[str, str] = {
     "cpp": _C
     + """
 (class_specifier name: (_) @name body: (_)) @def
-(namespace_definition name: (_) @label) @def
+(namespace_definition name: (_) @name) @def
 (field_declaration declarator: (function_declarator declarator: (_) @name)) @method
 (field_declaration declarator: (pointer_declarator
     declarator: (function_declarator declarator: (_) @name))) @method
@@ -339,13 +344,14 @@ PATTERNS: dict[str, str] = {
 }
 
 # Grammars that share their tables.
-SAME = {"tsx": "typescript"}
+SAME = {"tsx": "typescript", "cuda": "cpp", "hlsl": "cpp", "glsl": "c"}
 
 # Nodes that belong to the next node, besides comments, decorators and attributes.
 LEADING: dict[str, frozenset[str]] = {
     "elixir": frozenset({"unary_operator"}),
     "haskell": frozenset({"signature", "haddock"}),
     "erlang": frozenset({"spec"}),
+    "elm": frozenset({"type_annotation"}),
 }
 LEADING_WORDS = (
     "comment",
@@ -371,4 +377,5 @@ def query_text(grammar: str) -> str:
     """The query of a grammar; "" if there is none."""
     table = SAME.get(grammar, grammar)
     named = (f"({node} name: (_) @name) @def" for node in NAMED.get(table, "").split())
-    return "\n".join([*named, PATTERNS.get(table, "")]).strip()
+    patterns = PATTERNS.get(table) or MORE_PATTERNS.get(table, "")
+    return "\n".join([*named, patterns]).strip()

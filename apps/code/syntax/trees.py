@@ -9,11 +9,12 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from tree_sitter import Node, Parser
+from tree_sitter import Node
 
+from apps.code.syntax.code import Code, parse
 from apps.code.syntax.cut import TextLines, Unit, cut_lines
 from apps.code.syntax.declared import declarations
-from apps.code.syntax.outline import captures_of, language, outline
+from apps.code.syntax.outline import captures_of, is_script, key_of, outline
 from apps.code.syntax.pieces import Cut, cut_of
 from apps.code.syntax.queries import LEADING, LEADING_WORDS
 
@@ -21,15 +22,34 @@ from apps.code.syntax.queries import LEADING, LEADING_WORDS
 def cut_along_tree(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
     """The pieces and declarations of a file, by its syntax tree. May never return."""
     # Several grammars (make, for one) ignore a last line without a newline.
-    source = ("\n".join(lines) + "\n").encode()
-    root = Parser(language(grammar)).parse(source).root_node
-    captures = captures_of(grammar, root, source)
-    file_outline = outline(grammar, captures, source)
-    file_outline.declarations.extend(declarations(grammar, captures, file_outline, source))
+    code = parse(("\n".join(lines) + "\n").encode(), grammar)
+    captures = captures_of(code)
+    file_outline = outline(code, captures)
+    file_outline.declarations.extend(declarations(code, captures, file_outline))
     text = TextLines(lines, max_chars)
     starts = [definition.first for definition in file_outline.definitions]
-    units = cut_tree(text, root, starts, lambda node: _leads(grammar, node.type))
+    units = cut_tree(text, _top(code), starts, lambda node: _leads(code.grammar, node.type))
     return cut_of(text, units, file_outline)
+
+
+class _Top(NamedTuple):
+    """A root with these children."""
+
+    children: list[Node]
+
+
+def _top(code: Code) -> _Top:
+    """The nodes at which a file is split first: of a page its elements, and the statements of its
+    scripts."""
+    if code.page is None:
+        return _Top(code.root.children)
+    nodes = [node for node in code.root.children if is_script(code, node)]
+    for element in code.page.children:
+        at = bisect_left(code.scripts, (element.start_byte, 0))
+        holds_script = at < len(code.scripts) and code.scripts[at][0] < element.end_byte
+        parts = element.children if holds_script else [element]
+        nodes += [part for part in parts if not is_script(code, part)]
+    return _Top(sorted(nodes, key=key_of))
 
 
 @cache
@@ -44,11 +64,11 @@ class _Task(NamedTuple):
     end: int
     level: int
     room: int
-    nodes: tuple[Node, ...]  # that begin in the range
+    nodes: tuple[Node | _Top, ...]  # that begin in the range
 
 
 def cut_tree(
-    text: TextLines, root: Node, starts: Sequence[int], leading: Callable[[Node], bool]
+    text: TextLines, top: Node | _Top, starts: Sequence[int], leading: Callable[[Node], bool]
 ) -> list[Unit]:
     """The units of a parsed file.
 
@@ -56,7 +76,7 @@ def cut_tree(
     belongs to the next node, such as a comment.
     """
     units: list[Unit] = []
-    tasks = [_Task(0, len(text.lines), 0, text.max_chars, (root,))]
+    tasks = [_Task(0, len(text.lines), 0, text.max_chars, (top,))]
     while tasks:
         task = tasks.pop()
         if text.fits(task.first, task.end) or task.end - task.first <= 1:
@@ -87,7 +107,7 @@ def _span(node: Node) -> _Span:
 
 def _cut(text: TextLines, task: _Task, leading: Callable[[Node], bool]) -> list[_Task]:
     """The parts of a range, split where children of its nodes begin; [] if it has none."""
-    nodes: Sequence[Node] = task.nodes
+    nodes: Sequence[Node | _Top] = task.nodes
     while nodes:
         spans = [_span(child) for node in nodes for child in node.children]
         rows = _cut_rows(spans, task.first, task.end, leading)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from apps.code.callgraph.callers import ancestors, targets, unresolved
-from apps.code.callgraph.facts import MODULE, Call, Facts
+from apps.code.callgraph.facts import MODULE, Call, Facts, Import
 from apps.code.callgraph.languages import rules_for
 from apps.code.callgraph.resolve import Resolver
 from apps.code.paths import kinds
@@ -35,6 +35,8 @@ MAX_ALIASES = 8
 MAX_NEXT = 20
 # Files that are imported by the name of their folder.
 FOLDER_FILES = frozenset({"__init__", "index", "mod", "lib", "main"})
+# The name of a definition without a name that a file exports, such as a component of Vue.
+DEFAULT = "default"
 CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
 
 Key = tuple[str, int]  # path, and index of a definition in its facts
@@ -74,7 +76,7 @@ class _Search:
         } - keys
         sites: dict[tuple[str, int, int], _Site] = {}
         paths = self._candidates(names, keys)
-        if aliases := self._exported_aliases(paths, names):
+        if aliases := self._exported_aliases(paths, names, {path for path, _ in keys}):
             names |= aliases
             paths = list(dict.fromkeys([*paths, *self._candidates(aliases, keys)]))
         for path in paths:
@@ -108,7 +110,7 @@ class _Search:
 
     def _candidates(self, names: set[str], keys: set[Key]) -> list[str]:
         """The files that have one of the names, near ones and the product's own first."""
-        words = {max(WORD.findall(name), key=len) for name in names if WORD.search(name)}
+        words = set(names)
         for path, index in keys:
             facts = self.facts(path)
             name = facts.definitions[index].name
@@ -117,11 +119,13 @@ class _Search:
                 for imported in facts.imports
                 if imported.exported and imported.member == name
             }
-            if "default" in facts.exports or "=" in facts.exports:
+            if name == DEFAULT or DEFAULT in facts.exports or "=" in facts.exports:
                 words.add(stem(path))
+                words |= set(rules_for(path).other_names(self.project, path))
         files = dict.fromkeys(path for path, _ in keys)
-        for word in sorted(words - {"default", "=", "*"}):
-            files |= dict.fromkeys(with_word(self.project, word))
+        for word in sorted(words - {DEFAULT, "=", "*"}):
+            if parts := WORD.findall(word):
+                files |= dict.fromkeys(with_word(self.project, max(parts, key=len)))
         folders = {path.rpartition("/")[0] for path, _ in keys}
         # Languages do not call each other.
         languages = {language for path, _ in keys for language in rules_for(path).family}
@@ -144,20 +148,42 @@ class _Search:
             and fits(self.query.filters, self.project.root, path, file.language)
         )
 
-    def _exported_aliases(self, paths: Sequence[str], names: set[str]) -> set[str]:
-        """Other names under which files offer what may be one of the names to their importers."""
+    def _exported_aliases(
+        self, paths: Sequence[str], names: set[str], targets: set[str]
+    ) -> set[str]:
+        """Other names under which files offer what may be one of the names, or the default export
+        of one of the files `targets`, to their importers."""
         aliases: dict[str, None] = {}
         for path in paths:
-            for imported in self.facts(path).imports:
-                is_outer = imported.scope == MODULE and WORD.fullmatch(imported.name)
-                if is_outer and imported.member in names and imported.name not in names:
-                    aliases[imported.name] = None
-        return set(list(aliases)[:MAX_ALIASES]) - {"default"}
+            aliases |= dict.fromkeys(self._offered(path, names, targets))
+        known = {*names, DEFAULT}
+        new = [name for name in aliases if name not in known and WORD.fullmatch(name)]
+        return set(new[:MAX_ALIASES])
+
+    def _offered(self, path: str, names: set[str], targets: set[str]) -> Iterator[str]:
+        facts = self.facts(path)
+        late: set[str] = set()  # modules that are imported amid an expression
+        for imported in facts.imports:
+            is_default = imported.member == DEFAULT and imported.exported
+            is_target = (is_default or not imported.member) and self._leads(path, imported, targets)
+            if is_target and not imported.member:
+                late.add(imported.name)
+            elif imported.scope == MODULE and (imported.member in names or is_target):
+                yield imported.name
+        for binding in facts.bindings:
+            is_late = binding.value[0] in late and binding.value[1:] == (DEFAULT,)
+            if binding.scope == MODULE and (is_late or binding.value[-1] in names):
+                yield binding.name
+
+    def _leads(self, path: str, imported: Import, targets: set[str]) -> bool:
+        """Whether an import in a file means one of the files `targets`."""
+        rules = rules_for(path)
+        return not targets.isdisjoint(rules.import_paths(self.project, path, imported))
 
     def _aliases(self, path: str, names: set[str]) -> set[str]:
         """Other names that a file gives to what may be one of the names."""
         facts = self.facts(path)
-        members = names | {"default", "=", ""}
+        members = names | {DEFAULT, "=", ""}
         aliases = {imported.name for imported in facts.imports if imported.member in members}
         bound = {binding.name for binding in facts.bindings if binding.value[-1] in names}
         return aliases | bound
@@ -241,7 +267,8 @@ def _wanted(project: RootProject, query: CallersQuery) -> list[Key]:
         facts = project.facts(symbol.file_path) or Facts()
         for index, one in enumerate(facts.definitions):
             is_inside = symbol.start_line - 1 <= one.row <= symbol.end_line - 1
-            if one.name == symbol.name and is_inside:
+            is_named = one.name == (DEFAULT if symbol.kind == "component" else symbol.name)
+            if is_named and is_inside:
                 keys[symbol.file_path, index] = None
                 break
     return list(keys)
@@ -262,7 +289,13 @@ def _at_line(project: RootProject, path: str, line: int) -> list[Key]:
 def _described(project: RootProject, keys: Sequence[Key]) -> Iterator[CalledDefinition]:
     for path, index in keys:
         definition = (project.facts(path) or Facts()).definitions[index]
-        yield CalledDefinition(_place(project, path), definition.path, definition.row + 1)
+        shown = _shown(path, definition.path)
+        yield CalledDefinition(_place(project, path), shown, definition.row + 1)
+
+
+def _shown(path: str, symbol: str) -> str:
+    """The path of a definition; the name of the file for what it exports without a name."""
+    return stem(path) if symbol == DEFAULT else symbol
 
 
 def _place(project: RootProject, path: str) -> Place:
@@ -300,8 +333,8 @@ def _caller(search: _Search, site: _Site, depth: int) -> Caller:
         line=site.call.row + 1,
         column=site.call.column + 1,
         text="",
-        symbol=search.facts(site.path).enclosing(site.call.scope),
-        callee=search.facts(path).definitions[index].path,
+        symbol=_shown(site.path, search.facts(site.path).enclosing(site.call.scope)),
+        callee=_shown(path, search.facts(path).definitions[index].path),
         kind="proven" if site.proven else "possible",
         depth=depth,
     )

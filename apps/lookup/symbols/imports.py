@@ -127,6 +127,7 @@ def _files(project: RootProject, name: str) -> list[str]:
 
 SUFFIXES = (
     *(".py", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".java", ".rs", ".go", ".h", ".hpp"),
+    *(".vue", ".svelte", ".astro"),
     *("/__init__.py", "/index.ts", "/index.tsx", "/index.js", "/mod.rs"),
 )
 
@@ -137,6 +138,7 @@ def _candidates(project: RootProject, files: Sequence[str], query: SymbolQuery) 
     words |= {
         folder_of(path).rpartition("/")[2] for path in files if path.endswith((".go", ".java"))
     }
+    words |= {name for path in files for name in rules_for(path).other_names(project, path)}
     words |= set(WORD.findall(query.name)[-1:]) if not files else set()
     paths: dict[str, None] = {}
     for word in sorted(words):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from apps.code.callgraph.facts import Facts
 from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.code.callgraph.project import Tree
-from apps.code.languages import known_type
+from apps.code.languages import FILE_TYPES
 from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
 from apps.index.models import Root
@@ -31,6 +31,7 @@ FILES_AT_ONCE = 8
 MAX_LINES = 30_000
 # Facts in memory, by the content of a file: definitions, bindings, imports and calls together.
 MAX_CACHED_FACTS = 3_000_000
+GRAMMARS = {kind.name: kind.grammar for kind in FILE_TYPES}
 
 
 class LiveFile(NamedTuple):
@@ -152,7 +153,7 @@ class RootProject:
         files = {path: self._files.files[path] for path in paths}
         lines = ingested_lines((self.root, file.document) for file in files.values())
         texts = [
-            SourceText(path, _grammar(path), lines[file.document])
+            SourceText(path, GRAMMARS.get(file.language, ""), lines[file.document])
             for path, file in files.items()
             if len(lines.get(file.document, ())) <= MAX_LINES and file.document in lines
         ]
@@ -198,8 +199,3 @@ class RootProject:
         files = {path: file.document for path in paths if (file := self.file(path))}
         lines = ingested_lines((self.root, document) for document in files.values())
         return {path: lines[document] for path, document in files.items() if document in lines}
-
-
-def _grammar(path: str) -> str:
-    kind = known_type(path)
-    return kind.grammar if kind else ""

@@ -37,6 +37,10 @@ DEEP = 5_000
         ("go", "package a\nvar x " + "[]map[string]" * DEEP + "A"),
         ("rust", "struct A { x: " + "Vec<" * DEEP + "A" + ">" * DEEP + " }"),
         ("cpp", "std::vector<" * DEEP + "A" + ">" * DEEP + " x;"),
+        ("tsx", "<A>" * DEEP),
+        ("vue", "<template>" + "<p>" * DEEP + "{{" * DEEP),
+        ("svelte", "{#if a}" * 500 + "{b(" * 500),
+        ("astro", "---\n" + "f(" * DEEP + "\n---\n" + "{<p>" * 500),
     ],
 )
 def test_deep_nesting_ends(grammar: str, text: str) -> None:
@@ -51,6 +55,13 @@ def test_a_long_line_takes_linear_time_and_has_right_columns() -> None:
     assert [facts.calls[at].column for at in (0, 1, -1)] == [0, 4, 16_000]
     facts = facts_of(["f(" + "x => x.y()," * 4_000 + ")"], "javascript")
     assert len(facts.calls) == 4_001
+
+
+@pytest.mark.parametrize("grammar", ["vue", "svelte", "astro"])
+def test_pages_without_scripts_and_with_many_have_facts(grammar: str) -> None:
+    assert facts_of(["<", "{{", "<script>"], grammar).definitions[0].name == "default"
+    calls = facts_of(["<script>a()</script>", "<My.Row/>"] * 300, grammar).calls
+    assert len(calls) == 600
 
 
 def test_of_a_long_chain_the_last_name_is_known() -> None:

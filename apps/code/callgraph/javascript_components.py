@@ -1,0 +1,87 @@
+"""Components of JavaScript: an element of JSX or of a page's template calls one."""
+
+from typing import Any
+
+from apps.code.callgraph.facts import MODULE, Chain, Import
+from apps.code.callgraph.javascript_chains import chain, dynamic, values_of
+from apps.code.callgraph.javascript_modules import FUNCTIONS, quoted, required
+from apps.code.callgraph.scopes import Scopes, field, text
+
+# Functions around a component: `memo(forwardRef(…))`.
+MAX_WRAPPERS = 4
+
+
+def visit_element(scopes: Scopes, node: Any) -> None:
+    """`<Panel>`, `<ui.Button />`. Names without a capital or a dot are elements of HTML."""
+    name = field(node, "name")
+    if name.type == "identifier" and not text(name)[:1].islower():
+        scopes.call(name, chain(name))
+    elif name.type == "member_expression":
+        scopes.call(field(name, "property"), chain(name))
+
+
+def visit_page(scopes: Scopes, node: Any) -> None:
+    """A page of Vue, Svelte or Astro is a component, which is its default export."""
+    scopes.define(node, None, "function", name="default", opens=False)
+    scopes.notes["page"] = True
+
+
+def visit_snippet(scopes: Scopes, node: Any) -> None:
+    """A part of a page of Svelte that its template calls."""
+    scopes.define(node, node, "function", opens=False)
+
+
+def visit_tag(scopes: Scopes, node: Any) -> None:
+    """A tag in the template of a page. Vue finds `FirstRow` by `first-row`."""
+    name = text(node)
+    if "-" in name:
+        name = "".join(part[:1].upper() + part[1:] for part in name.split("-"))
+    scopes.call(node, tuple(name.split(".")))
+
+
+def visit_dynamic_import(scopes: Scopes, node: Any) -> None:
+    """`import('module')` and `require('module')` amid an expression."""
+    strings = field(node, "arguments").named_children
+    module = quoted(strings[0]) if strings and strings[0].type == "string" else ""
+    if module and not (required(node) and node.parent.type == "variable_declarator"):
+        row = node.start_point.row
+        scopes.imports.append(Import(MODULE, dynamic(module), module, "", row))
+
+
+def component_in(value: Any) -> Any:
+    """The function or the name that a call wraps, as in `memo(Panel)`; None if there is none."""
+    for _ in range(MAX_WRAPPERS):
+        if value is None or value.type != "call_expression":
+            break
+        arguments = field(value, "arguments")
+        inner = arguments.named_children if arguments.type == "arguments" else []
+        value = inner[0] if inner else None
+    if value is None or value.type not in ("identifier", *FUNCTIONS):
+        return None
+    return None if value.type == "identifier" and not text(value)[:1].isupper() else value
+
+
+def lazy_component(function: Any) -> list[Chain]:
+    """The values of a component in `lazy(() => import('module'))`; empty if it is none."""
+    body = field(function, "body") if function.type == "arrow_function" else None
+    module = values_of(body) if body is not None and body.type == "call_expression" else []
+    return [(*one[:1], "default") for one in module if one[0].startswith(dynamic("")[:-1])]
+
+
+def names_component(scopes: Scopes, name: Any, value: Any) -> bool:
+    """Give a component that a call wraps the name of its variable. Return False for other calls."""
+    if name.type != "identifier" or not text(name)[:1].isupper():
+        return False
+    inner = component_in(value) if value.type == "call_expression" else None
+    if inner is None:
+        return False
+    if lazy := lazy_component(inner):
+        scopes.bind_each(name, lazy)
+    elif inner.type == "identifier":
+        scopes.bind_each(name, values_of(inner))
+    else:
+        scopes.notes["name", inner.id] = name
+        own = field(inner, "name")
+        if own is not None and own.text != name.text:
+            scopes.bind(name, (text(own),))
+    return True

@@ -1,0 +1,126 @@
+"""The queries of languages whose definitions need no explanation. See `queries`."""
+
+from collections.abc import Mapping
+
+
+def _list(kind: str, role: str, *keywords: str) -> str:
+    """A list of Clojure that begins with one of some words and a name."""
+    words = " ".join(f'"{keyword}"' for keyword in keywords)
+    return (
+        f"((list_lit . (sym_lit) @keyword . (sym_lit name: (sym_name) @name)) {role}@{kind}"
+        f" (#any-of? @keyword {words}))"
+    )
+
+
+def _command(kind: str, *names: str) -> str:
+    """A command of CMake that defines its first argument."""
+    words = " ".join(f'"{name}" "{name.upper()}"' for name in names)
+    return (
+        f"((normal_command (identifier) @keyword (argument_list . (argument) @name)) @{kind}"
+        f" (#any-of? @keyword {words}))"
+    )
+
+
+MORE_PATTERNS: Mapping[str, str] = {
+    "apex": """
+(class_declaration name: (_) @name) @def
+(interface_declaration name: (_) @name) @def
+(enum_declaration name: (_) @name) @def
+(method_declaration name: (_) @name) @def
+(constructor_declaration name: (_) @name) @def
+(trigger_declaration name: (_) @name) @def @trigger
+(enum_constant name: (_) @name) @member
+(field_declaration declarator: (variable_declarator name: (_) @name)) @field
+""",
+    "gdscript": """
+(function_definition name: (_) @name) @def
+(class_definition name: (_) @name) @def
+(enum_definition name: (_) @name) @def
+(constructor_definition) @def
+(class_name_statement name: (_) @name) @class
+(signal_statement name: (_) @name) @signal
+(const_statement name: (_) @name) @constant
+(source (variable_statement name: (_) @name) @variable)
+(class_body (variable_statement name: (_) @name) @field)
+(enumerator left: (_) @name) @member
+""",
+    "solidity": """
+(contract_declaration name: (_) @name) @def @contract
+(interface_declaration name: (_) @name) @def
+(library_declaration name: (_) @name) @def @library
+(struct_declaration name: (_) @name) @def
+(enum_declaration name: (_) @name) @def
+(function_definition name: (_) @name) @def
+(modifier_definition name: (_) @name) @def @modifier
+(constructor_definition "constructor" @label) @def
+(event_definition name: (_) @name) @event
+(error_declaration name: (_) @name) @error
+(state_variable_declaration name: (_) @name) @field
+(enum_value) @name @member
+""",
+    "clojure": "\n".join(
+        [
+            _list("function", "@def ", "defn", "defn-", "defmulti", "defmethod", "deftest"),
+            _list("macro", "@def ", "defmacro"),
+            _list("protocol", "@def ", "defprotocol", "definterface"),
+            _list("record", "@def ", "defrecord", "deftype"),
+            _list("namespace", "", "ns"),
+            _list("variable", "", "def", "defonce"),
+        ]
+    ),
+    "fsharp": """
+(namespace name: (_) @label) @def
+(named_module name: (_) @name) @def @module
+(module_defn (identifier) @name) @def @module
+(declaration_expression (function_or_value_defn
+    (function_declaration_left . (identifier) @name))) @def @function
+(declaration_expression (function_or_value_defn
+    (value_declaration_left (identifier_pattern) @name))) @value
+(type_definition (_ (type_name type_name: (_) @name)) @kind) @def
+(method_or_prop_defn name: (property_or_ident method: (_) @name)) @def @method
+(method_or_prop_defn name: (property_or_ident . (identifier) @name .)) @def @method
+(member_signature (identifier) @name) @method
+(exception_definition exception_name: (_) @name) @exception
+(union_type_case (identifier) @name) @member
+(record_field (identifier) @name) @field
+""",
+    "elm": """
+(module_declaration name: (_) @name) @module
+(file (value_declaration functionDeclarationLeft:
+    (function_declaration_left . (lower_case_identifier) @name)) @def @function)
+(type_declaration name: (_) @name) @def
+(type_alias_declaration name: (_) @name) @def
+(union_variant name: (_) @name) @member
+(port_annotation name: (_) @name) @function
+""",
+    "nix": """
+(binding attrpath: (attrpath) @name expression: (function_expression)) @def @function
+(let_expression (binding_set (binding attrpath: (attrpath) @name) @variable))
+""",
+    "cmake": "\n".join(
+        [
+            "(function_def (function_command (argument_list . (argument) @name))) @def @function",
+            "(macro_def (macro_command (argument_list . (argument) @name))) @def @macro",
+            _command("target", "add_library", "add_executable", "add_custom_target"),
+            f"(source_file {_command('variable', 'set', 'option')})",
+            _command("module", "project"),
+        ]
+    ),
+    "bicep": """
+(parameter_declaration . (identifier) @name) @variable
+(variable_declaration . (identifier) @name) @variable
+(output_declaration . (identifier) @name) @output
+(type_declaration . (identifier) @name) @type
+(resource_declaration . (identifier) @name) @def @resource
+(module_declaration . (identifier) @name) @def @module
+(user_defined_function name: (_) @name) @def @function
+""",
+    "verilog": """
+(module_declaration (module_header (simple_identifier) @name)) @def
+(interface_declaration (_ (interface_identifier) @name)) @def
+(package_declaration (package_identifier) @name) @def
+(class_declaration (class_identifier) @name) @def
+(function_declaration (function_body_declaration (function_identifier) @name)) @def
+(task_declaration (task_body_declaration (task_identifier) @name)) @def @function
+""",
+}

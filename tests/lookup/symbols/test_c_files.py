@@ -1,0 +1,97 @@
+"""Headers of C++, CUDA, and functions that macros of C name: definitions and callers."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.lookup.symbols import callers
+from tests.lookup.symbols.conftest import Post
+from tests.support.ingested import ingested_once
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.door,
+    pytest.mark.usefixtures("repositories", "patience"),
+]
+
+AUDIO: dict[str, str | bytes] = {
+    "x.h": (
+        "#pragma once\nnamespace audio {\nclass Sampler final {\n public:\n"
+        "  int addListener(const Rect& area);\n"
+        "  template <typename T> T gainOf(T v) const { return v * 2; }\n"
+        "};\n}  // namespace audio\n"
+    ),
+    "plain.h": "/* class of its own */\nint lowest(int a);\n",
+    "macro.c": (
+        "#define NAMED(x) mod_##x\n\nstatic void drain(void)\n{\n}\n\n"
+        "static void NAMED(first_step)(void)\n{\n    drain();\n}\n\n"
+        "static void NAMED(second_step)(void)\n{\n    NAMED(first_step)();\n}\n"
+    ),
+    "kernel.cu": (
+        "__global__ void scaleRows(float* a, int n) {\n  a[n] *= 2.0f;\n}\n"
+        "template <class T> __global__ void fill(T* a) {}\n"
+        "void launchScale(float* a, int n) {\n"
+        "  scaleRows<<<(n + 255) / 256, 256>>>(a, n);\n"
+        "  fill<float><<<1, 2>>>(a);\n}\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def repositories(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    base = Path(os.path.realpath(tmp_path_factory.mktemp("c")))
+    with ingested_once(django_db_blocker, base, {"audio": AUDIO}):
+        yield
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Another process may keep the machine busy.
+    monkeypatch.setattr(callers, "PARSE_SECONDS", 60.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("audio", ["cpp namespace x.h:2-8 audio"]),
+        ("Sampler", ["cpp class x.h:3-7 audio.Sampler"]),
+        ("gainOf", ["cpp method x.h:6-6 audio.Sampler.gainOf"]),
+        ("lowest", ["c prototype plain.h:2-2 lowest"]),
+        ("first_step", ["c function macro.c:7-10 first_step"]),
+        ("scaleRows", ["cuda function kernel.cu:1-3 scaleRows"]),
+    ],
+)
+def test_definitions_have_the_language_of_the_content(
+    post: Post, name: str, found: list[str]
+) -> None:
+    status, answer = post("symbol-definitions", name=name)
+    assert status == 200, answer
+    assert [
+        f"{each['language']} {each['kind']} {each['relPath']}:{each['startLine']}-{each['endLine']}"
+        f" {each['symbol']}"
+        for each in answer["results"]
+    ] == found
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("scaleRows", ["kernel.cu:6 launchScale"]),
+        ("fill", ["kernel.cu:7 launchScale"]),
+        ("first_step", ["macro.c:14 second_step"]),
+        ("drain", ["macro.c:9 first_step"]),
+    ],
+)
+def test_launches_of_kernels_and_calls_by_macros_are_calls(
+    post: Post, name: str, found: list[str]
+) -> None:
+    status, answer = post("find-callers", name=name)
+    assert status == 200, answer
+    assert [
+        f"{each['relPath']}:{each['startLine']} {each['symbol']}" for each in answer["results"]
+    ] == found
