@@ -28,7 +28,6 @@ from typing import Any
 
 import httpx
 
-from apps.tools.list_files import described
 from benchmarks import product
 
 LIMIT = 1.2
@@ -79,6 +78,8 @@ def _numbered(row: JSON) -> Iterator[str]:
 
 def _row(row: JSON) -> str:
     if "size" in row:
+        from apps.tools.list_files import described  # noqa: PLC0415 - it needs the settings
+
         return f"{row['repo']}/{row['relPath']}: {described(row)}"
     place = f"{row['repo']}/{row['relPath']}:{_lines(row)}"
     return f"{place} {row.get('symbol') or ''}\n{row['chunk']}"

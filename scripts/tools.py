@@ -36,7 +36,7 @@ MANIFEST = HOME / "release/mcpb/manifest.json"
 MCP, API = HOME / "docs/mcp.md", HOME / "docs/api.md"
 BEGIN, END = "<!-- The tools. `make fix` writes this table. -->", "<!-- The end of the tools. -->"
 # Fields that the documents describe once for all tools, and arguments whose values they list there.
-OF_ALL = frozenset({"truncated", "nextCursor", "hint", "degraded"})
+OF_ALL = frozenset({"truncated", "nextCursor", "hint", "degraded", "stale", "changedFiles", "gone"})
 VALUES_BELOW = "format"
 # What stands in the tables for the fields of a place.
 PLACE, OF_PLACE = "<place>", {*schemas.PLACE, *schemas.MORE_PLACE}

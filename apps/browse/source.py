@@ -1,6 +1,5 @@
 """The source viewer: a file on disk, around the cited lines."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -15,7 +14,7 @@ from apps.browse.finds import Find
 from apps.browse.highlight import highlight_range
 from apps.browse.lines import Lines, code_url, fragment_url, source_url, span_of
 from apps.browse.marks import name_marked
-from apps.code.chunking import decode, lines_of
+from apps.code.chunking import decode, digest_of, lines_of
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.index.models import Root, SourceFile
 from apps.index.paths import MappedPath, map_path
@@ -219,8 +218,8 @@ def read_source(request: SourceRequest) -> SourceText:
         if not stored:
             raise
         return SourceText(root, row, stored, problem=error.message)
-    lines = lines_of(decode(data))
-    if hashlib.sha256(data).hexdigest() == row.sha256:
+    lines = lines_of(decode(data, row.encoding))
+    if digest_of(data, row.encoding) == row.sha256:
         return SourceText(root, row, lines, unchanged=True)
     return _changed_text(request, root, row, lines)
 

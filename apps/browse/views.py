@@ -20,8 +20,11 @@ from apps.browse.page_search import (
     interpreted,
     symbol_query,
 )
+from apps.core.config import config
 from apps.core.errors import CodeinfoError
 from apps.index import queries
+from apps.ingest.panels import generations
+from apps.ingest.watching import states
 from apps.lookup.symbols import find_definitions, find_references
 from apps.retrieval import scope
 from apps.retrieval.query import SearchQuery, language_named
@@ -42,12 +45,17 @@ def search_page(request: HttpRequest) -> HttpResponse:
     query, problem = _interpreted(typed)
     roots = queries.published_roots()
     chosen = [root for root in roots if repo_id(root) in query.repositories] or roots
+    states.wait_for(chosen, config().fresh_wait_ms / 1_000)
+    roots = queries.published_roots()
+    chosen = [root for root in roots if repo_id(root) in query.repositories] or roots
     context = {
         "query": query,
         "limits": PAGE_LIMITS,
         "repositories": sorted({*map(repo_id, roots), *query.repositories}),
         "languages": languages(chosen, query.language),
         "ingested": bool(roots),
+        "generations": generations(chosen),
+        "stale": states.behind(chosen, repo_id),
         # Filters that were typed are then shown beside the box only.
         "is_moved": not is_live and query.q != typed.q,
         **problem,

@@ -25,20 +25,38 @@ ENCODINGS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+BOMS = tuple(bom for bom, _ in ENCODINGS)
 
 
-def decode(data: bytes) -> str:
+def decode(data: bytes, encoding: str = "") -> str:
     """The text of a file: in the encoding of its byte order mark, which is removed, else UTF-8.
+
+    encoding: of bytes that are neither (`encodings.encoding_of`); "" for UTF-8
 
     Bytes that are not valid become U+FFFD, and so does NUL, which PostgreSQL cannot store in text.
     """
-    for bom, encoding in ENCODINGS:
+    for bom, marked in ENCODINGS:
         if data.startswith(bom):
-            text = data[len(bom) :].decode(encoding, "replace")
+            text = data[len(bom) :].decode(marked, "replace")
             break
     else:
-        text = data.decode("utf-8", "replace")
+        used = encoding if encoding and not is_utf8(data) else "utf-8"
+        text = data.decode(used, "replace")
     return text.replace("\0", "\ufffd")
+
+
+def digest_of(data: bytes, encoding: str = "") -> str:
+    """The SHA-256 of a file in hex. That of a file in another encoding than UTF-8 begins with the
+    encoding, as the same bytes have another text in another encoding."""
+    return hashlib.sha256((f"{encoding}\0".encode() if encoding else b"") + data).hexdigest()
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are valid UTF-8 without NUL, which UTF-16 has."""
+    try:
+        return data.isascii() or bool(data.decode()) and b"\0" not in data
+    except UnicodeDecodeError:
+        return False
 
 
 def lines_of(text: str) -> list[str]:
@@ -57,15 +75,17 @@ class DecodedFile:
     """A file before it is split."""
 
     path: str  # within the root
-    sha256: str  # of its bytes, hex
+    sha256: str  # as of `digest_of`
     kind: FileType
     lines: list[str]
+    encoding: str = ""  # as of `decode`
 
     @classmethod
-    def of(cls, path: str, data: bytes) -> Self:
+    def of(cls, path: str, data: bytes, encoding: str = "") -> Self:
         """Decode a file and find its type."""
-        digest = hashlib.sha256(data).hexdigest()
-        return cls(path, digest, language_of(path, data), lines_of(decode(data)))
+        digest, text = digest_of(data, encoding), decode(data, encoding)
+        kind = language_of(path, text.encode() if encoding else data)
+        return cls(path, digest, kind, lines_of(text), encoding)
 
     @property
     def grammar(self) -> str:
@@ -88,7 +108,9 @@ def chunk_file(
     declared = (Symbol(*declaration) for declaration in cut.declarations)
     symbols = tuple(dict.fromkeys([*_component(file), *declared]))
     name = file.kind.name
-    return ChunkedFile(file.path, file.sha256, name, tuple(chunks), symbols, problem, text)
+    return ChunkedFile(
+        file.path, file.sha256, name, tuple(chunks), symbols, problem, text, file.encoding
+    )
 
 
 def _component(file: DecodedFile) -> Iterator[Symbol]:

@@ -33,7 +33,7 @@ class ChunkedFile:
     """A file with its chunks and definitions."""
 
     path: str  # within the root
-    sha256: str  # of its bytes, hex
+    sha256: str  # of its bytes, hex (`chunking.digest_of`)
     language: str  # FileType.name
     chunks: tuple[Chunk, ...]  # in the order of their lines
     symbols: tuple[Symbol, ...] = ()
@@ -41,3 +41,4 @@ class ChunkedFile:
     problem: str = field(default="", repr=False)
     # All lines, joined by newlines: each chunk is a part of it.
     text: str = field(default="", repr=False)
+    encoding: str = ""  # "": UTF-8, or that of the byte order mark

@@ -140,6 +140,8 @@ class Config:
     ingest_flush_every: int = ingest("INGEST_FLUSH_EVERY", clamped(1, 500), 20, "Least number of files in one write to the stores, which also has at least 1,000 chunks (1-500)")
     ingest_token_margin: float = ingest("INGEST_TOKEN_MARGIN", fraction, 0.85, "Share of an embedder's token limit that a chunk may fill")
     ingest_fallback_tokens: int = ingest("INGEST_FALLBACK_TOKENS", integer(16, 1_000_000), 2048, "Token limit taken for a server that does not tell its own")
+    watch: str = ingest("CODEINFO_WATCH", choice("auto", "poll", "off"), "auto", "How changes of ingested folders are found, which are then ingested by themselves: auto: the kernel tells, or where it does not, they are looked for; poll: they are looked for; off: not at all")
+    fresh_wait_ms: int = ingest("CODEINFO_FRESH_WAIT_MS", integer(0, 10_000), 300, "How long a search waits for the ingest of changes that are known, in milliseconds")
     ingest_repair: str = ingest("CODEINFO_INGEST_REPAIR", choice("auto", "ask"), "auto", "auto: a folder whose vectors are lost or broken is ingested again by itself; ask: when somebody asks for it on the Ingest page")
 
     embedding_base_url: str = embedding("CODEINFO_EMBEDDING_BASE_URL", http_url, "", "OpenAI-compatible server for embeddings (falls back on CODEINFO_OPENAI_BASE_URL)")

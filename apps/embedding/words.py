@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 # Between lower and upper case, and between an acronym and the next word.
-_BOUNDARY = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+BOUNDARY = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[a-z]+|[0-9]+")
 
 LONGEST_WORD = 24
@@ -44,7 +44,7 @@ def _without(suffix: str, word: str) -> str:
 
 
 def _parts(run: str) -> list[str]:
-    return [stem(word) for word in _WORD.findall(_BOUNDARY.sub(" ", run).lower())]
+    return [stem(word) for word in _WORD.findall(BOUNDARY.sub(" ", run).lower())]
 
 
 class RunCache(dict[str, tuple[str, ...]]):

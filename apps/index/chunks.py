@@ -6,12 +6,11 @@ tell where it is, and symbol and names are unknown. The texts are in the text st
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from apps.code.chunking import decode, lines_of
+from apps.code.chunking import decode, digest_of, is_utf8, lines_of
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.system.mapping import read_again
 from apps.index import chunk_ids, spans, unread
@@ -119,7 +118,13 @@ def unchanged_text(root: Path, path: str, key: str) -> str | None:
         data = read_file(root, path)
     except CodeinfoError:
         return None
-    return "\n".join(lines_of(decode(data))) if sha256(data).hexdigest() == key else None
+    encoding = "" if is_utf8(data) else _encoding_of(key)
+    return "\n".join(lines_of(decode(data, encoding))) if digest_of(data, encoding) == key else None
+
+
+def _encoding_of(key: str) -> str:
+    rows = SourceFile.objects.filter(sha256=key).order_by()
+    return rows.values_list("encoding", flat=True).first() or ""
 
 
 def _facts(chunk_id: str, row: SourceFile, index: int, span: spans.Span) -> ChunkFacts:

@@ -44,6 +44,7 @@ def disappeared_summary(disappeared: int, published: int) -> str:
 
 COMPLETED = Ending("completed", "Completed")
 CANCELLED = Ending("cancelled", "Cancelled")
+UNCHANGED = Ending("skipped", "No changes detected")
 INTERRUPTED = Ending.failed("Interrupted")
 
 NO_COUNTS = {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import translate
 from functools import lru_cache
 from itertools import islice
+from unicodedata import normalize
 
 WILDCARDS = "*?["
 MAX_ALTERNATIVES = 64
@@ -35,7 +36,7 @@ def patterns(path: str) -> tuple[str, ...]:
 
 def matches(path: str, filter_path: str) -> bool:
     """Whether a path passes the filter. Takes time linear in the length of the path."""
-    return _compiled(filter_path).fullmatch(path) is not None
+    return _compiled(_composed(filter_path)).fullmatch(_composed(path)) is not None
 
 
 def _area_patterns(path: str) -> tuple[str, ...]:
@@ -51,7 +52,12 @@ def _area_patterns(path: str) -> tuple[str, ...]:
 
 def is_in_area(path: str, area_path: str) -> bool:
     """Whether a path is in an area. Takes time linear in the length of the path."""
-    return _compiled_area(area_path).fullmatch(path) is not None
+    return _compiled_area(_composed(area_path)).fullmatch(_composed(path)) is not None
+
+
+def _composed(path: str) -> str:
+    """The path in NFC, as people type it. macOS writes names in NFD."""
+    return path if path.isascii() else normalize("NFC", path)
 
 
 def has_wildcards(path: str) -> bool:

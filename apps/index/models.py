@@ -49,6 +49,16 @@ class Root(models.Model):
     model = models.CharField(max_length=255)
     # Files are discovered by a walk, even if the folder is a git repository.
     plain_folder = models.BooleanField(default=False)
+    # Ingested by itself when the folder changes (CODEINFO_WATCH). None: if nothing is sent to
+    # another machine for that.
+    watch = models.BooleanField(null=True, blank=True)
+    # Files that have not changed since then are as they are published.
+    looked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # What git had checked out when the folder was last looked at; "" without git. `dirty`: files
+    # differed from the commit; None if that is not known.
+    commit = models.CharField(max_length=64, blank=True, default="", editable=False)
+    branch = models.CharField(max_length=255, blank=True, default="", editable=False)
+    dirty = models.BooleanField(null=True, editable=False)
     # Version of the chunker that made the chunks (`runs.delta`); another version makes all of them
     # again.
     chunker_version = models.CharField(max_length=64, blank=True, default="", editable=False)
@@ -94,6 +104,10 @@ class IngestRunQuerySet(models.QuerySet["IngestRun"]):
         """Runs in progress."""
         return self.filter(state__in=RUNNING_STATES)
 
+    def requested(self) -> "IngestRunQuerySet":
+        """Runs that somebody has started."""
+        return self.filter(automatic=False)
+
 
 class IngestRun(models.Model):
     """One pass over a folder: its queue entry, its progress and its result.
@@ -116,6 +130,11 @@ class IngestRun(models.Model):
     model = models.CharField(max_length=255)
     dry_run = models.BooleanField(default=False)
     plain_folder = models.BooleanField(default=False)
+    # Started as the folder had changed, by nobody.
+    automatic = models.BooleanField(default=False)
+    # What is looked at, relative to the folder; a path that ends with a slash is all below. None:
+    # everything.
+    paths = models.JSONField(null=True, blank=True, editable=False)
     # Publish even if most files have disappeared.
     force = models.BooleanField(default=False)
     slot = models.CharField(max_length=64, null=True, unique=True, editable=False)  # noqa: DJ001
@@ -226,6 +245,8 @@ class SourceFile(models.Model):
     path = models.TextField()
     language = models.CharField(max_length=32, blank=True, default="")
     sha256 = models.CharField(max_length=64, blank=True, default="")
+    # "": UTF-8, or that of the byte order mark. Other files have it in their `sha256`, too.
+    encoding = models.CharField(max_length=32, blank=True, default="")
     size = models.BigIntegerField(default=0)
     mtime_ns = models.BigIntegerField(default=0)
     ctime_ns = models.BigIntegerField(default=0)
@@ -245,6 +266,7 @@ class SourceFile(models.Model):
         ordering = ["path"]
         indexes = [
             models.Index(fields=["root", "since"]),
+            models.Index(fields=["root", "until"]),
             models.Index(fields=["sha256"]),
             models.Index(fields=["document"]),
         ]

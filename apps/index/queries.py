@@ -69,14 +69,16 @@ def find_run(run_id: str | UUID) -> IngestRun:
 
 
 def active_run() -> IngestRun | None:
-    """Return the run in progress, else the next one in the queue."""
-    runs = endings.live()
+    """Return the run in progress, else the next one in the queue, of those that somebody has
+    started."""
+    runs = endings.live().requested()
     return runs.running().first() or runs.order_by("queued_at").first()
 
 
 def live_runs() -> list[IngestRun]:
-    """Return the runs in progress, then the queued ones, next one first."""
-    runs = endings.live()
+    """Return the runs in progress, then the queued ones, next one first, of those that somebody has
+    started."""
+    runs = endings.live().requested()
     return [
         *runs.running().order_by("started_at"),
         *runs.filter(state="queued").order_by("queued_at"),
@@ -84,14 +86,14 @@ def live_runs() -> list[IngestRun]:
 
 
 def queued_runs() -> list[IngestRun]:
-    """Return the queued runs, next one first."""
-    return list(IngestRun.objects.filter(state="queued").order_by("queued_at"))
+    """Return the queued runs, next one first, of those that somebody has started."""
+    return list(IngestRun.objects.requested().filter(state="queued").order_by("queued_at"))
 
 
 def live_states() -> dict[str, str]:
-    """Return folder path → "queued", "scanning" or "embedding", for live runs. Dry runs are left
-    out."""
-    runs = endings.live().filter(dry_run=False)
+    """Return folder path → "queued", "scanning" or "embedding", for live runs that somebody has
+    started. Dry runs are left out."""
+    runs = endings.live().requested().filter(dry_run=False)
     return dict(runs.values_list("path", "state"))
 
 

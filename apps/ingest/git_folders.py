@@ -165,7 +165,7 @@ def _described(folder: Path, check: Check) -> GitFolder:
 def _measured(plain: GitFolder, repository: Repository, folder: Path, check: Check) -> GitFolder:
     files = size = 0
     languages: Counter[str] = Counter()
-    for path, (_, count) in tracked_entries(repository, folder, check).items():
+    for path, (_, count, *_) in tracked_entries(repository, folder, check).items():
         kind = known_type(path)
         if kind is None or NOT_COUNTED & {*PurePosixPath(path).parts}:
             continue

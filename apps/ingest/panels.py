@@ -4,7 +4,8 @@ A view is a list of partials. Each is one element with an id and `hx-swap-oob`, 
 in its place from any response.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -38,6 +39,7 @@ VIEWS: dict[str, tuple[str, ...]] = {
         "_foot_run",
     ),
     "foot": ("_foot_run",),
+    "search": ("_foot_run", "_generations"),
     "chat": ("_foot_run", "_chat_run", "_chat_said"),
 }
 
@@ -126,10 +128,16 @@ def context() -> dict[str, Any]:
         "locked_model": lock.model if lock else None,
         "default_model": DEFAULT_MODEL,
         "shortage": disk.shortage(),
+        "generations": generations([row.root for row in rows]),
         "unknown": orphans.unknown_folders(),
         # A callable: only the chat shows it.
         "chosen": chosen_panel,
     }
+
+
+def generations(roots: Iterable[Root]) -> str:
+    """Return root → generation as JSON. A page that shows other ones is out of date."""
+    return json.dumps({root.id.hex: root.generation for root in roots})
 
 
 def chosen_panel() -> RunPanel | None:

@@ -17,6 +17,7 @@ from apps.ingest import folders
 from apps.ingest.runs import finish, journal, lock, orphans, queue, recovery, sweep
 from apps.ingest.runs.generation import name_taken
 from apps.ingest.runs.submit import busy, insert_run, queue_reembeds, reembed_fields, work_waiting
+from apps.ingest.watching import states
 from apps.ingest.worker.supervisor import supervisor
 
 # `IngestRun.slot` of runs that may not be queued beside another. The column is unique.
@@ -76,7 +77,7 @@ def start_next(path: str) -> IngestRun:
         raise InvalidInput(f"The path is longer than {LONGEST_PATH} characters.")
     model = _allowed_model(queries.locked_model() or DEFAULT_MODEL)
     finish.save()
-    for live in endings.live():
+    for live in endings.live().requested():
         if live.path == folder and not live.cancel_requested:
             return live
     fields = {"operation": IngestRun.Operation.START, "path": folder, "model": model}
@@ -185,7 +186,7 @@ def change_model(model: str) -> list[IngestRun]:
         dimension = len(embedder.embed_query("dimension"))
     finally:
         embedder.close()
-    if endings.live().exists():
+    if endings.live().requested().exists():
         raise busy()
     lock.move(full_model, dimension)
     return queue_reembeds(Root.objects.published().values_list("id", flat=True))
@@ -225,6 +226,8 @@ def remove(path: str) -> bool:
     store is unavailable: the root is removed, and a later sweep deletes its vectors.
     """
     root = queries.find_root(path)
+    for run in endings.live().filter(path=path, automatic=True):
+        cancel(run.id)
     # Do not wait for a freeze: the run of this removal has no heartbeat.
     with freeze.index.changing(wait=False):
         return _remove(root)
@@ -256,6 +259,14 @@ def _remove(root: Root) -> bool:
     return released
 
 
+def set_watch(root: Root, *, on: bool) -> None:
+    """Have the changes of a root ingested by themselves, or not. "On" also allows to send them to
+    an embedding server on another machine."""
+    Root.objects.filter(id=root.id).update(watch=on)
+    changes.roots_changed()
+    states.states.wake.set()
+
+
 def _allowed_model(model: str) -> str:
     """Return the full id of `model` if the lock allows it. For the locked model, no embedding
     server is called."""
@@ -268,9 +279,11 @@ def _allowed_model(model: str) -> str:
 
 
 def _enter(**fields: object) -> IngestRun:
-    """Insert a run, which must be the only live one. Raises Conflict BUSY."""
+    """Insert a run, which must be the only live one that somebody has started. Raises Conflict
+    BUSY."""
     finish.save()
-    run = None if endings.live().exists() else insert_run(EXCLUSIVE_SLOT, **fields)
+    is_busy = endings.live().requested().exists()
+    run = None if is_busy else insert_run(EXCLUSIVE_SLOT, **fields)
     if run is None:
         if disk.has_no_room():
             raise disk.full_error()

@@ -1,7 +1,7 @@
 """Value types of an ingest."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import NamedTuple
 
 from apps.index.types import RunState
@@ -93,6 +93,12 @@ class Counts:
     chunks: int = 0
     embedded: int = 0
     skipped: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+    def __sub__(self, other: "Counts") -> "Counts":
+        return Counts(*map(int.__sub__, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True)

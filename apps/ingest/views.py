@@ -29,6 +29,7 @@ from apps.ingest.forms import StartForm
 from apps.ingest.git_folders import git_folders
 from apps.ingest.runs import orphans, submit
 from apps.ingest.types import LeftOut
+from apps.ingest.watching import states
 
 # The page configures htmx to swap a 422 like a 200.
 REFUSED = 422
@@ -156,6 +157,14 @@ def reembed(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+def watch(request: HttpRequest, root_id: str) -> HttpResponse:
+    """Have the changes of a root ingested by themselves, or not."""
+    on = request.POST.get("watch") == "on"
+    services.set_watch(_root(root_id), on=on)
+    return _done("Changes are ingested by themselves" if on else "Changes wait for an ingest")
+
+
+@require_POST
 def ingest_again(request: HttpRequest) -> HttpResponse:
     """Queue folders whose index has no row in the database, as new roots."""
     known = {str(orphan.root): orphan.root for orphan in orphans.find()}
@@ -255,6 +264,7 @@ def details(request: HttpRequest, root_id: str) -> HttpResponse:
         "locked_model": queries.locked_model(),
         "active": queries.active_run(),
         "chroma": panels.followed([root])[0],
+        "folder": states.known(root),
         "problems": queries.live_files(root).with_problem().count(),
         "left_out": skips.left_out_of_root(root),
         "unconfirmed": queries.unconfirmed_run(root),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
+from unicodedata import normalize
 from uuid import UUID
 
 from apps.code.chunking import lines_of
@@ -30,10 +31,10 @@ def live_file(root: Root, path: str, areas: Sequence[Area] = ()) -> SourceFile:
     FORBIDDEN_PATH if the file is in none of the areas.
     """
     files = queries.live_files(root).ingested()
-    row = files.filter(path=path).first()
+    row = files.filter(path__in=_forms(path)).first()
     first, _, rest = path.partition("/")
     if row is None and is_named(root, first):
-        row = files.filter(path=rest).first()
+        row = files.filter(path__in=_forms(rest)).first()
     if row is None:
         text = f"{path} is not among the ingested files of {repo_id(root)}."
         name = path.rpartition("/")[2]
@@ -45,6 +46,11 @@ def live_file(root: Root, path: str, areas: Sequence[Area] = ()) -> SourceFile:
         text = f"{row.path} may not be looked into here; these may: {listed(areas)}"
         raise InvalidInput(text, code="FORBIDDEN_PATH")
     return row
+
+
+def _forms(path: str) -> list[str]:
+    """The path in both normal forms of Unicode: macOS writes names in NFD."""
+    return list(dict.fromkeys([path, normalize("NFC", path), normalize("NFD", path)]))
 
 
 def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:

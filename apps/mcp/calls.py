@@ -15,10 +15,13 @@ from apps.mcp.protocol_version import ProtocolVersion
 from apps.mcp.specification import INVALID_PARAMS
 from apps.mcp.types import Call, Contents, McpEndpoint, McpTool, Report
 from apps.mcp.wire import Message, RpcError
+from apps.tools.tool import INDEX
 
 CALL_SECONDS = 600.0
 # In `_meta` of a result, so that no model pays for them: the URIs of the resources that it quotes.
 LINKS_META_KEY = "codeinfo/uris"
+# What the answer stands on (`standing`).
+INDEX_META_KEY = "codeinfo/index"
 
 
 def tool_named(endpoint: McpEndpoint, message: Message) -> McpTool:
@@ -69,14 +72,17 @@ def prepare(tool: McpTool, message: Message, protocol: ProtocolVersion) -> Prepa
 def _result(tool: McpTool, value: JSON | Contents) -> JSON:
     if isinstance(value, Contents):
         return {"content": list(value.items)}
+    index = {INDEX_META_KEY: value[INDEX]} if INDEX in value else {}
+    value = {key: member for key, member in value.items() if key != INDEX}
     # Without spaces: every client's model pays for them.
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # File names that are not UTF-8 contain lone surrogates.
     clean = encodable(text)
     structured = value if clean == text else json.loads(clean)
     links = tool.links(structured) if tool.links else ()
-    meta = {"_meta": {LINKS_META_KEY: list(links)}} if links else {}
-    return {"content": [{"type": "text", "text": clean}], "structuredContent": structured, **meta}
+    meta = ({LINKS_META_KEY: list(links)} if links else {}) | index
+    shown = {"_meta": meta} if meta else {}
+    return {"content": [{"type": "text", "text": clean}], "structuredContent": structured, **shown}
 
 
 async def no_progress(message: str, done: float | None, total: float | None) -> None:

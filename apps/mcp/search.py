@@ -68,8 +68,7 @@ def mcp_tool(tool: Tool) -> McpTool:
     async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
         is_compact = chosen_format(arguments) == COMPACT
         answer = await in_thread(tool.run, arguments, is_compact=is_compact)
-        hint = tool.empty_hint if answer.get("results") == [] else ""
-        return {"hint": hint} | answer if hint else answer
+        return tool.hinted(answer)
 
     return McpTool(
         name=tool.name,

@@ -16,8 +16,11 @@ from apps.index.mapped.nearest import distances_of, nearest
 from apps.index.mapped.part import LivePart
 from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
+from apps.retrieval.evidence import evidence_of
 from apps.retrieval.query import SearchQuery
+from apps.retrieval.ranking.rank import WORD
 from apps.retrieval.ranking.types import Column, Passages
+from apps.retrieval.whole_words import absent_words
 
 MatchedBy = Literal["vector", "words", "both"]
 # Document frequencies: the number of chunks with each stem, and the number of all chunks.
@@ -37,6 +40,7 @@ class Candidates(Passages):
     # Set by `gather`:
     frequencies: Mapping[str, int] = field(default_factory=dict)  # by stem of the query
     total: int = 0  # chunks that `frequencies` counts
+    absent: frozenset[str] = frozenset()  # words of the query of which passages have only the stem
     damaged: Sequence[Root] = ()  # roots of which parts cannot be read
 
     def __len__(self) -> int:
@@ -54,6 +58,7 @@ class Candidates(Passages):
             names=[self.names[index] for index in indexes],
             distances=self.distances[list(indexes)],
             words=self.words[list(indexes)],
+            evidence=self.evidence[list(indexes)],
             near=self.near[list(indexes)],
         )
 
@@ -63,7 +68,7 @@ class Candidates(Passages):
         return None if np.isnan(distance) else distance
 
     def matched_by(self, index: int) -> MatchedBy:
-        if not self.words[index] > 0:  # also for nan
+        if not (self.words[index] > 0 or self.evidence[index]):  # also for nan
             return "vector"
         return "both" if self.near[index] else "words"
 
@@ -124,15 +129,36 @@ class Searcher:
         places = [np.flatnonzero(roots == root)[:n] for root in np.unique(roots)]
         return hits.at(np.sort(np.concatenate(places)))
 
-    def candidates(self, nearest: Hits, by_words: Hits) -> Candidates:
-        """The chunks of both, nearest first."""
+    def candidates(
+        self, nearest: Hits, by_words: Hits, evidence: Mapping[int, float]
+    ) -> Candidates:
+        """The chunks of both, nearest first, and those with evidence: by row."""
         place_of = {row: place for place, row in enumerate(nearest.rows.tolist())}
         places = [place_of.setdefault(row, len(place_of)) for row in by_words.rows.tolist()]
+        evident = [place_of.setdefault(row, len(place_of)) for row in evidence]
         rows = np.array(list(place_of), np.intp)
-        scores = np.zeros(len(rows), np.float32)
+        scores, values = np.zeros(len(rows), np.float32), np.zeros(len(rows))
         scores[places] = -by_words.values
+        values[evident] = list(evidence.values())
         is_near = np.arange(len(rows)) < len(nearest.rows)
-        return self._candidates(rows, self._distances(rows, nearest), scores, is_near)
+        candidates = self._candidates(rows, self._distances(rows, nearest), scores, is_near)
+        return replace(candidates, evidence=values)
+
+    def evidence(self) -> Mapping[int, float]:
+        """The evidence (`evidence.py`) of the rows that have any and pass the filters."""
+        if self._query.is_code:
+            return {}
+        found = evidence_of([mapped for _, mapped in self._roots], self._query.text)
+        return {
+            self._first.item(part) + row: value
+            for (part, row), value in found.items()
+            if self._is_asked(part) and ((live := self._accepted[part]) is None or live[row])
+        }
+
+    def _is_asked(self, part: int) -> bool:
+        """Whether a part is of a repository that the query names, if it names any."""
+        preferred = self._query.preferred
+        return not preferred or self._root_of[part].path in preferred
 
     def frequencies(self) -> Frequencies:
         """The document frequencies of the query's stems."""
@@ -140,6 +166,9 @@ class Searcher:
         for _, mapped in self._roots:
             counts.update(mapped.counts(self._query.stems))
         return counts, sum(mapped.chunks for _, mapped in self._roots)
+
+    def absent_words(self) -> frozenset[str]:
+        return absent_words(self._parts, WORD.findall(self._query.text))
 
     def _candidates(
         self, rows: NDArray[np.intp], distances: Column, words: Column, near: NDArray[np.bool_]
@@ -161,6 +190,7 @@ class Searcher:
             names=names,
             distances=distances,
             words=words,
+            evidence=np.zeros(len(rows)),
             near=near,
         )
 

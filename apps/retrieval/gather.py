@@ -34,10 +34,13 @@ def gather(roots: Sequence[Root], query: SearchQuery) -> Candidates:
         reason = "; ".join(opened.lost[0] for _, opened in mapped if opened.lost)
         raise Unavailable(f"The index cannot be read: {reason}", code="INDEX_DAMAGED")
     searcher = Searcher(mapped, query)
+    evidence = searcher.evidence()
     n = WIDTH
     while True:
         near, by_words = searcher.nearest(n), searcher.word_hits(n)
-        candidates = searcher.candidates(searcher.best(near, n), searcher.best(by_words, n))
+        candidates = searcher.candidates(
+            searcher.best(near, n), searcher.best(by_words, n), evidence
+        )
         if query.test is not None:
             candidates = _tested(candidates, query.test)
         if len(candidates) >= ENOUGH or not (near.more or by_words.more):
@@ -46,7 +49,13 @@ def gather(roots: Sequence[Root], query: SearchQuery) -> Candidates:
             break
         n *= WIDEN
     frequencies, total = searcher.frequencies()
-    return replace(candidates, frequencies=frequencies, total=total, damaged=damaged)
+    return replace(
+        candidates,
+        frequencies=frequencies,
+        total=total,
+        absent=searcher.absent_words(),
+        damaged=damaged,
+    )
 
 
 def _tested(candidates: Candidates, test: PassageTest) -> Candidates:

@@ -11,8 +11,10 @@ from apps.code.languages import FILE_TYPES, known_type
 from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import encodable
 from apps.embedding.types import Vectors
+from apps.embedding.words import stems
 from apps.index import globs
 from apps.index.lexical import words
+from apps.index.mapped.opened import opened_roots
 from apps.index.models import Root
 from apps.index.types import Area, Filters
 from apps.index.units import unit_rows
@@ -40,6 +42,10 @@ ALIASES = {
     "makefile": "make",
     "assembler": "assembly",
 }
+# A word is rare if at most this share of the passages of the other repositories have it.
+RARE_SHARE = 0.002
+MIN_LETTERS = 4
+_WORD_OF_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _NO_FILTERS = Filters()
 # The argument with the areas of the chat that makes a call. Models cannot set it (`areas_of`).
 AREAS = " areas"
@@ -101,16 +107,20 @@ class SearchQuery:
         )
 
     def preferring_named(self, roots: Sequence[Root]) -> "SearchQuery":
-        """The query that ranks matches of the roots that its text names first.
+        """The query that ranks matches of the roots that its text names first: by their id, or by
+        a part of it that is rare in the other roots (`commons` for `commons-lang`).
 
-        Their ids are taken out of the text, because other repositories are found by them too. They
-        stay if they are all that the text says. Names of all roots distinguish nothing.
+        These names are taken out of the text, because other repositories are found by them too.
+        They stay if they are all that the text says. Names of all roots distinguish nothing.
         """
         if self.is_code:
             return self
         text, named = self.text, set[Hashable]()
         for root in roots:
-            text, count = _mention(repo_id(root)).subn(" ", text)
+            name = repo_id(root)
+            if not _mention(name).search(text):
+                name = _rare_part(root, roots, self.text) or name
+            text, count = _mention(name).subn(" ", text)
             if count:
                 named.add(root.path)
         if len(named) == len(roots):
@@ -162,6 +172,27 @@ def _mention(repository: str) -> re.Pattern[str]:
     name = rf"(?<![\w./-]){re.escape(repository)}(?![\w/-]|\.\w)"
     after = r"(?:['’]s\b)?(?:\s{1,9}(?:repo|repository|project|codebase)\b)?"
     return re.compile(before + name + after, re.IGNORECASE)
+
+
+def _rare_part(root: Root, roots: Sequence[Root], text: str) -> str:
+    """The part of the id of a root that a text has and that is rare in the others; "" for none."""
+    words = {word.lower() for word in _WORD_OF_ID.findall(text)}
+    parts: list[str] = _WORD_OF_ID.findall(repo_id(root))
+    for part in parts:
+        others = [other for other in roots if other.id != root.id]
+        if len(part) >= MIN_LETTERS and part.lower() in words and _is_rare(part, others):
+            return part
+    return ""
+
+
+def _is_rare(part: str, others: Sequence[Root]) -> bool:
+    """Whether no other id has the word, and few of their passages."""
+    if not others or any(part.lower() in repo_id(other).lower() for other in others):
+        return False
+    mapped = [opened_roots.get(other) for other in others]
+    words = tuple(stems(part))
+    counts = [max(one.counts(words).values(), default=0) for one in mapped]
+    return sum(counts) <= RARE_SHARE * sum(one.chunks for one in mapped)
 
 
 # --- wire keys ------------------------------------------------------------------------------------

@@ -147,7 +147,9 @@ def matches_of(
             continue
         score, matched_by = candidates.distance(index), candidates.matched_by(index)
         reason = reasons.get(index)
-        matches.append(match_of(root, chunk, score=score, matched_by=matched_by, reason=reason))
+        match = match_of(root, chunk, score=score, matched_by=matched_by, reason=reason)
+        is_evident = candidates.evidence[index] > 0
+        matches.append(replace(match, has_evidence=True) if is_evident else match)
     return matches, still_current(unread)
 
 
@@ -245,11 +247,17 @@ def with_evidence(
     if cutoff is None:
         return list(matches)
     most = cutoff + EVIDENCE_MARGIN if cutoff < DEFAULT_CUTOFF else math.inf
+
+    def is_evident(match: Match) -> bool:
+        if match.matched_by == "vector" or not cutoff < match.distance <= most:
+            return False
+        text = f"{match.rel_path} {match.symbol} {match.chunk}"
+        return match.has_evidence or query.is_answered_by(text)
+
+    evident = [is_evident(match) for match in matches]
     return [
-        replace(m, has_evidence=query.is_answered_by(f"{m.rel_path} {m.symbol} {m.chunk}"))
-        if m.matched_by != "vector" and cutoff < m.distance <= most
-        else m
-        for m in matches
+        match if match.has_evidence == has_evidence else replace(match, has_evidence=has_evidence)
+        for match, has_evidence in zip(matches, evident, strict=True)
     ]
 
 

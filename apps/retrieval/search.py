@@ -135,7 +135,11 @@ def _hybrid(query: SearchQuery, roots: Sequence[Root]) -> SearchResult:
     ranking, candidates, order = _ranked(query, roots)
     cutoff = setting_of_cutoff()  # the page also marks what it shows without a cutoff
     result = _result(query, ranking, candidates, order)
-    return replace(result, matches=tuple(with_evidence(result.matches, ranking, cutoff)))
+    matches = list(result.matches)
+    is_unrelated = ranking.lacks_rare_words and _knows_all(candidates)
+    if is_unrelated and cutoff is not None and not candidates.evidence.any():
+        matches = [replace(match, is_weak=True) for match in matches]
+    return replace(result, matches=tuple(with_evidence(matches, ranking, cutoff)))
 
 
 def _result(
@@ -202,13 +206,18 @@ def _ranked(
     best first."""
     candidates = gather(roots, query)
     frequencies, total = candidates.frequencies, candidates.total
-    ranking = RankingQuery.of(query.text, frequencies, total, query.preferred)
+    absent = candidates.absent
+    ranking = RankingQuery.of(query.text, frequencies, total, query.preferred, absent)
     return ranking, candidates, rank(ranking, candidates)[: query.limit]
 
 
 def _missing_words(query: RankingQuery, candidates: Candidates) -> tuple[str, ...]:
     """The words of a query that no passage has; none if not all passages are known."""
-    return query.missing_words if candidates.total and not candidates.damaged else ()
+    return query.missing_words if _knows_all(candidates) else ()
+
+
+def _knows_all(candidates: Candidates) -> bool:
+    return bool(candidates.total) and not candidates.damaged
 
 
 def _as_contracted(error: Unavailable, model_id: str) -> Unavailable:

@@ -33,8 +33,8 @@ from apps.core.system import crashes, mapping
 from apps.core.system.heap import limit_arenas, settled, trim
 from apps.index.parsing.finder import reset_finder
 from apps.index.vectors.follower import follower, is_in_worker
-from apps.ingest import freshness
 from apps.ingest.runs import submit
+from apps.ingest.watching import watcher
 from apps.ingest.worker.supervisor import supervisor
 from apps.mcp import subscriptions
 from apps.retrieval import following, search
@@ -214,7 +214,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     supervisor.start(WARM_UP_SECONDS)
     if not is_in_worker():
         follower.start()
-    freshness.start()
+    watcher.start()
     gc.collect()
     settled()
     try:
@@ -233,7 +233,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
 def _stop_threads() -> None:
     """End the worker, and all other threads and processes of the server."""
     supervisor.stop()
-    freshness.stop()
+    watcher.stop()
     reset_finder()
     search_processes.stop()
     follower.stop()

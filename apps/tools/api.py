@@ -25,7 +25,7 @@ def view_of(tool: Tool) -> Callable[..., HttpResponse]:
                 raise InvalidInput("the body must be a JSON object")
             arguments = {key: body[key] for key in tool.parameters["properties"] if key in body}
             with called_at(tool.route):
-                return rendered(finished(tool.function(arguments)))
+                return rendered(tool.hinted(finished(tool.function(arguments))))
 
     return View.as_view()
 

@@ -77,7 +77,7 @@ def _expanded(row: Any, roots: Mapping[str, Root]) -> Iterable[Any]:
     chunk = row.get("chunk")
     start, _, end = str(row.get("lines", "")).partition("-")
     lines = {"startLine": _number(start), "endLine": _number(end or start)}
-    kept = {key: row[key] for key in ("symbol", "kind", "score", "weak") if key in row}
+    kept = {key: row[key] for key in ("symbol", "kind", "score", "weak", "cut") if key in row}
     if "definitionOf" in row:
         kept |= {"kind": "definition", "of": row["definitionOf"]}
     elif not kept.keys() & {"kind", "score"}:

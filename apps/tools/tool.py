@@ -19,6 +19,14 @@ log = logging.getLogger("codeinfo.tools")
 _route: ContextVar[str] = ContextVar("route", default="")
 
 
+# What an answer stands on, by repository (`standing`). Not for models, who pay for words: it does
+# not count among the characters of an answer.
+INDEX = "index"
+# stale: which repositories have changed, and why that is not ingested
+# changedFiles, gone: files of the answer that differ on disk, or are not there any more
+NOTES = ("stale", "changedFiles", "gone")
+
+
 @dataclass(frozen=True)
 class Tool:
     """A read-only function that a model may call, with every text that the chat and MCP show."""
@@ -43,12 +51,23 @@ class Tool:
     compact_schema: JSON | None = None  # JSON Schema of the compact form; None: the same
     quoted: Callable[[JSON], JSON] = dict  # from the output to what the chat quotes to a model
 
+    def hinted(self, answer: JSON) -> JSON:
+        """The answer, with `empty_hint` if it has no results and no hint."""
+        is_empty = bool(self.empty_hint) and answer.get("results") == []
+        first = {name: answer[name] for name in NOTES if name in answer}
+        return {**first, "hint": self.empty_hint} | answer if is_empty else answer
+
     def run(self, arguments: Mapping[str, Any], *, is_compact: bool = False) -> JSON:
         """Return the output, cut to CODEINFO_TOOL_MAX_CHARS. Raises as `function`."""
-        output, most = self.function(arguments), config().tool_max_chars
+        output, most = dict(self.function(arguments)), config().tool_max_chars
+        index = {INDEX: output.pop(INDEX)} if INDEX in output else {}
         if is_compact:
-            return capped_form(output, lambda rows: self.compact(finished(rows)), most)
-        return capped_form(output, finished, most) if PAGE in output else capped(output, most)
+            form = capped_form(output, lambda rows: self.compact(finished(rows)), most)
+        elif PAGE in output:
+            form = capped_form(output, finished, most)
+        else:
+            form = capped(output, most)
+        return form | index
 
 
 # Short, as every model pays for them with each tool.

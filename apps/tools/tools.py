@@ -11,21 +11,27 @@ from apps.tools.list_files import LIST_FILES
 from apps.tools.list_repositories import LIST_REPOSITORIES
 from apps.tools.read_file import READ_FILE
 from apps.tools.related_code import RELATED_CODE
+from apps.tools.standing import standing
 from apps.tools.tool import Tool
 from apps.tools.vector_search import VECTOR_SEARCH
 
 # In the order in which models, clients and documents list them.
 TOOLS: tuple[Tool, ...] = (
-    CONTEXT,
-    VECTOR_SEARCH,
-    FIND_DEFINITIONS,
-    FIND_REFERENCES,
-    FIND_CALLERS,
-    FIND_IMPORTS,
-    FILE_OUTLINE,
-    GREP,
-    READ_FILE,
-    LIST_FILES,
-    RELATED_CODE,
+    *map(
+        standing,
+        (
+            CONTEXT,
+            VECTOR_SEARCH,
+            FIND_DEFINITIONS,
+            FIND_REFERENCES,
+            FIND_CALLERS,
+            FIND_IMPORTS,
+            FILE_OUTLINE,
+            GREP,
+            READ_FILE,
+            LIST_FILES,
+            RELATED_CODE,
+        ),
+    ),
     LIST_REPOSITORIES,
 )

@@ -71,5 +71,13 @@ document.addEventListener("htmx:afterSwap", (event) => {
   }
   if (event.detail.target.id === "source-body") center();
 });
+// Another ingest of a repository that was searched was published since.
+document.addEventListener("htmx:wsAfterMessage", () => {
+  const results = document.getElementById("results");
+  const now = JSON.parse(document.getElementById("generations")?.dataset.generations ?? "{}");
+  const then = JSON.parse(results.dataset.generations);
+  const changed = Object.keys(then).some((root) => now[root] !== undefined && now[root] !== then[root]);
+  if (field.value) document.getElementById("search-again").hidden = !changed;
+});
 WIDE.addEventListener("change", previewFirst);
 previewFirst();

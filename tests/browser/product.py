@@ -54,6 +54,8 @@ def running(
         "CODEINFO_DATA_DIR": str(product.data),
         "CODEINFO_INGEST_BASE": str(product.repos),
         "CODEINFO_FIRST_ROOT": "none",
+        # What a test changes on the disk is ingested when it says so.
+        "CODEINFO_WATCH": "off",
         # Each takes a second to start: tests that want it say so.
         "MCP_FORCE_CODEX_AVAILABLE": "false",
         "CODEINFO_CHROMA": "off",

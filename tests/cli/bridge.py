@@ -25,6 +25,7 @@ def environment(data: Path, **further: str) -> dict[str, str]:
     """The variables of a bridge, and of the server that it starts."""
     own = {"PATH": os.environ["PATH"], "HOME": str(data.parent), "PYTHONPATH": str(HOME)}
     own |= {"CODEINFO_DATA_DIR": str(data), "CODEINFO_FIRST_ROOT": "none", "CODEINFO_CHROMA": "off"}
+    own |= {"CODEINFO_WATCH": "off"}
     return own | further
 
 

@@ -94,6 +94,7 @@ def command(home: Path, *, is_new: bool = False, **environ: str) -> Iterator[Com
         "CODEINFO_DATA_DIR": str(home / "data"),
         "CODEINFO_INGEST_BASE": str(home / "src"),
         "CODEINFO_FIRST_ROOT": "none",
+        "CODEINFO_WATCH": "off",
         "CODEINFO_IDLE_STOP_SECONDS": "600",
         "MCP_FORCE_CODEX_AVAILABLE": "false",
         "CODEINFO_CHROMA": "off",

@@ -49,6 +49,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "MCP_PORT": str(port + 1),
         "AGENTS_MCP_PORT": str(port + 2),
         "CODEINFO_FIRST_ROOT": "none",
+        "CODEINFO_WATCH": "off",
         "CODEINFO_API_TOKEN": "a-token-of-the-configuration",
         "CODEINFO_DATA_DIR": str(folder),
     }.items():

@@ -19,6 +19,7 @@ BLIND_DOORS = {
     "apps/conversations/runner.py",
     "apps/index/vectors/chroma.py",
     "apps/ingest/runs/queue.py",
+    "apps/ingest/watching/watcher.py",
     "apps/mcp/rpc.py",
     "apps/site/management/commands/serve.py",
     "manage.py",

@@ -17,8 +17,11 @@ from apps.index.grams import (
     GramStore,
     GramWriter,
     Required,
+    Strings,
+    grams_of,
     line_breaks_of,
     literals_of,
+    normalized,
     required_by,
 )
 from apps.index.grams import store as store_module
@@ -351,3 +354,26 @@ def test_matching_is_what_a_scan_finds(grams: GramStore, texts: TextStore) -> No
         pattern = f"entry_{number} "
         matching = {text for text in TEXTS if re.search(pattern, text)}
         assert matching <= candidates(grams, pattern, fixed=True)
+
+
+def test_the_pieces_that_have_each_of_some_strings_are_those_with_all_its_n_grams(
+    grams: GramStore, texts: TextStore
+) -> None:
+    grams.maintain(texts)
+    strings = ["entry_7", "return 1", "class harbour", "nowhere at all", "a b", "x\ny"]
+    wanted = Strings([grams_of(normalized(string.encode())) for string in strings])
+    (segment,) = grams.segments()
+    masks = segment.having(wanted)
+    assert masks is not None
+    of_keys = keyed(TEXTS)
+    keys = segment.keys[segment.spans_of(np.arange(segment.pieces)).texts].tolist()
+    found = [
+        {of_keys[keys[piece].ljust(32, b"\0").hex()] for piece in np.flatnonzero(mask).tolist()}
+        for mask in masks
+    ]
+    scanned = [
+        {text for text in TEXTS if string in text.lower() and len(string) > 3} for string in strings
+    ]
+    assert found == scanned
+    assert [len(texts) for texts in scanned] == [11, 111, 1, 0, 0, 0]
+    assert segment.having(wanted, lambda here: bool(here.all())) is None

@@ -201,7 +201,7 @@ def test_a_file_of_another_version_says_so(tmp_path: Path, monkeypatch: pytest.M
     path = write(tmp_path)
     monkeypatch.setattr(files, "VERSION", files.VERSION + 1)
     for read in (files.open_file, files.read_facts, files.verify):
-        with pytest.raises(Damaged, match="is of version 5$"):
+        with pytest.raises(Damaged, match="is of version 6$"):
             read(path)
 
 

@@ -55,6 +55,7 @@ def test_a_worker_begins_with_a_sweep_and_a_check() -> None:
 
 @pytest.mark.fault("A file of the index changes on the disk")
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.door
 def test_once_a_day_a_worker_compares_all_files(repo: Path, broker: None, index: None) -> None:
     (entry,) = (one for one in app.conf.beat_schedule.values() if one["task"].endswith("compare"))
     assert entry["schedule"] == scrubbed.DAY_SECONDS

@@ -151,6 +151,7 @@ def test_start_and_end_of_a_run_are_logged_with_facts(
     assert (facts["path"], facts["name"], facts["state"]) == (str(repo), root.name, "completed")
     assert facts["counts"]["chunks"] == root.chunks
     assert set(facts) == {
+        "automatic",
         "runId",
         "operation",
         "path",

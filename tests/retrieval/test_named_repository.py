@@ -58,3 +58,16 @@ def test_the_name_alone_is_searched(repositories: None, ask: Ask) -> None:
 def test_words_that_no_passage_has_are_named(repositories: None, ask: Ask) -> None:
     assert ask(query="how does axios retry")["missingWords"] == ["axios"]
     assert "missingWords" not in ask(query="how does beta retry a request")
+
+
+@pytest.mark.parametrize("query", ["retry a failed request in pelican", "how does pelican retry"])
+def test_a_rare_part_of_an_id_names_its_repository(
+    repositories: None, ask: Ask, tmp_path: Path, query: str
+) -> None:
+    ingest(write_files(tmp_path / "pelican-core", {"net.py": RETRY}), "pelican-core")
+    assert repos(ask, query)[0] == "pelican-core"
+
+
+def test_a_common_part_of_an_id_names_none(repositories: None, ask: Ask, tmp_path: Path) -> None:
+    ingest(write_files(tmp_path / "request-core", {"net.py": "LIMIT = 3\n"}), "request-core")
+    assert repos(ask, "retry a failed request")[0] == "beta"

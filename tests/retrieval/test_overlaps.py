@@ -10,6 +10,7 @@ from django.test import Client
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
 from apps.index.models import Root
+from apps.tools.standing import standing
 from apps.tools.vector_search import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask
 from tests.support.following import fill_chroma
@@ -86,12 +87,13 @@ def test_a_repeated_passage_is_returned_once_everywhere(
     answer = ask(query=QUESTION, limit=20)
     assert sorted(places(answer)) == EACH_ONCE
     assert len(answer["files"]) == len(EACH_ONCE)
-    assert VECTOR_SEARCH.run({"query": QUESTION, "limit": 20}) == answer
+    assert standing(VECTOR_SEARCH).run({"query": QUESTION, "limit": 20}) == answer
     arguments = {"query": QUESTION, "limit": 20, "format": "full"}
     call = {"name": "VectorSearch", "arguments": arguments}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     accepts = {"accept": "application/json, text/event-stream"}
     reply = client.post("/mcp", request, content_type="application/json", headers=accepts).json()
+    answer.pop("index")
     assert reply["result"]["structuredContent"] == answer
     page = client.get("/search", {"q": QUESTION, "limit": 20}).content.decode()
     assert "8 matches in 8 files" in page

@@ -394,7 +394,9 @@ def test_a_result_has_exactly_these_fields(shelf: Shelf, ask: Ask, configure) ->
 
 def test_no_rows_give_an_empty_result(shelf: Shelf, ask: Ask) -> None:
     shelf.root()
-    assert ask() == {"results": [], "files": [], "modelId": MODEL_ID}
+    answer = ask()
+    assert (answer["results"], answer["files"], answer["modelId"]) == ([], [], MODEL_ID)
+    assert answer["hint"].startswith("Nothing came close.")
 
 
 @pytest.mark.parametrize("distance", [math.nan, math.inf, -math.inf])

@@ -185,7 +185,8 @@ def test_the_filter_that_leaves_no_file_is_explained(
         assert hint in page.content.decode().replace("&#x27;", "'")
 
 
-def test_a_search_with_results_has_no_hint(shop: Path, post: Post) -> None:
+def test_only_an_answer_without_results_has_a_hint(shop: Path, post: Post) -> None:
     assert "hint" not in post("vector-search", query="retry", path="src/")
     assert "hint" not in post("symbol-references", name="send", path="src/")
-    assert "hint" not in post("symbol-references", name="nowhere", path="src/")
+    unknown = post("symbol-references", name="nowhere", path="src/")
+    assert unknown["hint"].startswith("No line uses this identifier.")

@@ -22,6 +22,7 @@ def env_of(data: Path, **more: str) -> dict[str, str]:
         "CODEINFO_DATA_DIR": str(data),
         "CODEINFO_INGEST_BASE": str(HOME),
         "CODEINFO_FIRST_ROOT": "none",
+        "CODEINFO_WATCH": "off",
         "MCP_FORCE_CODEX_AVAILABLE": "false",
         "CODEINFO_CHROMA": "off",
         "PORT": str(free_ports(3)),

@@ -25,6 +25,8 @@ CHOSEN = (
     # An ingest from end to end, and what is refused at its door
     "tests/ingest/test_run.py",
     "tests/ingest/test_start.py",
+    # Automatic runs: rows by paths, counts, what is deleted
+    "tests/ingest/test_updates.py",
     # Fifty racing starts, claims that race; not SQLite's own lock
     "tests/ingest/test_faults.py",
     "--deselect=tests/ingest/test_faults.py::test_a_locked_database_is_503_with_retry_after",

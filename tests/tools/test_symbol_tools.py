@@ -9,6 +9,7 @@ from apps.core.errors import InvalidInput, NotFound
 from apps.tools.file_outline import FILE_OUTLINE
 from apps.tools.find_definitions import FIND_DEFINITIONS
 from apps.tools.find_references import FIND_REFERENCES
+from apps.tools.standing import standing
 from tests.lookup.symbols.conftest import Post
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -26,13 +27,16 @@ def test_tool_schemas_match_the_endpoints() -> None:
 @pytest.mark.door
 def test_a_tool_returns_what_the_endpoint_returns(harbour: Path, post: Post) -> None:
     arguments = {"name": "Ship", "repository": ["harbour"], "language": "python", "limit": 3}
-    assert FIND_DEFINITIONS.run(arguments) == post("symbol-definitions", **arguments)[1]
-    assert FIND_REFERENCES.run(arguments) == post("symbol-references", **arguments)[1]
+    definitions, references, outline = map(
+        standing, (FIND_DEFINITIONS, FIND_REFERENCES, FILE_OUTLINE)
+    )
+    assert definitions.run(arguments) == post("symbol-definitions", **arguments)[1]
+    assert references.run(arguments) == post("symbol-references", **arguments)[1]
     file = {"repository": "quay", "path": "main.go"}
-    assert FILE_OUTLINE.run(file) == post("file-outline", **file)[1]
+    assert outline.run(file) == post("file-outline", **file)[1]
     wrong_case = {"name": "SHIP"}
     found = post("symbol-references", **wrong_case)[1]
-    assert found == FIND_REFERENCES.run(wrong_case) and "There is Ship, in" in found["hint"]
+    assert found == references.run(wrong_case) and "There is Ship, in" in found["hint"]
 
 
 def test_errors_are_typed_and_list_valid_ids(harbour: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.embedding.static import MODEL_ID
 from apps.tools.list_repositories import LIST_REPOSITORIES
+from apps.tools.standing import standing
 from apps.tools.tools import TOOLS
 from apps.tools.vector_search import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask, Shelf
@@ -30,7 +31,7 @@ def test_a_search_by_tool_is_the_search_over_http(shelf: Shelf, ask: Ask) -> Non
     shelf.put(0.1, "a.py", repo="one")
     shelf.put(0.2, "b.py", repo="two")
     arguments = {"query": "x", "repository": "two", "limit": 3}
-    assert VECTOR_SEARCH.run(arguments) == ask(**arguments)
+    assert standing(VECTOR_SEARCH).run(arguments) == ask(**arguments)
 
 
 def test_the_list_by_tool_is_the_list_over_http(shelf: Shelf, client) -> None:

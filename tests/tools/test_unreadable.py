@@ -30,7 +30,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 FILES = SAMPLE | CALLER | {f"src/more_{n}.py": f"# {n}\n" * 4_000 for n in range(6)}
 SECONDS = 60.0
 # What tells of the disk or of the way, and not of the result.
-ASIDE = ("changed", "slow", "generations", "generation")
+ASIDE = (
+    *("changed", "slow", "generations", "generation"),
+    *("index", "stale", "changedFiles", "gone"),
+)
 FOLDERS = ("index", "texts", "grams")
 
 

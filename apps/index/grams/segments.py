@@ -13,7 +13,7 @@ of their lists in the bytes that follow (u32), lists.
 import os
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ Piece = tuple[int, int]  # where it starts and ends in its text, bytes
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 Pairs = NDArray[np.uint64]
+Bits = NDArray[Any]
 
 _MAGIC = b"cigrams4"
 # Magic, texts, pieces, n-grams, bytes of the lists, pairs, checksum of all that follows.
@@ -36,6 +37,7 @@ _HEADER = struct.Struct("<8sIIIIII")
 # Pieces of one segment: their numbers fit in 14 bits, so a difference in two bytes.
 MAX_PIECES = (1 << 14) - 1
 DOC_BITS = 16
+MAX_KNOWN = 1_000  # answers of `has_texts_of`
 _NONE = np.zeros(0, np.int64)
 
 
@@ -51,6 +53,27 @@ class Spans(NamedTuple):
 
     texts: Numbers  # (n,) the number of the text of each
     spans: NDArray[np.uint32]  # (n, 2) where it starts and ends, bytes
+
+
+class Strings:
+    """Strings to look up, by their n-grams."""
+
+    def __init__(self, strings: Sequence[Set[int]]) -> None:
+        """A string of three bytes, or without n-grams, is in no piece."""
+        grams = sorted({gram for string in strings for gram in string if gram < TRIGRAM})
+        place_of = {gram: place for place, gram in enumerate(grams)}
+        nowhere = len(grams)
+        places = [[place_of.get(gram, nowhere) for gram in string or (-1,)] for string in strings]
+        self.grams = np.array(grams, "<u4")
+        self._places = np.array([place for of_string in places for place in of_string])
+        self._starts = np.cumsum([0, *map(len, places[:-1])])
+
+    def having(self, of_grams: Bits) -> Bits:
+        """What has all n-grams of each string: (strings, n). of_grams: what has each n-gram,
+        (grams, n), of bits or bool"""
+        padded = np.zeros((len(of_grams) + 1, of_grams.shape[1]), of_grams.dtype)
+        padded[:-1] = of_grams
+        return np.bitwise_and.reduceat(padded[self._places], self._starts)
 
 
 class BrokenSegment(ValueError):
@@ -131,6 +154,7 @@ class Segment:
     def __init__(self, path: Path) -> None:
         """Map a file and check it once. Raises OSError and BrokenSegment."""
         self.path = path
+        self._known: dict[str, bool] = {}
         descriptor = posix.open_nofollow(path)
         with open(descriptor, "rb"):
             if (whole := os.fstat(descriptor).st_size) < _HEADER.size:
@@ -189,6 +213,29 @@ class Segment:
         texts = self._text_of[numbers]
         return Matches(texts[np.append(True, texts[1:] != texts[:-1])[: len(texts)]], numbers)
 
+    def having(self, strings: Strings, is_enough: Callable[[Mask], bool] = np.any) -> Mask | None:
+        """Which pieces have all n-grams of each string: bool (strings, pieces). None if the strings
+        whose n-grams are here at all, bool (strings, 1), are not enough."""
+        at = np.searchsorted(self._grams, strings.grams)
+        known = at < len(self._grams)
+        known[known] = self._grams[at[known]] == strings.grams[known]
+        if not is_enough(strings.having(known[:, None])):
+            return None
+        bits = np.zeros((len(at), (self.pieces + 7) // 8), np.uint8)
+        bits[known] = self._bits_at(at[known])
+        bits = np.unpackbits(strings.having(bits), axis=1, count=self.pieces, bitorder="little")
+        return bits.view(np.bool_)
+
+    def has_texts_of(self, name: str, keys: Collection[bytes]) -> bool:
+        """Whether it is about one of some texts, by SHA-256. `name` stands for them: the answer
+        is remembered."""
+        if len(self._known) >= MAX_KNOWN:
+            self._known.clear()
+        if name not in self._known:
+            own = {key.ljust(32, b"\0") for key in self.keys.tolist()}
+            self._known[name] = not own.isdisjoint(keys)
+        return self._known[name]
+
     def spans_of(self, pieces: Numbers) -> Spans:
         """Some pieces, each text's ascending."""
         return Spans(self._text_of[pieces], self._spans[pieces])
@@ -241,18 +288,37 @@ class Segment:
                     lists.append(raw)
                     starts.append(number * self.pieces)
         if lists:
-            masks.ravel()[_numbers(lists, starts)] = True
+            sizes = np.array(list(map(len, lists)))
+            raw = np.concatenate(lists)
+            masks.ravel()[_numbers(raw, sizes, np.array(starts))] = True
         return masks
+
+    def _bits_at(self, places: Numbers) -> Bits:
+        """The bitmaps of some lists: uint8 (n, bytes of a bitmap)."""
+        ends = self._ends[places].astype(np.int64)
+        begins = np.where(places, self._ends[places - 1], 0).astype(np.int64)
+        sizes = ends - begins
+        bitmap = (self.pieces + 7) // 8
+        is_bitmap = sizes == bitmap
+        bits = np.empty((len(places), bitmap), np.uint8)
+        bits[is_bitmap] = self._lists[begins[is_bitmap, None] + np.arange(bitmap)]
+        begins, sizes = begins[~is_bitmap], sizes[~is_bitmap]
+        if len(sizes):
+            masks = np.zeros((len(sizes), bitmap * 8), np.bool_)
+            before = np.cumsum(sizes) - sizes
+            raw = self._lists[np.repeat(begins - before, sizes) + np.arange(sizes.sum())]
+            masks.ravel()[_numbers(raw, sizes, np.arange(len(sizes)) * bitmap * 8)] = True
+            bits[~is_bitmap] = np.packbits(masks, axis=1, bitorder="little")
+        return bits
 
     def _end(self, place: int) -> int:
         return int(self._ends[place]) if place >= 0 else 0
 
 
-def _numbers(lists: Sequence[NDArray[np.uint8]], starts: Sequence[int]) -> Numbers:
-    """The numbers of which lists have the differences, each after the `start` of its list. A byte
-    from 0x80 has the low 7 bits of a difference, the next byte the others."""
-    sizes = [len(data) for data in lists]
-    raw = np.concatenate(lists)
+def _numbers(raw: NDArray[np.uint8], sizes: Numbers, starts: Numbers) -> Numbers:
+    """The numbers of which lists have the differences, each after the `start` of its list. raw: the
+    lists, one after the other, of these sizes. A byte from 0x80 has the low 7 bits of a difference,
+    the next byte the others."""
     is_first = raw >= 0x80
     values = (raw & 0x7F).astype(np.int32)
     # The second byte has at most 7 bits, so it is never taken for a first one.

@@ -1,5 +1,5 @@
 """Words: how texts are split into them, and how BM25 scores them."""
 
-from apps.index.lexical.words import words
+from apps.index.lexical.words import has_other_scripts, words
 
-__all__ = ["words"]
+__all__ = ["has_other_scripts", "words"]

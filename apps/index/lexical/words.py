@@ -2,16 +2,32 @@
 
 A word is a stem as in the built-in embedder (`parseURLs` → pars, url). An identifier of several
 parts is also a word as a whole, in lower case and without underscores, so that `HTTPAdapter`,
-`http_adapter` and `httpadapter` find each other. A run with letters outside ASCII is one word, in
-lower case.
+`http_adapter` and `httpadapter` find each other.
+
+Letters outside ASCII are folded: case and accents do not count, ß is ss, and ё is е. An umlaut is
+also read as two letters (`größe` → gross, groess). In scripts that put no spaces between words,
+each two neighbours are a word, beside the whole run (UAX 29 leaves them to dictionaries): the
+words of `未来函数` are 未来, 来函, 函数, 未来函数. So it is in Korean, which appends particles.
 """
 
+import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, pairwise
+from unicodedata import category, normalize
 
-from apps.embedding.words import LONGEST_WORD, RunCache, Runs, stem, stems
+from apps.embedding.words import BOUNDARY, LONGEST_WORD, RunCache, Runs, stem, stems
 
-runs = Runs(r"\w")  # runs of letters, digits and underscores
+# Python's \w has no vowel signs of Indic scripts and no combining accents.
+_MARKS = "".join(chr(code) for code in range(0x300, 0x10000) if category(chr(code))[0] == "M")
+runs = Runs(rf"[\w{_MARKS}]")  # runs of letters, digits and underscores
+# Thai and Lao, Burmese, Khmer, kana, Han, Hangul.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_SEGMENT = re.compile(rf"([{_UNSPACED}]+)|(?:[^\W\d_{_UNSPACED}]|[{_MARKS}])+|\d+")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 LONGEST_WHOLE = 64  # longer runs are keys and hashes
 
 
@@ -26,11 +42,56 @@ def is_identifier(run: str) -> bool:
 
 
 def _words_in(run: str) -> tuple[str, ...]:
+    if not run.isascii():
+        return _words_of_any_script(run)
     parts = tuple(stems(run))
-    if len(run) > LONGEST_WHOLE or (len(parts) < 2 and run.isascii()):
+    if len(run) > LONGEST_WHOLE or len(parts) < 2:
         return parts
-    whole = run.replace("_", "").lower()
-    return (*parts, whole if len(whole) > LONGEST_WORD else stem(whole))
+    return (*parts, _whole(run.replace("_", "").lower()))
+
+
+def _words_of_any_script(run: str) -> tuple[str, ...]:
+    lower = normalize("NFKC", normalize("NFKC", BOUNDARY.sub(" ", run)).casefold())
+    found: list[str] = []
+    segments = list(_SEGMENT.finditer(lower))
+    for segment in segments:
+        if segment[1]:
+            found += _pairs(segment[0])
+        else:
+            readings = (_folded(segment[0]), _folded(segment[0].translate(_UMLAUTS)))
+            found += dict.fromkeys(chain.from_iterable(map(_forms, readings)))
+    if len(segments) > 1 and len(run) <= LONGEST_WHOLE:
+        found.append(_whole(_folded(lower.replace("_", "").replace(" ", ""))))
+    return tuple(found)
+
+
+def _forms(word: str) -> tuple[str, ...]:
+    """The stem, and the word if its stem lacks the last `e` (`retrieval.whole_words`)."""
+    short = stem(word)
+    return (short, word) if word == f"{short}e" else (short,)
+
+
+def _pairs(run: str) -> list[str]:
+    """Each two neighbours in a run, and the run if it is longer."""
+    pairs = [first + second for first, second in pairwise(run)]
+    return [*pairs, run] if len(run) != 2 and len(run) <= LONGEST_WHOLE else pairs
+
+
+def _folded(word: str) -> str:
+    """The word without accents. Vowel signs and the marks of kana stay: they are no accents."""
+    return normalize("NFC", _ACCENTS.sub("", normalize("NFD", word)))
+
+
+def _whole(word: str) -> str:
+    return word if len(word) > LONGEST_WORD else stem(word)
+
+
+def has_other_scripts(text: str) -> bool:
+    """Whether a text has letters outside ASCII."""
+    return not text.isascii() and _OTHER.search(text) is not None
+
+
+_OTHER = re.compile(rf"[^\W\x00-\x7f]|[{_MARKS}]")
 
 
 words_of = RunCache(_words_in)

@@ -33,7 +33,7 @@ from apps.core.system.mapping import Mapping as Mapped
 from apps.index.types import Check, never_cancelled
 
 # Increment it if the arrays or their meaning change: older files are then written again.
-VERSION = 5
+VERSION = 6
 ALIGNMENT = 64
 BLOCK_BYTES = 1 << 16
 # The blocks of larger arrays are not compared when a file is mapped, which takes 1 ms a MB.

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from apps.index.lexical.words import words_of
 from apps.index.mapped.definitions import Numbers
 from apps.index.mapped.part import LivePart
 from apps.index.mapped.words import hashes_of, identifier
@@ -74,6 +75,46 @@ def files_with_identifier(parts: Parts, name: str) -> dict[str, str]:
         files = (part.part.files[place] for place in places[part.files[places]].tolist())
         found |= {file.source_file: file.path for file in files}
     return dict(sorted(found.items(), key=itemgetter(1)))
+
+
+def rows_defining(parts: Parts, name: str) -> Iterator[tuple[int, int, StoredSymbol]]:
+    """As MappedRoot.rows_defining."""
+    hashes = hashes_of([identifier(name)])
+    for number, part in enumerate(parts):
+        (hits,) = part.part.words.find(hashes)  # much faster than its name among the definitions
+        if hits.start == hits.stop:
+            continue
+        places = _live(parts, [(number, part.part.definitions.named(name))])
+        for place, symbol in zip(places, _symbols(parts, places), strict=True):
+            row = _row_at(part, place.file, symbol.start_line) if symbol.name == name else None
+            if row is not None:
+                yield number, row, symbol
+
+
+def rows_with_identifier(parts: Parts, name: str) -> Iterator[tuple[int, int]]:
+    """As MappedRoot.rows_with_identifier."""
+    whole = words_of[name]
+    hashes = hashes_of([identifier(name), whole[-1] if whole else ""])
+    for number, part in enumerate(parts):
+        words = part.part.words
+        first, with_whole = (words.rows[hits] for hits in words.find(hashes))
+        if not len(first):
+            continue
+        rows = first
+        if len(whole) > 1:  # the word of all its parts, in any case: at each chunk
+            in_files = np.isin(part.part.file_of[with_whole], part.part.file_of[first])
+            rows = np.union1d(first, with_whole[in_files])
+        for row in rows.tolist():
+            if part.live is None or part.live[row]:
+                yield number, row
+
+
+def _row_at(part: LivePart, file: int, line: int) -> int | None:
+    """The row of the first chunk of a file that has a line."""
+    first, last = part.part.starts[file : file + 2]
+    spans = part.part.columns.spans[first:last]
+    (at,) = np.nonzero((spans[:, 0] <= line) & (line <= spans[:, 1]))
+    return first + int(at[0]) if len(at) else None
 
 
 def facts(parts: Parts, ids: Iterable[str]) -> dict[str, ChunkFacts]:

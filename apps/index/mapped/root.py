@@ -102,6 +102,16 @@ class MappedRoot:
         whole, and in its case."""
         return lookups.files_with_identifier(self.parts, name)
 
+    def rows_defining(self, name: str) -> Iterable[tuple[int, int, StoredSymbol]]:
+        """Part and row of the chunk in which each definition of exactly this name begins, and the
+        definition."""
+        return lookups.rows_defining(self.parts, name)
+
+    def rows_with_identifier(self, name: str) -> Iterable[tuple[int, int]]:
+        """Part and row of the chunks with an identifier, in the files whose text has it exactly.
+        One of several parts may differ in case; of one without parts, the first of each file."""
+        return lookups.rows_with_identifier(self.parts, name)
+
     def facts(self, ids: Iterable[str]) -> dict[str, ChunkFacts]:
         """Chunk id → facts. Unknown ids are left out."""
         return lookups.facts(self.parts, ids)

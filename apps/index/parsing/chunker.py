@@ -1,6 +1,6 @@
 """Splits many files into chunks, with the parsing done in child processes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -18,6 +18,8 @@ PROBLEMS = {
     ParseFailure.AFTER_KILLED: problems.OTHERS_FAILED,
     ParseFailure.AFTER_TOO_LONG: problems.OTHERS_TOO_LONG,
 }
+
+_UTF8: Mapping[str, str] = {}
 
 
 class Chunker:
@@ -58,9 +60,14 @@ class Chunker:
         """Return the chunks of one file. Its language follows from `path`."""
         return self.chunk_many([(path, data)])[0]
 
-    def chunk_many(self, items: Sequence[tuple[str, bytes]]) -> list[ChunkedFile]:
-        """Return the chunks of several files (path, content), in order."""
-        files = [DecodedFile.of(path, data) for path, data in items]
+    def chunk_many(
+        self, items: Sequence[tuple[str, bytes]], encodings: Mapping[str, str] = _UTF8
+    ) -> list[ChunkedFile]:
+        """Return the chunks of several files (path, content), in order.
+
+        encodings: path → encoding of those that are not UTF-8
+        """
+        files = [DecodedFile.of(path, data, encodings.get(path, "")) for path, data in items]
         cuts = self.pool.map([file for file in files if file.grammar], self._cut)
         return [self._chunked(file, next(cuts) if file.grammar else None) for file in files]
 

@@ -69,21 +69,43 @@ def discover(
     GIT_FAILED if the git repository cannot be read or is refused.
     """
     refuse_own_data(root)
-    settings = config()
     with open_root(root) as directory:
-        repository = None if plain else find_repository(root)
-        selection = select(only)
-        tracked = Tracked(repository, root, check, selection)
+        walk, tracked = _walk(directory, root, check, plain=plain, only=only)
+        repository = tracked.repository
         if repository and tracked.is_empty and lacks_index(repository):
             return Discovery((), (), INDEX_MISSING)
-        rules = _rules(root)
-        options = Options(settings.ingest_untracked, None if plain else settings.ingest_nested)
-        walk = Walk(directory, root, rules, options, selection, check)
-        classifier = Classifier(directory, rules, known or {}, time.time_ns() - SETTLE_NS)
+        classifier = Classifier(directory, walk.rules, known or {}, time.time_ns() - SETTLE_NS)
         found = _sorted(classifier.classify_all(walk.files(tracked), check))
     left_out = walk.left_out.total()
     nothing = repository is not None and tracked.is_empty and not found.files and left_out.text
     return replace(found, left_out=left_out, nothing=NOTHING_TRACKED if nothing else "")
+
+
+def left_out_at(root: Path, only: Collection[str], *, plain: bool = False) -> frozenset[str]:
+    """Return which files and folders at some paths or below them have no row, or are not entered.
+    Those of folders end with a slash. No file is read, except for rules.
+
+    The files are not all of them if they are many. Parameters and errors are those of `discover`.
+    """
+    with open_root(root) as directory:
+        walk, tracked = _walk(directory, root, never_cancelled, plain=plain, only=only)
+        folders = {file.path for file in walk.files(tracked) if file.path.endswith("/")}
+    return frozenset(folders.union(path for path, _ in walk.left_out.total().names))
+
+
+def _walk(
+    directory: RootDirectory,
+    root: Path,
+    check: Check,
+    *,
+    plain: bool,
+    only: Collection[str] | None,
+) -> tuple[Walk, Tracked]:
+    settings = config()
+    selection = select(only)
+    tracked = Tracked(None if plain else find_repository(root), root, check, selection)
+    options = Options(settings.ingest_untracked, None if plain else settings.ingest_nested)
+    return Walk(directory, root, _rules(root), options, selection, check), tracked
 
 
 def open_root(root: Path) -> RootDirectory:

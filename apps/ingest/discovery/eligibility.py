@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from apps.code.encodings import utf16_without_mark
 from apps.code.languages import extension_of, is_bare, is_known_extension, known_type
 from apps.ingest.discovery import own_data, secrets
 from apps.ingest.discovery.own_data import OwnData
@@ -171,7 +172,10 @@ class Rules:
         if not head[:HEAD_BYTES].strip(b" \t\r\n\f\v"):
             return EMPTY
         if not head.startswith(BOMS) and b"\0" in head[:SNIFF_BYTES]:
-            return BINARY
+            encoding = utf16_without_mark(head)
+            if not encoding:
+                return BINARY
+            head = head.decode(encoding, "replace").encode()
         if head.startswith(LFS_START):
             return LFS_POINTER
         return SECRET if secrets.holds_secret(path, head) else None

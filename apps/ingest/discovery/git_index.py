@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha1, sha256
@@ -30,7 +30,7 @@ ENTRIES_PER_CHECK = 1_000
 HEADER = struct.Struct(">4sLL")  # DIRC, version, number of entries
 SECTION = struct.Struct(">4sL")  # name, size
 # Times, device, inode, mode, owner and size of a file as it was, modulo 2^32.
-STAT = struct.Struct(">24xL8xL")  # mode, size
+STAT = struct.Struct(">8xLL8xL8xL")  # seconds and nanoseconds of its modification, mode, size
 FLAGS = struct.Struct(">H")
 EXTENDED, NAME_LENGTH = 0x4000, 0x0FFF
 SKIP_WORKTREE = 0x4000  # of the extended flags
@@ -60,27 +60,44 @@ class Entry(NamedTuple):
 
     kind: Kind
     size: int  # bytes, modulo 2^32, as git last saw it
+    mtime: tuple[int, int] = (0, 0)  # seconds and nanoseconds, modulo 2^32, as git last saw it
+    object_id: bytes = b""  # SHA-1 or SHA-256 of its blob
+
+
+class Index(NamedTuple):
+    """The tracked paths below a root, relative to it. A path that ends with a slash is a folder
+    that a sparse checkout left out; "" is the root itself. Names that are not UTF-8 have surrogate
+    escapes.
+
+    is_staged: something was added since the last commit, as far as git has noted it
+    """
+
+    entries: Mapping[str, Entry]
+    is_staged: bool = False
 
 
 def tracked_entries(
     repository: Repository, root: Path, check: Check = never_cancelled
-) -> dict[str, Entry]:
-    """Return the tracked paths below `root`, relative to it.
+) -> Mapping[str, Entry]:
+    """Return the entries of `read_index`. Raises as it."""
+    return read_index(repository, root, check).entries
 
-    A path that ends with a slash is a folder that a sparse checkout left out; "" is `root` itself.
-    Names that are not UTF-8 have surrogate escapes. Raises Unavailable GIT_FAILED.
-    """
+
+def read_index(repository: Repository, root: Path, check: Check = never_cancelled) -> Index:
+    """Read the index of a repository. Raises Unavailable GIT_FAILED."""
     data = _content(repository.git_dir)
     if data is None:
-        return {}  # nothing was ever added
+        return Index({})  # nothing was ever added
     inside = root.relative_to(repository.work_tree).parts
     prefix = b"".join(os.fsencode(part) + b"/" for part in inside)
+    names, is_staged = _names(data, check)
     # A path in a merge conflict has several entries.
-    return {
+    entries = {
         os.fsdecode(path): entry
-        for name, entry in _names(data, check)
+        for name, entry in names
         if (path := _beneath(prefix, name)) is not None
     }
+    return Index(entries, is_staged)
 
 
 def state_of_index(repository: Repository) -> tuple[int, ...] | None:
@@ -120,8 +137,8 @@ def _content(git_dir: Path) -> bytes | None:
     return data
 
 
-def _names(data: bytes, check: Check) -> list[tuple[bytes, Entry]]:
-    """Return every path and its entry.
+def _names(data: bytes, check: Check) -> tuple[list[tuple[bytes, Entry]], bool]:
+    """Return every path and its entry, and `Index.is_staged`.
 
     The length of the object ids follows from the hash at the end. If the hash is left out
     (index.skipHash), both lengths are tried.
@@ -135,7 +152,8 @@ def _names(data: bytes, check: Check) -> list[tuple[bytes, Entry]]:
     hashed = next((make for make in makes if _hash(data, make) == _tail(data, make)), None)
     for make in (hashed,) if hashed else [make for make in makes if not any(_tail(data, make))]:
         try:
-            return _parsed(_Entries(data, version, make().digest_size), check)
+            entries = _Entries(data, version, make().digest_size)
+            return _parsed(entries, check), entries.is_staged
         except MALFORMED:
             continue
     raise refused(DAMAGED)
@@ -160,6 +178,7 @@ class _Entries:
     version: int
     id_bytes: int
     position: int = HEADER.size
+    is_staged: bool = False  # as in Index
 
     @property
     def end(self) -> int:
@@ -172,8 +191,9 @@ class _Entries:
         name = b""
         for _ in range(HEADER.unpack_from(self.data)[2]):
             start = self.position
-            mode, size = STAT.unpack_from(self.data, start)
+            seconds, nanoseconds, mode, size = STAT.unpack_from(self.data, start)
             self.position += STAT.size + self.id_bytes
+            object_id = self.data[start + STAT.size : self.position]
             flags = self._flags()
             skipped = flags & EXTENDED and self.version > 2 and self._flags() & SKIP_WORKTREE
             length = flags & NAME_LENGTH
@@ -182,7 +202,8 @@ class _Entries:
             if is_folder != name.endswith(b"/") or (is_folder and not skipped):
                 raise ValueError("a folder that is checked out")
             kind = Kind.SUBMODULE if mode == GITLINK else Kind.FILE
-            yield name, Entry(Kind.ABSENT if skipped else kind, size)
+            kind = Kind.ABSENT if skipped else kind
+            yield name, Entry(kind, size, (seconds, nanoseconds), object_id)
 
     def _flags(self) -> int:
         (flags,) = FLAGS.unpack_from(self.data, self.position)
@@ -241,6 +262,10 @@ def _check_sections(entries: _Entries) -> None:
     start = entries.position
     while start < entries.end:
         name, size = SECTION.unpack_from(entries.data, start)
+        if name == b"TREE":
+            # Its first entry is the root: git notes -1 if the index is no tree that it has written.
+            begin = start + SECTION.size
+            entries.is_staged = entries.data.startswith(b"\0-1 ", begin)
         if name == b"link":
             raise refused(
                 "has a split index, which codeinfo does not read. "

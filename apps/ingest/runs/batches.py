@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from apps.code.encodings import EncodingChoice
 from apps.code.values import ChunkedFile
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
@@ -21,11 +22,14 @@ ROWS_PER_WRITE = 2_000
 READ_AT_ONCE = 64
 
 
-# Path → content of files; returns path → row of another root.
-FindShared = Callable[[Mapping[str, bytes]], Mapping[str, SourceFile]]
+# Path → content of files, and path → encoding of those that are not UTF-8; returns path → row of
+# another root.
+FindShared = Callable[[Mapping[str, bytes], Mapping[str, str]], Mapping[str, SourceFile]]
 
 
-def _no_shared(contents: Mapping[str, bytes]) -> Mapping[str, SourceFile]:
+def _no_shared(
+    contents: Mapping[str, bytes], encodings: Mapping[str, str]
+) -> Mapping[str, SourceFile]:
     return {}
 
 
@@ -102,11 +106,11 @@ def batches(
         published as they are
     find_shared: returns the files that are not parsed, as their chunks are stored
     """
-    batch = Batch()
+    batch, choice = Batch(), EncodingChoice()
     for part in slices(files, READ_AT_ONCE):
         job.check()
         with job.timed("chunking"):
-            piece = _chunked(root, part, chunker, max_tokens, find_shared)
+            piece = _chunked(root, part, chunker, max_tokens, find_shared, choice)
             batch += reconcile(piece)
         if batch.is_full:
             yield batch
@@ -121,11 +125,14 @@ def _chunked(
     chunker: Chunker,
     max_tokens: int | None,
     find_shared: FindShared,
+    choice: EncodingChoice,
 ) -> Batch:
     contents, skipped = _read(root, files)
-    rows = find_shared({candidate.path: data for candidate, data in contents})
+    by_path = {candidate.path: data for candidate, data in contents}
+    encodings = choice.encodings(by_path)
+    rows = find_shared(by_path, encodings)
     new = [(candidate, data) for candidate, data in contents if candidate.path not in rows]
-    chunked = chunker.chunk_many([(candidate.path, data) for candidate, data in new])
+    chunked = chunker.chunk_many([(candidate.path, data) for candidate, data in new], encodings)
     return Batch(
         tuple(candidate.path for candidate in files),
         tuple(

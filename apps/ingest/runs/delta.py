@@ -7,17 +7,20 @@ content is.
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, Self
 from uuid import UUID
 
+from django.db.models import Q
+
+from apps.code.chunking import digest_of
 from apps.code.values import ChunkedFile
 from apps.core.errors import InvalidInput, NotFound
 from apps.index import problems, queries
 from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
 from apps.index.root_directory import read_file
 from apps.index.types import Check
+from apps.ingest.discovery.selection import is_selected, select
 from apps.ingest.runs import integrity
 from apps.ingest.runs.batches import Batch
 from apps.ingest.runs.chunker_version import makes_the_same_chunks
@@ -38,8 +41,10 @@ class Delta:
     emptied: int  # number of retired rows that have chunks
     unchanged: int  # number of eligible files that stay as they are published
     problems: Mapping[UUID, str] = field(default_factory=dict)  # row id → its new problem
+    touched: Sequence[Candidate] = ()  # unchanged files with another state than their rows
     published: int = 0  # number of published files that are not skipped
     disappeared: int = 0  # number of them that no longer exist
+    head_moved: bool = False  # whether another commit is checked out than is published
     # As in `Published`.
     may_stay: bool = False
     may_stay_unread: bool = False
@@ -54,22 +59,43 @@ class _PublishedFile(NamedTuple):
     path: str
     stat: FileStat
     sha256: str
+    encoding: str
     skip_reason: str
     chunks: int
     problem: str
 
     @classmethod
-    def all_of(cls, root: Root) -> list[Self]:
+    def all_of(cls, root: Root, only: Sequence[str] | None) -> list[Self]:
+        """only: as in `discover`"""
         # Tuples, as model instances take three times as long, and there may be 100,000. Without
         # ids, which would double the time and are needed for a few rows only.
         rows = queries.generation_files(root).order_by()
-        fields = rows.values_list(
-            "path", "size", "mtime_ns", "ctime_ns", "sha256", "skip_reason", "chunks", "problem"
-        )
+        if only is not None:
+            rows = rows.filter(_may_be_replaced(only))
+        stat = ("size", "mtime_ns", "ctime_ns")
+        fields = rows.values_list("path", *stat, *cls._fields[2:])
+        selection = select(only)
         return [
-            cls(path, FileStat(size, mtime, ctime), digest, reason, chunks, problem)
-            for path, size, mtime, ctime, digest, reason, chunks, problem in fields
+            cls(path, FileStat(size, mtime, ctime), *others)
+            for path, size, mtime, ctime, *others in fields
+            # SQLite's LIKE takes DOCS/ for docs/.
+            if selection is None or is_selected(selection, path)
         ]
+
+
+def _may_be_replaced(only: Sequence[str]) -> Q:
+    """Return the condition of rows that a discovery of some paths may replace."""
+    paths: set[str] = set()
+    for path in only:
+        # A file may have become a folder.
+        paths |= {path, path.rstrip("/")}
+        # A folder above that is skipped is one row.
+        paths.update(path[: at + 1] for at, letter in enumerate(path) if letter == "/")
+    matching = Q(path__in=paths)
+    for path in only:
+        if path.endswith("/"):
+            matching |= Q(path__startswith=path)
+    return matching
 
 
 def _ids(root: Root, paths: Set[str]) -> list[tuple[str, UUID]]:
@@ -81,19 +107,26 @@ def _ids(root: Root, paths: Set[str]) -> list[tuple[str, UUID]]:
 
 
 class Published:
-    """The published files of a run's folder."""
+    """The published files of a run's folder, or those of them that it looks at."""
 
-    def __init__(self, run: IngestRun) -> None:
+    def __init__(self, run: IngestRun, only: Sequence[str] | None = None) -> None:
+        """only: as in `discover`"""
+        self._only = only
         self._folder = Path(run.path)
         self._run = run
         self._root = root = Root.objects.published().filter(path=run.path).first()
-        self._rows = _PublishedFile.all_of(root) if root else []
+        self._rows = _PublishedFile.all_of(root, only) if root else []
         self._may_stay = root is not None and _is_reusable(root, run) and self._is_whole
         self._staying = {row.path: row for row in self._rows} if self._may_stay else {}
+        self._touched: list[Candidate] = []
 
     @cached_property
     def _is_whole(self) -> bool:
-        return self._run.dry_run or (self._root is not None and integrity.is_whole(self._root))
+        if self._root is None:
+            return self._run.dry_run
+        if self._only is not None:
+            return not self._root.damage
+        return self._run.dry_run or integrity.is_whole(self._root)
 
     @cached_property
     def _may_stay_unread(self) -> bool:
@@ -105,9 +138,12 @@ class Published:
         """Return path → state of the published files that need not be read again."""
         return {path: row.stat for path, row in self._staying.items() if not row.skip_reason}
 
-    def compared_to(self, discovery: Discovery, check: Check) -> Delta:
+    def compared_to(self, discovery: Discovery, commit: str, check: Check) -> Delta:
         """Return the difference to a folder. `check` is called before each file, which may have to
-        be read."""
+        be read.
+
+        commit: what is checked out; "" if that is not known
+        """
         unchanged = {item.path for item in discovery.skipped if self._is_still_skipped(item)}
         problem_of = self._unread(discovery)
         unread = frozenset(problem_of)
@@ -118,6 +154,7 @@ class Published:
                 if problems.is_solved_by_reading(self._staying[candidate.path].problem):
                     problem_of[candidate.path] = ""
         unchanged |= unread
+        head_moved = self._head_moved(commit)
         retired = [row for row in self._rows if row.path not in unchanged]
         files = [candidate for candidate in discovery.files if candidate.path not in unchanged]
         ingested = {row.path: row.stat.size for row in self._rows if not row.skip_reason}
@@ -128,10 +165,19 @@ class Published:
             emptied=sum(row.chunks > 0 for row in retired),
             unchanged=len(discovery.files) - len(files),
             problems={key: problem_of[path] for path, key in self._ids(problem_of.keys())},
+            touched=self._touched,
             may_stay=self._may_stay,
             may_stay_unread=self._may_stay_unread,
-            published=len(ingested),
-            disappeared=count_disappeared(ingested, discovery, unread),
+            published=self._root.files if self._root and self._only is not None else len(ingested),
+            disappeared=count_disappeared(ingested, discovery, unread, head_moved=head_moved),
+            head_moved=head_moved,
+        )
+
+    def _head_moved(self, commit: str) -> bool:
+        return (
+            self._root is not None
+            and "" not in (commit, self._root.commit)
+            and (commit != self._root.commit)
         )
 
     def _ids(self, paths: Set[str]) -> list[tuple[str, UUID]]:
@@ -157,11 +203,15 @@ class Published:
             return False
         if candidate.stat.is_unchanged(row.stat):
             return True
-        return row.sha256 == self._hash_of(candidate.path)
+        if row.sha256 != self._hash_of(candidate.path, row.encoding):
+            return False
+        if candidate.stat.ctime_ns or candidate.stat.mtime_ns != row.stat.mtime_ns:
+            self._touched.append(candidate)
+        return True
 
-    def _hash_of(self, path: str) -> str:
+    def _hash_of(self, path: str, encoding: str) -> str:
         try:
-            return sha256(read_file(self._folder, path)).hexdigest()
+            return digest_of(read_file(self._folder, path), encoding)
         except (NotFound, InvalidInput):
             return ""  # the chunking step reads it again, and reports the error
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 from uuid import UUID
 
@@ -19,9 +19,10 @@ from apps.core.values.slices import slices
 from apps.index import changes, freeze, spans
 from apps.index.mapped import lists
 from apps.index.mapped.live_files import LiveFiles
-from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
+from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile, SourceFileQuerySet
 from apps.index.queries import find_root
 from apps.index.types import Check, never_cancelled
+from apps.ingest.discovery.checkout import NO_GIT, Checkout
 from apps.ingest.runs import shared, sweep
 from apps.ingest.runs.chunker_version import chunker_version
 from apps.ingest.runs.delta import Delta
@@ -49,11 +50,16 @@ class Generation:
     root: Root
     run: IngestRun
     check: Check = never_cancelled  # called between the steps of long operations
+    checkout: Checkout = NO_GIT  # what the files are of
 
     @classmethod
     @freeze.index.changing()
     def begin(
-        cls, run: IngestRun, files: Sequence[Candidate], check: Check = never_cancelled
+        cls,
+        run: IngestRun,
+        files: Sequence[Candidate],
+        check: Check = never_cancelled,
+        checkout: Checkout = NO_GIT,
     ) -> "Generation":
         """Find or create the root of a run, and undo what a dead run left in it: its rows and those
         that it retired have the same generation number, so this run would publish them too.
@@ -70,7 +76,7 @@ class Generation:
             # The index is locked to another model by now: these vectors are not searched.
             shared.leave_store(root, run, files, check)
         IngestRun.objects.filter(id=run.id).update(root=root)
-        return cls(root, run, check)
+        return cls(root, run, check, checkout)
 
     @staticmethod
     def _root_of(run: IngestRun, files: Sequence[Candidate], check: Check) -> Root:
@@ -106,6 +112,7 @@ class Generation:
                 path=candidate.path,
                 language=chunked.language,
                 sha256=chunked.sha256,
+                encoding=chunked.encoding,
                 size=candidate.stat.size,
                 mtime_ns=candidate.stat.mtime_ns,
                 ctime_ns=candidate.stat.ctime_ns,
@@ -127,6 +134,7 @@ class Generation:
                 path=candidate.path,
                 language=row.language,
                 sha256=row.sha256,
+                encoding=row.encoding,
                 size=candidate.stat.size,
                 mtime_ns=candidate.stat.mtime_ns,
                 ctime_ns=candidate.stat.ctime_ns,
@@ -160,7 +168,7 @@ class Generation:
         """Return the root as `publish` will leave it, unsaved. Call it after `retire`."""
         root = copy(self.root)
         root.generation, root.model = self.number, self.run.model
-        for name, count in asdict(self._counts()).items():
+        for name, count in asdict(self._counts).items():
             setattr(root, name, count)
         return root
 
@@ -192,7 +200,7 @@ class Generation:
         changed: dict[str, Any] = {}
         if delta:
             changed = {"generation": self.number, "revision": 0, "parts": lists.listed(parts)}
-            changed |= asdict(self._counts())
+            changed |= asdict(self._counts)
         current = Root.objects.filter(
             id=self.root.id, generation=self.root.generation, revision=self.root.revision
         )
@@ -203,26 +211,27 @@ class Generation:
             plain_folder=self.run.plain_folder,
             chunker_version=chunker_version(),
             **changed,
+            **_looked_at(self.run, self.checkout),
             last_run_id=self.run.id,
-            last_state="completed",
-            last_error="",
             damage="",
-            last_ingest_at=timezone.now(),
         )
         if published:
             _save_problems(delta.problems)
+            _save_states(self.root.id, delta.touched)
         return published
 
+    @cached_property
     def _counts(self) -> Counts:
-        """Return the totals of all rows that will be live."""
-        rows = SourceFile.objects.filter(root=self.root, until__isnull=True)
-        counted = rows.aggregate(
-            files=Count("id", filter=Q(skip_reason="")),
-            skipped=Count("id", filter=~Q(skip_reason="")),
-            chunks=Coalesce(Sum("chunks"), 0),
-            embedded=Coalesce(Sum("embedded"), 0),
+        """The totals of all rows that will be live, after `retire`. A run that looks at some paths
+        counts its own rows only."""
+        rows = SourceFile.objects.filter(root=self.root).order_by()
+        if self.run.paths is None:
+            return _total(rows.filter(until__isnull=True))
+        root = self.root
+        before = Counts(root.files, root.chunks, root.embedded, root.skipped)
+        return (
+            before + _total(rows.filter(since=self.number)) - _total(rows.filter(until=self.number))
         )
-        return Counts(**counted)
 
     def _raise_unclaimed(self) -> None:
         if IngestRun.objects.running().filter(id=self.run.id).exists():
@@ -239,6 +248,57 @@ class Generation:
             f"The folder was ingested by another run meanwhile: version {root.generation} was "
             f"published, where this run found {self.root.generation}."
         )
+
+
+def confirm(
+    run: IngestRun,
+    checkout: Checkout,
+    touched: Sequence[Candidate],
+) -> None:
+    """Save that an automatic run has found a folder as it is published.
+
+    touched: as in Delta
+    """
+    root = find_root(run.path)
+    _save_states(root.id, touched)
+    roots = Root.objects.filter(id=root.id)
+    # It was not ingested: lists keep their order.
+    found = _looked_at(run, checkout)
+    del found["last_ingest_at"]
+    retry_on_locked(partial(roots.update, **found))
+    changes.roots_changed()
+
+
+def _save_states(root: UUID, touched: Sequence[Candidate]) -> None:
+    """Save the states of files whose content is as it is published."""
+    rows = SourceFile.objects.filter(root=root, until__isnull=True).ingested()
+    for part in slices(touched, ROWS_PER_INSERT):
+        stats = {candidate.path: candidate.stat for candidate in part}
+        found = list(rows.filter(path__in=list(stats)).order_by().only("path"))
+        for row in found:
+            row.mtime_ns, row.ctime_ns = stats[row.path].mtime_ns, stats[row.path].ctime_ns
+        retry_on_locked(partial(SourceFile.objects.bulk_update, found, ["mtime_ns", "ctime_ns"]))
+
+
+def _looked_at(run: IngestRun, checkout: Checkout) -> dict[str, Any]:
+    """Return the column values of a root whose files are published as a run has found them."""
+    return {
+        **({"looked_at": run.started_at} if run.paths is None else {}),
+        **checkout._asdict(),
+        "last_state": "completed",
+        "last_error": "",
+        "last_ingest_at": timezone.now(),
+    }
+
+
+def _total(rows: SourceFileQuerySet) -> Counts:
+    counted = rows.aggregate(
+        files=Count("id", filter=Q(skip_reason="")),
+        skipped=Count("id", filter=~Q(skip_reason="")),
+        chunks=Coalesce(Sum("chunks"), 0),
+        embedded=Coalesce(Sum("embedded"), 0),
+    )
+    return Counts(**counted)
 
 
 def _save_problems(problems: Mapping[UUID, str]) -> None:

@@ -84,15 +84,21 @@ def needs_confirmation(disappeared: int, published: int) -> bool:
     return disappeared >= CONFIRM_MIN_FILES and disappeared > CONFIRM_SHARE * published
 
 
-def count_disappeared(published: Mapping[str, int], discovery: Discovery, unread: Set[str]) -> int:
+def count_disappeared(
+    published: Mapping[str, int], discovery: Discovery, unread: Set[str], *, head_moved: bool
+) -> int:
     """Return how many published files no longer exist.
 
     published: path → size
     unread: paths that stay published, as they cannot be read
+    head_moved: whether another commit is checked out, which explains all files that git does not
+        track there
 
     Files that exist but are skipped now are not counted, nor files that were moved: another path
     has the same name and size.
     """
+    if head_moved:
+        return sum(item.reason == MISSING and item.path in published for item in discovery.skipped)
     eligible = {candidate.path for candidate in discovery.files}
     skipped = {item.path for item in discovery.skipped if item.reason != MISSING}
     missing = [

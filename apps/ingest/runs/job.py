@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 from uuid import UUID
@@ -28,8 +28,10 @@ ClosableT = TypeVar("ClosableT", bound=Closable)
 class Job:
     """Shared by the worker, which calls `check`, and threads that call `cancel`."""
 
-    def __init__(self, run_id: UUID) -> None:
+    def __init__(self, run_id: UUID, let_overtake: Callable[[], None] | None = None) -> None:
+        """let_overtake: executes short runs that others wait for; called in the worker's thread"""
         self.run_id = run_id
+        self._let_overtake = let_overtake
         self.done = threading.Event()
         self.seconds: dict[str, float] = defaultdict(float)
         self._cancelled = threading.Event()
@@ -63,6 +65,11 @@ class Job:
         """Raise RunCancelled if the run was cancelled. Called between the steps."""
         if self.cancelled:
             raise RunCancelled
+
+    def pause(self) -> None:
+        """Let short runs overtake this one. Called where nothing is half written."""
+        if self._let_overtake is not None and not self.cancelled:
+            self._let_overtake()
 
     @contextmanager
     def closing(self, resource: ClosableT) -> Iterator[ClosableT]:

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.dispatch import Signal
 
 from apps.core.monitoring.metrics import CHUNKS, INGEST_RUNS
+from apps.index.endings import UNCHANGED
 from apps.index.models import IngestRun
 from apps.logs.context import log_context
 
@@ -17,8 +18,9 @@ ended = Signal()
 
 
 def run_started(run: IngestRun) -> None:
-    """Log the start of a run."""
-    _log(run, "start")
+    """Log the start of a run. Of automatic ones, only what they did is logged."""
+    if not run.automatic:
+        _log(run, "start")
 
 
 def run_ended(run: IngestRun) -> None:
@@ -26,7 +28,8 @@ def run_ended(run: IngestRun) -> None:
     chunks = 0 if run.dry_run else run.embedded
     count(run.operation, run.state, chunks)
     ended.send(None, operation=run.operation, state=run.state, chunks=chunks)
-    _log(run, run.state)
+    if not run.automatic or run.message != UNCHANGED.message:
+        _log(run, run.state)
 
 
 def count(operation: str, state: str, chunks: int) -> None:
@@ -59,6 +62,7 @@ def _facts(run: IngestRun) -> dict[str, object]:
         "description": run.description,
         "model": run.model,
         "state": run.state,
+        "automatic": run.automatic,
         "counts": {
             "files": run.files,
             "chunks": run.chunks,

@@ -17,24 +17,26 @@ from apps.core.errors import Unavailable
 from apps.core.system import disk
 from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
-from apps.index.endings import COMPLETED, Ending, disappeared_summary
+from apps.index.endings import COMPLETED, UNCHANGED, Ending, disappeared_summary
 from apps.index.mapped import lists
 from apps.index.mapped.part import Part
 from apps.index.mapped.part_writer import PartWriter
-from apps.index.models import IngestRun, SourceFile
+from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.parsing import Chunker
 from apps.index.records import records
 from apps.index.texts import get_texts
-from apps.index.types import ChunkRecord
+from apps.index.types import Check, ChunkRecord
 from apps.index.units import unit_rows
 from apps.ingest import skips
+from apps.ingest.discovery.checkout import Checkout, checkout_of
+from apps.ingest.discovery.dirty import is_dirty
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.discovery.eligibility import EMPTY
 from apps.ingest.discovery.refusal import CODE as GIT_FAILED
 from apps.ingest.runs import listing, lock, sweep
 from apps.ingest.runs.batches import Batch, batches
 from apps.ingest.runs.delta import Delta, Published, Reconciler
-from apps.ingest.runs.generation import Generation, save_skipped
+from apps.ingest.runs.generation import Generation, confirm, save_skipped
 from apps.ingest.runs.guards import FILES_UNREADABLE, Guard, guard_root, needs_confirmation
 from apps.ingest.runs.job import Job
 from apps.ingest.runs.progress import Progress
@@ -44,7 +46,6 @@ from apps.ingest.types import Counts, Discovery, Skipped
 
 logger = logging.getLogger("codeinfo.ingest")
 
-UNCHANGED = Ending("skipped", "No changes detected")
 EMPTIED = "Removed vectors for {} deleted file(s)"
 
 
@@ -59,21 +60,56 @@ def ingest(run: IngestRun, job: Job) -> Ending:
     if not run.dry_run:
         disk.check()
     with guard_root(Path(run.path)) as guard:
-        discovery, delta = _compared(run, job)
+        checkout = checkout_of(Path(run.path), plain=run.plain_folder)
+        discovery, delta = _compared(run, job, checkout)
+        if run.paths is not None and _needs_whole_look(delta):
+            run.paths = None
+            discovery, delta = _compared(run, job, checkout)
+        if checkout.commit:
+            checkout = checkout._replace(dirty=_is_dirty(run, discovery, delta, job.check))
         progress.add(files=len(delta.files), skipped=len(discovery.skipped))
-        progress.leave_out(discovery.left_out)
+        if run.paths is None:
+            progress.leave_out(discovery.left_out)
         _delete_old_skip_lists(run)
         if ending := _refuse(run, discovery, delta):
             return ending
         guard.set_file_count(len(discovery.files))
         progress.start(len(delta.files), delta.unchanged)
+        if run.automatic and not delta and not delta.problems:
+            confirm(run, checkout, delta.touched)
+            return UNCHANGED
         if delta.files:
             progress.set_state("embedding", f"Embedding {len(delta.files)} files")
-        return _ingest(run, job, progress, guard, discovery, delta)
+        return _ingest(run, job, progress, guard, discovery, delta, checkout)
+
+
+def _is_dirty(run: IngestRun, discovery: Discovery, delta: Delta, check: Check) -> bool | None:
+    """Return whether files differ from the commit. What a run was told has changed, for all that is
+    known until the next look at everything."""
+    if run.paths is None:
+        return is_dirty(Path(run.path), discovery, check)
+    if delta:
+        return True
+    roots = Root.objects.filter(path=run.path)
+    return roots.values_list("dirty", flat=True).first()
+
+
+def _needs_whole_look(delta: Delta) -> bool:
+    """Whether a run must look at everything, and not only at what it was told. Another commit is
+    published with all its files: it explains those that are gone."""
+    is_emptied = delta.disappeared >= delta.published and not delta.files
+    is_refused = needs_confirmation(delta.disappeared, delta.published)
+    return not delta.may_stay or delta.head_moved or is_emptied or is_refused
 
 
 def _ingest(
-    run: IngestRun, job: Job, progress: Progress, guard: Guard, discovery: Discovery, delta: Delta
+    run: IngestRun,
+    job: Job,
+    progress: Progress,
+    guard: Guard,
+    discovery: Discovery,
+    delta: Delta,
+    checkout: Checkout,
 ) -> Ending:
     reconciler = Reconciler(run, delta)
 
@@ -89,7 +125,7 @@ def _ingest(
         )
         if run.dry_run:
             return _dry_run(run, discovery, delta, progress, chunked())
-        generation = Generation.begin(run, delta.files, job.check)
+        generation = Generation.begin(run, delta.files, job.check, checkout)
         generation.add_skipped(delta.skipped)
         root = generation.root
         parts = PartWriter(lists.owner_of(root, run), root.store, job.check)
@@ -106,20 +142,22 @@ def _ingest(
     return ending
 
 
-def _compared(run: IngestRun, job: Job) -> tuple[Discovery, Delta]:
+def _compared(run: IngestRun, job: Job, checkout: Checkout) -> tuple[Discovery, Delta]:
     """Return the files of the folder, and their difference to the published files. The published
     rows are freed before the run continues."""
     with job.timed("discovery"):
-        published = Published(run)
+        only = run.paths
+        published = Published(run, only)
         discovery = discover(
-            Path(run.path), published.file_stats(), job.check, plain=run.plain_folder
+            Path(run.path), published.file_stats(), job.check, plain=run.plain_folder, only=only
         )
-        return discovery, published.compared_to(discovery, job.check)
+        return discovery, published.compared_to(discovery, checkout.commit, job.check)
 
 
 def _refuse(run: IngestRun, discovery: Discovery, delta: Delta) -> Ending | None:
     """Return how the run ends if it must not publish; None if it continues."""
-    if not discovery.files and not any(item.reason == EMPTY for item in discovery.skipped):
+    is_empty = not discovery.files and not any(item.reason == EMPTY for item in discovery.skipped)
+    if is_empty and run.paths is None:
         unreadable = next((item for item in discovery.skipped if item.unreadable), None)
         if unreadable or not (run.force and delta.published):
             save_skipped(run, discovery.skipped)
@@ -187,7 +225,7 @@ def _publish(
     get_texts().sync()
     with job.timed("rows"):
         generation.retire(delta)
-    parts = listing.parts_of(generation, written) if delta else []
+    parts = listing.parts_of(generation, delta, written) if delta else []
     with job.timed("rows"):
         generation.publish(delta, parts)
     if delta:
@@ -226,6 +264,7 @@ def _write(
                 lock.take(generation.run, vectors.shape[1])
             writer.put(files, embedded, vectors)
             in_writing = len(embedded)
+        job.pause()
     parts = writer.finish()
     progress.add(embedded=in_writing)
     return parts

@@ -7,9 +7,11 @@ execute the same run: it is a lease, which the run's heartbeat renews and `recov
 import logging
 import time
 from contextlib import nullcontext, suppress
+from functools import partial
 from uuid import UUID
 
 from django.db import DatabaseError
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from apps.core.data import database
@@ -18,7 +20,8 @@ from apps.core.monitoring.telemetry import span, tell
 from apps.core.system import disk
 from apps.index import endings
 from apps.index.endings import CANCELLED, INTERRUPTED, Ending
-from apps.index.models import IngestRun, Root
+from apps.index.models import IngestRun, Root, SourceFile
+from apps.index.types import TERMINAL_STATES
 from apps.ingest.runs import (
     finish,
     journal,
@@ -37,15 +40,29 @@ logger = logging.getLogger("codeinfo.ingest")
 # How long a cancel waits for the run to end, so that it answers within a second.
 CANCEL_SECONDS = 0.7
 STOP_SECONDS = 15.0
+# Rows of automatic runs that are deleted at once.
+MAX_FORGOTTEN = 20
 
 jobs: dict[UUID, Job] = {}
 
 
-def claim() -> IngestRun | None:
-    """Claim the next queued run, unless a run is in progress. Return None if there is none."""
-    if endings.running().exists():
+def claim(overtaken: IngestRun | None = None) -> IngestRun | None:
+    """Claim the next queued run, unless a run is in progress. Return None if there is none.
+
+    Automatic runs are short, and come first.
+
+    overtaken: a run of this process that waits meanwhile; only an automatic run of another folder
+        is claimed then, and of another store, as it may retire files that this run shares
+    """
+    own = [overtaken.id] if overtaken else []
+    queued = IngestRun.objects.filter(state="queued").order_by("-automatic", "queued_at")
+    if overtaken is not None:
+        stores = Root.objects.filter(path=overtaken.path).values_list("store", flat=True)
+        others = Root.objects.exclude(path=overtaken.path).exclude(store__in=list(stores))
+        queued = queued.filter(automatic=True, root__in=list(others))
+    if endings.running().exclude(id__in=own).exists():
         return None
-    for run in IngestRun.objects.filter(state="queued").order_by("queued_at"):
+    for run in queued:
         now = timezone.now()
         claimed = IngestRun.objects.filter(id=run.id, state="queued").update(
             state="scanning",
@@ -56,7 +73,7 @@ def claim() -> IngestRun | None:
         )
         if not claimed:
             continue
-        if endings.running().exclude(id=run.id).exists():
+        if endings.running().exclude(id__in=[*own, run.id]).exists():
             _requeue(run)
             return None
         run.refresh_from_db()
@@ -77,7 +94,7 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
 
     beating: whether to start a Heartbeat
     """
-    job = jobs[run.id] = Job(run.id)
+    job = jobs[run.id] = Job(run.id, None if run.automatic else partial(_let_overtake, run))
     try:
         with log_context(run.request_id, runId=str(run.id)):
             journal.run_started(run)
@@ -89,9 +106,36 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
     finally:
         del jobs[run.id]
         job.done.set()
+    if run.automatic:
+        _forget_updates(run.path)
     if not run.dry_run:
         merge_after_run(run.path)
     return job
+
+
+def _let_overtake(run: IngestRun) -> None:
+    """Execute the automatic runs of other folders, which somebody may wait for, while a long run
+    waits."""
+    # One at a time: folders that change without end do not stop it.
+    with suppress(DatabaseError):
+        if automatic := claim(overtaken=run):
+            execute(automatic, beating=True)
+
+
+def _forget_updates(path: str) -> None:
+    """Delete the rows of the automatic runs of a folder that nothing names: there is one for each
+    change of a file. The last one stays if it failed or was cancelled: the watcher looks at it."""
+    runs = IngestRun.objects.filter(path=path, automatic=True, state__in=TERMINAL_STATES)
+    published = Root.objects.filter(path=path).values_list("last_run_id", flat=True)
+    needed = [run for run in published if run is not None]
+    last = runs.order_by("-queued_at").first()
+    if last is not None and last.state not in ("completed", "skipped"):
+        needed.append(last.id)
+    rows = SourceFile.objects.filter(run=OuterRef("id"))
+    unnamed = runs.filter(~Exists(rows)).exclude(id__in=needed).order_by("queued_at")
+    IngestRun.objects.filter(
+        id__in=list(unnamed.values_list("id", flat=True)[:MAX_FORGOTTEN])
+    ).delete()
 
 
 def drain() -> list[Job]:

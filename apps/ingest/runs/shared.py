@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from uuid import UUID, uuid4
 
+from apps.code.chunking import digest_of
 from apps.core.errors import InvalidInput, NotFound
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
 from apps.index.root_directory import read_file
@@ -73,11 +74,16 @@ class SharedFiles:
         self._root = root
         self._run = run
 
-    def find(self, contents: Mapping[str, bytes]) -> dict[str, SourceFile]:
-        """Return path → row of another root, for the files (path → content) that one has."""
+    def find(
+        self, contents: Mapping[str, bytes], encodings: Mapping[str, str]
+    ) -> dict[str, SourceFile]:
+        """Return path → row of another root, for the files (path → content) that one has.
+
+        encodings: path → encoding of those that are not UTF-8
+        """
         if not contents or not self._roots:
             return {}
-        hashes = {path: sha256(data).hexdigest() for path, data in contents.items()}
+        hashes = {path: digest_of(data, encodings.get(path, "")) for path, data in contents.items()}
         rows = _published(self._roots).filter(sha256__in=set(hashes.values()))
         matches = {row.path: row for row in rows if hashes.get(row.path) == row.sha256}
         missing = set(get_texts().missing({row.sha256 for row in matches.values()}))

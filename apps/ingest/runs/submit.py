@@ -4,7 +4,7 @@
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -29,9 +29,23 @@ def wake() -> None:
         send("apps.ingest.tasks.work")
 
 
+def queue_update(root: Root, paths: Sequence[str] | None) -> IngestRun | None:
+    """Queue an automatic run of a root, as its folder has changed. Return None if one is live.
+
+    paths: as `IngestRun.paths`; "" is the root itself, and so everything
+    """
+    fields = reembed_fields(root, queries.locked_model() or root.model)
+    slot = f"auto:{root.id}"
+    listed = None if paths is None or "" in paths else list(paths)
+    # What is left out is counted by a look at everything.
+    last = IngestRun.objects.filter(id=root.last_run_id).first() if root.last_run_id else None
+    left_out = last.left_out if last else {}
+    return insert_run(slot, **fields, automatic=True, paths=listed, left_out=left_out)
+
+
 def queue_reembeds(root_ids: Iterable[UUID]) -> list[IngestRun]:
     """Queue another ingest of roots, except those that have a live run. Return the queued runs."""
-    waiting = set(endings.live().values_list("path", flat=True))
+    waiting = set(endings.live().requested().values_list("path", flat=True))
     locked = queries.locked_model()
     runs = []
     for root in Root.objects.published().filter(id__in=list(root_ids)).order_by("name"):

@@ -9,6 +9,8 @@ import logging
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.db.models import Q
+
 from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
 from apps.index import changes, freeze
@@ -142,7 +144,12 @@ def has_leftovers(run_id: UUID) -> bool:
 @freeze.index.changing()
 def sweep_root(root: Root) -> None:
     """Delete the dead rows of a published root."""
-    dead = SourceFile.objects.filter(root=root).order_by().dead()
+    generation = Root.objects.filter(id=root.id).values_list("generation", flat=True).first()
+    if generation is None:
+        return  # removed meanwhile
+    # By constants: there are indexes for them.
+    is_dead = Q(since__gt=generation) | Q(until__lte=generation)
+    dead = SourceFile.objects.filter(is_dead, root=root).order_by()
     keys = _keys(dead)
     ids = list(dead.values_list("id", flat=True))
     for part in slices(ids, FILES_AT_ONCE):

@@ -20,6 +20,7 @@ class FileRow(NamedTuple):
     path: str
     language: str
     sha256: str
+    encoding: str
     chunks: int
     embedded: int
     skip_reason: str

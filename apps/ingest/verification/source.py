@@ -1,9 +1,9 @@
 """Compares the live rows of a root with its folder: files, contents, chunks and definitions."""
 
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 
+from apps.code.chunking import digest_of
 from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.core.values.slices import slices
@@ -79,7 +79,7 @@ def _compare_contents(
         check()
         data = _content(root, row)
         found.files += data is not None
-        if data is not None and sha256(data).hexdigest() == row.sha256:
+        if data is not None and digest_of(data, row.encoding) == row.sha256:
             same.append(row)
         else:
             changed.add(row.path)
@@ -124,7 +124,8 @@ def _cut(
     root: Root, rows: Sequence[FileRow], chunker: Chunker
 ) -> list[tuple[FileRow, ChunkedFile]]:
     contents = [(row, data) for row in rows if (data := _content(root, row)) is not None]
-    cut = chunker.chunk_many([(row.path, data) for row, data in contents])
+    encodings = {row.path: row.encoding for row in rows if row.encoding}
+    cut = chunker.chunk_many([(row.path, data) for row, data in contents], encodings)
     pairs = zip((row for row, _ in contents), cut, strict=True)
     # A changed content is reported already, or by the next comparison. What cannot be parsed today
     # is not compared.

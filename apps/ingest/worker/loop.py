@@ -94,8 +94,9 @@ class Worker:
             queue.execute(run, beating=True)
             if get_grams().is_fragmented():
                 sweep.due.set()
-            # The index may have lost chunks since the run checked it.
-            check_due.set()
+            if run.paths is None:
+                # The index may have lost chunks since the run checked it.
+                check_due.set()
         except (CodeinfoError, DatabaseError, OSError) as error:
             # The worker continues while the database is unavailable; `/health` reports a full disk.
             if not disk.is_full(error):

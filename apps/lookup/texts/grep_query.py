@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import encodable
 from apps.index.types import Filters
-from apps.lookup.texts.patterns import MAX_PATTERN, Pattern
+from apps.lookup.texts.patterns import MAX_PATTERN, Pattern, in_any_form
 from apps.retrieval.query import log_fields, parse_filters, parse_limit, parse_repositories
 
 Mode = Literal["content", "files", "count"]
@@ -57,7 +57,7 @@ class GrepQuery:
         filters = parse_filters(data, problems)
         if problems:
             raise InvalidInput(", ".join(problems), details={"details": problems})
-        pattern = Pattern(encodable(str(text)), **options)
+        pattern = in_any_form(Pattern(encodable(str(text)), **options))
         cursor = data.get("cursor")
         return cls(pattern, mode, context, limit, offset, cursor, repositories, filters)
 

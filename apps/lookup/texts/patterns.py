@@ -1,7 +1,8 @@
 """Patterns as Grep reads them: RE2 over lines, in time linear in the text."""
 
 import re as std_re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from unicodedata import normalize
 
 import re2
 
@@ -56,6 +57,17 @@ class Pattern:
             is_joinable=breaks <= 1 and not ends,
             literals=_literals_of_lines(self),
         )
+
+
+def in_any_form(pattern: Pattern) -> Pattern:
+    """The pattern that also matches texts in the other normal form of Unicode (NFC or NFD). A set
+    of characters cannot be written in both, so a pattern with one stays as it is."""
+    text = pattern.text
+    forms = dict.fromkeys([text, normalize("NFC", text), normalize("NFD", text)])
+    if len(forms) == 1 or (not pattern.fixed and "[" in text):
+        return pattern
+    sources = [re2.escape(form) if pattern.fixed else form for form in forms]
+    return replace(pattern, text="|".join(f"(?:{source})" for source in sources), fixed=False)
 
 
 def identifiers(literals: list[str]) -> list[str]:

@@ -9,16 +9,18 @@ BM25 scores come from the parts of the index (apps/index/lexical).
 import math
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from apps.code import paths
 from apps.embedding.words import stems
+from apps.index.lexical import has_other_scripts, words
+from apps.retrieval.ranking.mixing import mix, pooled
 from apps.retrieval.ranking.types import Passages, Scores
 from apps.retrieval.ranking.weights import WEIGHTS, Weights
 
@@ -30,11 +32,11 @@ STOPWORDS = frozenset(
     )
 )
 # An identifier with its qualifiers: `Session`, `Sinatra::Base`, `z.pipe`, `list->map`.
-_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:::|->|[.#])[A-Za-z_$][\w$]*)*")
-_WORD = re.compile(r"[A-Za-z_$][\w$]*")
-_QUALIFIER = re.compile(r"::|->|[.#]")
+NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:::|->|[.#])[A-Za-z_$][\w$]*)*")
+WORD = re.compile(r"[A-Za-z_$][\w$]*")
+QUALIFIER = re.compile(r"::|->|[.#]")
 # Forms that no word of a sentence has: camelCase, snake_case, qualified, HTTPError.
-_IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|_|::|->|[.#]\w\w|^[A-Z]{2,}[a-z]")
+IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|_|::|->|[.#]\w\w|^[A-Z]{2,}[a-z]")
 # Score of a declared name that the query contains exactly, in another case, or in another style
 # (`readFile` for `read_file`).
 EXACT, OTHER_CASE, SAME_STEMS = 1.0, 0.8, 0.6
@@ -42,6 +44,9 @@ EXACT, OTHER_CASE, SAME_STEMS = 1.0, 0.8, 0.6
 AGREES = 0.5
 # Shares of a query's idf that a passage beyond the cutoff must contain: of one stem, of several.
 MOST, SOME = 0.5, 0.2
+# A word is rare if its idf is this share of the idf of a word that no passage has: if about one of
+# the square root of all passages has it.
+RARE = 0.5
 # As in `results`: a third passage of a file would take the place of another file.
 MAX_PER_FILE = 2
 # More than any score.
@@ -51,7 +56,12 @@ ABOVE_ALL = 1e9
 @lru_cache(maxsize=50_000)
 def stems_of(name: str) -> frozenset[str]:
     """The stems of a declared name or of a path component."""
-    return frozenset(stems(name))
+    return frozenset(_words_of(name))
+
+
+def _words_of(text: str) -> Iterator[str]:
+    """The stems of a text; the words of the index if it has letters outside ASCII."""
+    return words(text) if has_other_scripts(text) else stems(text)
 
 
 # Stems of words that ask for files of a kind. If a query contains one, that kind has no penalty.
@@ -72,12 +82,12 @@ KIND_STEMS: Mapping[str, frozenset[str]] = {
 
 def query_stems(text: str) -> tuple[str, ...]:
     """The distinct stems of a query without stopwords."""
-    return drop_stopwords(stems(text))
+    return drop_stopwords(_words_of(text))
 
 
-def drop_stopwords(words: Iterable[str]) -> tuple[str, ...]:
+def drop_stopwords(names: Iterable[str]) -> tuple[str, ...]:
     """The distinct words or stems that are not stopwords; all of them if all are stopwords."""
-    distinct = tuple(dict.fromkeys(words))
+    distinct = tuple(dict.fromkeys(names))
     return tuple(word for word in distinct if word not in STOPWORDS) or distinct
 
 
@@ -93,6 +103,7 @@ class RankingQuery:
     names: frozenset[str]  # identifiers in the text, without qualifiers
     is_name: bool  # the text is one identifier
     roots: frozenset[Hashable] = frozenset()  # roots of passages that the text names
+    absent: frozenset[str] = frozenset()  # words of which passages have only the stem
 
     @classmethod
     def of(
@@ -101,6 +112,7 @@ class RankingQuery:
         frequencies: Mapping[str, int] | None = None,
         total: int = 0,
         roots: frozenset[Hashable] = frozenset(),
+        absent: frozenset[str] = frozenset(),
     ) -> "RankingQuery":
         """`frequencies` are document frequencies by stem in `total` passages. Without them the idf
         of every stem is 1."""
@@ -116,6 +128,7 @@ class RankingQuery:
             names=names,
             is_name=bool(names) and len(text.split()) == 1,
             roots=roots,
+            absent=absent,
         )
 
     def agreement(self, name: frozenset[str]) -> float:
@@ -137,10 +150,13 @@ class RankingQuery:
         It contains an identifier that the query asks for, most of the query's stems (weighted by
         their idf), or at least two of them that are not all common.
         """
-        words = set(_WORD.findall(text))
-        if not self.names.isdisjoint(words):
+        named = set(WORD.findall(text))
+        if not self.names.isdisjoint(named):
             return True
-        common = self.stems & stems_of(" ".join(words))
+        if has_other_scripts(self.text) or has_other_scripts(text):
+            common = self.stems.intersection(words(text))
+        else:
+            common = self.stems & stems_of(" ".join(named))
         share = sum([self.idf[stem] for stem in common]) / (self.weight or 1)
         return share > MOST or (len(common) > 1 and share > SOME)
 
@@ -148,19 +164,28 @@ class RankingQuery:
     def missing_words(self) -> tuple[str, ...]:
         """The words of the text that no passage has, without stopwords. Right only if the document
         frequencies are known."""
-        known = {stem for stem, idf in self.idf.items() if idf < self.max_idf}
         return tuple(
-            word
-            for word in dict.fromkeys(_NAME.findall(self.text))
-            if (of_word := frozenset(stems(word)) - STOPWORDS) and known.isdisjoint(of_word)
+            word for word, stems in self._stems_of_words.items() if self._lacks(word, stems)
         )
 
     @cached_property
-    def sole_names(self) -> frozenset[str]:
-        """The unqualified identifiers of a query that asks for nothing else."""
-        own = frozenset[str]().union(*self.stems_of_names)
-        is_all = self.stems <= own and not _QUALIFIER.search(self.text)
-        return self.names if is_all else frozenset()
+    def lacks_rare_words(self) -> bool:
+        """Whether words are missing, and all others are common: passages have nothing to do with
+        the query. Right only if the document frequencies are known."""
+        others = (
+            stems for word, stems in self._stems_of_words.items() if not self._lacks(word, stems)
+        )
+        rarest = max((self.idf[stem] for stems in others for stem in stems), default=0.0)
+        return bool(self.missing_words) and rarest < RARE * self.max_idf
+
+    def _lacks(self, word: str, stems: frozenset[str]) -> bool:
+        return word in self.absent or all(self.idf[stem] >= self.max_idf for stem in stems)
+
+    @cached_property
+    def _stems_of_words(self) -> Mapping[str, frozenset[str]]:
+        """Of each distinct word of the text, its stems without stopwords, if there are any."""
+        stems_of_words = {word: stems_of(word) & self.stems for word in NAME.findall(self.text)}
+        return {word: stems for word, stems in stems_of_words.items() if stems}
 
     @cached_property
     def stems_of_names(self) -> frozenset[frozenset[str]]:
@@ -173,9 +198,9 @@ class RankingQuery:
 
 def _names(text: str) -> list[str]:
     """The identifiers in a query, without qualifiers. A query of one word is an identifier."""
-    names = _NAME.findall(text)
+    names = NAME.findall(text)
     alone = len(text.split()) == 1
-    return [_QUALIFIER.split(name)[-1] for name in names if alone or _IDENTIFIER.search(name)]
+    return [QUALIFIER.split(name)[-1] for name in names if alone or IDENTIFIER.search(name)]
 
 
 def _idf(count: int, total: int) -> float:
@@ -193,15 +218,14 @@ def rank(query: RankingQuery, passages: Passages, weights: Weights = WEIGHTS) ->
     """Indexes of passages, best first, at most MAX_PER_FILE of a file; ties keep their order.
 
     A passage ranks by the score of its file, less a penalty for each better passage of that file.
-    If the query asks for an identifier and nothing else, passages that declare it come first.
+    Passages with evidence come first, those with more before those with less.
     """
     scores = passage_scores(query, passages, weights)
     scores_of_files = file_scores(query, passages, scores, weights)
-    wanted = query.sole_names
-    declares = np.array([not wanted.isdisjoint(names) for names in passages.names], np.bool_)
-    best, positions = best_of_files(passages.file_of, scores + ABOVE_ALL * declares)
+    evidence = passages.evidence
+    best, positions = best_of_files(passages.file_of, scores + ABOVE_ALL * evidence)
     final = scores_of_files[passages.file_of[best]] - weights.repeat_penalty * positions
-    order: list[int] = best[np.lexsort((best, -final, ~declares[best]))].tolist()
+    order: list[int] = best[np.lexsort((best, -final, -evidence[best]))].tolist()
     return order
 
 
@@ -230,34 +254,9 @@ def passage_scores(query: RankingQuery, passages: Passages, weights: Weights) ->
         facts = _name_facts(names)
         # Most passages declare no name of the query. This check is cheap.
         if not matcher.words.isdisjoint(facts.words):
-            agreement = max(map(query.agreement, facts.stems))
+            alike = [stems for stems in facts.stems if not query.stems.isdisjoint(stems)]
+            agreement = max(map(query.agreement, alike), default=0.0)
             scores[index] += weights.definition * matcher.score(names) + weights.names * agreement
-    return scores
-
-
-def mix(similarity: ArrayLike, words: ArrayLike, share: float) -> Scores:
-    """share · z(similarity) + (1 - share) · z(BM25). If one of the two is nan, the other alone; if
-    both are, 0.
-
-    Scores are mixed rather than ranks, as in reciprocal rank fusion (Cormack, Clarke and Büttcher
-    2009), because scores also show by how much one candidate is better than the next.
-    """
-    by_similarity, by_words = standardised(similarity), standardised(words)
-    mixed = share * by_similarity + (1 - share) * by_words
-    mixed = np.where(np.isnan(by_words), by_similarity, mixed)
-    scores: Scores = np.nan_to_num(np.where(np.isnan(by_similarity), by_words, mixed))
-    return scores
-
-
-def standardised(values: ArrayLike) -> Scores:
-    """z-scores: differences from the mean in standard deviations. nan stays nan and is left out of
-    mean and deviation."""
-    column = np.asarray(values, np.float64)
-    numbers = column[~np.isnan(column)]
-    if not numbers.size:
-        return column
-    # The constant avoids a division by 0 if all values are equal.
-    scores: Scores = (column - numbers.mean()) / (numbers.std() + 1e-9)
     return scores
 
 
@@ -325,21 +324,6 @@ def file_scores(
     ]
     by_passages = pooled(scores, passages.file_of, len(by_path), weights.pool)
     return by_passages + np.array(by_path, np.float64)
-
-
-def pooled(scores: Scores, file_of: NDArray[np.intp], files: int, temperature: float) -> Scores:
-    """The log-sum-exp of each file's passage scores, at a temperature; at 0 their maximum.
-
-    A file that matches in several places is about the subject; a file that matches once may only
-    mention it. Passages far below the best add nothing, so long files have no advantage.
-    """
-    best = np.full(files, -np.inf)
-    np.maximum.at(best, file_of, scores)
-    if temperature <= 0:
-        return best
-    relative = np.exp((scores - best[file_of]) / temperature)
-    log_sum_exp: Scores = best + temperature * np.log(np.bincount(file_of, relative, files))
-    return log_sum_exp
 
 
 def name_score(query: RankingQuery, path: str, weights: Weights) -> float:

@@ -19,6 +19,7 @@ class Passage(NamedTuple):
     names: tuple[str, ...] = ()  # declared in the passage
     similarity: float | None = None  # cosine of query and passage; None: unknown
     words: float | None = None  # BM25 score, 0.0 without any word of the query; None: unknown
+    evidence: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Passages:
     names: Sequence[tuple[str, ...]]  # (n) declared in the passage
     distances: Column  # (n) squared L2 of unit vectors, 2 - 2·cos; nan if unknown
     words: Column  # (n) BM25 scores, 0 without any word of the query; nan if unknown
+    evidence: Scores  # (n) what a passage has that the query asks for as it is (evidence.py); or 0
 
     @classmethod
     def of(cls, passages: Sequence[Passage]) -> "Passages":
@@ -44,4 +46,5 @@ class Passages:
             names=[passage.names for passage in passages],
             distances=2 - 2 * np.array([passage.similarity for passage in passages], np.float64),
             words=np.array([passage.words for passage in passages], np.float64),
+            evidence=np.array([passage.evidence for passage in passages], np.float64),
         )

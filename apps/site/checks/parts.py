@@ -1,5 +1,6 @@
 """Checks of the parts of a running installation: database, embedder, index, providers, worker."""
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,6 +18,7 @@ from apps.core.system.command_lines import manage
 from apps.index import changes, queries, scrubbed
 from apps.index.vectors.following import following
 from apps.ingest.runs import orphans
+from apps.ingest.watching.states import known as watched
 from apps.ingest.worker.supervisor import supervisor
 from apps.retrieval.search_processes import search_processes
 from apps.servers.kinds import OPENAI
@@ -36,12 +38,14 @@ DAMAGED_SHOWN = 3
 NOT_USED = "Not used: CODEINFO_CHROMA is off, or codeinfo[chroma] is not installed."
 USE = "Install and switch it on, or set CODEINFO_RETRIEVAL_MODE=hybrid."
 
+MODES = {"off": "not", "poll": "looked at from time to time", "watch": "watched"}
+
 DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "MongoDB"}
 
 
 def all_parts() -> list[Check]:
     """Return all checks, in the order in which they are shown."""
-    server = [SEARCHES, EVENT_LOOP] if standby.watching() else []
+    server = [FOLDERS, SEARCHES, EVENT_LOOP] if standby.watching() else []
     providers = map(provider_check, _providers())
     return [DATABASE, DISK, EMBEDDER, INDEX, CHROMA, ORPHANS, *providers, WORKER, *server]
 
@@ -234,6 +238,22 @@ def _worker() -> Finding:
     return finding("ok", "Working", "An ingest is in progress.")
 
 
+def _folders() -> Finding:
+    """Whether changes of the ingested folders are noticed."""
+    finding = partial(Finding, "folders", "Folders")
+    known = [(root.name, folder) for root in queries.published_roots() if (folder := watched(root))]
+    if away := [f"{name}: {folder.problem}" for name, folder in known if folder.problem]:
+        more = f" And {len(away) - SHOWN} more." if len(away) > SHOWN else ""
+        detail = f"{' '.join(away[:SHOWN])}{more} What was published before can be searched."
+        return finding("warn", "Away", detail, "It is looked for, and then ingested, by itself.")
+    modes = Counter(folder.mode for _, folder in known)
+    if not modes.keys() - {"off"}:
+        return finding("off", "Not watched", "Changes wait for an ingest.")
+    counts = ", ".join(f"{count} {MODES[mode]}" for mode, count in sorted(modes.items()))
+    notes = " ".join(sorted({folder.note for _, folder in known if folder.mode == "poll"}))
+    return finding("ok", "Followed", f"{counts}. {notes}".strip())
+
+
 async def _searches() -> Finding:
     finding = partial(Finding, "searches", "Searches")
     lost = search_processes.lost
@@ -268,6 +288,7 @@ CHROMA = _threaded("chroma", "Chroma", _chroma)
 CHROMA_WITHOUT_SERVER = _threaded("chroma", "Chroma", _chroma_without_server)
 ORPHANS = _threaded("orphans", "Unknown folders", _orphans)
 WORKER = _threaded("worker", "Ingest worker", _worker)
+FOLDERS = _threaded("folders", "Folders", _folders)
 SEARCHES = Check("searches", "Searches", _searches)
 EVENT_LOOP = Check("eventLoop", "Server", _event_loop)
 

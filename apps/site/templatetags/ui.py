@@ -12,7 +12,7 @@ from apps.core import principal
 from apps.core.security.menu import PAGES, Page
 from apps.index import paths
 from apps.index.models import Root
-from apps.ingest import freshness
+from apps.ingest.watching import states
 from apps.retrieval.repositories import repo_id
 
 register = template.Library()
@@ -49,7 +49,8 @@ def code_url(root: Root) -> str:
 @register.simple_tag
 def changed(root: Root) -> str:
     """What of a repository has changed on disk since its ingest; "" if nothing is known to have."""
-    return str(freshness.known([root]).get(root.id, ""))
+    folder = states.known(root)
+    return folder.behind if folder else ""
 
 
 # Of a folder: its path as the user's machine names it.

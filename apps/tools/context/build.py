@@ -1,12 +1,13 @@
 """One answer of the passages that answer a question, and what a reader of them needs.
 
-    passages      search()      the best matches, cut to the lines with the words of the question
+    passages      search()      the best matches, whole as long as they fit
     definitions   related.py    of the names that the passages use
     callers       related.py    of the definitions that contain the passages
     tests         related.py    that use them
+    passages      search()      the next matches: whole, then cut to the lines with its words
     mentions      search()      one line of each further file, as long as there is room
 
-Each part has a share of the tokens, and what it leaves over belongs to the next.
+What a part leaves over belongs to the next.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,19 +27,21 @@ from apps.tools.context import related
 from apps.tools.context.packing import Packer, in_order, telling_line
 from apps.tools.context.types import Context, ContextQuery, Piece
 
-# Matches that are considered.
-CANDIDATES = 100
+# Matches that are considered, and those of them that may be passages.
+CANDIDATES, MAX_PASSAGES = 60, 20
 # Tokens of the answer beside its pieces.
 OVERHEAD = 60
-# Shares of the room: passages, then definitions, then callers and tests.
-PASSAGES, DEFINITIONS, USES = 0.55, 0.12, 0.1
-# The share of the remaining room of passages that one of them may take, and the least tokens.
-PASSAGE_SHARE, LEAST_PASSAGE = 0.5, 90
+# The share of the room that whole passages leave to the other parts, but never of this room.
+OTHERS, ROOM_OF_PASSAGES = 0.4, 1_000
+# Shares of the room: definitions, then callers and tests.
+DEFINITIONS, USES = 0.12, 0.1
+# Tokens below which there is no room for: a cut passage, a line, and what takes long to look up.
+LEAST_PASSAGE, LEAST_LINE, LEAST_OTHERS = 60, 20, 300
 DEFINITION_SHARE = 0.34
 # Passages whose names are looked up, and names whose callers and tests are.
 MAX_SUBJECTS = 2
 # Passages without room that are named.
-MAX_LEFT_OUT = 10
+MAX_LEFT_OUT = 5
 
 
 @marked
@@ -49,7 +52,8 @@ def build_context(query: ContextQuery) -> Context:
         with_cutoff=False,
         total_chars=CANDIDATES * config().tool_chunk_max_chars,
     )
-    near = [match for match in result.matches if passes(match, setting_of_cutoff())]
+    cutoff = setting_of_cutoff()
+    near = [match for match in result.matches if passes(match, cutoff) and not match.is_weak]
     roots = {repo_id(root): root for root in roots_named(query.repositories)}
     packer = Packer(query.text, max(1, query.max_tokens - OVERHEAD))
     if near:
@@ -80,34 +84,40 @@ def _pack(
 ) -> tuple[str, ...]:
     """Pack all parts. Returns what found no room."""
     whole = packer.room
-    waiting = _pack_passages(packer, list(_passages(near, roots)), until=whole * (1 - PASSAGES))
-    passages = list(packer.pieces)
-    if passages:
-        root = passages[0].place.root
-        own = [piece for piece in passages if piece.place.root == root]
+    passages = list(_passages(near[:MAX_PASSAGES], roots))
+    others = min(whole * OTHERS, max(0, whole - ROOM_OF_PASSAGES))
+    # The best is cut only if the whole answer has no room for it.
+    waiting = [] if packer.add(passages[0], packer.room) else passages[:1]
+    waiting += _pack_whole(packer, passages[1:], until=others)
+    root = passages[0].place.root
+    own = [piece for piece in packer.pieces if piece.place.root == root]
+    if packer.room >= LEAST_OTHERS:
         until = packer.room - whole * DEFINITIONS
         for piece in related.definitions(root, own, packer.question):
             if packer.room <= until:
                 break
-            if not is_inside(areas, root, piece.place.path):
-                continue
-            packer.add(piece, round(whole * DEFINITIONS * DEFINITION_SHARE))
+            if is_inside(areas, root, piece.place.path):
+                packer.add(piece, round(whole * DEFINITIONS * DEFINITION_SHARE))
         _pack_uses(packer, root, own, areas, until=packer.room - whole * USES)
+    waiting = _pack_whole(packer, waiting, until=0)
+    waiting = [
+        piece
+        for piece in waiting
+        if packer.room < LEAST_PASSAGE or not packer.add(piece, packer.room)
+    ]
+    left_out = tuple(_names(packer, waiting))
     _pack_mentions(packer, list(_passages(all_, roots)))
-    waiting = _pack_passages(packer, waiting, until=0)
-    return tuple(_names(packer, waiting))
+    return left_out
 
 
-def _pack_passages(packer: Packer, pieces: Sequence[Piece], *, until: float) -> list[Piece]:
-    """Pack passages, best first, until only `until` tokens remain. Returns those without room."""
-    waiting: list[Piece] = []
-    for piece in pieces:
-        room = packer.room - until
-        most = round(max(room * PASSAGE_SHARE, LEAST_PASSAGE))
-        has_room = room >= LEAST_PASSAGE or not packer.pieces  # the first always has
-        if not has_room or not packer.add(piece, most):
-            waiting.append(piece)
-    return waiting
+def _pack_whole(packer: Packer, pieces: Sequence[Piece], *, until: float) -> list[Piece]:
+    """Pack passages that fit whole, best first, until only `until` tokens remain. Returns the
+    others."""
+    return [
+        piece
+        for piece in pieces
+        if (room := packer.room - until) < LEAST_PASSAGE or not packer.add_whole(piece, room)
+    ]
 
 
 def _pack_uses(
@@ -139,6 +149,8 @@ def _in_turn(uses: Sequence[Piece]) -> Iterator[Piece]:
 def _pack_mentions(packer: Packer, pieces: Sequence[Piece]) -> None:
     """Pack one line of each file that has none yet: the one with most words of the question."""
     for piece in pieces:
+        if packer.room < LEAST_LINE:
+            return
         if not packer.has(piece.place.repo, piece.place.path):
             lines = piece.text.split("\n")
             at = telling_line(lines, packer.question, piece.symbol)

@@ -25,6 +25,7 @@ def compact_row(row: JSON) -> JSON:
         **({"symbol": row["symbol"]} if row.get("symbol") else {}),
         **({"definitionOf": row["of"]} if row.get("of") else {}),
         **({"weak": True} if row.get("weak") else {}),
+        **({"cut": True} if row.get("cut") else {}),
         "chunk": row["chunk"].split("\n"),
     }
 

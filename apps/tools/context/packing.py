@@ -16,6 +16,8 @@ from apps.tools.snippets import best_lines
 
 # Characters of a line that stands for a file. A longer one is cut.
 MAX_LINE = 120
+# A token of code has fewer characters on average.
+MAX_CHARACTERS = 6
 # Tokens of a line beside its text: quotes and a comma.
 LINE_TOKENS = 2
 # Lines that tell nothing of a file begin with one of these.
@@ -40,6 +42,15 @@ class Packer:
         self.pieces: list[Piece] = []
         self._lines: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
 
+    def add_whole(self, piece: Piece, most: float) -> bool:
+        """Pack a piece if all its lines that are not packed yet fit into `most` tokens."""
+        piece, room = self._unpacked(piece), min(most, self.room)
+        is_long = len(piece.text) > MAX_CHARACTERS * room  # much faster than its tokens
+        if is_long or not piece.text.strip() or cost(piece) > room:
+            return False
+        self._pack(piece)
+        return True
+
     def add(self, piece: Piece, most: int) -> bool:
         """Pack a piece, cut to at most `most` tokens. Return False if no part of it fits, or its
         lines are packed already."""
@@ -47,13 +58,15 @@ class Packer:
         lines = piece.text.split("\n")
         if not piece.text.strip():
             return False
-        room = min(most, self.room) - _row_cost(piece)
+        room = min(most, self.room) - _row_cost(replace(piece, is_cut=True))
         costs = [estimate(line) + LINE_TOKENS for line in lines]
         for count in (len(lines), *(cut for cut in CUTS if cut < len(lines))):
             first = best_lines(lines, self.question, count)
             if sum(costs[first : first + count]) <= room:
                 text = "\n".join(lines[first : first + count])
-                self._pack(replace(piece, start_line=piece.start_line + first, text=text))
+                is_cut = piece.is_cut or count < len(lines)
+                start = piece.start_line + first
+                self._pack(replace(piece, start_line=start, text=text, is_cut=is_cut))
                 return True
         return False
 
@@ -121,6 +134,7 @@ def _facts(piece: Piece) -> JSON:
         "symbol": piece.symbol,
         "of": piece.of,
         "weak": piece.is_weak,
+        "cut": piece.is_cut,
         "chunk": piece.text,
     }
 

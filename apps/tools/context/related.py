@@ -54,6 +54,7 @@ def definitions(root: Root, passages: Sequence[Piece], question: str) -> Iterato
             "definition",
             symbol=symbol.path,
             of=name,
+            is_cut=symbol.end_line - first > DEFINITION_LINES,
         )
 
 

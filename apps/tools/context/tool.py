@@ -29,6 +29,7 @@ _ROW = object_schema(
         "of": typed("string", "The name that is defined, called or tested."),
         "score": schemas.DISTANCE,
         "weak": typed("boolean", "Nothing passed the cutoff: maybe unrelated."),
+        "cut": typed("boolean", "There are more lines of the passage or definition."),
     },
 )
 _CONTEXT: JSON = schemas.results(
@@ -55,6 +56,7 @@ _COMPACT = object_schema(
                     "symbol": TEXT,
                     "definitionOf": typed("string", "A name that the passages use."),
                     "weak": typed("boolean", "Maybe unrelated."),
+                    "cut": typed("boolean", "It has more lines."),
                 },
             )
         )
@@ -96,7 +98,7 @@ def _quoted(payload: JSON) -> JSON:
 
 def _cited(row: JSON) -> JSON:
     place = f"{row['repo']}/{row['relPath']}:{row['lines']}"
-    fields = ("symbol", "definitionOf", "weak")
+    fields = ("symbol", "definitionOf", "weak", "cut")
     facts = {key: row[key] for key in fields if key in row}
     return {"citation": place, **facts, "chunk": "\n".join(row["chunk"])}
 

@@ -74,6 +74,7 @@ class Piece:
     of: str = ""  # the name that a definition, a caller or a test is about
     score: float | None = None  # of a passage: squared L2 distance; None: unknown
     is_weak: bool = False  # nothing passed the cutoff
+    is_cut: bool = False  # the passage, or the definition, has more lines
 
     @property
     def end_line(self) -> int:
@@ -93,6 +94,7 @@ class Piece:
             "chunk": self.text,
         }
         optional = {"symbol": self.symbol, "of": self.of, "weak": self.is_weak}
+        optional |= {"cut": self.is_cut}
         score = {} if self.score is None else {"score": self.score}
         return wire | score | {key: value for key, value in optional.items() if value}
 

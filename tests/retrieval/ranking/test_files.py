@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from apps.retrieval.ranking import Passage, Passages, RankingQuery, Weights
-from apps.retrieval.ranking.rank import file_scores, name_score, pooled
+from apps.retrieval.ranking.mixing import pooled
+from apps.retrieval.ranking.rank import file_scores, name_score
 
 
 def scores(text: str, passages: list[Passage], weights: Weights) -> list[float]:

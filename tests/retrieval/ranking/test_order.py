@@ -69,6 +69,7 @@ passages = st.builds(
     names=st.lists(st.sampled_from(["retry", "Calls", "", "日本"]), max_size=3).map(tuple),
     similarity=st.none() | st.floats(-1, 1),
     words=st.none() | st.floats(0, 100),
+    evidence=st.sampled_from([0.0, 1.0, 2.5]),
 )
 
 
@@ -81,14 +82,9 @@ def test_each_passage_is_ranked_once_and_each_file_at_most_twice(found: list[Pas
     assert {(p.root, p.path) for p in found} == set(files)
 
 
-def test_an_identifiers_own_definition_comes_before_a_similar_one() -> None:
+def test_passages_with_more_evidence_come_first() -> None:
     similar = Passage("r", "src/poll.c", ("uv__poll_io",), 0.9, 9.0)
     user = Passage("r", "src/linux.c", (), 0.9, 9.0)
-    own = Passage("r", "src/linux.c", ("uv__io_poll",), 0.1, 1.0)
-    second = Passage("r", "src/linux.c", (), 0.8, 8.0)
-    passages = (similar, user, second, own)
-    for text in ("uv__io_poll", "what is `uv__io_poll`?"):
-        assert order(*passages, question=RankingQuery.of(text))[0] == 3
-    # A question about more than the name is ranked by its scores.
-    other = RankingQuery.of("how long does uv__io_poll wait for a timer")
-    assert order(*passages, question=other)[0] == 0
+    holds = Passage("r", "src/unix.c", (), 0.1, 1.0, evidence=1.0)
+    defines = Passage("r", "src/linux.c", ("uv__io_poll",), 0.1, 1.0, evidence=2.0)
+    assert order(similar, user, holds, defines)[:2] == [3, 2]

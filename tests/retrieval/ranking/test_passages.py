@@ -5,7 +5,8 @@ import math
 import pytest
 
 from apps.retrieval.ranking import Passage, Passages, RankingQuery, Weights
-from apps.retrieval.ranking.rank import mix, passage_scores, standardised, stems_of
+from apps.retrieval.ranking.mixing import mix, standardised
+from apps.retrieval.ranking.rank import passage_scores, stems_of
 
 
 def passage(similarity: float | None, words: float | None, *names: str) -> Passage:

@@ -19,7 +19,7 @@ QUESTION = "How is a failed upload retried?"
 
 
 def test_an_answer_has_passages_definitions_callers_and_tests(depot: Path, post: Post) -> None:
-    status, answer = post("context", question=QUESTION, path="{depot,tests}/*", max_tokens=500)
+    status, answer = post("context", question=QUESTION, path="depot/upload.py")
     assert status == 200
     rows = answer["results"]
     assert rows[0]["relPath"] == "depot/upload.py"
@@ -91,6 +91,21 @@ def test_no_line_is_told_twice_and_every_line_is_the_file_s(depot: Path, tokens:
     assert set(told.values()) == {1}
 
 
+def test_passages_are_whole_and_a_cut_one_is_marked(depot: Path, post: Post) -> None:
+    _, answer = post("context", question=QUESTION, max_tokens=500)
+    first, second, *_ = answer["results"]
+    assert [first["chunk"], second["chunk"]] == [
+        str(FILES[row["relPath"]]).rstrip("\n") for row in (first, second)
+    ]
+    assert not any("cut" in row for row in (first, second))
+    _, short = post("context", question=QUESTION, max_tokens=200)
+    (row, *_) = short["results"]
+    assert row["cut"] is True
+    assert "failed upload is retried" in row["chunk"]
+    compact = CONTEXT.run({"question": QUESTION, "max_tokens": 200}, is_compact=True)
+    assert compact["results"][0]["cut"] is True
+
+
 def test_more_tokens_tell_more_files_and_fewer_are_left_out(depot: Path) -> None:
     few, many = (
         build_context(ContextQuery(QUESTION, max_tokens=tokens)) for tokens in (300, 4_000)
@@ -141,7 +156,7 @@ def test_a_wrong_argument_is_named(depot: Path, post: Post, body: dict, problem:
 
 
 def test_the_compact_form_expands_to_the_same_places(depot: Path) -> None:
-    arguments = {"question": QUESTION, "max_tokens": 500}
+    arguments = {"question": QUESTION, "path": "depot/upload.py"}
     full = CONTEXT.run(arguments)
     compact = CONTEXT.run(arguments, is_compact=True)
     assert set(compact) >= {"results", "callers", "tests"}

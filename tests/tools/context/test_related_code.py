@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from apps.tools.related_code import RELATED_CODE
+from apps.tools.standing import standing
 from tests.tools.context.conftest import UPLOAD, Post
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -31,7 +32,7 @@ def test_the_nearest_is_the_twin_and_never_the_lines_themselves(depot: Path, pos
     for row in answer["results"]:
         inside = row["relPath"] == "depot/upload.py" and row["startLine"] <= START <= row["endLine"]
         assert not inside
-    assert RELATED_CODE.run(LINES) == answer
+    assert standing(RELATED_CODE).run(LINES) == answer
 
 
 def test_it_looks_where_it_is_told(depot: Path, post: Post) -> None:

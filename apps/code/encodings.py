@@ -1,0 +1,198 @@
+"""Find the encoding of a text that is neither UTF-8 nor begins with a byte order mark."""
+
+import codecs
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from charset_normalizer import from_bytes
+
+from apps.code.chunking import BOMS, is_utf8
+
+# Names as Python's codecs have them. A file that declares another one is not believed: some codecs
+# of Python (`unicode_escape`, `idna`) are no encodings of files.
+_DECLARABLE = """
+    big5 big5hkscs cp874 cp932 cp949 cp950 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257
+    cp1258 euc_jp euc_jis_2004 euc_kr gb18030 gb2312 gbk iso8859-1 iso8859-2 iso8859-5 iso8859-7
+    iso8859-8 iso8859-9 iso8859-15 koi8-r koi8-u mac-roman shift_jis shift_jis_2004
+    shift_jisx0213 tis-620
+"""
+DECLARABLE = frozenset(_DECLARABLE.split())
+# What is guessed. CP932, CP949 and GB 18030 extend Shift-JIS, EUC-KR and GBK.
+GUESSED = ("gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1251", "koi8_r", "cp1252")
+WINDOWS = "cp1252"
+LATIN_1 = "iso8859-1"
+# Python reads a declaration in the first two lines (PEP 263), Vim in the first and last five.
+DECLARING_LINES = 5
+# Also `<meta charset=…>`, `@charset "…"` and `<?xml encoding="…"?>`.
+_DECLARED = re.compile(
+    rb"(?:coding|fenc|charset)[ \t]{0,3}[:=]?[ \t]{0,3}[\"']?([A-Za-z][\w.:-]{1,30})"
+)
+_MAX_DECLARING_BYTES = 2_000
+# Files that agree on an encoding.
+MIN_VOTES = 3
+# The share of ASCII characters in source code as UTF-16.
+_MIN_ASCII = 0.1
+_SHORT = 16  # characters
+# Characters of two scripts in a word, a CJK character between letters, Cyrillic capitals in a row
+# or after a small letter, three letters with accents in a row.
+_MIXED = re.compile(
+    r"[A-Za-z][\u0400-\u04ff]|[\u0400-\u04ff][A-Za-z]"
+    r"|[A-Za-z][\u2e80-\ud7ff\uff61-\uff9f]{1,3}[a-z]"
+    r"|[\u0430-\u045f][\u0400-\u042f]|[\u0400-\u042f]{2,3}|[\u00c0-\u00ff\u0152-\u0178]{3,9}"
+)
+
+
+def _is_rare_in_rows(first: int, last: int, *others: int) -> Callable[[bytes], bool]:
+    """Whether a character is outside of the rows of frequent ones, by its first byte."""
+    rows = frozenset([*range(first, last + 1), *others])
+    return lambda code: code[0] not in rows or (len(code) == 1 and code[0] > 0x80)
+
+
+# Each standard lists frequent characters first, and the others in later rows.
+_RARE: Mapping[str, Callable[[bytes], bool]] = {
+    "gb18030": lambda code: (
+        not (
+            len(code) == 2
+            and code[1] > 0xA0
+            and (0xB0 <= code[0] <= 0xD7 or code[0] in (0xA1, 0xA3))
+        )
+    ),
+    "big5": _is_rare_in_rows(0xA4, 0xC6, 0xA1),
+    "cp932": lambda code: not (0x81 <= code[0] <= 0x83 or 0x88 <= code[0] <= 0x98),
+    "euc_jp": _is_rare_in_rows(0xB0, 0xCF, 0xA1, 0xA3, 0xA4, 0xA5),
+    "cp949": lambda code: (
+        not (
+            len(code) == 2
+            and code[1] > 0xA0
+            and (0xB0 <= code[0] <= 0xC8 or code[0] in (0xA1, 0xA3))
+        )
+    ),
+    "cp1251": lambda code: (
+        not (code[0] >= 0xC0 or code[0] in b"\xa8\xb8\xaf\xbf\xaa\xba\xb2\xb3\xab\xbb\x97\x96\xb9")
+    ),
+    "koi8_r": lambda code: code[0] < 0xC0 and code[0] not in b"\xa3\xb3",
+    "cp1252": lambda code: (
+        not (
+            code[0] >= 0xC0
+            or code[0] in b"\x80\x91\x92\x93\x94\x96\x97\x85\xa0\xa7\xa9\xab\xbb\xb0\xbf\xa1"
+        )
+    ),
+}
+_LAST_BEFORE_EUC = 0xA0
+_NO_TEXT = frozenset({"Cc", "Cn", "Co", "Cs"})  # categories of Unicode
+
+
+class EncodingChoice:
+    """Decides on the encodings of the files of one run. What several files are in is the encoding
+    of the others that may be in it."""
+
+    def __init__(self) -> None:
+        self._votes: Counter[str] = Counter()
+
+    def encodings(self, contents: Mapping[str, bytes]) -> dict[str, str]:
+        """Return path → encoding, of those files (path → content) that are not UTF-8."""
+        possible = {
+            path: _possible(data)
+            for path, data in contents.items()
+            if not (is_utf8(data) or data.startswith(BOMS))
+        }
+        self._votes.update(names[0] for names in possible.values() if names[0])
+        usual = self._usual()
+        return {path: usual if usual in names else names[0] for path, names in possible.items()}
+
+    def _usual(self) -> str:
+        """The encoding of most files; "" if there is none, or few files are in it."""
+        for name, votes in self._votes.most_common(1):
+            if votes >= MIN_VOTES and 2 * votes > self._votes.total():
+                return name
+        return ""
+
+
+def _possible(data: bytes) -> Sequence[str]:
+    """Return the encodings in which `data` may be, the likeliest first. "" is UTF-8 in which a few
+    bytes are damaged."""
+    if known := utf16_without_mark(data):
+        return [known]
+    text = data.decode("utf-8", "replace")
+    damaged = text.count("\ufffd")
+    # Other encodings seldom have what is a character in UTF-8.
+    if 2 * damaged <= sum(not character.isascii() for character in text) - damaged:
+        return [""]
+    if known := declared_encoding(data):
+        return [known]
+    return guesses(data)
+
+
+def utf16_without_mark(data: bytes) -> str:
+    """Return `utf-16-le` or `utf-16-be` if `data` is text in it; else "". It may end anywhere."""
+    if b"\0" not in data:
+        return ""
+    for name in ("utf-16-le", "utf-16-be"):
+        try:
+            text = codecs.getincrementaldecoder(name)().decode(data)
+        except UnicodeDecodeError:
+            continue
+        if _is_text(text):
+            return name
+    return ""
+
+
+def _is_text(text: str) -> bool:
+    ascii_count = sum(character.isascii() for character in text)
+    # Few characters may be ASCII by chance, as those of `x = 1` and a NUL.
+    least = _MIN_ASCII if len(text) >= _SHORT else 0.5
+    return ascii_count > least * len(text) and not any(
+        unicodedata.category(character) in _NO_TEXT
+        for character in set(text) - set("\t\n\r\f\v\x1a")
+    )
+
+
+def declared_encoding(data: bytes) -> str:
+    """Return the encoding that the first or last lines declare, if all bytes are valid in it."""
+    lines = data[:_MAX_DECLARING_BYTES].split(b"\n")[:DECLARING_LINES]
+    lines += data[-_MAX_DECLARING_BYTES:].split(b"\n")[-DECLARING_LINES - 1 :]
+    for match in _DECLARED.finditer(b"\n".join(lines)):
+        try:
+            name = codecs.lookup(match[1].decode()).name
+        except LookupError:
+            continue
+        if name in DECLARABLE and _is_valid(data, name):
+            return name
+    return ""
+
+
+def guesses(data: bytes) -> Sequence[str]:
+    """Return the encodings in which `data` may be text, the likeliest first; at least one."""
+    # The lines in ASCII, which are most, say nothing and hide what the others say.
+    lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
+    found = from_bytes(lines, cp_isolation=list(GUESSED), threshold=0.5, enable_fallback=False)
+    doubts = {
+        match.encoding: match.chaos + _doubt(lines.decode(match.encoding), match.encoding)
+        for match in found
+        if match.encoding in GUESSED
+    }
+    return sorted(doubts, key=doubts.__getitem__) or [
+        WINDOWS if _is_valid(lines, WINDOWS) else LATIN_1
+    ]
+
+
+def _doubt(text: str, encoding: str) -> float:
+    """Return the share of characters outside ASCII that a text in this encoding hardly has: what
+    charset-normalizer needs whole paragraphs to see."""
+    rare = _RARE[encoding]
+    doubtful = sum(len(match[0]) for match in _MIXED.finditer(text))
+    codes = [character.encode(encoding) for character in text if not character.isascii()]
+    doubt = (doubtful + sum(map(rare, codes))) / (len(codes) or 1)
+    # Half of the frequent characters of Big5 have a second byte in ASCII. EUC encodings have none.
+    is_euc = len(codes) > 2 and all(code[-1] > _LAST_BEFORE_EUC for code in codes)
+    return doubt + is_euc * (encoding == "big5")
+
+
+def _is_valid(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True

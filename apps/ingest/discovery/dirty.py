@@ -1,0 +1,88 @@
+"""Whether the files of a git work tree differ from the commit that is checked out, as `git status`
+would say. git is not run, and no object is read: its index has size, time and hash of each file.
+"""
+
+from hashlib import sha1, sha256
+from pathlib import Path
+
+from apps.core.errors import CodeinfoError
+from apps.index.root_directory import MISSING, read_file
+from apps.index.types import Check
+from apps.ingest.discovery.git_index import Entry, Index, Kind, read_index
+from apps.ingest.discovery.repository import find_repository
+from apps.ingest.types import Candidate, Discovery
+
+# Files whose content is compared, as their times differ. All times of a copied folder do.
+MAX_READ = 1_000
+MODULUS = 1 << 32
+
+
+def is_dirty(folder: Path, discovery: Discovery, check: Check) -> bool | None:
+    """Return whether a file of a discovery of everything differs from the commit, is untracked, or
+    is missing, or whether something is staged. None if there is no repository, or if it is not
+    known."""
+    try:
+        repository = find_repository(folder)
+        index = read_index(repository, folder, check) if repository else None
+    except (CodeinfoError, OSError):
+        return None
+    if repository is None or index is None:
+        return None
+    if index.is_staged or _lacks_files(index, discovery):
+        return True
+    try:
+        written = int((repository.git_dir / "index").stat().st_mtime)
+    except OSError:
+        return None
+    return _files_differ(folder, written, index, discovery, check)
+
+
+def _lacks_files(index: Index, discovery: Discovery) -> bool:
+    """Whether a tracked file is missing, or an ingested one is not tracked. Those of a submodule
+    are in an index of its own."""
+    if any(one.reason == MISSING and one.path in index.entries for one in discovery.skipped):
+        return True
+    modules = tuple(
+        f"{path}/" for path, entry in index.entries.items() if entry.kind is Kind.SUBMODULE
+    )
+    return any(
+        file.path not in index.entries and not file.path.startswith(modules)
+        for file in discovery.files
+    )
+
+
+def _files_differ(
+    folder: Path, written: int, index: Index, discovery: Discovery, check: Check
+) -> bool | None:
+    """written: when git wrote the index, seconds"""
+    # A file that was written when the index was may have been written once more.
+    unsure = [
+        (file, entry)
+        for file in discovery.files
+        if (entry := index.entries.get(file.path))
+        and (not _has_stamp(file, entry) or entry.mtime[0] >= written)
+    ]
+    for file, entry in unsure[:MAX_READ]:
+        check()
+        if not _has_content(folder, file, entry):
+            return True
+    return None if len(unsure) > MAX_READ else False
+
+
+def _has_stamp(file: Candidate, entry: Entry) -> bool:
+    seconds, nanoseconds = divmod(file.stat.mtime_ns, 1_000_000_000)
+    stamp = file.stat.size % MODULUS, (seconds % MODULUS, nanoseconds)
+    return stamp == (entry.size, entry.mtime)
+
+
+def _has_content(folder: Path, file: Candidate, entry: Entry) -> bool:
+    try:
+        data = read_file(folder, file.path)
+    except CodeinfoError:
+        return False
+    make = sha1 if len(entry.object_id) == sha1().digest_size else sha256
+    # A repository may have other line breaks than its work tree.
+    return any(
+        make(b"blob %d\0%b" % (len(one), one)).digest() == entry.object_id
+        for one in (data, data.replace(b"\r\n", b"\n"))
+    )

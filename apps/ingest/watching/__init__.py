@@ -1,0 +1,1 @@
+"""Keeps the index as the folders are: it watches them, and has what changed ingested."""

@@ -1,0 +1,78 @@
+"""Compares a folder with what is published, by size and modification time."""
+
+import errno
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from apps.core.values.surrogates import is_storable
+from apps.index.models import Root
+from apps.index.root_directory import RootDirectory
+from apps.ingest.discovery.eligibility import EXCLUDED
+from apps.ingest.watching.watched import Watched
+
+
+def problem_of(root: Root) -> str:
+    """Return why a folder cannot be looked at, a sentence; "" if it can."""
+    try:
+        with RootDirectory(Path(root.path)) as directory:
+            directory.check_listable()
+    except (FileNotFoundError, NotADirectoryError):
+        return "Its folder is gone."
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            return ""  # too many files are open: that says nothing about the folder
+        return f"Its folder cannot be read: {error.strerror or error}."
+    return ""
+
+
+def changed(watched: Watched, stopping: threading.Event) -> set[str]:
+    """Return the paths of files that differ, and the folders in which files came or went. Raises
+    OSError if the root cannot be opened."""
+    found: set[str] = set()
+    with RootDirectory(Path(watched.root.path)) as directory:
+        for path, state in watched.files():
+            if stopping.is_set():
+                return set()
+            if watched.differs(directory, path, state):
+                found.add(path)
+        return found.union(_changed_folders(watched, directory, sorted(watched.folders)))
+
+
+def fresh(watched: Watched) -> set[str]:
+    """Return the folders that have changed before the kernel watched them. Raises OSError if the
+    root cannot be opened."""
+    folders, watched.fresh = sorted(watched.fresh), set()
+    if not folders:
+        return set()
+    with RootDirectory(Path(watched.root.path)) as directory:
+        return _changed_folders(watched, directory, folders)
+
+
+def _changed_folders(
+    watched: Watched, directory: RootDirectory, folders: Sequence[str]
+) -> set[str]:
+    found: set[str] = set()
+    new: set[str] = set()
+    for folder in folders:
+        try:
+            now = directory.stat(folder.rstrip("/") or ".").st_mtime_ns
+        except OSError:
+            watched.folders.pop(folder, None)
+            found.add(folder)
+            continue
+        if watched.folders.get(folder) != now:
+            watched.folders[folder] = now
+            found.add(folder)
+            # A folder that cannot be listed hides no other change.
+            with suppress(OSError):
+                new.update(_folders_in(folder, directory))
+    watched.take_folders(new - watched.folders.keys())
+    return found
+
+
+def _folders_in(folder: str, directory: RootDirectory) -> Iterator[str]:
+    for entry in directory.entries(folder):
+        if entry.is_folder and entry.name not in EXCLUDED and is_storable(entry.name):
+            yield f"{folder}{entry.name}/"

@@ -1,0 +1,340 @@
+"""The thread of a server that has changed folders ingested.
+
+It gets changes from the kernel (`watchfiles`), or looks for them where the kernel does not tell.
+Changes that come together are one run, and a root has one automatic run at a time.
+"""
+
+import logging
+import math
+import re
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.db import DatabaseError, close_old_connections, connections
+from django.utils import timezone
+from watchfiles import DefaultFilter
+
+from apps.core.concurrency.hub import hub
+from apps.core.config import config
+from apps.core.errors import CodeinfoError
+from apps.index import changes, queries
+from apps.index.models import IngestRun, Root
+from apps.index.root_directory import RootDirectory
+from apps.ingest.discovery.eligibility import EXCLUDED
+from apps.ingest.runs.submit import queue_update
+from apps.ingest.watching import look
+from apps.ingest.watching.kernel import Event, Kernel
+from apps.ingest.watching.states import MAX_TOLD, has_ended, states
+from apps.ingest.watching.watched import NO_TIME, RULES, Watched
+
+logger = logging.getLogger("codeinfo.ingest")
+
+# Names of the files that editors and tools write for a moment.
+TEMPORARY = re.compile("|".join([*DefaultFilter.ignore_entity_patterns, r"^4913$"]))
+# More changes than this are a checkout or a build: more of them follow.
+BURST = 20
+QUIET_SECONDS, LONGEST_BURST_SECONDS = 0.3, 5.0
+# git writes a lock for as long as it changes the files. One that stays was left by a crash.
+LONGEST_LOCK_SECONDS = 10.0
+# After a run that failed; after each further one twice as long.
+RETRY_SECONDS, MAX_RETRY_SECONDS = 5.0, 300.0
+# From one look at a root's folder itself to the next.
+CHECK_SECONDS = 2.0
+# From one look at all files of a root to the next: at least this, and so many times as long as one
+# of each root takes. Sooner while somebody asks.
+LOOK_SECONDS, LOOK_FACTOR, LOOK_FACTOR_ASKED = 0.5, 100, 15
+ASKED_SECONDS = 60.0
+# The kernel may lose changes.
+SURE_SECONDS, SURE_FACTOR = 600.0, 1_000
+
+
+class Watcher(threading.Thread):
+    """Watches all roots until `stop`."""
+
+    def __init__(self) -> None:
+        super().__init__(name="watcher", daemon=True)
+        self._stopping = threading.Event()
+        self._kernel = Kernel()
+        self._watched: dict[UUID, Watched] = {}
+
+    def stop(self) -> None:
+        self._stopping.set()
+        states.wake.set()
+
+    def run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                close_old_connections()
+                try:
+                    self._turn()
+                except (CodeinfoError, DatabaseError, OSError) as error:
+                    # While the database is away the pages say so.
+                    logger.warning("folders not watched", extra={"context": {"reason": str(error)}})
+                    self._stopping.wait(CHECK_SECONDS)
+                except Exception:
+                    # An error ends a turn, and not the watching of all other folders.
+                    logger.exception("folders not watched")
+                    self._stopping.wait(CHECK_SECONDS)
+        finally:
+            self._kernel.close()
+            states.folders.clear()
+            connections.close_all()
+
+    def _turn(self) -> None:
+        self._take_roots()
+        events = self._kernel.wait(self._watched.values(), states.wake)
+        states.wake.clear()
+        self._distribute(events)
+        for watched in self._watched.values():
+            self._check(watched)
+            self._look_at_fresh(watched)
+            self._look(watched)
+            self._ingest(watched)
+
+    def _take_roots(self) -> None:
+        """Begin with new roots, and forget removed ones."""
+        roots = {root.id: root for root in queries.published_roots()}
+        for key in self._watched.keys() - roots.keys():
+            del self._watched[key]
+            states.folders.pop(key, None)
+            self._kernel.is_outdated = True
+        model = queries.locked_model()
+        for key, root in roots.items():
+            watched = self._watched.get(key)
+            if watched is None:
+                watched = self._watched[key] = Watched(root)
+            watched.root = root
+            mode, note = self._kernel.mode_of(watched, model)
+            if mode != "off" and watched.generation != root.generation:
+                new = watched.read(root)
+                self._kernel.is_outdated |= bool(new)
+                self._tell(watched, new)
+            if (mode, note) != (watched.folder.mode, watched.folder.note):
+                self._kernel.is_outdated = True
+                watched.look_at = 0.0
+                if watched.folder.mode == "off":
+                    # What happened before is not known.
+                    watched.seen.clear()
+                    self._set(watched, is_unknown=True)
+                self._set(watched, mode=mode, note=note)
+                hub.notify_here(changes.ROOTS)
+
+    def _distribute(self, events: Iterable[Event]) -> None:
+        changed: dict[UUID, set[str]] = {}
+        new: dict[UUID, set[str]] = {}
+        for watched, path, is_new in events:
+            relative = watched.relative(path)
+            if watched.is_of_git(path):
+                watched.check_git = True
+            elif relative is None or relative.startswith(".git/"):
+                continue
+            elif not TEMPORARY.search(relative.rpartition("/")[2]):
+                found = self._changes(watched, relative, path, is_new=is_new)
+                is_folder = f"{relative}/" in found and relative not in found
+                of_root = (new if is_folder else changed).setdefault(watched.root.id, set())
+                of_root.update(found)
+        for key, paths in new.items():
+            self._tell(self._watched[key], self._watched[key].take_folders(paths))
+        for key, paths in changed.items():
+            watched = self._watched[key]
+            self._tell(watched, self._news(watched, paths))
+        for watched in self._watched.values():
+            if watched.check_git:
+                watched.check_git = False
+                if watched.has_moved():
+                    watched.without_rows.clear()
+                    self._kernel.is_outdated = True
+                    self._set(watched, is_unknown=True)
+
+    def _changes(self, watched: Watched, relative: str, path: str, *, is_new: bool) -> set[str]:
+        """Return the paths that one event is about."""
+        name = relative.rpartition("/")[2]
+        if name in RULES or name == ".git" or not relative:
+            watched.find_git()
+            watched.without_rows.clear()
+            self._kernel.is_outdated = True
+            self._set(watched, is_unknown=True)
+            return set()
+        is_folder = Path(path).is_dir() and not Path(path).is_symlink()
+        is_known = f"{relative}/" in watched.folders
+        if not is_folder:
+            told_of = {relative, f"{relative}/"} if is_known else {relative}
+            return told_of - watched.without_rows
+        if name in EXCLUDED or (is_known and not is_new):
+            return set()
+        self._kernel.is_outdated = True
+        return {f"{relative}/"}
+
+    def _news(self, watched: Watched, paths: set[str]) -> set[str]:
+        """Return the paths without those of files that are as they are published."""
+        if len(paths) > MAX_TOLD:
+            return paths
+        rows = queries.generation_files(watched.root).filter(path__in=paths).order_by()
+        states = {
+            path: (size, NO_TIME if reason else mtime)
+            for path, size, mtime, reason in rows.values_list(
+                "path", "size", "mtime_ns", "skip_reason"
+            )
+        }
+        try:
+            with RootDirectory(Path(watched.root.path)) as directory:
+                return {
+                    path
+                    for path in paths
+                    if path.endswith("/") or watched.differs(directory, path, states.get(path))
+                }
+        except OSError:
+            return paths
+
+    def _check(self, watched: Watched) -> None:
+        """See whether the root's folder is there, and is the same one."""
+        now = time.monotonic()
+        if watched.folder.mode == "off" or now < watched.check_at:
+            return
+        watched.check_at = now + CHECK_SECONDS
+        problem = look.problem_of(watched.root)
+        identity = (0, 0) if problem else watched.identify()
+        if problem == watched.folder.problem and identity == watched.identity:
+            return
+        # Of another folder, or of one that was away, nothing that was there before counts.
+        watched.is_another |= bool(watched.identity != (0, 0) or watched.folder.problem)
+        watched.failures, watched.ingest_at = 0, 0.0
+        watched.identity = identity
+        self._kernel.is_outdated = True
+        if not problem:
+            watched.find_git()
+            watched.seen.clear()
+            self._set(watched, is_unknown=True)
+        self._set(watched, problem=problem)
+        facts = {"root": watched.root.path, "problem": problem or None}
+        logger.log(
+            logging.WARNING if problem else logging.INFO, "folder watched", extra={"context": facts}
+        )
+        hub.notify_here(changes.ROOTS)
+
+    def _look_at_fresh(self, watched: Watched) -> None:
+        """Look at folders that are watched from now on: what came there before was not told."""
+        if watched.fresh and not self._kernel.is_outdated and watched.folder.mode != "off":
+            try:
+                found = look.fresh(watched)
+            except OSError:
+                watched.check_at = 0.0
+                return
+            self._kernel.is_outdated |= bool(watched.fresh)
+            self._tell(watched, found)
+
+    def _look(self, watched: Watched) -> None:
+        """Look at all files, if it is time."""
+        folder, started = watched.folder, time.monotonic()
+        if folder.mode == "off" or folder.problem or folder.is_behind or started < watched.look_at:
+            return
+        if watched.has_moved():
+            self._set(watched, is_unknown=True)
+        at = timezone.now()
+        try:
+            found = look.changed(watched, self._stopping)
+        except OSError:
+            watched.check_at = 0.0
+            return
+        self._tell(watched, found)
+        if not found:
+            self._set(watched, looked_at=at)
+        watched.look_seconds = time.monotonic() - started
+        if folder.mode == "watch":
+            watched.forget_files()
+            pause = max(SURE_SECONDS, SURE_FACTOR * watched.look_seconds)
+        else:
+            all_of_them = sum(one.look_seconds for one in self._watched.values())
+            is_asked = started - states.asked_at < ASKED_SECONDS
+            factor = LOOK_FACTOR_ASKED if is_asked else LOOK_FACTOR
+            pause = max(LOOK_SECONDS, factor * all_of_them)
+        watched.look_at = started + pause
+
+    def _ingest(self, watched: Watched) -> None:
+        """Queue a run for what has changed, if it is time."""
+        folder, now = watched.folder, time.monotonic()
+        if folder.run is not None:
+            if not has_ended(folder.run):
+                return
+            self._ended(watched, folder.run)
+            folder = watched.folder
+        is_stopped = folder.mode == "off" or folder.problem or watched.waits_for_somebody
+        if is_stopped or not folder.is_behind or now < watched.ingest_at:
+            return
+        if watched.is_locked() and now < watched.told_at + LONGEST_LOCK_SECONDS:
+            return
+        is_burst = folder.is_unknown or len(folder.waiting) > BURST
+        over_at = watched.last_told_at + QUIET_SECONDS if is_burst else now
+        if watched.fresh:
+            over_at = math.inf  # what comes there now is not told yet
+        if now < min(over_at, watched.told_at + LONGEST_BURST_SECONDS):
+            return
+        paths = None if folder.is_unknown else sorted(folder.waiting)
+        run = queue_update(watched.root, paths)
+        if run is None:  # one of an earlier process
+            watched.ingest_at = now + CHECK_SECONDS
+            return
+        watched.ingest_began, watched.is_another = now, False
+        watched.sent = folder.waiting
+        watched.folder = replace(folder, waiting=frozenset(), is_unknown=False, run=run.id)
+        states.folders[watched.root.id] = watched.folder
+
+    def _ended(self, watched: Watched, run: UUID) -> None:
+        """Note how an automatic run ended."""
+        now = time.monotonic()
+        states = IngestRun.objects.filter(id=run).values_list("state", flat=True)
+        state = next(iter(states), "skipped")
+        self._set(watched, run=None)
+        if state in ("completed", "skipped"):
+            watched.failures = 0
+            if root := Root.objects.filter(id=watched.root.id).first():  # else it was removed
+                watched.run_ended(root)
+            # A program that writes all the time gets half of the worker.
+            watched.ingest_at = now + min(now - watched.ingest_began, MAX_RETRY_SECONDS)
+        else:
+            watched.ingest_at = now + min(RETRY_SECONDS * 2**watched.failures, MAX_RETRY_SECONDS)
+            watched.failures = min(watched.failures + 1, 10)
+            self._set(watched, is_unknown=True)
+
+    def _tell(self, watched: Watched, paths: Iterable[str]) -> None:
+        if paths := set(paths):
+            self._noted(watched)
+            watched.folder = watched.folder.with_told(paths)
+            states.folders[watched.root.id] = watched.folder
+
+    def _set(self, watched: Watched, **values: Any) -> None:
+        if values.get("is_unknown"):
+            self._noted(watched)
+        watched.folder = replace(watched.folder, **values)
+        states.folders[watched.root.id] = watched.folder
+
+    def _noted(self, watched: Watched) -> None:
+        now = watched.last_told_at = time.monotonic()
+        if not (watched.folder.waiting or watched.folder.is_unknown):
+            watched.told_at = now
+        if not watched.folder.is_behind:
+            watched.folder = replace(watched.folder, since=now)
+
+
+_watcher: Watcher | None = None
+
+
+def start() -> None:
+    """Watch in a thread of this process."""
+    global _watcher
+    if _watcher is None and config().watch != "off":
+        _watcher = Watcher()
+        _watcher.start()
+
+
+def stop() -> None:
+    global _watcher
+    if _watcher is not None:
+        _watcher.stop()
+        _watcher.join(CHECK_SECONDS)
+        _watcher = None

@@ -1,0 +1,170 @@
+"""Passages with the words of a query as they stand: messages, quotations, formats filled in.
+
+Two neighbouring words with what is between them are looked up in the n-gram index. Where a literal
+has a gap that was filled in, or goes on in the next line, only the pairs there fail. The pieces of
+texts with most pairs are read, and passages are compared word by word.
+"""
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import re2
+from numpy.typing import NDArray
+
+from apps.core.errors import Unavailable
+from apps.embedding.words import stems
+from apps.index.grams import Strings, get_grams, grams_of, normalized
+from apps.index.mapped.part import LivePart
+from apps.index.texts import get_texts
+from apps.retrieval.ranking.rank import STOPWORDS
+
+log = logging.getLogger("codeinfo.retrieval")
+
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.intp]
+
+MIN_WORDS, MAX_WORDS = 3, 60  # of a query
+# Pairs that a passage must have, and the share of the words that are in them: in literals; or
+# anywhere, as comments have some pairs of many questions.
+MIN_PAIRS, MIN_SHARE = 2, 0.7
+MIN_PAIRS_ANYWHERE, MIN_SHARE_ANYWHERE = 3, 0.9
+# Pieces that are looked for in the searched parts, best first, and those that are read.
+MAX_CANDIDATES, MAX_READ = 1_000, 16
+_RUN = re.compile(r"\w+")
+# What was probably filled in: it need not be in a passage.
+_FILLED_IN = re2.compile(r"\"[^\"]*\"|\B'[^']*'\B|`[^`]*`|\[[^\]]*\]|/[\w./-]*|\b\d[\w.]*")
+_AFTER_QUOTE = re.compile("[\"'`](.*)")
+
+
+class _Phrase:
+    """The words of a query, and its pairs of neighbours."""
+
+    def __init__(self, text: str) -> None:
+        text = text.strip("\"'` \n")  # a quotation as a whole is no value
+        words = list(_RUN.finditer(text))[:MAX_WORDS]
+        values = [match.span() for match in _FILLED_IN.finditer(text)]
+        self.is_value = [
+            any(start <= word.start() < end for start, end in values) for word in words
+        ]
+        self.is_stopword = [STOPWORDS.issuperset(stems(word[0])) for word in words]
+        self.pairs = [text[a.start() : b.end()] for a, b in zip(words, words[1:], strict=False)]
+        self._normal = [_normal(pair) for pair in self.pairs]
+        self._is_fixed = ~np.array(self.is_value, np.bool_)
+
+    @cached_property
+    def least(self) -> int:
+        """The pairs that a passage must have."""
+        fixed = (not (a or b) for a, b in zip(self.is_value, self.is_value[1:], strict=False))
+        return max(1, min(MIN_PAIRS, sum(fixed)))
+
+    def enough(self, has: Mask) -> Numbers:
+        """The texts that may be evidence. has: bool (pairs, texts)"""
+        pieces = np.flatnonzero(np.count_nonzero(has, axis=0) >= self.least)
+        if not len(pieces):
+            return pieces
+        has = has[:, pieces]
+        covered = np.zeros((len(self.is_value), len(pieces)), np.bool_)
+        covered[:-1] = has
+        covered[1:] |= has
+        fixed = covered[self._is_fixed]
+        enough: Numbers = pieces[np.count_nonzero(fixed, axis=0) >= MIN_SHARE * len(fixed)]
+        return enough
+
+    def share(self, text: str) -> float:
+        """The share of the words that are in pairs of a text. It is evidence, or 0."""
+        normal, literals = _normal(text), _normal(" ".join(_AFTER_QUOTE.findall(text)))
+        share = self._share(normal, MIN_PAIRS_ANYWHERE, MIN_SHARE_ANYWHERE)
+        return share or self._share(literals, self.least, MIN_SHARE)
+
+    def _share(self, text: str, pairs: int, least: float) -> float:
+        has = [pair in text for pair in self._normal]
+        if sum(has) < pairs:
+            return 0.0
+        is_covered = [a or b for a, b in zip([False, *has], [*has, False], strict=True)]
+        facts = list(zip(is_covered, self.is_value, self.is_stopword, strict=True))
+        if not any(covered and not (value or stopword) for covered, value, stopword in facts):
+            return 0.0
+        fixed = [covered for covered, value, _ in facts if not value]
+        return sum(is_covered) / len(facts) if sum(fixed) >= least * len(fixed) else 0.0
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some bytes of a file of a part that may have pairs."""
+
+    part: int
+    file: int
+    key: bytes  # SHA-256 of its text
+    start: int
+    end: int
+
+
+def verbatim_shares(parts: Sequence[LivePart], text: str) -> Mapping[tuple[int, int], float]:
+    """The share of a query's words that passages have verbatim, up to 1, by part and row. Those
+    with little of it are left out."""
+    phrase = _Phrase(text)
+    if len(phrase.is_value) < MIN_WORDS:
+        return {}
+    try:
+        pieces = _pieces(parts, phrase)
+        texts = get_texts().read_bytes({piece.key.hex() for piece in pieces})
+    except Unavailable as error:
+        log.warning("no verbatim search: %s", error.message)
+        return {}
+    found: dict[tuple[int, int], float] = {}
+    for piece in pieces:
+        for row, passage in _passages(parts[piece.part], piece, texts.get(piece.key.hex(), b"")):
+            if share := phrase.share(passage):
+                found[piece.part, row] = share
+    return found
+
+
+def _pieces(parts: Sequence[LivePart], phrase: _Phrase) -> list[_Piece]:
+    """The pieces of live files with most of the pairs, rarer ones before others. Raises
+    Unavailable."""
+    strings = Strings([grams_of(normalized(pair.encode())) for pair in phrase.pairs])
+    found: list[tuple[float, bytes, int, int]] = []
+    for segment in get_grams().segments():
+        if not any(
+            segment.has_texts_of(part.part.name, part.part.files_of_texts.keys()) for part in parts
+        ):
+            continue
+        masks = segment.having(strings, lambda known: len(phrase.enough(known)) > 0)
+        if masks is None or not len(enough := phrase.enough(masks)):
+            continue
+        idf = np.log(1 + segment.pieces / np.maximum(np.count_nonzero(masks, axis=1), 1))
+        values = idf @ masks[:, enough]
+        best = np.argsort(-values, kind="stable")[:MAX_CANDIDATES]
+        numbers, spans = segment.spans_of(enough[best])
+        keys = segment.keys[numbers].tolist()
+        places = zip((-values[best]).tolist(), keys, spans.tolist(), strict=True)
+        found += [(value, key.ljust(32, b"\0"), *span) for value, key, span in places]
+    found.sort()
+    pieces: list[_Piece] = []
+    for _, key, start, end in found[:MAX_CANDIDATES]:
+        for number, part in enumerate(parts):
+            files = part.part.files_of_texts.get(key, ())
+            pieces += [_Piece(number, file, key, start, end) for file in files if part.files[file]]
+        if len(pieces) >= MAX_READ:
+            break
+    return pieces
+
+
+def _passages(part: LivePart, piece: _Piece, data: bytes) -> Iterator[tuple[int, str]]:
+    """Row and text of the chunks that overlap a piece."""
+    text = data.decode("utf-8", "replace")
+    start = len(data[: piece.start].decode("utf-8", "ignore"))
+    end = len(data[: piece.end].decode("utf-8", "ignore"))
+    first, last = part.part.starts[piece.file : piece.file + 2]
+    spans = part.part.columns.spans[first:last].tolist()
+    for row, (_, _, offset, length) in enumerate(spans, first):
+        if offset < end and start < offset + length:
+            yield row, text[offset : offset + length]
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.lower().split())

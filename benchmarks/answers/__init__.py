@@ -1,0 +1,1 @@
+"""Which lines come first for a question: `python -m benchmarks.answers --help`."""

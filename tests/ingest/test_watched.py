@@ -1,0 +1,113 @@
+"""What is looked at of a watched folder: no change is lost, whatever comes between."""
+
+import os
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from apps.index.root_directory import RootDirectory
+from apps.ingest.watching import look
+from apps.ingest.watching.watched import Watched
+from tests.support.git import commit_all, init
+from tests.support.ingested import ingest, write_files
+
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
+
+FILES = {"app.py": "def app(): ...\n", "src/two.py": "def two(): ...\n", ".gitignore": "*.log\n"}
+
+
+@pytest.fixture
+def watched(folder: Path) -> Watched:
+    init(folder)
+    write_files(folder, FILES)
+    commit_all(folder)
+    root = ingest(folder)
+    watched = Watched(root)
+    watched.read(root)
+    look.fresh(watched)
+    assert look.changed(watched, Event()) == set()
+    return watched
+
+
+def changed(watched: Watched) -> set[str]:
+    return look.changed(watched, Event())
+
+
+def test_a_file_that_comes_back_before_it_was_ingested_and_goes_again(watched: Watched) -> None:
+    file, away = Path(watched.root.path, "src/two.py"), Path(watched.root.path).with_name("away.py")
+    file.rename(away)
+    assert "src/two.py" in changed(watched)
+    away.rename(file)
+    assert "src/two.py" not in changed(watched)
+    file.rename(away)
+    assert "src/two.py" in changed(watched)
+
+
+def test_a_file_that_came_after_its_run_has_looked(watched: Watched) -> None:
+    """Its changes are told; those of an ignored file are not."""
+    watched.sent = frozenset({"src/new.py", "src/run.log"})
+    write_files(Path(watched.root.path), {"src/new.py": "x = 1\n", "src/run.log": "y\n"})
+    watched.run_ended(watched.root)
+    assert watched.without_rows == {"src/run.log"}
+
+
+def test_a_folder_that_cannot_be_listed_hides_no_change(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = RootDirectory.entries
+
+    def refused(self: RootDirectory, folder: str) -> Any:
+        if folder == "src/":
+            raise PermissionError
+        return entries(self, folder)
+
+    monkeypatch.setattr(RootDirectory, "entries", refused)
+    write_files(Path(watched.root.path), {"src/new.py": "x = 1\n", "app.py": "def other(): ...\n"})
+    assert changed(watched) >= {"app.py", "src/"}
+
+
+def test_a_folder_that_came_before_its_parent_was_watched(watched: Watched) -> None:
+    folder = Path(watched.root.path)
+    (folder / "new").mkdir()
+    assert watched.take_folders(["new/"]) == {"new/"}
+    (folder / "new/deep").mkdir()
+    os.utime(folder / "new", ns=(1, 1))
+    assert "new/" in look.fresh(watched)
+    assert {"new/", "new/deep/"} <= watched.folders.keys()
+    assert watched.fresh == {"new/deep/"}
+
+
+def test_an_empty_folder_that_was_there_before(watched: Watched) -> None:
+    (Path(watched.root.path) / "src/empty").mkdir()
+    (Path(watched.root.path) / "node_modules/empty").mkdir(parents=True)
+    later = Watched(watched.root)
+    later.read(watched.root)
+    look.fresh(later)
+    assert later.folders.keys() == {"", "src/", "src/empty/"}
+
+
+def test_names_that_are_not_utf8(watched: Watched) -> None:
+    """The kernel's words end there."""
+    (Path(watched.root.path) / os.fsdecode(b"new/\xff/deep")).mkdir(parents=True)
+    changed(watched)
+    assert {"", "src/", "new/"} == watched.folders.keys()
+
+
+def test_many_new_folders_are_one_discovery(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[str] = []
+    entries = RootDirectory.entries
+
+    def counted(self: RootDirectory, folder: str) -> Any:
+        listed.append(folder)
+        return entries(self, folder)
+
+    monkeypatch.setattr(RootDirectory, "entries", counted)
+    new = {f"src/new{number}/" for number in range(200)}
+    for name in new:
+        (Path(watched.root.path) / name).mkdir()
+    assert watched.take_folders(new) == new
+    assert len(listed) < 2 * len(new)
