@@ -23,6 +23,7 @@ from apps.browse.page_search import (
 from apps.core.config import config
 from apps.core.errors import CodeinfoError
 from apps.index import queries
+from apps.index.models import Root
 from apps.ingest.panels import generations
 from apps.ingest.watching import states
 from apps.lookup.symbols import find_definitions, find_references
@@ -43,11 +44,8 @@ def search_page(request: HttpRequest) -> HttpResponse:
     typed = replace(typed, language=language_named(typed.language) or typed.language)
     is_live = "X-Live" in request.headers
     query, problem = _interpreted(typed)
-    roots = queries.published_roots()
-    chosen = [root for root in roots if repo_id(root) in query.repositories] or roots
-    states.wait_for(chosen, config().fresh_wait_ms / 1_000)
-    roots = queries.published_roots()
-    chosen = [root for root in roots if repo_id(root) in query.repositories] or roots
+    states.wait_for(_chosen(query), config().fresh_wait_ms / 1_000)
+    roots, chosen = queries.published_roots(), _chosen(query)
     context = {
         "query": query,
         "limits": PAGE_LIMITS,
@@ -68,6 +66,12 @@ def search_page(request: HttpRequest) -> HttpResponse:
     elif context["is_moved"]:
         response["HX-Push-Url"] = query.url()
     return response
+
+
+def _chosen(query: PageQuery) -> list[Root]:
+    """The repositories of a query, or all."""
+    roots = queries.published_roots()
+    return [root for root in roots if repo_id(root) in query.repositories] or roots
 
 
 def _interpreted(query: PageQuery) -> tuple[PageQuery, dict[str, Any]]:

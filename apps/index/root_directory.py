@@ -131,6 +131,14 @@ class RootDirectory:
             raise
         return descriptor, status
 
+    def read(self, path: str, limit: int) -> bytes:
+        """Return the first bytes of a regular file, at most `limit`. Raises OSError."""
+        descriptor, _ = self.open(path)
+        try:
+            return read_up_to(descriptor, limit)
+        finally:
+            os.close(descriptor)
+
     def check_listable(self) -> None:
         """Raise OSError if the root cannot be listed."""
         descriptor = posix.open_at(self._root, ".", LIST_FLAGS)
@@ -237,11 +245,7 @@ def read_file(root: Path, rel_path: str, limit: int | None = None) -> bytes:
     limit = limit or config().ingest_max_file_bytes
     try:
         with RootDirectory(root) as directory:
-            descriptor, _ = directory.open(rel_path)
-            try:
-                data = read_up_to(descriptor, limit + 1)
-            finally:
-                os.close(descriptor)
+            data = directory.read(rel_path, limit + 1)
     except SpecialFile:
         raise InvalidInput(f"{SPECIAL}: {rel_path}", code="NOT_READABLE") from None
     except (FileNotFoundError, NotADirectoryError):

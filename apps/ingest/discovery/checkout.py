@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from apps.core.errors import Unavailable
-from apps.index.root_directory import RootDirectory, read_up_to
+from apps.index.root_directory import RootDirectory
 from apps.ingest.discovery.repository import Repository, common_dir, find_repository
 
 # A HEAD or a reference; the packed references of a repository with 100,000 of them take 7 MB.
@@ -77,11 +77,7 @@ def _content(folder: Path, name: str, limit: int) -> bytes:
     """Return the content of a regular file; nothing if there is none, or if it is too large."""
     try:
         with RootDirectory(folder) as directory:
-            descriptor, _ = directory.open(name)
-            try:
-                data = read_up_to(descriptor, limit + 1)
-            finally:
-                os.close(descriptor)
+            data = directory.read(name, limit + 1)
     except OSError:
         return b""
     return data if len(data) <= limit else b""

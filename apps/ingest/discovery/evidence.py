@@ -6,11 +6,10 @@ folder as its output.
 """
 
 import json
-import os
 from collections.abc import Collection, Set
 from typing import Any
 
-from apps.index.root_directory import RootDirectory, read_up_to
+from apps.index.root_directory import RootDirectory
 
 VENDORED = "Vendored"
 GENERATED = "Generated"
@@ -77,11 +76,7 @@ def _exists(directory: RootDirectory, path: str) -> bool:
 def _is_output(directory: RootDirectory, manifest: str, name: str) -> bool:
     """Whether a package.json names files in the folder `name` beside it."""
     try:
-        descriptor, _ = directory.open(manifest)
-        try:
-            package = json.loads(read_up_to(descriptor, MAX_MANIFEST_BYTES))
-        finally:
-            os.close(descriptor)
+        package = json.loads(directory.read(manifest, MAX_MANIFEST_BYTES))
     except (OSError, ValueError, RecursionError):
         return False
     if not isinstance(package, dict):

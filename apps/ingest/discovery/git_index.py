@@ -15,7 +15,7 @@ from hashlib import sha1, sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from apps.index.root_directory import RootDirectory, read_up_to, reason_of
+from apps.index.root_directory import RootDirectory, reason_of
 from apps.index.types import Check, never_cancelled
 from apps.ingest.discovery.refusal import refused
 from apps.ingest.discovery.repository import Repository, has_objects
@@ -109,6 +109,16 @@ def state_of_index(repository: Repository) -> tuple[int, ...] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
+def count_tracked(repository: Repository) -> int:
+    """Return how many files git tracks, as the head of its index says; -1 if that is not known."""
+    try:
+        with RootDirectory(repository.git_dir) as folder:
+            head = folder.read("index", HEADER.size)
+    except OSError:
+        return -1
+    return int(HEADER.unpack(head)[2]) if len(head) == HEADER.size else -1
+
+
 def lacks_index(repository: Repository) -> bool:
     """Whether a repository has objects and no index, so that it cannot be told what it tracks."""
     return not (repository.git_dir / "index").exists() and has_objects(repository)
@@ -123,11 +133,7 @@ def _beneath(prefix: bytes, name: bytes) -> bytes | None:
 def _content(git_dir: Path) -> bytes | None:
     try:
         with RootDirectory(git_dir) as folder:
-            descriptor, _ = folder.open("index")
-            try:
-                data = read_up_to(descriptor, MAX_INDEX_BYTES + 1)
-            finally:
-                os.close(descriptor)
+            data = folder.read("index", MAX_INDEX_BYTES + 1)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -16,7 +16,7 @@ import re2
 from dulwich.ignore import read_ignore_patterns
 from dulwich.wildmatch import MalformedPattern, translate
 
-from apps.index.root_directory import RootDirectory, is_unreadable, read_up_to
+from apps.index.root_directory import RootDirectory, is_unreadable
 
 NAME = ".gitignore"
 
@@ -187,12 +187,8 @@ def read_patterns(directory: RootDirectory, path: str) -> bytes | None:
     """Return the content of a pattern file, up to the limit; None if there is no such file. A link
     or a folder of that name is none. Raises OSError if it cannot be read."""
     try:
-        descriptor, _ = directory.open(path)
+        return directory.read(path, MAX_BYTES + 1)
     except OSError as error:
         if is_unreadable(error):
             raise
         return None
-    try:
-        return read_up_to(descriptor, MAX_BYTES + 1)
-    finally:
-        os.close(descriptor)

@@ -18,7 +18,7 @@ from pathlib import Path
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.system import posix
-from apps.index.root_directory import RootDirectory, read_up_to
+from apps.index.root_directory import RootDirectory
 from apps.ingest.discovery.refusal import refused
 
 POINTER = b"gitdir: "
@@ -117,11 +117,7 @@ def _pointed_to(dot_git: Path, work_tree: Path) -> Path:
 def _content(path: Path) -> bytes:
     try:
         with RootDirectory(path.parent) as folder:
-            descriptor, _ = folder.open(path.name)
-            try:
-                return read_up_to(descriptor, MAX_POINTER_BYTES + 1)
-            finally:
-                os.close(descriptor)
+            return folder.read(path.name, MAX_POINTER_BYTES + 1)
     except OSError as error:
         raise refused(f"cannot be read: {error.strerror}") from error
 

@@ -1,7 +1,6 @@
 """A root that is watched: the folders of its files, and where git says what is checked out."""
 
 import os
-import struct
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,10 +11,11 @@ from apps.core.values.slices import slices
 from apps.core.values.surrogates import is_storable
 from apps.index import queries
 from apps.index.models import Root
-from apps.index.root_directory import RootDirectory, read_up_to
+from apps.index.root_directory import RootDirectory
 from apps.ingest.discovery.checkout import Checkout, checkout
 from apps.ingest.discovery.discovery import left_out_at
 from apps.ingest.discovery.eligibility import EMPTY, EXCLUDED
+from apps.ingest.discovery.git_index import count_tracked
 from apps.ingest.discovery.repository import Repository, common_dir, find_repository
 from apps.ingest.runs.guards import above
 from apps.ingest.watching import mounts
@@ -24,7 +24,6 @@ from apps.ingest.watching.states import Folder
 # Files that change which others belong to the folder.
 RULES = frozenset({".gitignore", ".codeinfoignore", ".gitattributes", ".gitmodules"})
 GIT_FILES = frozenset({"HEAD", "index", "packed-refs"})
-HEADER = struct.Struct(">4sLL")  # of git's index: DIRC, version, number of entries
 # Of a skipped file, whose modification time is not known.
 NO_TIME = -1
 NOT_LISTED = -1
@@ -211,7 +210,7 @@ class Watched:
     def _git_state(self) -> tuple[Checkout, int] | None:
         if self.repository is None:
             return None
-        return checkout(self.repository), _tracked(self.repository.git_dir)
+        return checkout(self.repository), count_tracked(self.repository)
 
     def is_locked(self) -> bool:
         """Whether git is about to change what is checked out."""
@@ -262,17 +261,3 @@ def _changed_at(folder: str) -> int:
         return os.stat(folder, follow_symlinks=False).st_mtime_ns
     except OSError:
         return 0
-
-
-def _tracked(git_dir: Path) -> int:
-    """Return how many files git tracks; -1 if that is not known."""
-    try:
-        with RootDirectory(git_dir) as folder:
-            descriptor, _ = folder.open("index")
-            try:
-                head = read_up_to(descriptor, HEADER.size)
-            finally:
-                os.close(descriptor)
-    except OSError:
-        return -1
-    return int(HEADER.unpack(head)[2]) if len(head) == HEADER.size else -1
