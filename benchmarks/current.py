@@ -5,9 +5,10 @@
 
 Prints one table: seconds from the last write to the first answer that has it, by the kernel's
 word (`auto`) and by looking (`poll`); searches with and without; the processor's share of a server
-that follows 30 idle repositories. Then EDITS random edits, moves and deletions while four clients
-search, and how many answers had a line that no version of a file had. All state is in a temporary
-folder.
+that follows 30 idle repositories, which nobody asks. Then EDITS random edits, moves, deletions and
+checkouts while four clients search: how many answers had a line that no version of a file had, and
+how many had one that was gone for longer than STALE_SECONDS without saying so. All state is in a
+temporary folder.
 """
 
 import random
@@ -19,13 +20,20 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 
 from benchmarks import product
 
-SIZES, CHANGES, IDLE_REPOSITORIES, IDLE_SECONDS, EDITS = (1_000, 10_000), 30, 30, 30.0, 400
+SIZES, CHANGES, IDLE_REPOSITORIES, IDLE_SECONDS, EDITS = (1_000, 10_000), 30, 30, 30.0, 10_000
+# Files of one checkout; it is one of a hundred edits.
+CHECKED_OUT = 100
+STALE_SECONDS = 2.0
+# After a question, folders are looked at more often for a minute.
+UNASKED_SECONDS = 65.0
 WORDS = (
     "alpha", "beta", "gamma", "delta", "queue", "worker", "index", "search", "token", "model",
     "chunk", "parse", "merge",
@@ -115,64 +123,104 @@ def processor_share(client: httpx.Client) -> float:
 
 
 class Edits:
-    """Random edits of a tree, each of which writes a new line that is known."""
+    """Random edits of a tree, each of which writes a new line that is known.
+
+    lines: all that a file ever had
+    gone: line → when it was taken away (`time.monotonic`)
+    """
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = list(files)
         self.lines = {line for file in files for line in file.read_text().splitlines()}
+        self.gone: dict[str, float] = {}
         self._chance = random.Random(3)
 
     def edit(self) -> None:
-        file, kind = (
-            self._chance.choice(self.files),
-            self._chance.choice(["edit", "move", "delete"]),
-        )
+        kinds, weights = ("edit", "move", "delete", "checkout"), (33, 33, 33, 1)
+        (kind,) = self._chance.choices(kinds, weights)
+        some = self._chance.sample(self.files, CHECKED_OUT if kind == "checkout" else 1)
+        for file in some:
+            if kind == "move" and file.exists():
+                target = file.with_name(f"moved_{time.time_ns()}.py")
+                file.rename(target)
+                self.files[self.files.index(file)] = target
+            elif kind == "delete" and file.exists():
+                self._note_gone(file)
+                file.unlink()
+            else:
+                self._write(file)
+
+    def _write(self, file: Path) -> None:
         line = f"def edited_{time.time_ns()}(): ..."
         self.lines.add(line)
-        if kind == "move" and file.exists():
-            target = file.with_name(f"moved_{time.time_ns()}.py")
-            file.rename(target)
-            self.files.append(target)
-        elif kind == "delete" and file.exists():
-            file.unlink()
-        else:
-            file.write_text(f"{line}\n")
+        self._note_gone(file)
+        file.write_text(f"{line}\n")
+
+    def _note_gone(self, file: Path) -> None:
+        if file.exists():
+            now = time.monotonic()
+            self.gone |= dict.fromkeys(file.read_text().splitlines(), now)
 
 
-def untrue_lines(address: str, edits: Edits, ending: threading.Event, found: list[str]) -> None:
-    """Search until the end, and note lines that no version of a file had."""
+@dataclass
+class Faults:
+    """Answers with lines that no file ever had, and with gone ones that they do not mark."""
+
+    answers: int = 0
+    untrue: int = 0
+    unmarked: int = 0
+
+    def look(self, edits: Edits, answer: dict[str, Any], began: float) -> None:
+        """began: when the question was sent"""
+        lines = [row["chunk"] for row in answer["results"]]
+        marked = {"stale", "changedFiles", "gone"} & answer.keys()
+        self.answers += 1
+        self.untrue += any(line not in edits.lines for line in lines)
+        until = began - STALE_SECONDS
+        self.unmarked += not marked and any(edits.gone.get(one, began) < until for one in lines)
+
+
+def ask_until(address: str, edits: Edits, ending: threading.Event, faults: Faults) -> None:
     with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as client:
         while not ending.is_set():
-            body = {"pattern": "edited_", "fixed": True, "limit": 200}
-            rows = product.answer(client.post("/tools/grep", json=body))["results"]
-            found += [row["chunk"] for row in rows if row["chunk"] not in edits.lines]
+            body, began = {"pattern": "edited_", "fixed": True, "limit": 200}, time.monotonic()
+            faults.look(edits, product.answer(client.post("/tools/grep", json=body)), began)
 
 
-def edit_beside_searches(client: httpx.Client, files: Sequence[Path]) -> tuple[int, bool]:
-    """Return how many untrue lines were found, and whether the end is as on disk."""
-    edits, ending, untrue = Edits(files), threading.Event(), list[str]()
-    address = str(client.base_url)
-    searching = [
-        threading.Thread(target=untrue_lines, args=(address, edits, ending, untrue))
-        for _ in range(4)
+def edit_beside_searches(client: httpx.Client, files: Sequence[Path]) -> tuple[list[Faults], bool]:
+    """Return what each of four clients saw, and whether the end is as on disk."""
+    edits, ending, faults = Edits(files), threading.Event(), [Faults() for _ in range(4)]
+    asking = [
+        threading.Thread(target=ask_until, args=(str(client.base_url), edits, ending, one))
+        for one in faults
     ]
-    for thread in searching:
+    for thread in asking:
         thread.start()
     for _ in range(EDITS):
         edits.edit()
         time.sleep(0.02)
     ending.set()
-    for thread in searching:
+    for thread in asking:
         thread.join()
     end = time.monotonic() + PATIENCE
     on_disk = {str(file) for file in edits.files if file.exists() and "edited_" in file.read_text()}
     while time.monotonic() < end:
-        body = {"pattern": "edited_", "fixed": True, "mode": "files", "limit": 500}
-        rows = product.answer(client.post("/tools/grep", json=body))["results"]
-        if {row["hostPath"] for row in rows} == on_disk:
-            return len(untrue), True
+        if found_files(client) == on_disk:
+            return faults, True
         time.sleep(0.2)
-    return len(untrue), False
+    return faults, False
+
+
+def found_files(client: httpx.Client) -> set[str]:
+    """Absolute paths of all files that a search finds an edit in."""
+    found: set[str] = set()
+    body: dict[str, Any] = {"pattern": "edited_", "fixed": True, "mode": "files", "limit": 500}
+    while True:
+        answer = product.answer(client.post("/tools/grep", json=body))
+        found |= {row["hostPath"] for row in answer["results"]}
+        if not (cursor := answer.get("nextCursor")):
+            return found
+        body["cursor"] = cursor
 
 
 def main() -> None:
@@ -193,16 +241,19 @@ def main() -> None:
             tree(folder, 200)
         for mode in ("off", "auto", "poll"):
             with followed(small, base, mode) as client:
-                time.sleep(5)
+                time.sleep(UNASKED_SECONDS)
                 share = processor_share(client)
                 print(
                     f"{len(small)} idle repositories | {mode} | {share:.2f} % of a core", flush=True
                 )
         files = tree(base / "edited", 1_000)
         with followed([base / "edited"], base, "auto") as client:
-            untrue, is_equal = edit_beside_searches(client, files)
-            print(f"{EDITS} edits beside four clients: {untrue} untrue lines; in the end", end=" ")
-            print("as on disk" if is_equal else "NOT as on disk")
+            faults, is_equal = edit_beside_searches(client, files)
+            answers = sum(one.answers for one in faults)
+            print(f"{EDITS:,} edits beside {answers:,} answers:", end=" ")
+            print(f"{sum(one.untrue for one in faults)} with an untrue line,", end=" ")
+            print(f"{sum(one.unmarked for one in faults)} stale and not marked;", end=" ")
+            print("in the end", "as on disk" if is_equal else "NOT as on disk")
 
 
 if __name__ == "__main__":

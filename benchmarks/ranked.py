@@ -40,7 +40,7 @@ class Words:
     def scores(self, question: str) -> Scores:
         """The BM25 score of each text over its fields; 0 without any word of the question."""
         scores = np.zeros(len(self.texts))
-        hits = self._root.hits(drop_stopwords(words(question)))
+        hits = self._root.hits(self._root.find(drop_stopwords(words(question))))
         rows, found, _ = best(hits, [None] * len(hits), len(self.texts))
         scores[rows] = found
         return scores

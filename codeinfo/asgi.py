@@ -46,7 +46,7 @@ from apps.core.http.proxies import TrustedProxies
 from apps.core.http.static_files import WithStaticFiles
 from apps.core.http.threads import ReusedThreads
 from apps.core.principal import ANONYMOUS, acting_as
-from apps.core.security.access import WebsocketGate
+from apps.core.security.access import MCP, WebsocketGate
 from apps.ingest.urls import websocket_urlpatterns as ingest_sockets
 from apps.logs.middleware import SocketLog
 from apps.site.consumers import RefuseConsumer
@@ -62,7 +62,10 @@ async def escaped(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 async def _answer(scope: dict[str, Any], receive: Any, send: Any) -> None:
     query = re.sub(rb"[\x80-\xff]", lambda byte: b"%%%02X" % ord(byte[0]), scope["query_string"])
-    await django_application({**scope, "query_string": query}, receive, send)
+    # A client that is redirected may lose the body of its POST.
+    path = scope["path"].removesuffix("/")
+    path = path if path in MCP else scope["path"]
+    await django_application({**scope, "path": path, "query_string": query}, receive, send)
 
 
 http = ReusedThreads(escaped)

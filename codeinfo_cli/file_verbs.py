@@ -13,7 +13,7 @@ import click
 from codeinfo_cli import completion, options, scope, terminal
 from codeinfo_cli.client import Client, connected
 from codeinfo_cli.errors import NOTHING, CliError
-from codeinfo_cli.terminal import note, out, styled, visible
+from codeinfo_cli.terminal import counted, note, out, styled, visible
 
 # `path:10`, `path:10-20` and `path:10-`, and what grep adds: `path:10:text`
 _WITH_LINES = re.compile(r"(?s)(.+?):(\d{1,7})(?:-(\d{0,7}))?(?::.*)?")
@@ -175,7 +175,7 @@ def _show_entries(client: Client, query: Mapping[str, Any], *, long: bool) -> in
 def _described(row: Mapping[str, Any]) -> str:
     facts = [f"{row['size']:,} B"]
     if "files" in row:
-        facts.append(f"{row['files']:,} file{'' if row['files'] == 1 else 's'}")
+        facts.append(counted(row["files"], "file"))
     facts += row.get("languages") or filter(None, [row.get("language"), row.get("reason")])
     return visible(", ".join(facts))
 

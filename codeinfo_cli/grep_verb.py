@@ -1,7 +1,9 @@
 """`codeinfo grep`: exact text, with the options and the output of grep."""
 
 import json
+import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -14,23 +16,24 @@ from codeinfo_cli.terminal import note, out, styled, visible
 
 # Rows of one call, and the greatest offset (docs/api.md)
 PAGE, LAST_OFFSET = 500, 100_000
+LINES = click.IntRange(0, 20)
 
 
 @click.command()
-@click.argument("pattern")
-@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=completion.paths)
+@click.argument("words", nargs=-1, metavar="PATTERN [PATH]...", shell_complete=completion.paths)
+@click.option("-e", "--regexp", "patterns", multiple=True, metavar="PATTERN", help="Repeatable.")
 @click.option("-i", "--ignore-case", is_flag=True, help="Upper and lower case are the same.")
 @click.option("-w", "--word", is_flag=True, help="Whole words only.")
 @click.option("-F", "--fixed", is_flag=True, help="PATTERN is plain text.")
 @click.option("-U", "--multiline", is_flag=True, help="A match may span lines.")
-@click.option(
-    "-C", "--context", type=click.IntRange(0, 20), default=0, metavar="N", help="Lines around it."
-)
+@click.option("-C", "--context", type=LINES, default=0, metavar="N", help="Lines around it.")
+@click.option("-A", "--after-context", "after", type=LINES, metavar="N", help="Lines after it.")
+@click.option("-B", "--before-context", "before", type=LINES, metavar="N", help="Lines before it.")
 @click.option("-l", "--files", "mode", flag_value="files", help="Only the paths.")
 @click.option("-c", "--count", "mode", flag_value="count", help="Lines of each file: path:count.")
-@click.option(
-    "-m", "--limit", type=click.IntRange(1), metavar="N", help="At most N lines or files."
-)
+@click.option("-m", "--max-count", type=click.IntRange(1), metavar="N", help="N of each file.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="N lines or files in all.")
+@click.option("-v", "--invert-match", "inverts", is_flag=True, hidden=True)
 @options.path_filter
 @options.language
 @options.repository
@@ -43,10 +46,14 @@ PAGE, LAST_OFFSET = 500, 100_000
 @click.option("-n", "-r", "-H", "-E", "ignored", is_flag=True, hidden=True)
 @options.as_json
 def grep(
-    pattern: str,
-    paths: tuple[str, ...],
+    words: tuple[str, ...],
+    patterns: tuple[str, ...],
+    after: int | None,
+    before: int | None,
     mode: str | None,
+    max_count: int | None,
     limit: int | None,
+    inverts: bool,
     globs: tuple[str, ...],
     language: str | None,
     repos: tuple[str, ...],
@@ -65,7 +72,13 @@ def grep(
     without, and 2 for an error. --json writes one answer of the tool: at most 500 rows, from
     --cursor on, the nextCursor of the answer before.
     """
+    if inverts:
+        raise click.UsageError("-v is not supported. Filter the output: | grep -v PATTERN.")
     terminal.choose_colour(color)
+    pattern, paths, flags["fixed"] = _pattern(words, patterns, flags["fixed"])
+    # The tool has one number for both sides.
+    after, before = (flags["context"] if n is None else n for n in (after, before))
+    flags["context"] = max(after, before)
     query = {"pattern": pattern, "language": language or "", **flags}
     query["mode"] = mode or "content"
     with connected() as client:
@@ -74,13 +87,26 @@ def grep(
             start = {"limit": min(limit or PAGE, PAGE), "offset": offset, "cursor": cursor}
             count = _as_json(client, queries, start)
         else:
-            show = _Lines(pattern, flags).show if query["mode"] == "content" else _show_file
-            count = sum(
-                _pages(client, search, limit, lambda row: show(row, bool(flags["context"])))
-                for search in queries
-            )
+            lines = _Lines(pattern, flags, before, after)
+            show = _Capped(lines.show if query["mode"] == "content" else _show_file, max_count)
+            count = sum(_pages(client, search, limit, show) for search in queries)
+            lines.end()
     if not count:
         sys.exit(NOTHING)
+
+
+def _pattern(
+    words: tuple[str, ...], patterns: tuple[str, ...], is_fixed: bool
+) -> tuple[str, tuple[str, ...], bool]:
+    """Return the pattern, of -e or the first word, the PATHs, and whether it is plain text."""
+    if not patterns:
+        if not words:
+            raise click.UsageError("A PATTERN is missing.")
+        return words[0], words[1:], is_fixed
+    if len(patterns) == 1:
+        return patterns[0], words, is_fixed
+    parts = (re.escape(one) if is_fixed else f"(?:{one})" for one in patterns)
+    return "|".join(parts), words, False
 
 
 def _queries(
@@ -137,7 +163,24 @@ def _say(answer: Mapping[str, Any], shown: int) -> None:
         note(hint)
 
 
-def _show_file(row: Mapping[str, Any], _: bool) -> None:
+class _Capped:
+    """Shows at most `most` rows of each file, or counts of at most that; None: all."""
+
+    def __init__(self, show: Callable[[Mapping[str, Any]], None], most: int | None) -> None:
+        self._show = show
+        self._most = most
+        self._shown: Counter[tuple[str, str]] = Counter()
+
+    def __call__(self, row: Mapping[str, Any]) -> None:
+        file = row["repo"], row["relPath"]
+        self._shown[file] += 1
+        if self._most is None:
+            self._show(row)
+        elif self._shown[file] <= self._most:
+            self._show({**row, "count": min(row["count"], self._most)} if "count" in row else row)
+
+
+def _show_file(row: Mapping[str, Any]) -> None:
     line = styled(_paths().of(row), "path")
     if "count" in row:
         line += styled(":", "mark") + str(row["count"])
@@ -156,28 +199,46 @@ def _paths() -> scope.Paths:
 class _Lines:
     """Shows lines that match, and lines around them, as grep does."""
 
-    def __init__(self, pattern: str, flags: Mapping[str, Any]) -> None:
+    def __init__(self, pattern: str, flags: Mapping[str, Any], before: int, after: int) -> None:
         self._matches = _matcher(pattern, flags) if terminal.has_colour() else None
+        self._before, self._after = before, after
+        self._path, self._end = "", 0  # of the last match
+        # Lines after the last match, by number, and the last of them that is shown. The rest may be
+        # before the next match.
+        self._rest: dict[int, str] = {}
+        self._until = 0
         self._last: tuple[str, int] | None = None  # path and line number that were shown last
 
-    def show(self, row: Mapping[str, Any], has_context: bool) -> None:
-        path = _paths().of(row)
-        before, after = row.get("before", []), row.get("after", [])
-        first = row["startLine"] - len(before)
-        if has_context and self._last is not None and self._last != (path, first - 1):
-            out(styled("--", "mark"))
-        number = first
-        parts = [(before, "-"), (row["chunk"].split("\n"), ":"), (after, "-")]
-        for lines, separator in parts:
-            for line in lines:
-                self._line(path, number, line, separator)
-                number += 1
-        self._last = (path, number - 1)
+    def show(self, row: Mapping[str, Any]) -> None:
+        path, start = _paths().of(row), row["startLine"]
+        before, lines = row.get("before", []), row["chunk"].split("\n")
+        if path != self._path or start <= self._end:
+            self.end()
+        around = self._rest | dict(enumerate(before, start - len(before)))
+        for number, line in around.items():
+            if number <= self._until or number >= start - self._before:
+                self._line(path, number, line, "-")
+        for number, line in enumerate(lines, start):
+            self._line(path, number, line, ":")
+        self._path, self._end = path, start + len(lines) - 1
+        self._until = self._end + self._after
+        self._rest = dict(enumerate(row.get("after", []), self._end + 1))
+
+    def end(self) -> None:
+        """Show what is left of the lines after the last match."""
+        for number, line in self._rest.items():
+            if number <= self._until:
+                self._line(self._path, number, line, "-")
+        self._rest, self._until = {}, 0
 
     def _line(self, path: str, number: int, line: str, separator: str) -> None:
+        is_apart = self._last is not None and self._last != (path, number - 1)
+        if is_apart and (self._before or self._after):
+            out(styled("--", "mark"))
         mark = styled(separator, "mark")
         text = self._marked(line) if separator == ":" else visible(line)
         out(f"{styled(path, 'path')}{mark}{styled(str(number), 'line')}{mark}{text}")
+        self._last = path, number
 
     def _marked(self, line: str) -> str:
         """The line, visible, with its matches in colour."""

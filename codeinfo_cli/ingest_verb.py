@@ -16,7 +16,7 @@ import click
 from codeinfo_cli import options, terminal
 from codeinfo_cli.client import Client, connected
 from codeinfo_cli.errors import FAILED, INTERRUPTED, NOTHING, CliError
-from codeinfo_cli.terminal import note, out, visible
+from codeinfo_cli.terminal import counted, note, out, visible
 
 POLL_SECONDS = 0.3
 # Cancel, background, watch on
@@ -269,12 +269,13 @@ def _report(run: Mapping[str, Any], name: str, *, quiet: bool, dry_run: bool) ->
     shown = visible(name)
     if state in ("completed", "skipped"):
         if not quiet:
-            facts = f"{counts['files']:,} files, {counts['chunks']:,} chunks"
+            facts = f"{counted(counts['files'], 'file')}, {counted(counts['chunks'], 'chunk')}"
             facts += " would be ingested" if dry_run else ""
             out(f"{shown}: {'nothing has changed' if state == 'skipped' else facts}")
         if left_out := run.get("leftOut"):
+            untracked = counted(left_out["untracked"], "file")
             note(
-                f"Left out, as git does not track them: {left_out['untracked']:,} files; ignored: "
+                f"Left out, as git does not track them: {untracked}; ignored: "
                 f"{left_out['ignored']:,}. --plain-folder ingests them too."
             )
         return 0

@@ -12,7 +12,7 @@ from codeinfo_cli import completion, options, project, scope, terminal
 from codeinfo_cli.client import Client, connected, if_running
 from codeinfo_cli.errors import NOTHING, CliError
 from codeinfo_cli.runs import facts_of
-from codeinfo_cli.terminal import note, out, styled, visible
+from codeinfo_cli.terminal import counted, note, out, styled, visible
 
 MARKS = {"ok": "ok", "warn": "LOOK", "bad": "BROKEN", "off": "off"}
 
@@ -42,8 +42,8 @@ def _show_repositories(found: Sequence[Mapping[str, Any]], indent: str = "") -> 
     cells = [
         (
             visible(row["id"]),
-            f"{row['counts']['files']:,} files",
-            f"{row['counts']['chunks']:,} chunks",
+            counted(row["counts"]["files"], "file"),
+            counted(row["counts"]["chunks"], "chunk"),
             (row["lastIngestAt"] or "never")[:16].replace("T", " "),
             visible(row["hostPath"]),
             visible(

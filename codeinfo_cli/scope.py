@@ -1,7 +1,7 @@
 """Which repositories a verb means, and how the paths of its results are shown.
 
-In an ingested folder, a verb is about that repository, if no option says otherwise. Paths in the
-current folder are relative to it; others begin with the id of their repository. Both forms are
+In an ingested folder, a verb is about that repository, if no option says otherwise. Its paths are
+relative to the current folder; others begin with the id of their repository. Both forms are
 understood as arguments.
 """
 
@@ -14,6 +14,9 @@ from typing import Any
 from codeinfo_cli.client import Client
 from codeinfo_cli.errors import CliError
 from codeinfo_cli.terminal import visible
+
+# Repositories that an error lists.
+MAX_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -77,18 +80,33 @@ def chosen(client: Client, names: Sequence[str], every: bool) -> list[str]:
     names: ids or folders, of the option --repo
     every: the option --all
     """
-    if names:
-        return [_name(name) for name in names]
-    if every:
+    if every and not names:
         return []
-    place = containing(repositories(client), here())
+    known = repositories(client)
+    if names:
+        return [_id(name, known) for name in names]
+    place = containing(known, here())
     return [place.repository] if place else []
 
 
-def _name(text: str) -> str:
-    """Return an id, or the absolute path of a folder such as `.` or `../lib`."""
-    looks_like_path = text in (".", "..") or text.startswith(("./", "../", "/", "~"))
-    return os.path.realpath(os.path.expanduser(text)) if looks_like_path else text
+def _id(text: str, known: Sequence[Repository]) -> str:
+    """Return the id of a repository that is named by its id, its folder's name, both in any case,
+    or a path of its folder. Raises CliError."""
+    path = os.path.realpath(os.path.expanduser(text))
+    for is_meant in (
+        lambda one: text == one.id,
+        lambda one: text.lower() in (one.id.lower(), os.path.basename(one.folders[0]).lower()),
+        lambda one: path in one.folders,
+    ):
+        if found := next(filter(is_meant, known), None):
+            return found.id
+    raise _unknown(text, [one.id for one in known])
+
+
+def _unknown(name: str, ids: Sequence[str]) -> CliError:
+    known = ", ".join(map(repr, ids[:MAX_NAMED])) or "none"
+    message = f"No repository {name!r} is ingested. Repositories: {known}."
+    return CliError(message, "REPO_NOT_FOUND")
 
 
 def locate(client: Client, text: str, names: Sequence[str] = ()) -> Place:
@@ -100,7 +118,7 @@ def locate(client: Client, text: str, names: Sequence[str] = ()) -> Place:
     known = repositories(client)
     path = os.path.normpath(os.path.join(here(), os.path.expanduser(text)))
     if names and not os.path.isabs(text):
-        return Place(_name(names[0]), "" if text in (".", "./") else os.path.normpath(text))
+        return Place(_id(names[0], known), "" if text in (".", "./") else os.path.normpath(text))
     on_disk = containing(known, path) or containing(known, os.path.realpath(path))
     if on_disk and os.path.lexists(path):
         return on_disk
@@ -108,7 +126,7 @@ def locate(client: Client, text: str, names: Sequence[str] = ()) -> Place:
         return named
     if on_disk:
         return on_disk
-    ids = ", ".join(repr(repository.id) for repository in known[:20]) or "none"
+    ids = ", ".join(repr(repository.id) for repository in known[:MAX_NAMED]) or "none"
     message = f"{text!r} is in no ingested folder, and does not begin with the id of one ({ids})."
     raise CliError(message, "NOT_INGESTED", next_step="Ingest its folder: codeinfo ingest PATH")
 
@@ -137,9 +155,7 @@ def root_of(client: Client, name: str) -> dict[str, Any]:
     for root in roots:
         if path in (root["path"], os.path.realpath(root["path"])):
             return root
-    known = ", ".join(repr(root["name"]) for root in roots[:20]) or "none"
-    message = f"No repository {name!r} is ingested. Repositories: {known}."
-    raise CliError(message, "REPO_NOT_FOUND")
+    raise _unknown(name, [root["name"] for root in roots])
 
 
 def here_or(client: Client, name: str) -> str:
@@ -165,8 +181,11 @@ class Paths:
         repository, path = row["repo"], row["relPath"]
         absolute = row.get("hostPath") or f"{self._folders.get(repository, '')}/{path}"
         shown = f"{repository}/{path}"
+        root = absolute.removesuffix(f"/{path}")
         if absolute.startswith(self._folder):
             shown = absolute[len(self._folder) :]
+        elif root and self._folder.startswith(f"{root}/"):
+            shown = os.path.relpath(absolute, self._folder) + "/" * path.endswith("/")
         return visible(shown).replace("\t", "\\t")
 
 

@@ -12,7 +12,7 @@ import click
 from codeinfo_cli import options, scope, terminal
 from codeinfo_cli.client import Client, connected
 from codeinfo_cli.errors import NOTHING
-from codeinfo_cli.terminal import note, out, styled, visible
+from codeinfo_cli.terminal import counted, note, out, styled, visible
 
 # Lines of a passage that are shown without --full
 SHOWN_LINES = 12
@@ -148,7 +148,7 @@ def _show_lines(row: Mapping[str, Any], *, full: bool) -> None:
         room = max(MIN_WIDTH, width - digits - 4) if width and not full else 0
         out(f"  {styled(number, 'line')}  {_cut(line.expandtabs(4), room) if room else line}")
     if len(lines) > len(shown):
-        out(styled(f"  {'…':>{digits}}  {len(lines) - len(shown)} more lines", "dim"))
+        out(styled(f"  {'…':>{digits}}  {counted(len(lines) - len(shown), 'more line')}", "dim"))
 
 
 def _cut(line: str, columns: int) -> str:

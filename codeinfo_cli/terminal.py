@@ -97,6 +97,11 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
+def counted(number: int, thing: str) -> str:
+    """Return `1 file` or `2,000 files`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def json_out(body: bytes) -> None:
     """Write JSON to stdout, unchanged, as a line."""
     sys.stdout.flush()

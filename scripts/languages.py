@@ -11,6 +11,7 @@ from pathlib import Path
 
 from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.code.languages import FILE_TYPES, FileType
+from apps.code.syntax.documents import BLOCKS, HEADINGS
 from apps.code.syntax.queries import query_text
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/languages.md"
@@ -25,8 +26,10 @@ def row(kind: FileType) -> list[str]:
     shown = " ".join(f"`{file}`" for file in files[:MAX_FILES])
     if kind.component and kind.grammar:
         symbols = "scripts"
-    elif kind.grammar and query_text(kind.grammar):
+    elif kind.name in BLOCKS or (kind.grammar and query_text(kind.grammar)):
         symbols = "yes"
+    elif kind.name in HEADINGS:
+        symbols = "headings"
     else:
         symbols = "" if kind.prose else "by keywords"
     return [

@@ -38,6 +38,8 @@ BEGIN, END = "<!-- The tools. `make fix` writes this table. -->", "<!-- The end 
 # Fields that the documents describe once for all tools, and arguments whose values they list there.
 OF_ALL = frozenset({"truncated", "nextCursor", "hint", "degraded", "stale", "changedFiles", "gone"})
 VALUES_BELOW = "format"
+# Fields whose members docs/questions.md describes.
+ELSEWHERE = frozenset({"answer"})
 # What stands in the tables for the fields of a place.
 PLACE, OF_PLACE = "<place>", {*schemas.PLACE, *schemas.MORE_PLACE}
 OF_EVERY_TOOL = (errors.INVALID, errors.NO_REPOSITORY, errors.NOT_INGESTED)
@@ -140,7 +142,7 @@ def _members(schema: Mapping[str, Any]) -> Iterator[str]:
         yield PLACE
     for name, each in schema["properties"].items():
         if name not in OF_ALL and not (has_place and name in OF_PLACE):
-            inner = _shape(each)
+            inner = "" if name in ELSEWHERE else _shape(each)
             mark = "" if name in schema.get("required", ()) else "?"
             yield f"{name}{mark}{f':{inner}' if inner else ''}"
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from apps.code.chunking import MAX_CHARS, decode, lines_of
 from apps.code.languages import language_of
-from apps.code.syntax.pieces import DECLARATION
+from apps.code.syntax.keyword_lines import keyword_lines
 from training.archives import files
 from training.comments import Documented, about, documented
 from training.exclusions import is_excluded
@@ -146,5 +146,5 @@ def _cut(lines: list[str], row: int, doc: tuple[int, int, str]) -> tuple[str, st
             code.append(lines[row])
             room -= len(lines[row]) + 1
         row += 1
-    declared = [match.group(2) for line in code if (match := DECLARATION.match(line))]
+    declared = [declared.name for declared in keyword_lines(code, "")]
     return "\n".join(code)[:MOST_BODY], " ".join(declared[:MOST_NAMES])

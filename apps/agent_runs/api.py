@@ -1,7 +1,6 @@
 """The agents' routes (docs/contract.md §7)."""
 
 import asyncio
-from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_GET, require_POST
@@ -10,6 +9,7 @@ from apps.agent_runs import body, commands, definitions, starting
 from apps.agent_runs.listing import agent_wire, command_wire
 from apps.conversations import runner
 from apps.conversations.chat_api import body_of
+from apps.conversations.stream import RunLog
 from apps.conversations.wire import not_stored
 from apps.core.errors import Unavailable
 
@@ -35,14 +35,7 @@ async def run(request: HttpRequest, agent: str) -> JsonResponse:
     """`POST /agents/<agent>/run`: 202 once the run has started."""
     agent_request, text = body.instruction(agent, body_of(request))
     log = await runner.start(await starting.instruction(agent_request, text))
-    wire = {
-        "status": "started",
-        "agentName": agent,
-        "conversationId": log.conversation_id,
-        "inflightId": log.inflight_id,
-        "modelId": log.model,
-    }
-    return JsonResponse(wire | not_stored(log), status=202)
+    return _started(log, agentName=agent)
 
 
 @require_POST
@@ -50,12 +43,15 @@ async def run_command(request: HttpRequest, agent: str) -> JsonResponse:
     """`POST /agents/<agent>/commands/run`: 202 once the first step has started."""
     agent_request, name = body.command(agent, body_of(request))
     execution = await commands.start(await starting.command(agent_request, name))
-    wire: dict[str, Any] = {
+    return _started(execution.log, agentName=agent, commandName=name)
+
+
+def _started(log: RunLog, **names: str) -> JsonResponse:
+    wire = {
         "status": "started",
-        "agentName": agent,
-        "commandName": name,
-        "conversationId": execution.log.conversation_id,
-        "inflightId": execution.log.inflight_id,
-        "modelId": execution.log.model,
+        **names,
+        "conversationId": log.conversation_id,
+        "inflightId": log.inflight_id,
+        "modelId": log.model,
     }
-    return JsonResponse(wire | not_stored(execution.log), status=202)
+    return JsonResponse(wire | not_stored(log), status=202)

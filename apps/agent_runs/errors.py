@@ -1,54 +1,21 @@
 """The error bodies of the routes of agents (contract.md §7)."""
 
-from typing import Any
-
 from apps.core.error_map import ErrorBodies, register_envelope, register_status
-from apps.core.errors import CodeinfoError, NotFound, Unavailable
+from apps.core.errors import NotFound
+
+INVALID = ("AGENT_INVALID", "COMMAND_INVALID", "WORKING_FOLDER_INVALID", "WORKING_FOLDER_NOT_FOUND")
 
 agents = ErrorBodies()
-
-WORDS = {
-    "AGENT_MISMATCH": "agent_mismatch",
-    "CONVERSATION_ARCHIVED": "archived",
-    "AGENTS_UNAVAILABLE": "agents_unavailable",
-    "AGENT_COMMANDS_FAILED": "agent_commands_failed",
-    "SERVER_ERROR": "agent_run_failed",
-}
-
-
-@agents.register(NotFound)
-def _not_found(error: CodeinfoError) -> dict[str, Any]:
-    return {"error": "not_found"}
-
-
-@agents.register(*WORDS)
-def _word(error: CodeinfoError) -> dict[str, Any]:
-    message = {"message": error.message} if isinstance(error, Unavailable) else {}
-    return {"error": WORDS[error.code], **message}
-
-
-@agents.register("RUN_IN_PROGRESS")
-def _conflict(error: CodeinfoError) -> dict[str, Any]:
-    return {"error": "conflict", "code": error.code, "message": error.message}
-
-
-@agents.register("PROVIDER_UNAVAILABLE")
-def _provider_unavailable(error: CodeinfoError) -> dict[str, Any]:
-    provider = error.details.get("provider", "provider")
-    return {"error": f"{provider}_unavailable", "reason": error.message}
-
-
-@agents.register("VALIDATION_FAILED")
-def _invalid(error: CodeinfoError) -> dict[str, Any]:
-    return {"error": "invalid_request", "message": error.message}
-
-
-@agents.register(
-    "AGENT_INVALID", "COMMAND_INVALID", "WORKING_FOLDER_INVALID", "WORKING_FOLDER_NOT_FOUND"
-)
-def _invalid_with_code(error: CodeinfoError) -> dict[str, Any]:
-    return _invalid(error) | {"code": error.code}
-
+agents.words("not_found", NotFound)
+agents.words("archived", "CONVERSATION_ARCHIVED")
+agents.words("agent_mismatch", "AGENT_MISMATCH")
+agents.words("agents_unavailable", "AGENTS_UNAVAILABLE", message="message")
+agents.words("agent_commands_failed", "AGENT_COMMANDS_FAILED", message="message")
+agents.words("agent_run_failed", "SERVER_ERROR", message="message")
+agents.words("{provider}_unavailable", "PROVIDER_UNAVAILABLE", reason="message")
+agents.words("conflict", "RUN_IN_PROGRESS", code="code", message="message")
+agents.words("invalid_request", "VALIDATION_FAILED", message="message")
+agents.words("invalid_request", *INVALID, message="message", code="code")
 
 register_envelope("/agents", agents)
 register_status("AGENTS_UNAVAILABLE", 500)

@@ -28,6 +28,13 @@ class ReasoningDelta:
 
 
 @dataclass(frozen=True)
+class TextReclassified:
+    """The text of the round so far was reasoning: the model wrote only the marker of its end."""
+
+    kind: Literal["reclassified"] = "reclassified"
+
+
+@dataclass(frozen=True)
 class ToolCallRequested:
     """A tool call with complete arguments, for the loop to run after the round."""
 
@@ -131,6 +138,7 @@ class TurnStopped:
 ModelEvent = (
     TextDelta
     | ReasoningDelta
+    | TextReclassified
     | ToolCallRequested
     | Heartbeat
     | UsageReported
@@ -144,6 +152,7 @@ ChatEvent = (
     TurnStarted
     | TextDelta
     | ReasoningDelta
+    | TextReclassified
     | ToolStarted
     | ToolFinished
     | ThreadNamed

@@ -6,6 +6,7 @@ from itertools import takewhile
 from typing import cast
 
 from apps.agents.messages import Message, ToolResult
+from apps.agents.prompts import NO_TOOLS
 from apps.agents.quoting import quote_result, truncate_result_text
 
 # A tool result is never cut to fewer characters: a shorter one is useless to a model.
@@ -25,12 +26,34 @@ def fit(messages: Sequence[Message], max_chars: int) -> list[Message]:
     """
     system = [message for message in messages if message.role == "system"]
     turns = list(_turns(tidy([message for message in messages if message.role != "system"])))
-    room = max_chars - _chars(system)
-    while len(turns) > 1 and sum(map(_chars, turns)) > room:
+    room = max_chars - count_chars(system)
+    while len(turns) > 1 and sum(map(count_chars, turns)) > room:
         del turns[0]
     if len(turns) == 1:
         turns = [_truncate_results(turns[0], room)]
     return [*system, *(message for turn in turns for message in turn)]
+
+
+def shorten(messages: Sequence[Message], max_chars: int) -> list[Message]:
+    """As `fit`, but cut tool results first, oldest first, those of the last turn to nothing if need
+    be. For a server that has said that its context is too small."""
+    for least in (MIN_RESULT_CHARS, 0):
+        messages = _truncate_results(list(messages), max_chars, least)
+    return fit(messages, max_chars)
+
+
+def without_calls(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages for a model that knows no tools: results become text of the user."""
+    plain: list[Message] = []
+    for message in messages:
+        match message.role:
+            case "system":
+                plain.append(replace(message, text=f"{message.text}\n\n{NO_TOOLS}"))
+            case "tool":
+                plain.append(Message("user", message.text))
+            case _:
+                plain.append(replace(message, tool_calls=()))
+    return tidy(plain)
 
 
 def tidy(messages: Sequence[Message]) -> list[Message]:
@@ -73,17 +96,20 @@ def _turns(messages: Sequence[Message]) -> Iterator[list[Message]]:
         yield turn
 
 
-def _chars(messages: Sequence[Message]) -> int:
+def count_chars(messages: Sequence[Message]) -> int:
+    """Characters of the texts and calls of messages."""
     return sum(
         len(m.text) + sum(len(c.name) + len(str(dict(c.arguments))) for c in m.tool_calls)
         for m in messages
     )
 
 
-def _truncate_results(turn: list[Message], room: int) -> list[Message]:
+def _truncate_results(
+    turn: list[Message], room: int, least: int = MIN_RESULT_CHARS
+) -> list[Message]:
     for index, message in enumerate(turn):
-        excess = _chars(turn) - room
+        excess = count_chars(turn) - room
         if excess > 0 and message.tool_result:
-            limit = max(MIN_RESULT_CHARS, len(message.text) - excess)
+            limit = max(least, len(message.text) - excess)
             turn[index] = replace(message, text=truncate_result_text(message.text, limit))
     return turn

@@ -1,7 +1,8 @@
 """The agent loop: alternate a provider's rounds and the tools it calls until an answer is complete.
 
     TurnStarted
-    for each round: (TextDelta | ReasoningDelta)*, then ToolStarted, ToolFinished for each call
+    for each round: (TextDelta | ReasoningDelta | TextReclassified)*,
+        then ToolStarted, ToolFinished for each call
     TurnFinished | TurnFailed
 
 Closing the generator closes the provider's stream, which stops the generation. The caller that
@@ -24,6 +25,7 @@ from apps.agents.events import (
     ModelEvent,
     ReasoningDelta,
     TextDelta,
+    TextReclassified,
     ThreadNamed,
     ToolCallRequested,
     ToolFinished,
@@ -173,10 +175,8 @@ class _Answer:
     def _handle(self, event: ModelEvent) -> ChatEvent | None:
         """Apply a provider's event; return the ChatEvent to emit, if any."""
         match event:
-            case TextDelta():
-                shown = fit_delta(event, self.limits.text)
-                self.pieces.append(shown.text if shown else "")
-                return shown
+            case TextDelta() | TextReclassified():
+                return self._apply_text(event)
             case ReasoningDelta():
                 return fit_delta(event, self.limits.reasoning)
             case ToolStarted():
@@ -196,6 +196,14 @@ class _Answer:
             case _:
                 assert_never(event)
         return None
+
+    def _apply_text(self, event: TextDelta | TextReclassified) -> ChatEvent | None:
+        if isinstance(event, TextReclassified):
+            self.pieces.clear()
+            return event
+        shown = fit_delta(event, self.limits.text)
+        self.pieces.append(shown.text if shown else "")
+        return shown
 
     async def _next(
         self, stream: AsyncGenerator[ModelEvent, None], silence: "_Silence"

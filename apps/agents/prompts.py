@@ -58,6 +58,11 @@ CODEX_TOOL_PROMPT = _CODEX.format(
 # Appended to the last tool result that an answer may have.
 LAST_ROUND = "No more tool calls are possible. Answer now from what has been found."
 
+# Appended to the prompt of a model that cannot call tools.
+NO_TOOLS = """\
+You cannot call tools here. What was found for a question stands below it, between `<tool_result>` \
+tags: answer from that."""
+
 # Appended to an agent's prompt, so that its author need not know the citation format or warn
 # against instructions in tool results.
 AGENT_RULES = """\

@@ -226,7 +226,9 @@ class Outline:
 
 
 def outline_of(view: SourceView) -> Outline:
-    """The first definitions of the file; none on an error."""
+    """The first definitions of the file; none on an error, or of the JSON of a notebook."""
+    if view.is_json:
+        return Outline()
     try:
         outline = file_outline(OutlineQuery(view.repo, view.path))
     except CodeinfoError:

@@ -9,7 +9,8 @@ from django.views.decorators.http import require_safe
 
 from apps.browse import code_page, name_panel
 from apps.browse.lines import repository_url
-from apps.browse.source import SourceRequest, SourceView, open_block, open_source
+from apps.browse.source import SourceView, open_block, open_source
+from apps.browse.source_request import SourceRequest
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.index import queries

@@ -1,9 +1,11 @@
 """Matches, definitions and references as the search page shows them."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from django.utils.safestring import SafeString
 
@@ -12,6 +14,8 @@ from apps.browse.finds import find_params
 from apps.browse.highlight import highlight_lines
 from apps.browse.lines import Lines
 from apps.browse.marks import counted, name_marked, spans_marked, words_of
+from apps.browse.page_query import PageQuery
+from apps.lookup.cells import cell_label, notebook_cells
 from apps.lookup.symbols.types import Definition, Reference
 from apps.lookup.texts.hits import Hit as LineMatch
 from apps.retrieval.results import Match, passes
@@ -58,6 +62,7 @@ def hit_of(match: Match, cutoff: float | None, box: Box) -> Hit:
         not passes(match, cutoff),
         counted(match.chunk, box.text),
         finding=_finding(box) or find_params(box.text),
+        cell=cell_label(notebook_cells(match.repo, match.rel_path), start, match.end_line),
     )
 
 
@@ -82,7 +87,30 @@ def exact_hit(hit: LineMatch, box: Box) -> Hit:
         symbol=hit.symbol,
         defines=hit.defines,
         finding=_finding(box),
+        cell=cell_label(notebook_cells(place.repo, place.path), hit.line, hit.end_line),
     )
+
+
+def groups(
+    query: PageQuery, hits: Sequence[Hit], files: Sequence[tuple[str, str, str]] = ()
+) -> list[dict[str, Any]]:
+    """The hits of a page by repository, that of the best hit first, each hit with its number among
+    all. One group without a heading, if all results are of one repository.
+
+    files: repository, path and language of each result; (): the hits stay in one group
+    """
+    numbered = list(enumerate(hits, (query.page - 1) * query.limit + 1))
+    counts = Counter(repo for repo, _, _ in files)
+    if len(counts) < 2:
+        return [{"hits": numbered}]
+    by_repository: dict[str, list[tuple[int, Hit]]] = {}
+    for number, hit in numbered:
+        by_repository.setdefault(hit.repo, []).append((number, hit))
+    return [
+        {"repository": name, "count": counts[name], "url": query.url(repositories=(name,))}
+        | {"hits": of_group}
+        for name, of_group in by_repository.items()
+    ]
 
 
 def _finding(box: Box) -> dict[str, str]:
@@ -138,6 +166,9 @@ def definition_hit(definition: Definition) -> DefinitionHit:
         definition,
         lines,
         more=max(0, total - len(lines)),
+        cell=cell_label(
+            notebook_cells(place.repo, place.path), definition.start_line, definition.end_line
+        ),
         finding=find_params(definition.name, "text"),
     )
 

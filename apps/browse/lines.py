@@ -61,6 +61,7 @@ class Lines:
     end: int | None
     # Parameters of the URL that say what led to these lines (`apps.browse.finds`).
     finding: dict[str, str] = field(default_factory=dict, kw_only=True)
+    cell: str = field(default="", kw_only=True)  # `cell 7, lines 3–9` of a notebook
 
     @property
     def folder(self) -> str:
@@ -76,6 +77,11 @@ class Lines:
     def span(self) -> str:
         """`371–377`, `12`, or "" if the lines are unknown."""
         return span_of(self.start, self.end)
+
+    @property
+    def shown_span(self) -> str:
+        """The lines behind the name of the file: `:371–377`, or ` cell 7, lines 3–9`."""
+        return f" {self.cell}" if self.cell else f":{self.span}" if self.span else ""
 
     @property
     def citation(self) -> str:

@@ -1,10 +1,10 @@
 """The source viewer: a file on disk, around the cited lines."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -14,11 +14,17 @@ from apps.browse.finds import Find
 from apps.browse.highlight import highlight_range
 from apps.browse.lines import Lines, code_url, fragment_url, source_url, span_of
 from apps.browse.marks import name_marked
+from apps.browse.notebook import CellWindow, cell_lines, window_of
+from apps.browse.source_request import SOURCE, SourceRequest
+from apps.code.cells import cells_of, lines_in_file
 from apps.code.chunking import decode, digest_of, lines_of
-from apps.core.errors import CodeinfoError, InvalidInput
+from apps.code.notebooks import MAX_NOTEBOOK_BYTES, is_notebook_path
+from apps.core.errors import CodeinfoError
+from apps.index import problems
 from apps.index.models import Root, SourceFile
 from apps.index.paths import MappedPath, map_path
-from apps.index.root_directory import read_file
+from apps.index.root_directory import read_content, read_file
+from apps.lookup.cells import cell_label
 from apps.lookup.ingested import definition_lines, live_file, stored_lines
 from apps.retrieval.repositories import find_root, repo_id
 
@@ -35,47 +41,6 @@ MAX_LONG_CHARS = 2_000_000  # of all long lines together
 LINES_URL = "/ui/code/lines"  # the highlighted lines of a block
 # Places at which a passage that moved is looked for: its first line may be in every other one.
 MAX_STARTS = 1000
-
-
-@dataclass(frozen=True)
-class SourceRequest:
-    """A file and its cited lines."""
-
-    repo: str  # repository id
-    path: str  # within the repository
-    start: int | None = None  # first cited line, 1-based; None: no lines
-    end: int | None = None  # last cited line, included
-    around: int | None = None  # line of the window in a long file, instead of the cited lines
-    find: Find = field(default_factory=Find)  # what led the reader here
-
-    @classmethod
-    def parse(cls, data: Mapping[str, Any]) -> "SourceRequest":
-        """Check `repo, path, start?, end?, around?, find?, how?`; `lines` (`12-40`) stands for
-        start and end. Raises InvalidInput with all problems."""
-        problems = [f"{name} is required" for name in ("repo", "path") if not data.get(name)]
-        if "\0" in data.get("path", ""):
-            problems.append("path must not hold a NUL")
-        numbers: dict[str, int | None] = {}
-        first, _, last = str(data.get("lines") or "").partition("-")
-        given = {**data, **({"start": first, "end": last} if first else {})}
-        for name in ("start", "end", "around"):
-            try:
-                numbers[name] = _line(given.get(name))
-            except ValueError:
-                problems.append(f"{name} must be a line number")
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
-        start, end = numbers["start"], numbers["end"]
-        if start and end and end < start:
-            raise InvalidInput("end must not be before start")
-        find = Find.read(data)
-        return cls(data["repo"], data["path"], start, end or start, numbers["around"], find)
-
-    @property
-    def url(self) -> str:
-        """The permalink of these lines."""
-        more: dict[str, int | str] = {"around": self.around or 0, **self.find.params}
-        return source_url(self.repo, self.path, self.start, self.end, **more)
 
 
 @dataclass(frozen=True)
@@ -125,10 +90,23 @@ class SourceView(Lines):
     unchanged: bool  # the file on disk is the ingested one
     shift: int = 0  # lines by which the cited passage has moved down since
     problem: str = ""  # why `lines` are the ingested ones and not those on disk
+    unread: str = ""  # what the parser could not read of it
     passage: tuple[SourceLine, ...] = ()  # as ingested, if the file has it no more
     find: Find = field(default_factory=Find)
     matches: tuple[int, ...] = ()  # lines that `find` matches, the first of them
     more_matches: bool = False
+    notebook: CellWindow | None = None  # instead of blocks
+    is_json: bool = False  # a notebook as it is in the file
+    cell_label: str = ""  # `cell 7, lines 3–9`: the cited lines in a notebook
+
+    @property
+    def other_view(self) -> Gap:
+        """Links to the cells of a notebook from its JSON, or the other way."""
+        view: dict[str, int | str] = {} if self.is_json else {"view": SOURCE}
+        return Gap(
+            source_url(self.repo, self.path, self.start, self.end, **view),
+            fragment_url(self.repo, self.path, self.start, self.end, **view),
+        )
 
     @property
     def find_query(self) -> str:
@@ -152,6 +130,8 @@ class SourceView(Lines):
     @property
     def cited(self) -> str:
         """`Lines 371–377`, `Line 12`, or "" if no lines are cited."""
+        if self.cell_label:
+            return self.cell_label.capitalize()
         return self.span and f"{'Line' if self.start == self.end else 'Lines'} {self.span}"
 
     @property
@@ -172,6 +152,15 @@ class SourceView(Lines):
 
     def links_to(self, line: int) -> Gap:
         """Links to a line: an anchor inside the window, otherwise the window around the line."""
+        if self.notebook:
+            line, is_shown = self.notebook.anchor(line)
+            anchor = f"#L{line}"
+            if not is_shown:
+                return Gap(
+                    f"{source_url(self.repo, self.path, line, line)}{anchor}",
+                    f"{fragment_url(self.repo, self.path, line, line)}{anchor}",
+                )
+            return Gap(anchor, anchor)
         anchor = f"#L{line}"
         if self.before < line <= self.total - self.after:
             return Gap(anchor, anchor)
@@ -196,6 +185,11 @@ class SourceText:
     problem: str = ""  # why `lines` are the ingested ones and not those on disk
     shift: int = 0  # lines by which the cited passage has moved down since
     stored: list[str] | None = None  # all lines as ingested, if the file has the passage no more
+    is_json: bool = False  # `lines` are those of the file of a notebook
+
+    @property
+    def language(self) -> str:
+        return "json" if self.is_json else self.row.language
 
     def starts(self) -> list[int]:
         """The first lines of the definitions; none if the file has changed since."""
@@ -206,13 +200,17 @@ class SourceText:
 def read_source(request: SourceRequest) -> SourceText:
     """Read a live file from the disk, or as it was ingested if the disk does not have it any more.
 
-    Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND. Raises the errors of `read_file` if the file
-    cannot be read and the stores do not have its text.
+    Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND. Raises the errors of `read_content` if the
+    file cannot be read and the stores do not have its text.
     """
     root = find_root(request.repo)
     row = live_file(root, request.path)
     try:
-        data = read_file(Path(root.path), row.path)
+        data = read_content(Path(root.path), row.path)
+        if request.as_source and is_notebook_path(row.path):
+            whole = read_file(Path(root.path), row.path, MAX_NOTEBOOK_BYTES)
+            is_same = digest_of(data, row.encoding) == row.sha256
+            return SourceText(root, row, lines_of(decode(whole)), is_same, is_json=True)
     except CodeinfoError as error:
         stored = stored_lines(row)
         if not stored:
@@ -273,27 +271,35 @@ def _view(request: SourceRequest, text: SourceText, passage: tuple[SourceLine, .
     root, row, lines = text.root, text.row, text.lines
     start, end = (line and line + text.shift for line in (request.start, request.end))
     first, last = _window(len(lines), replace(request, start=start, end=end))
-    cited = () if text.stored is not None else range(start or 0, (end or -1) + 1)
+    cited: Sequence[int] = () if text.stored is not None else range(start or 0, (end or -1) + 1)
     numbers, more = request.find.lines(lines)
+    cells = cells_of(lines)
+    if cells and request.cell and cells[0].in_file and text.stored is None:
+        cited = cell_lines(cells, request.cell)
+    notebook = window_of(cells, lines, cited, request.find) if cells else None
     return SourceView(
         repo=repo_id(root),
         path=row.path,
         root_id=root.id,
         place=map_path(root, row.path),
-        blocks=tuple(_blocks(request, text, first, last, cited)),
-        total=len(lines),
+        blocks=() if notebook else tuple(_blocks(request, text, first, last, cited)),
+        total=lines_in_file(lines),
         start=request.start,
         end=request.end,
-        before=first - 1,
-        after=len(lines) - last,
+        before=0 if notebook else first - 1,
+        after=0 if notebook else len(lines) - last,
         unchanged=text.unchanged,
         shift=text.shift,
         problem=text.problem,
+        unread=problems.of_parser(row.problem),
         passage=passage,
         find=request.find,
         finding=request.find.params,
         matches=tuple(numbers),
         more_matches=more,
+        notebook=notebook,
+        is_json=text.is_json,
+        cell_label=cell_label(cells, *((cited[0], cited[-1]) if cited else (None, None))),
     )
 
 
@@ -306,13 +312,6 @@ def open_block(request: SourceRequest) -> SafeString:
     html = _shown(text, first, last, request.find, whole=True)
     lines = (SourceLine(number, html_line, False) for number, html_line in enumerate(html, first))
     return mark_safe("".join(line.markup() for line in lines))
-
-
-def _line(value: Any) -> int | None:
-    number = int(value) if value else None
-    if number is not None and number < 1:
-        raise ValueError
-    return number
 
 
 def _window(total: int, request: SourceRequest) -> tuple[int, int]:
@@ -383,7 +382,7 @@ def _shown(
         first,
         last,
         path=row.path,
-        language=row.language,
+        language=text.language,
         marks=find.words,
         whole=whole,
         starts=text.starts,

@@ -10,7 +10,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from apps.browse.facets import facets, languages
-from apps.browse.hits import definition_hit, exact_hit, hit_of, reference_files
+from apps.browse.hits import definition_hit, exact_hit, groups, hit_of, reference_files
 from apps.browse.page_query import MAX_PAGE, PAGE_LIMITS, PageQuery
 from apps.browse.page_search import (
     absent_names,
@@ -108,6 +108,7 @@ def _passages(query: PageQuery) -> dict[str, Any]:
     context = {
         "result": result,
         "hits": hits,
+        "groups": groups(query, hits, files),
         "found": len(result.matches),
         "files": files,
         "hint": "" if files else _hint(query),
@@ -120,9 +121,11 @@ def _passages(query: PageQuery) -> dict[str, Any]:
 def _exact(query: PageQuery) -> dict[str, Any]:
     page = find_lines(query)
     places = [hit.place for hit in page.hits]
+    hits = [exact_hit(hit, query.box) for hit in page.hits]
     return {
         "result": page,
-        "hits": [exact_hit(hit, query.box) for hit in page.hits],
+        "hits": hits,
+        "groups": groups(query, hits),
         "found": len(page.hits),
         "notes": page.notes.values(),
         "files": [(place.repo, place.path, place.language) for place in places],

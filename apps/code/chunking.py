@@ -11,7 +11,8 @@ from itertools import accumulate
 from typing import Self
 
 from apps.code.languages import FileType, language_of
-from apps.code.syntax.pieces import Cut, Piece, cut_by_lines
+from apps.code.syntax.documents import document_outlines
+from apps.code.syntax.pieces import Cut, Piece, cut_by_lines, outline_by_words
 from apps.code.values import Chunk, ChunkedFile, Symbol
 
 # Characters of a chunk.
@@ -97,10 +98,14 @@ def chunk_file(
 ) -> ChunkedFile:
     """The chunks of a file, at most `max_chars` characters each, and its symbols.
 
-    `cut` is the result of a parse; None: split by lines. `problem` says why it is None.
+    `cut` is the result of a parse; None: split by lines. `problem` says why it is None, or what it
+    lacks.
     """
     if cut is None:
-        cut = cut_by_lines(file.lines, max_chars, declarations=not file.kind.prose)
+        outlines = document_outlines(file.lines, file.kind.name)
+        if not (outlines or file.kind.prose):
+            outlines = [outline_by_words(file.lines, file.kind.name)]
+        cut = cut_by_lines(file.lines, max_chars, outlines)
     text = "\n".join(file.lines)
     starts = [0, *accumulate(len(line) + 1 for line in file.lines)]
     chunks = (c for piece in cut.pieces for c in _chunks(text, starts, piece, max_chars))

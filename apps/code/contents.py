@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Mapping
 
+from apps.code.cells import notebook_language
+
 # Bytes at the beginning that are looked at.
 MAX_BYTES = 65_536
 # Comments and strings of C. Each branch matches to the end of the text, if need be, so that it is
@@ -38,7 +40,12 @@ def _fs(text: str) -> str:
 
 
 # Extension → names the type by the text.
-DECIDING: Mapping[str, Callable[[str], str]] = {"h": _header, "cls": _class, "fs": _fs}
+DECIDING: Mapping[str, Callable[[str], str]] = {
+    "h": _header,
+    "cls": _class,
+    "fs": _fs,
+    "ipynb": notebook_language,
+}
 
 
 def type_by_content(extension: str, data: bytes) -> str:

@@ -108,6 +108,7 @@ FILE_TYPES: tuple[FileType, ...] = (
     _code("proto", "proto", lexer="protobuf"),
     _code("graphql", "graphql gql graphqls"),
     _lines("groovy", "groovy gradle", names="jenkinsfile"),
+    _code("nextflow", "nf", grammar="groovy", lexer="groovy"),
     _code("powershell", "ps1 psm1 psd1"),
     _lines("sql", "sql ddl psql"),
     _page("vue"),
@@ -147,6 +148,7 @@ FILE_TYPES: tuple[FileType, ...] = (
     _code("metal", "metal", grammar="cpp", lexer="cpp"),
     _lines("wgsl", "wgsl"),
     _lines("cobol", "cob cbl cpy"),
+    _lines("abap", "abap"),
     _lines("tcl", "tcl"),
     _lines("awk", "awk"),
     _lines("fish", "fish"),
@@ -233,20 +235,6 @@ def known_type(path: str) -> FileType | None:
     file_type = names.get(name) or _by_extension().get(extension_of(name))
     stem = name.partition(".")[0]
     return file_type or (names[stem] if stem in STEMS else None)
-
-
-def is_known_extension(extension: str) -> bool:
-    """Whether files with this extension, as `extension_of` returns it, have a known type."""
-    return extension in _by_extension()
-
-
-def is_bare(path: str) -> bool:
-    """Return True for a name without an extension that is in no table, like those of scripts."""
-    return (
-        not extension_of(path)
-        and not path.rpartition("/")[2].startswith(".")
-        and not known_type(path)
-    )
 
 
 def language_of(path: str, data: bytes = b"") -> FileType:

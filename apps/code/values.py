@@ -37,7 +37,8 @@ class ChunkedFile:
     language: str  # FileType.name
     chunks: tuple[Chunk, ...]  # in the order of their lines
     symbols: tuple[Symbol, ...] = ()
-    # Why the file was split without its syntax tree, if so. The repr has only the result.
+    # Why the file was split without its syntax tree, or what that lacks. The repr has only the
+    # result.
     problem: str = field(default="", repr=False)
     # All lines, joined by newlines: each chunk is a part of it.
     text: str = field(default="", repr=False)

@@ -4,7 +4,6 @@ Codex is the only provider with a login, so it is named here and not in the prot
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -17,26 +16,6 @@ from apps.agents.providers.codex.provider import INSTALL, NOT_INSTALLED, CodexPr
 from apps.core.errors import Unavailable
 
 TEMPLATE = "conversations/_codex.html"
-
-
-@dataclass(frozen=True)
-class Setup:
-    """The state of the Codex setup.
-
-    available: Codex can answer.
-    reason: why not; "" if it can.
-    installed: its SDK is installed.
-    login: the running or last login, if any.
-    home: folder of its login.
-    install: the command that installs it.
-    """
-
-    available: bool
-    reason: str
-    installed: bool
-    login: Any = None
-    home: str = ""
-    install: str = INSTALL
 
 
 @require_GET
@@ -65,7 +44,8 @@ def _answer(request: HttpRequest, act: Callable[[Any], Any]) -> HttpResponse:
     return render(request, TEMPLATE, {"setup": setup, "in_chat": in_chat})
 
 
-async def _setup(act: Callable[[Any], Any]) -> Setup:
+async def _setup(act: Callable[[Any], Any]) -> dict[str, Any]:
+    """Whether Codex can answer, and what it lacks. `login`: the running or last one, if any."""
     provider = CodexProvider()
     login, reason = None, ""
     try:
@@ -73,10 +53,11 @@ async def _setup(act: Callable[[Any], Any]) -> Setup:
     except Unavailable as error:
         reason = error.message
     state = await provider.availability()
-    return Setup(
-        available=state.available,
-        reason=reason or state.reason or "",
-        installed=state.reason != NOT_INSTALLED,
-        login=login,
-        home=str(main_home()),
-    )
+    return {
+        "available": state.available,
+        "reason": reason or state.reason or "",
+        "installed": state.reason != NOT_INSTALLED,
+        "login": login,
+        "home": str(main_home()),
+        "install": INSTALL,
+    }

@@ -21,45 +21,17 @@ def _invalid(error: CodeinfoError) -> dict[str, Any]:
     return {"error": error.code, "details": error.details.get("details", error.message)}
 
 
-@conversations.register("SERVER_ERROR")
-def _server_error(error: CodeinfoError) -> dict[str, Any]:
-    return {"error": "server_error", "message": error.message}
-
-
-@conversations.register("NOT_FOUND")
-def _not_found(error: CodeinfoError) -> dict[str, Any]:
-    return {"error": "not_found"}
-
-
-@conversations.register("CONVERSATION_ARCHIVED")
-def _archived(error: CodeinfoError) -> dict[str, Any]:
-    return {"error": "archived"}
-
+conversations.words("server_error", "SERVER_ERROR", message="message")
+conversations.words("not_found", "NOT_FOUND")
+conversations.words("archived", "CONVERSATION_ARCHIVED")
 
 # Errors of POST /chat before the event stream opens.
 chat_stream = ErrorBodies()
-chat_stream.register("CONVERSATION_ARCHIVED")(_archived)
-
-
-@chat_stream.register("PROVIDER_UNAVAILABLE")
-def _provider_unavailable(error: CodeinfoError) -> dict[str, Any]:
-    provider = error.details.get("provider", "provider")
-    return {"error": f"{provider} unavailable", "reason": error.message}
-
-
-@chat_stream.register("PAYLOAD_TOO_LARGE")
-def _too_large(error: CodeinfoError) -> dict[str, Any]:
-    return {"error": "payload too large"}
-
-
-@chat_stream.register("VALIDATION_FAILED")
-def _invalid_request(error: CodeinfoError) -> dict[str, Any]:
-    return {"error": "invalid request", "message": error.message}
-
-
-@chat_stream.register("UNSUPPORTED_PROVIDER")
-def _unsupported_provider(error: CodeinfoError) -> dict[str, Any]:
-    return {"error": "unsupported provider", "message": error.message}
+chat_stream.words("archived", "CONVERSATION_ARCHIVED")
+chat_stream.words("{provider} unavailable", "PROVIDER_UNAVAILABLE", reason="message")
+chat_stream.words("payload too large", "PAYLOAD_TOO_LARGE")
+chat_stream.words("invalid request", "VALIDATION_FAILED", message="message")
+chat_stream.words("unsupported provider", "UNSUPPORTED_PROVIDER", message="message")
 
 
 def _is_chat_stream(request: HttpRequest) -> bool:

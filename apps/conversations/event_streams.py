@@ -78,7 +78,7 @@ async def of_log(
                 yield sse.HEARTBEAT
             new = log.envelopes[position:]
             position += len(new)
-            if frames := "".join(sse.frames(log.turn_id, new, log.transcript, after)):
+            if frames := "".join(sse.frames(log, new, after)):
                 yield frames
     finally:
         if position < log.seq or not log.finished:

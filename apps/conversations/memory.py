@@ -6,11 +6,9 @@ already: it is written at the next access to its conversation. A conversation is
 database stores its next turn, or when more than MAX_CONVERSATIONS are held.
 """
 
-import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.db import Error
 
@@ -220,60 +218,25 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
     unsaved_history = queries.as_messages((turn.role, turn.parts) for turn in entry.turns)
     history = [*entry.stored, *unsaved_history]
     user_turn_at = max(now_ms(), entry.conversation.last_message_at + services.MILLISECOND)
-    question = _turn(request, role=Turn.Role.USER, created_at=user_turn_at)
-    question.parts = [{"type": "text", "text": request.message}]
-    answer = _turn(
-        request, role=Turn.Role.ASSISTANT, created_at=user_turn_at + services.MILLISECOND
-    )
-    answer.status, answer.owner = Turn.Status.RUNNING, owner
-    answer.inflight_id = request.inflight_id or str(uuid.uuid4())
+    question, answer = rows.new_turns(request, owner, user_turn_at)
     entry.turns += [question, answer]
     _running[str(answer.pk)] = answer
     entry.conversation.last_message_at = answer.created_at
     entry.conversation.model = request.model
     entry.conversation.flags = flags
-    return StartedTurn(
-        turn_id=str(answer.pk),
-        user_turn_id=str(question.pk),
-        inflight_id=answer.inflight_id,
-        started_at=answer.created_at,
-        flags=dict(entry.conversation.flags),
-        history=history,
-        replaced=replaced,
-        owner_id=entry.conversation.owner_id,
-    )
+    return StartedTurn.of(question, answer, entry.conversation, history, replaced)
 
 
 def _conversation_for(request: StartTurn) -> UnsavedConversation:
     entry = unsaved_conversations.pop(request.conversation_id, None)
     if entry is None:
-        conversation = Conversation(
-            id=request.conversation_id,
-            provider=request.provider,
-            model=request.model,
-            title=request.title or services.title_for(request.message),
-            agent_name=request.agent_name,
-            source=request.source,
-            owner_id=current().user_id,
-        )
-        entry = UnsavedConversation(conversation)
+        entry = UnsavedConversation(rows.new_conversation(request))
     # At the end: the first entry is the least recently used.
     unsaved_conversations[request.conversation_id] = entry
     while len(unsaved_conversations) > MAX_CONVERSATIONS:
         del unsaved_conversations[next(iter(unsaved_conversations))]
     rows.check_open(entry.conversation, request.agent_name)
     return entry
-
-
-def _turn(request: StartTurn, **fields: Any) -> Turn:
-    return Turn(
-        conversation_id=request.conversation_id,
-        provider=request.provider,
-        model=request.model,
-        source=request.source,
-        command=request.command,
-        **fields,
-    )
 
 
 def keep_alive(turn_id: str, parts: Sequence[Part] | None) -> bool:

@@ -20,6 +20,7 @@ from apps.agents.events import (
     ChatEvent,
     ReasoningDelta,
     TextDelta,
+    TextReclassified,
     ThreadNamed,
     ToolFinished,
     ToolStarted,
@@ -29,7 +30,7 @@ from apps.agents.events import (
     TurnStopped,
     Warned,
 )
-from apps.agents.messages import ToolResult
+from apps.agents.messages import ToolCall, ToolResult
 
 Part = dict[str, Any]
 
@@ -57,20 +58,11 @@ class Transcript:
                 if self._thinking_since is None:
                     self._thinking_since = time.monotonic()
                 self._extend("reasoning", text)
+            case TextReclassified():
+                self._reclassify()
             case ToolStarted(call=call):
                 self._close_reasoning()
-                self.parts.append(
-                    {
-                        "type": "tool",
-                        "callId": call.id,
-                        "name": call.name,
-                        "parameters": dict(call.arguments),
-                        "stage": "started",
-                        "result": None,
-                        "error": None,
-                        "seconds": None,
-                    }
-                )
+                self.parts.append(tool_part(call))
             case ToolFinished(result=result):
                 self._finish_tool(result)
             case TurnFinished() | TurnFailed() | TurnStopped():
@@ -95,16 +87,17 @@ class Transcript:
         elif text:
             self.parts.append({"type": kind, "text": text})
 
+    def _reclassify(self) -> None:
+        for part in reversed(self.parts):
+            if part["type"] == "tool":
+                return
+            if part["type"] == "text":
+                part |= {"type": "reasoning", "seconds": None}
+
     def _finish_tool(self, result: ToolResult) -> None:
         for part in reversed(self.parts):
             if part["type"] == "tool" and part["callId"] == result.call.id:
-                part["stage"] = "success" if result.ok else "error"
-                part["result"] = result.payload
-                part["seconds"] = result.seconds
-                if not result.ok:
-                    part["error"] = result.error
-                    if result.error_details:
-                        part["errorFull"] = result.full_error
+                part.update(_outcome(result))
                 return
 
     def _close_reasoning(self) -> None:
@@ -150,6 +143,29 @@ def answer(parts: Sequence[Part]) -> str:
     return next((text for text in reversed(texts) if text.strip()), "")
 
 
+def tool_part(call: ToolCall, result: ToolResult | None = None) -> Part:
+    """The part of a call; without a result, of one that runs."""
+    part = {
+        "type": "tool",
+        "callId": call.id,
+        "name": call.name,
+        "parameters": dict(call.arguments),
+        "stage": "started",
+        "result": None,
+        "error": None,
+        "seconds": None,
+    }
+    return part | (_outcome(result) if result else {})
+
+
+def _outcome(result: ToolResult) -> Part:
+    outcome: Part = {"stage": "success", "result": result.payload, "seconds": result.seconds}
+    if result.ok:
+        return outcome
+    full = {"errorFull": result.full_error} if result.error_details else {}
+    return outcome | {"stage": "error", "error": result.error} | full
+
+
 def tool_event(part: Part) -> dict[str, Any]:
     """A tool part as a tool-result or, while it runs, tool-request event (contract.md §2.4)."""
     event = {
@@ -165,6 +181,11 @@ def tool_event(part: Part) -> dict[str, Any]:
         event["errorTrimmed"] = part["error"]
         event["errorFull"] = part.get("errorFull", part["error"])
     return event
+
+
+def call_event(call: ToolCall, result: ToolResult | None = None) -> dict[str, Any]:
+    """The event of a call, or of its result."""
+    return tool_event(tool_part(call, result))
 
 
 def tool_calls(parts: Sequence[Part]) -> dict[str, Any] | None:

@@ -71,20 +71,11 @@ def _started(request: StartTurn, owner: str) -> StartedTurn:
         else:
             replaced = _replace(request, question.created_at)
             history = queries.history(request.conversation_id, before=question.created_at)
-    return StartedTurn(
-        turn_id=str(answer.pk),
-        user_turn_id=str(question.pk),
-        inflight_id=answer.inflight_id,
-        started_at=answer.created_at,
-        flags=conversation.flags,
-        history=history,
-        replaced=replaced,
-        owner_id=conversation.owner_id,
-    )
+    return StartedTurn.of(question, answer, conversation, history, replaced)
 
 
-def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
-    """Insert the question and its running answer in one statement. The answer's row is the lock."""
+def new_turns(request: StartTurn, owner: str, at: datetime) -> tuple[Turn, Turn]:
+    """The question and its running answer, which are not saved. `at`: time of the question."""
     fields = {
         "conversation_id": request.conversation_id,
         "provider": request.provider,
@@ -92,12 +83,11 @@ def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
         "source": request.source,
         "command": request.command,
     }
-    now = now_ms()
     parts = [{"type": "text", "text": request.message}]
     question = Turn(
         role=Turn.Role.USER,
         parts=parts,
-        created_at=now,
+        created_at=at,
         **fields,
         **searching.columns(parts, repositories_of(request.areas or ())),
     )
@@ -107,9 +97,15 @@ def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
         inflight_id=request.inflight_id or str(uuid.uuid4()),
         owner=owner,
         heartbeat_at=timezone.now(),
-        created_at=now + MILLISECOND,
+        created_at=at + MILLISECOND,
         **fields,
     )
+    return question, answer
+
+
+def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
+    """Insert the question and its running answer in one statement. The answer's row is the lock."""
+    question, answer = new_turns(request, owner, now_ms())
     try:
         # The lock first: without transactions, the insert stops there.
         Turn.objects.bulk_create([answer, question])
@@ -139,9 +135,9 @@ def _claim(request: StartTurn, owner: str, question: Turn, answer: Turn) -> Conv
     return None
 
 
-def _create_conversation(request: StartTurn, owner: str, answer: Turn) -> Conversation:
-    """Create the conversation of a first message; the current user owns it."""
-    conversation = Conversation.objects.create(
+def new_conversation(request: StartTurn) -> Conversation:
+    """The conversation of a first message, which is not saved; the current user owns it."""
+    return Conversation(
         id=request.conversation_id,
         provider=request.provider,
         model=request.model,
@@ -150,8 +146,13 @@ def _create_conversation(request: StartTurn, owner: str, answer: Turn) -> Conver
         source=request.source,
         agent_name=request.agent_name,
         owner_id=current().user_id,
-        last_message_at=answer.created_at,
     )
+
+
+def _create_conversation(request: StartTurn, owner: str, answer: Turn) -> Conversation:
+    conversation = new_conversation(request)
+    conversation.last_message_at = answer.created_at
+    conversation.save(force_insert=True)
     if request.command is not None:
         leases.claim(request, owner)
     return conversation

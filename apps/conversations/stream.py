@@ -113,6 +113,13 @@ class RunLog:
             parts = [dict(part) for part in self.transcript.parts]
             return Snapshot(self.seq, parts, tuple(self.transcript.warnings))
 
+    def snapshot_at(self, seq: int) -> Snapshot:
+        """The state of the run after its event `seq`."""
+        transcript = Transcript()
+        for envelope in self.envelopes[:seq]:
+            transcript.apply(envelope.event)
+        return Snapshot(seq, transcript.parts, tuple(transcript.warnings))
+
     async def wait(self, after: int) -> None:
         """Return once there is an event numbered above `after`, or the run has finished."""
         while self.seq <= after and not self.finished:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, assert_never
 from apps.agents.events import Terminal, TurnFailed, TurnFinished, TurnStopped
 from apps.agents.messages import Message, Timing, Usage
 from apps.agents.providers.base import Rights
-from apps.conversations.models import Source, Turn
+from apps.conversations.models import Conversation, Source, Turn
 from apps.conversations.parts import Part
 from apps.index.types import Area
 from apps.retrieval.query import repositories_of
@@ -114,6 +114,26 @@ class StartedTurn:
     history: Sequence[Message]
     replaced: str = ""
     owner_id: Any = None
+
+    @classmethod
+    def of(
+        cls,
+        question: Turn,
+        answer: Turn,
+        conversation: Conversation,
+        history: Sequence[Message],
+        replaced: str,
+    ) -> "StartedTurn":
+        return cls(
+            turn_id=str(answer.pk),
+            user_turn_id=str(question.pk),
+            inflight_id=answer.inflight_id,
+            started_at=answer.created_at,
+            flags=dict(conversation.flags),
+            history=history,
+            replaced=replaced,
+            owner_id=conversation.owner_id,
+        )
 
 
 @dataclass(frozen=True)

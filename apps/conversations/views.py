@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.browse.sanitise import sanitise
 from apps.conversations import (
     exporting,
     queries,
@@ -25,7 +26,6 @@ from apps.conversations import (
 from apps.conversations import flags as codex_flags
 from apps.conversations.answers import diagrams, markdown
 from apps.conversations.answers.exchange import exchanges_of
-from apps.conversations.answers.sanitise import sanitise
 from apps.conversations.models import ID_PATTERN, Conversation
 from apps.conversations.picker import picker, refuse_without_tools
 from apps.conversations.sidebar import SidebarQuery

@@ -1,9 +1,9 @@
 """The registry that maps errors to HTTP responses.
 
-Each app registers the statuses and envelopes that it owns, in its `errors` module, which its
-AppConfig.ready() imports. A status or a body is found by the error's code, then by its class along
-the MRO, as Starlette finds exception handlers. The envelope is chosen by the longest registered
-beginning of the path; other routes use `plain`. docs/api.md lists the envelopes.
+Each app registers the statuses and envelopes that it owns, in its `errors` module, which
+`apps/site/apps.py` imports. A status or a body is found by the error's code, then by its class
+along the MRO, as Starlette finds exception handlers. The envelope is chosen by the longest
+registered beginning of the path; other routes use `plain`. docs/api.md lists the envelopes.
 """
 
 import errno
@@ -76,6 +76,18 @@ class ErrorBodies:
             return body
 
         return add
+
+    def words(self, word: str, *keys: Key, **members: str) -> None:
+        """Use the body `{"error": word}` for errors with these codes or classes.
+
+        word: may name the provider of the details, as `{provider}`
+        members: further members of the body → the attribute of the error that each has
+        """
+
+        @self.register(*keys)
+        def _(error: CodeinfoError) -> dict[str, Any]:
+            named = word.format(provider=error.details.get("provider", "provider"))
+            return {"error": named} | {name: getattr(error, of) for name, of in members.items()}
 
     def __call__(self, error: CodeinfoError) -> dict[str, Any]:
         return (_lookup(self._bodies, error) or self._default)(error)

@@ -137,6 +137,10 @@ class CachedEmbedder:
     def max_tokens(self) -> int | None:
         return self._embedder.max_tokens
 
+    @property
+    def cut_texts(self) -> int:
+        return self._embedder.cut_texts
+
     def embed_documents(self, texts: Sequence[EmbeddingText]) -> Vectors:
         if not self._is_checked:
             self._check_model()
@@ -145,8 +149,11 @@ class CachedEmbedder:
         missing = [index for index in range(len(texts)) if index not in cached]
         if cached and not missing:
             return np.stack([cached[index] for index in range(len(texts))])
+        cut = self.cut_texts
         new = self._embedder.embed_documents([texts[index] for index in missing])
-        self._cache.write([joined[index] for index in missing], new)
+        if self.cut_texts == cut:
+            # The vector of a part of a text must not outlive the server's limit.
+            self._cache.write([joined[index] for index in missing], new)
         vectors = np.empty((len(texts), new.shape[1]), np.float32)
         vectors[missing] = new
         for index, vector in cached.items():

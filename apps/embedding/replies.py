@@ -30,6 +30,7 @@ MAX_CONTEXT = 10**9
 _NO_SUCH_MODEL = re.compile(
     r"model\b.{0,200}\b(not found|not exist|not loaded|unknown)|no models? ", re.IGNORECASE
 )
+_TOO_LARGE = re.compile(rb"too (large|long|big)|(batch|context) (size|length)", re.IGNORECASE)
 _CONTEXT_KEYS = (
     "context_length",
     "max_model_len",
@@ -63,6 +64,18 @@ def unavailable(message: str, *, retryable: bool = False) -> Unavailable:
     return Unavailable(message, code="EMBEDDER_UNAVAILABLE", retryable=retryable)
 
 
+class TooLarge(Unavailable):
+    """The server refused a request, maybe because it has too many texts or too long ones."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="EMBEDDER_UNAVAILABLE", retryable=False)
+
+
+def is_too_large(status: int, body: bytes) -> bool:
+    """Whether a smaller request may be taken. llama.cpp answers 500 to a text that is too long."""
+    return status in (400, 413, 422) or (status == 500 and bool(_TOO_LARGE.search(body[:2_000])))
+
+
 def model_missing(model_id: str, why: str = "") -> Unavailable:
     """The error for a model that its server does not have. `model_id` is the full id."""
     message = f"{model_id} is not available on the embedding server" + (f": {why}" if why else "")
@@ -84,15 +97,21 @@ def read_vectors(body: bytes, expected: int) -> Vectors:
     """
     invalid = "The reply of the embedding server does not contain vectors"
     try:
-        entries = sorted(json.loads(body)["data"], key=lambda entry: entry["index"])
-        indexes = [entry["index"] for entry in entries]
+        entries = json.loads(body)["data"]
+        # Some servers send no indexes; then the order counts.
+        if any("index" in entry for entry in entries):
+            entries = sorted(entries, key=lambda entry: entry["index"])
+            indexes = [entry["index"] for entry in entries]
+        else:
+            indexes = list(range(len(entries)))
         with np.errstate(over="ignore"):
             vectors = np.array([entry["embedding"] for entry in entries], np.float32)
     except PARSE_ERRORS as error:
         raise unavailable(invalid) from error
     if indexes != list(range(expected)):
         raise unavailable(
-            f"The embedding server returned {len(indexes)} vectors for {expected} texts"
+            f"The embedding server returned {len(indexes)} vectors for {expected} texts. "
+            "If it takes fewer at a time, lower CODEINFO_EMBEDDING_BATCH"
         )
     if vectors.ndim != 2 or not 0 < vectors.shape[1] <= MAX_DIMENSION:
         raise unavailable(invalid)
@@ -122,6 +141,9 @@ def failure(model_id: str, status: int, body: bytes, server: Server) -> Unavaila
             f"Check {address}; OpenAI's usually ends in /v1"
         )
     message = f"The embedding server answered {status}" + (f": {text}" if text else "")
+    if is_too_large(status, body):
+        advice = "If its context is short, set INGEST_FALLBACK_TOKENS to it"
+        return TooLarge(f"{message}. {advice}")
     return unavailable(message, retryable=status in RETRYABLE)
 
 

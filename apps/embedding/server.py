@@ -7,6 +7,7 @@ import threading
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import httpx
@@ -15,6 +16,7 @@ import numpy as np
 from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.core.http.replies import MAX_BYTES
+from apps.embedding.fitting import Fitting, Send
 from apps.embedding.replies import failure, most_bytes, read_vectors, unavailable
 from apps.embedding.retry import RetryPolicy
 from apps.embedding.servers import UNREACHABLE, ask_models, unreachable
@@ -57,6 +59,7 @@ class ServerEmbedder:
         self._closed = False
         self._limit: int | None = None
         self._dimension: int | None = None
+        self._fitting = Fitting()
 
     @property
     def id(self) -> str:
@@ -70,6 +73,10 @@ class ServerEmbedder:
             context = self._context_length() or config().ingest_fallback_tokens
             self._limit = math.floor(context * config().ingest_token_margin)
         return self._limit
+
+    @property
+    def cut_texts(self) -> int:
+        return self._fitting.cut_texts
 
     def _context_length(self) -> int | None:
         try:
@@ -89,17 +96,17 @@ class ServerEmbedder:
                 raise InvalidInput(f"A text of {text.path} is longer than {self.id} takes")
         if not joined:
             return np.zeros((0, self._dimension or 0), np.float32)
-        size = config().embedding_batch
+        size = min(config().embedding_batch, self._fitting.texts)
         batches = [joined[start : start + size] for start in range(0, len(joined), size)]
         parts = self._run(self._embed_all(batches))
-        return np.concatenate([self._checked(part) for part in parts])
+        return np.concatenate(parts)
 
     def embed_query(self, text: str) -> Vectors:
         """See Embedder. A query that is too long is truncated."""
         if estimate_tokens(text) > SAFE_QUERY_TOKENS:
             text = head(text, self.max_tokens)
-        vectors = self._run(self._embed([text], FOR_QUERY))
-        return self._checked(vectors)[0]  # type: ignore[no-any-return]
+        vectors = self._run(self._fitting.embed([text], self._sender(FOR_QUERY)))
+        return vectors[0]  # type: ignore[no-any-return]
 
     def close(self) -> None:
         with self._lock:
@@ -129,7 +136,7 @@ class ServerEmbedder:
 
         async def one(batch: list[str]) -> Vectors:
             async with gate:
-                return await self._embed(batch, FOR_DOCUMENTS)
+                return await self._fitting.embed(batch, self._sender(FOR_DOCUMENTS))
 
         tasks = [asyncio.create_task(one(batch)) for batch in batches]
         try:
@@ -139,7 +146,10 @@ class ServerEmbedder:
             for task in tasks:
                 task.cancel()
 
-    async def _embed(self, batch: list[str], limits: CallLimits) -> Vectors:
+    def _sender(self, limits: CallLimits) -> Send:
+        return partial(self._embed, limits=limits)
+
+    async def _embed(self, batch: Sequence[str], limits: CallLimits) -> Vectors:
         attempts, client = RetryPolicy(limits.tries), wire().client(self._server)
         while True:
             retry_after = None
@@ -147,7 +157,7 @@ class ServerEmbedder:
                 async with asyncio.timeout(limits.seconds):
                     answer = await client.post(
                         f"{self._server.api}/embeddings",
-                        json={"model": self._model, "input": batch},
+                        json={"model": self._model, "input": list(batch)},
                         headers=self._server.headers,
                         timeout=limits.timeout,
                         extensions={MAX_BYTES: most_bytes(len(batch))},
@@ -156,7 +166,7 @@ class ServerEmbedder:
                 error = unreachable(self._server, problem)
             else:
                 if answer.status_code == 200:
-                    return read_vectors(answer.content, len(batch))
+                    return self._checked(read_vectors(answer.content, len(batch)))
                 error = failure(self.id, answer.status_code, answer.content, self._server)
                 retry_after = answer.headers.get("Retry-After")
             await attempts.wait_before_retry(error, retry_after)

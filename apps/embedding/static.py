@@ -132,6 +132,10 @@ class StaticCodeEmbedder:
     id = MODEL_ID
     max_tokens: int | None = None
 
+    @property
+    def cut_texts(self) -> int:
+        return 0
+
     def embed_documents(self, texts: Sequence[EmbeddingText]) -> Vectors:
         vectors = np.empty((len(texts), DIMENSION), np.float32)
         for start in range(0, len(texts), BATCH_SIZE):

@@ -41,6 +41,11 @@ class Embedder(Protocol):
     def max_tokens(self) -> int | None:
         """Called before chunks are split to fit. The longest input in tokens; None: no limit."""
 
+    @property
+    def cut_texts(self) -> int:
+        """Called when a run ends. How many texts were cut so far, because the server took no longer
+        ones."""
+
     def embed_documents(self, texts: Sequence[EmbeddingText]) -> Vectors:
         """Called for each batch of an ingest. Return float32 (len(texts), dimension), in order."""
 

@@ -19,7 +19,7 @@ from apps.index.mapped.files import Damaged
 from apps.index.mapped.opened import opened_roots
 from apps.index.models import Root, SourceFile
 from apps.index.records import chunk_hash
-from apps.index.root_directory import read_file
+from apps.index.root_directory import read_content
 from apps.index.texts import get_texts
 from apps.index.types import ChunkFacts
 
@@ -115,7 +115,7 @@ def unchanged_text(root: Path, path: str, key: str) -> str | None:
     """Return the text of a file as the text store has it; None if the file is gone, has changed or
     cannot be read."""
     try:
-        data = read_file(root, path)
+        data = read_content(root, path)
     except CodeinfoError:
         return None
     encoding = "" if is_utf8(data) else _encoding_of(key)

@@ -217,6 +217,10 @@ class SourceFileQuerySet(models.QuerySet["SourceFile"]):
         """Ingested files whose chunks are incomplete or out of date."""
         return self.filter(skip_reason="").exclude(problem="")
 
+    def without_vectors(self) -> "SourceFileQuerySet":
+        """Ingested files of which some or all chunks have no vector."""
+        return self.filter(embedded__lt=F("chunks"))
+
     def listed(self) -> "SourceFileQuerySet":
         """Files that are skipped or have a problem, annotated with `reason`."""
         reason = Case(When(skip_reason="", then=F("problem")), default=F("skip_reason"))

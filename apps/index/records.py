@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
+from apps.code.bulk import have_vectors
 from apps.code.values import ChunkedFile
+from apps.core.config import config
 from apps.embedding.texts import embedding_text
 from apps.embedding.types import EmbeddingText
 from apps.index.chunk_ids import chunk_id
@@ -18,10 +20,12 @@ def chunk_hash(rel_path: str, index: int, text: str) -> str:
 
 def records(
     files: Iterable[tuple[SourceFile, ChunkedFile]],
-) -> Iterator[tuple[ChunkRecord, EmbeddingText]]:
-    """Yield the record and the text to embed of every chunk of some files, in order."""
+) -> Iterator[tuple[ChunkRecord, EmbeddingText | None]]:
+    """Yield the record and the text to embed of every chunk of some files, in order. Without a
+    text, the chunk has no vector."""
     for row, file in files:
-        for index, chunk in enumerate(file.chunks):
+        embedded = embedded_chunks(file)
+        for index, (chunk, is_embedded) in enumerate(zip(file.chunks, embedded, strict=True)):
             record = ChunkRecord(
                 id=chunk_id(row.document, index),
                 source_file=str(row.document),
@@ -32,4 +36,10 @@ def records(
                 index=index,
                 chunk=chunk,
             )
-            yield record, embedding_text(row.path, chunk)
+            yield record, embedding_text(row.path, chunk) if is_embedded else None
+
+
+def embedded_chunks(file: ChunkedFile) -> list[bool]:
+    """Whether each chunk of a file gets a vector. The types of INGEST_INCLUDE all do."""
+    all_types = bool(config().ingest_include)
+    return have_vectors(file.path, file.text, file.chunks, all_types=all_types)

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from apps.code.notebooks import MAX_NOTEBOOK_BYTES, is_notebook_path, notebook_text
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.system import posix
@@ -257,6 +258,23 @@ def read_file(root: Path, rel_path: str, limit: int | None = None) -> bytes:
     if len(data) > limit:
         raise InvalidInput(f"Too large: {rel_path}", code="TOO_LARGE")
     return data
+
+
+def read_content(root: Path, rel_path: str) -> bytes:
+    """Return what is ingested of a file: of a notebook the text of its cells, of any other file all
+    bytes. Raises as `read_file`; INGEST_MAX_FILE_BYTES limits the result."""
+    if not is_notebook_path(rel_path):
+        return read_file(root, rel_path)
+    data = content_of(rel_path, read_file(root, rel_path, MAX_NOTEBOOK_BYTES))
+    if len(data) > config().ingest_max_file_bytes:
+        raise InvalidInput(f"Too large: {rel_path}", code="TOO_LARGE")
+    return data
+
+
+def content_of(rel_path: str, data: bytes) -> bytes:
+    """Return what is ingested of the bytes of a file, whose size is not checked."""
+    text = notebook_text(data) if is_notebook_path(rel_path) else None
+    return data if text is None else text.encode()
 
 
 def _check_path(rel_path: str) -> None:

@@ -266,6 +266,7 @@ def details(request: HttpRequest, root_id: str) -> HttpResponse:
         "chroma": panels.followed([root])[0],
         "folder": states.known(root),
         "problems": queries.live_files(root).with_problem().count(),
+        "without_vectors": queries.live_files(root).without_vectors().count(),
         "left_out": skips.left_out_of_root(root),
         "unconfirmed": queries.unconfirmed_run(root),
         "include": sorted(config().ingest_include or _known_names()),

@@ -1,22 +1,10 @@
 """The error bodies of `POST /logs` (contract.md §9)."""
 
-from typing import Any
-
 from apps.core.error_map import ErrorBodies, register_envelope, register_route_status
-from apps.core.errors import CodeinfoError
 
 logs = ErrorBodies()
-
-
-@logs.register("PAYLOAD_TOO_LARGE")
-def _too_large(error: CodeinfoError) -> dict[str, Any]:
-    return {"error": "payload too large"}
-
-
-@logs.register("VALIDATION_FAILED")
-def _invalid(error: CodeinfoError) -> dict[str, Any]:
-    return {"error": "invalid log entry"}
-
+logs.words("payload too large", "PAYLOAD_TOO_LARGE")
+logs.words("invalid log entry", "VALIDATION_FAILED")
 
 register_envelope("/logs", logs)
 register_envelope("/ui/logs", logs)

@@ -71,7 +71,7 @@ def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
         for root in [roots[str(row.document)].get(row.root_id or row.id)]
         if root is not None
     ]
-    texts = _texts([row for _, row in pairs])
+    texts = stored_texts({row.sha256 for _, row in pairs})
     lines: dict[str, list[str]] = {}
     for root, row in pairs:
         text = texts.get(row.sha256)
@@ -104,7 +104,7 @@ def ingested_text(root: Root, source_file: str) -> str | None:
 
 def stored_lines(file: SourceFile) -> list[str] | None:
     """The lines as they were ingested, from the text store; None if it lacks them."""
-    text = _texts([file]).get(file.sha256)
+    text = stored_texts({file.sha256}).get(file.sha256)
     return None if text is None else lines_of(text)
 
 
@@ -117,8 +117,9 @@ def definition_lines(root: Root, file: SourceFile) -> list[int]:
         return []
 
 
-def _texts(rows: Sequence[SourceFile]) -> dict[str, str]:
+def stored_texts(keys: set[str]) -> dict[str, str]:
+    """The texts that the store has, by SHA-256."""
     try:
-        return get_texts().read({row.sha256 for row in rows})
+        return get_texts().read(keys)
     except Unavailable:
         return {}

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from apps.code.cells import cells_of
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.embedding.words import stems
 from apps.index.paths import map_path
 from apps.index.types import Filters
+from apps.lookup.cells import lines_in_text
 from apps.lookup.ingested import lines_of_file, live_file
 from apps.lookup.symbols import OutlineQuery
 from apps.retrieval.query import (
@@ -86,6 +88,8 @@ def related_code(query: RelatedQuery) -> dict[str, Any]:
     root = find_root(query.file.repository)
     file = live_file(root, query.file.path, query.file.areas)
     lines = lines_of_file(root, file)
+    start, end = lines_in_text(cells_of(lines), query.start_line, query.end_line)
+    query = replace(query, start_line=start, end_line=end or len(lines))
     text = "\n".join(lines[query.start_line - 1 : query.end_line])[:MAX_CHARS].strip()
     if not text:
         raise NotFound(

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.principal import current
-from apps.core.security.access import MAX_BODY, check_site, measured_length
+from apps.core.security.access import BAD_HOST, MAX_BODY, check_site, measured_length
 from apps.core.security.rate_limits import address_of, check_rate
 from apps.mcp.specification import INVALID_REQUEST
 from apps.mcp.wire import RpcError
@@ -32,7 +32,7 @@ def _host_and_site(request: HttpRequest) -> None:
         request.get_host()
         check_site(request)
     except DisallowedHost:
-        raise _refused(403, "FORBIDDEN", "This host name is not served.") from None
+        raise _refused(403, "FORBIDDEN", BAD_HOST) from None
     except InvalidInput as error:
         raise _refused(403, error.code, error.message) from None
 

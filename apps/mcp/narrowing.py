@@ -13,7 +13,7 @@ from apps.agents.tools import toolset
 from apps.core.errors import InvalidInput
 from apps.mcp.search import instructions, mcp_tool
 from apps.mcp.types import McpEndpoint
-from apps.retrieval.query import MAX_IDS, parse_repositories, read_areas
+from apps.retrieval.query import MAX_IDS, parse_repositories, read_areas, repositories_of
 
 
 def narrowed(endpoint: McpEndpoint, query: QueryDict) -> McpEndpoint:
@@ -31,7 +31,9 @@ def narrowed(endpoint: McpEndpoint, query: QueryDict) -> McpEndpoint:
     if not names and not repositories and not areas:
         return endpoint
     allowed = toolset(repositories, tuple(names) or None, areas)
-    tools = tuple(replace(mcp_tool(tool), links=None) for tool in allowed)
+    of_areas = repositories_of(areas)
+    common = [one for one in repositories or of_areas if not of_areas or one in of_areas]
+    tools = tuple(replace(mcp_tool(tool, common), links=None) for tool in allowed)
     return replace(
         endpoint,
         instructions=instructions({tool.name for tool in tools}),

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from django.core.signing import BadSignature, Signer
 
-from apps.browse.source import SourceRequest, SourceText, read_source
+from apps.browse.source import SourceText, read_source
+from apps.browse.source_request import SourceRequest
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.types import JSON

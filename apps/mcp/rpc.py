@@ -39,6 +39,7 @@ from apps.mcp import (
     tasks,
     wire,
 )
+from apps.mcp.arguments import with_object
 from apps.mcp.calls import no_progress, prepare, tool_named
 from apps.mcp.methods import methods_of, pass_gate, progress_token, stateless_result
 from apps.mcp.protocol_version import ProtocolVersion, protocol_version_of
@@ -206,11 +207,11 @@ def _read(endpoint: McpEndpoint, request: HttpRequest, narrow: Narrow | None) ->
         id=message.id,
         method=message.method,
         started=known.started,
-        message=message,
+        message=with_object(message),
         protocol=protocol,
     )
     with _refusing(call):
-        _check_params(message, protocol)
+        _check_params(call.message, protocol)
         if message.method in LIMITED:
             check_rate("api", address_of(request))
         if message.method == subscriptions.METHOD:

@@ -9,6 +9,7 @@ from apps.core.errors import InvalidInput
 from apps.core.types import JSON
 from apps.core.values.json_schema import either, one_of
 from apps.mcp.indexing import INDEX_REPOSITORY
+from apps.mcp.places import with_places
 from apps.mcp.prompts import PROMPTS
 from apps.mcp.reingest import REINGEST_REPOSITORY
 from apps.mcp.resource_uris import links
@@ -35,6 +36,7 @@ ON_RESOURCES = (
     "as codeinfo://acme/src/a.py#L78-L83. Without lines it is the whole file."
 )
 
+# An argument of every tool. It is not listed, as models need the default only.
 COMPACT, FULL = "compact", "full"
 FORMAT: JSON = one_of(COMPACT, FULL)
 
@@ -57,18 +59,20 @@ def chosen_format(arguments: Mapping[str, Any]) -> str:
 def _input_schema(tool: Tool) -> JSON:
     """The arguments of a tool, and those that only MCP offers."""
     more = {"snippet_lines": SNIPPET_LINES} if tool.has_passages else {}
-    return tool.parameters | {
-        "properties": {**tool.parameters["properties"], **more, "format": FORMAT}
-    }
+    return tool.parameters | {"properties": {**tool.parameters["properties"], **more}}
 
 
-def mcp_tool(tool: Tool) -> McpTool:
-    """Convert a tool. It runs in a thread; it only reads: calls run in parallel."""
+def mcp_tool(tool: Tool, repositories: Sequence[str] = ()) -> McpTool:
+    """Convert a tool, which may look into these repositories; empty: all. It runs in a thread; it
+    only reads: calls run in parallel."""
+
+    def answer(arguments: Mapping[str, Any]) -> JSON:
+        is_compact = chosen_format(arguments) == COMPACT
+        placed = with_places(arguments, tool.parameters["properties"], repositories)
+        return tool.hinted(tool.run(placed, is_compact=is_compact))
 
     async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
-        is_compact = chosen_format(arguments) == COMPACT
-        answer = await in_thread(tool.run, arguments, is_compact=is_compact)
-        return tool.hinted(answer)
+        return await in_thread(answer, arguments)
 
     return McpTool(
         name=tool.name,
@@ -78,6 +82,7 @@ def mcp_tool(tool: Tool) -> McpTool:
         output_schema=either(tool.compact_schema or tool.output_schema, tool.output_schema),
         run=run,
         checks_arguments=True,
+        unlisted={"format": FORMAT},
         links=links,
     )
 

@@ -81,6 +81,7 @@ class McpTool:
     checks_arguments: True if `run` checks its arguments itself. Otherwise they satisfy
         `input_schema` when `run` is called.
     takes_long: True if a call can take minutes. It runs as a task for clients that know tasks.
+    unlisted: further arguments, by name, that are accepted and not in the list of tools.
     links: called with what `run` returned; returns the URIs of the resources that its rows quote.
     """
 
@@ -94,6 +95,7 @@ class McpTool:
     annotations: Annotations = Annotations()
     checks_arguments: bool = False
     takes_long: bool = False
+    unlisted: JSON = field(default_factory=dict)
     links: Callable[[JSON], Sequence[str]] | None = None
 
     def as_wire(self) -> JSON:

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from apps.core.http.parsers import MAX_DEPTH, depth_of
+from apps.core.http.limits import is_deep
+from apps.core.http.parsers import MAX_DEPTH
 from apps.core.types import JSON
 from apps.mcp.specification import (
     INVALID_PARAMS,
@@ -72,7 +73,7 @@ def parse(body: bytes) -> Message:
     Raises RpcError: -32700 for invalid JSON, lone surrogates, or nesting deeper than MAX_DEPTH;
     -32600 for an invalid request; -32602 if `params` is not an object.
     """
-    value = _json(body)
+    value = read_json(body)
     if not isinstance(value, dict):
         raise RpcError(INVALID_REQUEST, "Send one JSON-RPC message, which is an object.")
     id = _id(value)
@@ -86,10 +87,11 @@ def parse(body: bytes) -> Message:
     return Message(method, id, params or {})
 
 
-def _json(body: bytes) -> Any:
+def read_json(body: bytes) -> Any:
+    """Raises RpcError -32700 for what `parse` refuses."""
     try:
         value = json.loads(body.decode(), parse_constant=_no_number)
-        deep = depth_of(value) > MAX_DEPTH
+        deep = is_deep(value, MAX_DEPTH)
         # A lone surrogate is valid JSON, but cannot be encoded in UTF-8.
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):

@@ -1,6 +1,5 @@
 """Candidates as columns, and what finds them in the parts of mapped roots."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +13,8 @@ from apps.index.mapped.best import best
 from apps.index.mapped.codes import QueryCodes
 from apps.index.mapped.nearest import distances_of, nearest
 from apps.index.mapped.part import LivePart
-from apps.index.mapped.root import MappedRoot
+from apps.index.mapped.root import MappedRoot, WordHits
+from apps.index.mapped.words import hashes_of
 from apps.index.models import Root
 from apps.retrieval.evidence import evidence_of
 from apps.retrieval.query import SearchQuery
@@ -31,7 +31,7 @@ Frequencies = tuple[Mapping[str, int], int]
 class Candidates(Passages):
     """n live chunks that pass the filters, as columns.
 
-    `distances` are nan if the query has no vector.
+    `distances` are nan without a vector of the query, or of the chunk.
     """
 
     roots: Sequence[Root]  # (n)
@@ -112,7 +112,12 @@ class Searcher:
 
     def word_hits(self, n: int) -> Hits:
         """At least the n best rows by BM25 that pass the filters."""
-        of_parts = [part for _, mapped in self._roots for part in mapped.hits(self._query.words)]
+        words = self._query.words
+        of_parts = [
+            part
+            for (_, mapped), found in zip(self._roots, self._found, strict=True)
+            for part in mapped.hits([found[word] for word in words])
+        ]
         rows, scores, more = best(of_parts, self._accepted, n)
         return Hits(rows, -scores, more)
 
@@ -162,9 +167,8 @@ class Searcher:
 
     def frequencies(self) -> Frequencies:
         """The document frequencies of the query's stems."""
-        counts: Counter[str] = Counter()
-        for _, mapped in self._roots:
-            counts.update(mapped.counts(self._query.stems))
+        stems, found = self._query.stems, self._found
+        counts = {stem: sum([of_root[stem].count for of_root in found]) for stem in stems}
         return counts, sum(mapped.chunks for _, mapped in self._roots)
 
     def absent_words(self) -> frozenset[str]:
@@ -223,6 +227,15 @@ class Searcher:
     def _places(self) -> Mapping[UUID, int]:
         """The index of each root."""
         return {root.id: place for place, (root, _) in enumerate(self._roots)}
+
+    @cached_property
+    def _found(self) -> Sequence[Mapping[str, WordHits]]:
+        """The hits of the words and stems of the query in each root."""
+        words = tuple(dict.fromkeys((*self._query.words, *self._query.stems)))
+        hashes = hashes_of(words)
+        return [
+            dict(zip(words, mapped.find(words, hashes), strict=True)) for _, mapped in self._roots
+        ]
 
     @cached_property
     def _codes(self) -> QueryCodes | None:

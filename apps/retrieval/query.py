@@ -1,7 +1,7 @@
 """The query of a search: its wire keys, its filters, and its vector."""
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -116,11 +116,13 @@ class SearchQuery:
         if self.is_code:
             return self
         text, named = self.text, set[Hashable]()
+        lower = text.lower()
+        words = set(_WORD_OF_ID.findall(lower))
         for root in roots:
             name = repo_id(root)
-            if not _mention(name).search(text):
-                name = _rare_part(root, roots, self.text) or name
-            text, count = _mention(name).subn(" ", text)
+            if not (name.lower() in lower and _mention(name).search(text)):
+                name = _rare_part(root, roots, words)
+            text, count = _mention(name).subn(" ", text) if name else (text, 0)
             if count:
                 named.add(root.path)
         if len(named) == len(roots):
@@ -174,20 +176,20 @@ def _mention(repository: str) -> re.Pattern[str]:
     return re.compile(before + name + after, re.IGNORECASE)
 
 
-def _rare_part(root: Root, roots: Sequence[Root], text: str) -> str:
-    """The part of the id of a root that a text has and that is rare in the others; "" for none."""
-    words = {word.lower() for word in _WORD_OF_ID.findall(text)}
-    parts: list[str] = _WORD_OF_ID.findall(repo_id(root))
-    for part in parts:
-        others = [other for other in roots if other.id != root.id]
-        if len(part) >= MIN_LETTERS and part.lower() in words and _is_rare(part, others):
-            return part
+def _rare_part(root: Root, roots: Sequence[Root], words: Collection[str]) -> str:
+    """The part of the id of a root that is one of some words and rare in the others; "" for
+    none."""
+    for part in _WORD_OF_ID.findall(repo_id(root).lower()):
+        if len(part) >= MIN_LETTERS and part in words:
+            others = [other for other in roots if other.id != root.id]
+            if _is_rare(part, others):
+                return str(part)
     return ""
 
 
 def _is_rare(part: str, others: Sequence[Root]) -> bool:
     """Whether no other id has the word, and few of their passages."""
-    if not others or any(part.lower() in repo_id(other).lower() for other in others):
+    if not others or any(part in repo_id(other).lower() for other in others):
         return False
     mapped = [opened_roots.get(other) for other in others]
     words = tuple(stems(part))

@@ -243,7 +243,8 @@ def with_evidence(
     matches: Sequence[Match], query: RankingQuery, cutoff: float | None
 ) -> list[Match]:
     """Look for evidence in the matches with words of the query that are beyond the cutoff; if it is
-    lower than the default, by at most EVIDENCE_MARGIN."""
+    lower than the default, by at most EVIDENCE_MARGIN. One without a vector is left out without
+    evidence."""
     if cutoff is None:
         return list(matches)
     most = cutoff + EVIDENCE_MARGIN if cutoff < DEFAULT_CUTOFF else math.inf
@@ -258,6 +259,7 @@ def with_evidence(
     return [
         match if match.has_evidence == has_evidence else replace(match, has_evidence=has_evidence)
         for match, has_evidence in zip(matches, evident, strict=True)
+        if match.score is not None or has_evidence
     ]
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import re2
@@ -56,6 +57,12 @@ class _Phrase:
         self._is_fixed = ~np.array(self.is_value, np.bool_)
 
     @cached_property
+    def least_words(self) -> float:
+        """The words that a literal must have: one may be a value without a mark, as long as the
+        words that it lacks are side by side."""
+        return MIN_SHARE * (self.is_value.count(False) - 1)
+
+    @cached_property
     def least(self) -> int:
         """The pairs that a passage must have."""
         fixed = (not (a or b) for a, b in zip(self.is_value, self.is_value[1:], strict=False))
@@ -63,24 +70,28 @@ class _Phrase:
 
     def enough(self, has: Mask) -> Numbers:
         """The texts that may be evidence. has: bool (pairs, texts)"""
-        pieces = np.flatnonzero(np.count_nonzero(has, axis=0) >= self.least)
-        if not len(pieces):
-            return pieces
-        has = has[:, pieces]
-        covered = np.zeros((len(self.is_value), len(pieces)), np.bool_)
+        covered = np.zeros((len(self.is_value), has.shape[1]), np.bool_)
         covered[:-1] = has
         covered[1:] |= has
-        fixed = covered[self._is_fixed]
-        enough: Numbers = pieces[np.count_nonzero(fixed, axis=0) >= MIN_SHARE * len(fixed)]
-        return enough
+        enough = np.flatnonzero(_counts(covered[self._is_fixed]) >= self.least_words)
+        return enough[_counts(has[:, enough]) >= self.least] if len(enough) else enough
+
+    def is_possible(self, has: Mask) -> bool:
+        """Whether a text may be evidence that has some of these pairs: bool (pairs,)"""
+        known: list[bool] = has.tolist()
+        covered = [a or b for a, b in zip([False, *known], [*known, False], strict=True)]
+        fixed = [one for one, value in zip(covered, self.is_value, strict=True) if not value]
+        return sum(fixed) >= self.least_words and sum(known) >= self.least
 
     def share(self, text: str) -> float:
         """The share of the words that are in pairs of a text. It is evidence, or 0."""
         normal, literals = _normal(text), _normal(" ".join(_AFTER_QUOTE.findall(text)))
-        share = self._share(normal, MIN_PAIRS_ANYWHERE, MIN_SHARE_ANYWHERE)
-        return share or self._share(literals, self.least, MIN_SHARE)
+        least = MIN_SHARE_ANYWHERE * self.is_value.count(False)
+        share = self._share(normal, MIN_PAIRS_ANYWHERE, least)
+        return share or self._share(literals, self.least, self.least_words)
 
-    def _share(self, text: str, pairs: int, least: float) -> float:
+    def _share(self, text: str, pairs: int, words: float) -> float:
+        """words: without values, that must be in pairs"""
         has = [pair in text for pair in self._normal]
         if sum(has) < pairs:
             return 0.0
@@ -89,7 +100,9 @@ class _Phrase:
         if not any(covered and not (value or stopword) for covered, value, stopword in facts):
             return 0.0
         fixed = [covered for covered, value, _ in facts if not value]
-        return sum(is_covered) / len(facts) if sum(fixed) >= least * len(fixed) else 0.0
+        if sum(fixed) < words or (sum(fixed) < MIN_SHARE * len(fixed) and _gaps(fixed) > 1):
+            return 0.0
+        return sum(is_covered) / len(facts)
 
 
 @dataclass(frozen=True)
@@ -133,7 +146,7 @@ def _pieces(parts: Sequence[LivePart], phrase: _Phrase) -> list[_Piece]:
             segment.has_texts_of(part.part.name, part.part.files_of_texts.keys()) for part in parts
         ):
             continue
-        masks = segment.having(strings, lambda known: len(phrase.enough(known)) > 0)
+        masks = segment.having(strings, phrase.is_possible)
         if masks is None or not len(enough := phrase.enough(masks)):
             continue
         idf = np.log(1 + segment.pieces / np.maximum(np.count_nonzero(masks, axis=1), 1))
@@ -164,6 +177,17 @@ def _passages(part: LivePart, piece: _Piece, data: bytes) -> Iterator[tuple[int,
     for row, (_, _, offset, length) in enumerate(spans, first):
         if offset < end and start < offset + length:
             yield row, text[offset : offset + length]
+
+
+def _gaps(is_covered: Sequence[bool]) -> int:
+    """The number of runs of words that are not covered."""
+    return sum(not now and before for before, now in pairwise([True, *is_covered]))
+
+
+def _counts(has: Mask) -> NDArray[np.uint8]:
+    """How many of some words or pairs each text has. has: bool (n, texts)"""
+    counts: NDArray[np.uint8] = np.add.reduce(has, axis=0, dtype=np.uint8)
+    return counts
 
 
 def _normal(text: str) -> str:

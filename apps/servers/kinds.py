@@ -47,10 +47,6 @@ class Kind:
     environment: Callable[[], Environment]
 
 
-def _openai_address(text: str) -> str:
-    return split_address(text)[1]
-
-
 def _openai_key(text: str) -> str:
     if len(text) > MAX_KEY or not (text.isascii() and text.isprintable()):
         raise ValueError(BAD_KEY)
@@ -61,10 +57,6 @@ def _openai_environment() -> Environment:
     address = config().openai_base_url
     # Its key is for its address only.
     return Environment(address, address and config().openai_api_key, bool(address), bool(address))
-
-
-def _lmstudio_address(text: str) -> str:
-    return str(Address.parse(text))
 
 
 def _lmstudio_environment() -> Environment:
@@ -78,7 +70,7 @@ OPENAI = Kind(
     key_name="key",
     address_variable="CODEINFO_OPENAI_BASE_URL",
     key_variable="CODEINFO_OPENAI_API_KEY",
-    parse_address=_openai_address,
+    parse_address=lambda text: split_address(text)[1],
     parse_key=_openai_key,
     environment=_openai_environment,
 )
@@ -87,7 +79,7 @@ LMSTUDIO = Kind(
     key_name="token",
     address_variable="LMSTUDIO_BASE_URL",
     key_variable="CODEINFO_LMSTUDIO_API_TOKEN",
-    parse_address=_lmstudio_address,
+    parse_address=lambda text: str(Address.parse(text)),
     parse_key=lmstudio_token,
     environment=_lmstudio_environment,
 )

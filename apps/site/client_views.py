@@ -7,7 +7,6 @@ on this machine, if other users of the machine cannot be it. The change is shown
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -21,10 +20,11 @@ from apps.core.principal import current
 from apps.core.security import local_users
 from apps.mcp.client_calls import LastCall, last_calls
 from codeinfo_cli.clients import installing
+from codeinfo_cli.clients.client import Client, this_machine
 from codeinfo_cli.clients.exposed import is_exposed
 from codeinfo_cli.clients.files import Change, Refused
 from codeinfo_cli.clients.launch import this_installation
-from codeinfo_cli.clients.table import CLIENTS, Client, client_named, this_machine
+from codeinfo_cli.clients.table import CLIENTS, client_named
 
 # Headers of reverse proxies: the browser may be anywhere.
 FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Forwarded", "Via")
@@ -42,18 +42,7 @@ class ListedClient:
     client: Client
     state: str = ""
     problem: str = ""
-    last: "Seen | None" = None
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A last call, for the page."""
-
-    call: LastCall
-
-    @property
-    def moment(self) -> datetime:
-        return datetime.fromtimestamp(self.call.at, UTC)
+    last: LastCall | None = None
 
 
 def is_on_this_machine(request: HttpRequest) -> bool:
@@ -131,16 +120,25 @@ def _diff(change: Change) -> dict[str, Any]:
 
 def _rendered(request: HttpRequest, **shown: Any) -> HttpResponse:
     local = is_on_this_machine(request)
-    calls = [Seen(call) for call in last_calls()] if current().is_staff else []
+    calls = last_calls() if current().is_staff else []
     rows = [row for client in CLIENTS if (row := _row(client, local, calls))]
     known = {id(row.last) for row in rows}
-    others = [seen for seen in calls if id(seen) not in known][:MAX_OTHERS]
+    others = [call for call in calls if id(call) not in known][:MAX_OTHERS]
     context = {"rows": rows, "others": others, "local": local, "loaded": True, **shown}
     return render(request, "site/_clients.html", context)
 
 
-def _row(client: Client, local: bool, calls: Sequence[Seen]) -> ListedClient | None:
-    last = next((one for one in calls if one.call.name.lower().startswith(client.known_as)), None)
+def _client_of(call: LastCall) -> Client | None:
+    """The client whose name is the longest beginning of the name that the caller gives."""
+    name = call.name.lower()
+    known = [
+        (len(one), client) for client in CLIENTS for one in client.known_as if name.startswith(one)
+    ]
+    return max(known, key=lambda pair: pair[0], default=(0, None))[1]
+
+
+def _row(client: Client, local: bool, calls: Sequence[LastCall]) -> ListedClient | None:
+    last = next((one for one in calls if _client_of(one) is client), None)
     machine = this_machine()
     if not local or not client.is_on(machine):
         return ListedClient(client, last=last) if last else None

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from apps.core.config import config
 from apps.core.error_map import plain, respond, status_of
 from apps.core.errors import CodeinfoError, InvalidInput
-from apps.core.security.access import MAX_BODY, MCP, host_is_served
+from apps.core.security.access import BAD_HOST, MAX_BODY, MCP, host_is_served
 from apps.mcp.specification import INVALID_REQUEST
 from apps.mcp.wire import RpcError
 
@@ -23,7 +23,7 @@ class HostRefused(InvalidInput):
     """The Host header names a host that is not served. Status 400, except for MCP."""
 
     def __init__(self) -> None:
-        super().__init__("Host not allowed.", code="FORBIDDEN")
+        super().__init__(BAD_HOST, code="FORBIDDEN")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class RequestHead:
     @property
     def is_mcp(self) -> bool:
         own_ports = (config().mcp_port, config().agents_mcp_port)
-        return self.port in own_ports or self.path in MCP
+        return self.port in own_ports or self.path.removesuffix("/") in MCP
 
 
 def check_body(head: RequestHead) -> None:

@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -158,7 +159,7 @@ def _watchdog() -> Watchdog:
     """Return the watchdog. While the event loop is stalled, it responds on PORT (`standby`)."""
     listeners = (reader for reader in reactor.getReaders() if isinstance(reader, Port))
     main = next(listener for listener in listeners if listener.getHost().port == config().port)
-    return Watchdog(reactor._asyncioEventloop, standby.Standby(main.socket).answer)
+    return Watchdog(reactor._asyncioEventloop, partial(standby.answer, main.socket))
 
 
 class BoundedServer(Server):
@@ -196,9 +197,8 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     file = ServerFile(config())
 
     def ready() -> None:
-        watchdog = _watchdog()
-        standby.watch(watchdog)
-        reactor.callWhenRunning(watchdog.start)
+        standby.watchdog = _watchdog()
+        reactor.callWhenRunning(standby.watchdog.start)
         if seconds := config().idle_stop_seconds:
             open_ones = server.http_factory.connections
             idle = IdleStop(config().data_dir, seconds, open_ones, file.remove)
@@ -221,8 +221,8 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         server.run()
     finally:
         file.remove()
-        if (watchdog := standby.watching()) is not None:
-            watchdog.stop()
+        if standby.watchdog is not None:
+            standby.watchdog.stop()
         control.stop()
         _stop_threads()
         # Last, as what ends above writes rows.

@@ -17,21 +17,16 @@ AT_ONCE = 20
 RETRY_SECONDS = 5
 
 
-class Standby:
-    """Serves the connections that wait on `listener`, a non-blocking socket."""
-
-    def __init__(self, listener: socket.socket) -> None:
-        self._listener = listener
-
-    def answer(self) -> None:
-        """Respond to waiting connections. Called by the watchdog at each check of a stall."""
-        for _ in range(AT_ONCE):
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return  # no connection waits, or the server ends
-            with connection:
-                _serve(connection)
+def answer(listener: socket.socket) -> None:
+    """Respond to the connections that wait on `listener`, a non-blocking socket. Called by the
+    watchdog at each check of a stall."""
+    for _ in range(AT_ONCE):
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return  # no connection waits, or the server ends
+        with connection:
+            _serve(connection)
 
 
 def _serve(connection: socket.socket) -> None:
@@ -66,15 +61,5 @@ def _message(status: str, body: Mapping[str, object], headers: str = "") -> byte
     return head.encode() + data
 
 
-_watchdog: Watchdog | None = None
-
-
-def watching() -> Watchdog | None:
-    """Return the watchdog of this process; None if it is not a server."""
-    return _watchdog
-
-
-def watch(watchdog: Watchdog | None) -> None:
-    """Set the watchdog of this process."""
-    global _watchdog
-    _watchdog = watchdog
+# Of this process; None if it is not a server.
+watchdog: Watchdog | None = None

@@ -14,8 +14,10 @@ from apps.index import queries
 from apps.index.models import Root
 from apps.index.paths import map_path
 from apps.retrieval.repositories import repo_id
+from apps.tools import shaped
 from apps.tools.context.form import expanded_lines
-from apps.tools.grep import DEFINITION
+from apps.tools.forms import CELL, DEFINITION
+from apps.tools.tool import ANSWER
 
 SYMBOL_LINE = re.compile(r" *(\d{1,9})(?:-(\d{1,9}))? (\S+) (.*)", re.DOTALL)
 REFERENCE_LINE = re.compile(r"(\d{1,9}): (.*)", re.DOTALL)
@@ -42,12 +44,24 @@ def expand(output: Any) -> Any:
             {**row, **_looked_up(roots[row["repo"]], row["relPath"])}
             for row in expanded_lines(output, roots)
         ]
-        return {**output, "results": rows}
+        return {**output, **_expanded_answer(output, roots), "results": rows}
     if isinstance(output.get("symbols"), list):
         return {**output, "symbols": [_expanded_symbol(symbol) for symbol in output["symbols"]]}
     if isinstance(output.get("repos"), list):
         return {**output, "repos": [_expanded_repository(r, output) for r in output["repos"]]}
     return output
+
+
+def _expanded_answer(output: Mapping[str, Any], roots: Mapping[str, Root]) -> JSON:
+    """The answer by the shape of a question in the full form, if there is one."""
+    answer = output.get(ANSWER)
+    if not isinstance(answer, Mapping):
+        return {}
+    rows = [
+        {**row, **_looked_up(roots[row["repo"]], row["relPath"])}
+        for row in shaped.expanded(output, roots)
+    ]
+    return {ANSWER: {**answer, "rows": rows}}
 
 
 def is_compact(output: Any) -> bool:
@@ -72,6 +86,9 @@ def _expanded(row: Any, roots: Mapping[str, Root]) -> Iterable[Any]:
     place = _place(row, roots.get(str(row.get("repo"))))
     if any(name in row for name in ("matches", "files", "entries")):
         return list(_text_rows(row, place))
+    if _strings(row.get("references")):
+        found = _lines_below(row["references"], place, "reference")
+        return [line | {"match": row.get("match", "identifier")} for line in found]
     if "references" in row:
         return [place | reference for reference in _expanded_references(row)]
     chunk = row.get("chunk")
@@ -155,14 +172,7 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 def _text_rows(row: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[JSON]:
     """The rows of the full form that a compact row of Grep or ListFiles stands for; `place` has the
     facts about its file. Context is lost."""
-    facts = {"symbol": "", "kind": "match"}
-    for line in _strings(row.get("matches")):
-        if line.startswith("@"):
-            kind = "definition" if line.endswith(DEFINITION) else "match"
-            facts = {"symbol": line[1:].removesuffix(DEFINITION), "kind": kind}
-        for number, mark, text in _parsed([line]):
-            if mark == ":":
-                yield {**place, **facts, "startLine": number, "endLine": number, "chunk": text}
+    yield from _lines_below(row.get("matches"), place, "match")
     repo = row.get("repo")
     for text in _strings(row.get("files")):
         counted = COUNTED.fullmatch(text)
@@ -171,6 +181,24 @@ def _text_rows(row: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[JSO
     for text in _strings(row.get("entries")):
         if entry := ENTRY.fullmatch(text):
             yield {"repo": repo, "relPath": entry[1], "kind": "file", "chunk": entry[2]}
+
+
+def _lines_below(lines: Any, place: Mapping[str, Any], kind: str) -> Iterator[JSON]:
+    """The rows of lines below headings (`forms.headed`). `kind` is that of no definition."""
+    facts: JSON = {"symbol": "", "kind": kind}
+    for line in _strings(lines):
+        if line.startswith("@"):
+            heading, cell, of_cell = line.removesuffix(")").rpartition(CELL)
+            heading = heading if cell else line
+            is_definition = heading.endswith(DEFINITION)
+            facts = {
+                "symbol": heading[1:].removesuffix(DEFINITION),
+                "kind": "definition" if is_definition else kind,
+            }
+            facts |= {"cell": _number(of_cell)} if cell else {}
+        for number, mark, text in _parsed([line]):
+            if mark == ":":
+                yield {**place, **facts, "startLine": number, "endLine": number, "chunk": text}
 
 
 def _read_rows(output: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[JSON]:

@@ -17,18 +17,21 @@ _OUTLINE: JSON = object_schema(
         "symbols": list_schema(
             object_schema(
                 schemas.SYMBOL,
-                {"children": list_schema(typed("object", "Definitions inside, in the same form."))},
+                {
+                    "children": list_schema(typed("object", "Those inside, in the same form.")),
+                    **schemas.CELL,
+                },
             )
         ),
     },
-    {**schemas.MORE_PLACE, "truncated": schemas.TRUNCATED},
+    {**schemas.MORE_PLACE, "note": schemas.PARSER_NOTE, "truncated": schemas.TRUNCATED},
 )
 _COMPACT = object_schema(
     {
         **schemas.FILE,
         "symbols": list_schema(TEXT) | {"description": "Lines, kind and signature, indented."},
     },
-    {key: schemas.NOTES[key] for key in ("degraded", "truncated")},
+    {key: schemas.NOTES[key] for key in ("degraded", "truncated")} | {"note": schemas.PARSER_NOTE},
 )
 
 
@@ -52,9 +55,11 @@ def _compact(output: JSON) -> JSON:
     """A line for each definition, indented by its depth."""
     lines = [
         f"{indent}{span(symbol)} {symbol['kind']} {symbol['signature'] or symbol['name']}"
+        + (f" (cell {symbol['cell']})" if "cell" in symbol else "")
         for indent, symbol in _indented(output["symbols"])
     ]
-    return named(output, "repo", "relPath", "degraded", "truncated") | {"symbols": lines}
+    facts = named(output, "repo", "relPath", "note", "degraded", "truncated")
+    return facts | {"symbols": lines}
 
 
 def _quoted(payload: JSON) -> JSON:
@@ -65,7 +70,7 @@ def _quoted(payload: JSON) -> JSON:
         for indent, symbol in _indented(payload.get("symbols", []))
     ]
     file = place(payload.get("repo", ""), payload.get("relPath", ""), None, None)
-    return {"file": file, "outline": "\n".join(lines)}
+    return {"file": file, "outline": "\n".join(lines), **named(payload, "note")}
 
 
 FILE_OUTLINE = Tool(

@@ -14,7 +14,7 @@ _DEFINITION = object_schema(
         **schemas.SYMBOL,
         "chunk": typed("string", "The beginning of its text: quoted data."),
     },
-    schemas.MORE_PLACE,
+    {**schemas.MORE_PLACE, "note": schemas.PARSER_NOTE},
 )
 _DEFINITIONS: JSON = schemas.results(
     _DEFINITION,
@@ -25,11 +25,14 @@ _DEFINITIONS: JSON = schemas.results(
     },
     {"nextCursor": schemas.NEXT_CURSOR},
 )
-_COMPACT = schemas.rows(object_schema(schemas.PASSAGE, schemas.WHERE | {"kind": TEXT}), match=TEXT)
+_KIND_AND_NOTE: JSON = {"kind": TEXT, "note": schemas.PARSER_NOTE}
+_COMPACT = schemas.rows(object_schema(schemas.PASSAGE, schemas.WHERE | _KIND_AND_NOTE), match=TEXT)
 
 
 def _compact(output: JSON) -> JSON:
-    rows = [forms.passage(row, "symbol", "kind") | forms.text(row) for row in output["results"]]
+    rows = [
+        forms.passage(row, "symbol", "kind", "note") | forms.text(row) for row in output["results"]
+    ]
     match = {} if output["match"] == "exact" else {"match": output["match"]}
     return {**match, "results": rows} | forms.named(output, *schemas.NOTES)
 

@@ -25,21 +25,16 @@ _REFERENCES: JSON = schemas.results(
     {"name": TEXT, "truncated": schemas.TRUNCATED},
     {"nextCursor": schemas.NEXT_CURSOR},
 )
-_COMPACT = schemas.rows(schemas.references({"symbol": TEXT, "kind": TEXT}, match=TEXT))
+_LINES = list_schema(TEXT) | {"description": forms.HEADED}
+_COMPACT = schemas.rows(object_schema(schemas.FILE | {"references": _LINES}, {"match": TEXT}))
 
 
 def _compact(output: JSON) -> JSON:
     """The lines of each file, by the definition that has them; those of words apart."""
-
-    def group(row: JSON) -> JSON:
-        kind = {"kind": "definition"} if row["kind"] == "definition" else {}
-        return forms.named(row, "symbol") | kind
-
-    files = forms.by_file(
+    files = forms.headed(
         output["results"],
-        group,
+        "references",
         head=lambda row: {"match": "word"} if row["match"] == "word" else {},
-        apart=lambda row: row["match"],
     )
     return {"results": files} | forms.named(output, *schemas.NOTES)
 
@@ -49,7 +44,7 @@ FIND_REFERENCES = by_name(
     find_references,
     description=(
         "Find every line that uses an identifier: calls, imports, annotations, overrides, each "
-        "with the definition that contains it (`symbol`). "
+        "with the definition that contains it. "
         "Only the last part counts: 'Client.get' finds all uses of 'get'. Not for text in comments "
         "and strings: use Grep. " + QUOTED
     ),

@@ -14,6 +14,10 @@ from typing import Any
 
 from apps.core.types import JSON
 
+# Above the lines of a definition is `@` and its symbol, and in a notebook the cell.
+NO_SYMBOL, DEFINITION, CELL = "@", " (definition)", " (cell "
+HEADED = "`12: text`, `12- text` for context, below `@symbol`, the definition that contains them."
+
 
 def named(values: Mapping[str, Any], *names: str) -> JSON:
     """The fields with these names that say something."""
@@ -26,7 +30,12 @@ def named(values: Mapping[str, Any], *names: str) -> JSON:
 def passage(row: JSON, *names: str) -> JSON:
     """Place and lines of a row, and the fields with these names."""
     lines = {} if row["startLine"] is None else {"lines": span(row)}
-    return {"repo": row["repo"], "relPath": row["relPath"], **lines, **named(row, *names)}
+    return {
+        "repo": row["repo"],
+        "relPath": row["relPath"],
+        **lines,
+        **named(row, "cell", "cellLine", *names),
+    }
 
 
 def span(row: JSON) -> str:
@@ -64,13 +73,42 @@ def by_file(
     return list(files.values())
 
 
+def headed(
+    rows: Iterable[JSON], name: str, *, head: Callable[[JSON], JSON] = lambda row: {}
+) -> list[JSON]:
+    """The numbered lines of each file, as the member `name`. Above the lines of a definition is `@`
+    and its symbol.
+
+    head: further fields of a file; rows for which they differ do not stand together
+    """
+    files: dict[object, JSON] = {}
+    headings: dict[object, str] = {}
+    for row in rows:
+        more = head(row)
+        key = row["repo"], row["relPath"], str(more)
+        place = {"repo": row["repo"], "relPath": row["relPath"], **more, name: []}
+        lines = files.setdefault(key, place)[name]
+        ending = DEFINITION if row["kind"] == "definition" else ""
+        cell = f"{CELL}{row['cell']})" if "cell" in row else ""
+        heading = f"@{row.get('symbol') or ''}{ending}{cell}"
+        if heading != headings.get(key, NO_SYMBOL):
+            headings[key] = heading
+            lines.append(heading)
+        lines += numbered(row)
+    return list(files.values())
+
+
 def numbered(row: JSON) -> list[str]:
     """The lines of a row, `12: text`, with those around them, `12- text`."""
     start, end = row["startLine"], row["endLine"]
     before, after = row.get("before", ()), row.get("after", ())
     return [
         *(f"{number}- {line}" for number, line in enumerate(before, start - len(before))),
-        *(f"{number}: {line}" for number, line in enumerate(row["chunk"].split("\n"), start)),
+        # Lines of a packed notebook share lines of the file.
+        *(
+            f"{min(number, end)}: {line}"
+            for number, line in enumerate(row["chunk"].split("\n"), start)
+        ),
         *(f"{number}- {line}" for number, line in enumerate(after, end + 1)),
     ]
 
@@ -87,13 +125,18 @@ def cited(match: JSON, fields: JSON) -> JSON:
     """A row with its citation, some fields and its text."""
     lines = match.get("startLine"), match.get("endLine")
     citation = place(match.get("repo", ""), match.get("relPath", ""), *lines)
-    return {"citation": citation, **fields, "chunk": match.get("chunk", "")}
+    return {
+        "citation": citation,
+        **named(match, "cell", "cellLine"),
+        **fields,
+        "chunk": match.get("chunk", ""),
+    }
 
 
 def quoted_symbols(payload: JSON) -> JSON:
     """Definitions, references, callers or imports, each with its citation."""
     fields = named(payload, "match", "libraries", "truncated", "notes", "nextCursor", "hint")
-    names = ("kind", "symbol", "match", "callee", "depth", "target")
+    names = ("kind", "symbol", "match", "callee", "depth", "target", "note")
     rows = [cited(match, named(match, *names)) for match in payload.get("results", [])]
     return {**fields, "results": rows}
 

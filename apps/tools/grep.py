@@ -12,7 +12,7 @@ from apps.lookup.texts.patterns import MAX_PATTERN
 from apps.retrieval.scope import with_hint
 from apps.tools import schemas
 from apps.tools.errors import BAD_PATTERN, OF_PAGES, OF_TEXTS
-from apps.tools.forms import named, numbered, with_file
+from apps.tools.forms import HEADED, headed, named, with_file
 from apps.tools.tool import (
     CURSOR,
     FLAG,
@@ -26,9 +26,6 @@ from apps.tools.tool import (
     log_call,
     schema,
 )
-
-# In the compact form, above the lines of a definition is `@` and its symbol.
-NO_SYMBOL, DEFINITION = "@", " (definition)"
 
 _TOTALS: JSON = {"files": COUNT, "lines": COUNT, "mode": TEXT, "generations": schemas.GENERATIONS}
 _GREP = object_schema(
@@ -52,7 +49,6 @@ _GREP = object_schema(
     },
     schemas.TEXT_NOTES | _TOTALS,
 )
-_MATCHES = "`12: text`, `12- text` for context, below `@symbol`, the definition that contains them."
 _COMPACT = object_schema(
     {
         "results": list_schema(
@@ -60,7 +56,7 @@ _COMPACT = object_schema(
                 {"repo": TEXT},
                 {
                     "relPath": TEXT,
-                    "matches": list_schema(TEXT) | {"description": _MATCHES},
+                    "matches": list_schema(TEXT) | {"description": HEADED},
                     "files": list_schema(TEXT),
                 },
             )
@@ -89,22 +85,7 @@ def _compact(output: JSON) -> JSON:
                 for repo, rows in groupby(counts, key=lambda pair: pair[0]["repo"])
             ]
         } | notes
-    files: dict[tuple[str, str], JSON] = {}
-    headings: dict[tuple[str, str], str] = {}
-    for row in output["results"]:
-        key = row["repo"], row["relPath"]
-        place = {"repo": row["repo"], "relPath": row["relPath"], "matches": []}
-        lines = files.setdefault(key, place)["matches"]
-        heading = _heading(row)
-        if heading != headings.get(key, NO_SYMBOL):
-            headings[key] = heading
-            lines.append(heading)
-        lines += numbered(row)
-    return {"results": list(files.values())} | notes
-
-
-def _heading(row: JSON) -> str:
-    return f"@{row.get('symbol', '')}{DEFINITION if row['kind'] == 'definition' else ''}"
+    return {"results": headed(output["results"], "matches")} | notes
 
 
 def _quoted(payload: JSON) -> JSON:
@@ -125,10 +106,10 @@ GREP = Tool(
     parameters=schema(
         {
             "pattern": {"type": "string", "maxLength": MAX_PATTERN},
-            "fixed": FLAG,
+            "fixed": FLAG | {"description": "Plain text, no regular expression."},
             "ignore_case": FLAG,
-            "word": FLAG,
-            "multiline": FLAG,
+            "word": FLAG | {"description": "Whole words only."},
+            "multiline": FLAG | {"description": "A match may span lines."},
             "mode": {"type": "string", "enum": list(MODES), "default": MODES[0]},
             "context": {
                 "type": "integer",

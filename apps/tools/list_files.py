@@ -90,8 +90,7 @@ LIST_FILES = Tool(
     name="ListFiles",
     description=(
         "List ingested files with size and language: those that match a glob (path "
-        "'tests/*_api.py'), or the tree below a folder to a depth. `skipped`: files left out, with "
-        "the reason."
+        "'tests/*_api.py'), or the tree below a folder to a depth."
     ),
     parameters=schema(
         {
@@ -99,7 +98,7 @@ LIST_FILES = Tool(
             "path": PATH,
             "language": LANGUAGE,
             "depth": limit(DEFAULT_DEPTH, MAX_DEPTH),
-            "skipped": FLAG,
+            "skipped": FLAG | {"description": "Files left out, and why."},
             "limit": limit(DEFAULT_LIMIT, MAX_LIMIT),
             "cursor": CURSOR,
             "offset": OFFSET,

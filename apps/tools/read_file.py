@@ -64,7 +64,7 @@ READ_FILE = Tool(
             "lines": {
                 "type": "string",
                 "maxLength": MAX_RANGES_TEXT,
-                "description": "Ranges; '90-' is to the end.",
+                "description": "Ranges; '90-' is to the end. Or 'cells 3-5'.",
             },
         },
         "repository",

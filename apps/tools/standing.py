@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -26,6 +26,7 @@ from apps.index import queries
 from apps.index.models import Root
 from apps.index.root_directory import RootDirectory
 from apps.ingest.watching import mounts, states
+from apps.lookup.cells import with_cells
 from apps.retrieval.query import areas_of, repositories_of
 from apps.retrieval.repositories import is_named, repo_id
 from apps.tools.forms import named
@@ -48,13 +49,20 @@ _INDEX: JSON = {INDEX: {"type": "object", "additionalProperties": _STANDING}}
 
 
 def standing(tool: Tool) -> Tool:
-    """Have a tool wait for changes that are known, and say what its answer stands on."""
+    """Have a tool wait for changes that are known, and say what its answer stands on, and in which
+    cells of notebooks its rows are."""
 
     @wraps(tool.function)
     def function(arguments: Mapping[str, Any]) -> JSON:
+        seconds = config().fresh_wait_ms / 1_000
         if states.states.folders:
-            states.wait_for(_asked(tool, arguments), config().fresh_wait_ms / 1_000)
+            states.wait_for(_asked(tool, arguments), seconds)
         output = tool.function(arguments)
+        # Nothing is there: perhaps what was written a moment ago was not known yet.
+        if output.get("results") == [] and states.are_behind(_asked(tool, arguments), seconds):
+            states.wait_for(_asked(tool, arguments), seconds)
+            output = tool.function(arguments)
+        output = with_cells(output)
         notes = _notes(_asked(tool, arguments), output)
         return {**output, **notes} if output.get("results") else {**notes, **output}
 
@@ -102,11 +110,13 @@ def _notes(subjects: Sequence[Root], output: JSON) -> JSON:
     if stale := states.behind(shown, repo_id):
         notes["stale"] = stale
     away = {root.id for root in shown if (one := states.known(root)) and one.problem}
+    shared = mounts.shared(shown)
     changed: list[str] = []
     gone: list[str] = []
     for name, paths in files.items():
         if name in roots and roots[name].id not in away:
-            differing, missing = _on_disk(roots[name], sorted(paths))
+            look = _look_in_time if roots[name].id in shared else _look
+            differing, missing = look(roots[name], sorted(paths))
             changed += [f"{name}/{path}" for path in differing]
             gone += [f"{name}/{path}" for path in missing]
     lists = {"changedFiles": changed[:MAX_NAMED], "gone": gone[:MAX_NAMED]}
@@ -131,11 +141,8 @@ def _files(output: JSON) -> Iterator[tuple[str, str]]:
                 return
 
 
-def _on_disk(root: Root, paths: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return which of the files differ on disk, and which are not there any more. A file system
-    that does not answer within STAT_SECONDS tells of none."""
-    if _is_local(root.path):
-        return _look(root, paths)
+def _look_in_time(root: Root, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """As `_look`. A file system that does not answer within STAT_SECONDS tells of none."""
     if root.id in _hanging:
         return [], []
     found: list[tuple[list[str], list[str]]] = []
@@ -155,10 +162,10 @@ def _on_disk(root: Root, paths: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 _hanging: set[UUID] = set()
-_is_local = lru_cache(maxsize=1_000)(mounts.tells)
 
 
 def _look(root: Root, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return which of the files differ on disk, and which are not there any more."""
     since = root.looked_at.timestamp() * 1e9 if root.looked_at else 0.0
     states: dict[str, tuple[int, int]] = {}
     gone: list[str] = []

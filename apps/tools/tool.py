@@ -22,6 +22,8 @@ _route: ContextVar[str] = ContextVar("route", default="")
 # What an answer stands on, by repository (`standing`). Not for models, who pay for words: it does
 # not count among the characters of an answer.
 INDEX = "index"
+# What answers a question by its shape, before the rows (`shaped`).
+ANSWER = "answer"
 # stale: which repositories have changed, and why that is not ingested
 # changedFiles, gone: files of the answer that differ on disk, or are not there any more
 NOTES = ("stale", "changedFiles", "gone")
@@ -53,7 +55,7 @@ class Tool:
 
     def hinted(self, answer: JSON) -> JSON:
         """The answer, with `empty_hint` if it has no results and no hint."""
-        is_empty = bool(self.empty_hint) and answer.get("results") == []
+        is_empty = bool(self.empty_hint) and answer.get("results") == [] and ANSWER not in answer
         first = {name: answer[name] for name in NOTES if name in answer}
         return {**first, "hint": self.empty_hint} | answer if is_empty else answer
 

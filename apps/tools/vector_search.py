@@ -1,6 +1,7 @@
 """VectorSearch: passages by meaning and words."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from apps.core.types import JSON
@@ -8,7 +9,7 @@ from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, SearchQuery
 from apps.retrieval.scope import with_hint
 from apps.retrieval.search import search
-from apps.tools import forms, schemas
+from apps.tools import forms, schemas, shaped
 from apps.tools.errors import OF_SEARCHES
 from apps.tools.snippets import cut, parse_snippet_lines
 from apps.tools.tool import LANGUAGE, PATH, QUOTED, REPOSITORY, Tool, limit, log_call, schema
@@ -49,6 +50,7 @@ MATCHES: JSON = schemas.results(
         "degraded": typed("string", "Which part of the index was not searched, if any."),
         "missingWords": list_schema(TEXT),
         "truncated": schemas.TRUNCATED,
+        **shaped.SCHEMA,
     },
 )
 COMPACT_MATCHES = schemas.rows(
@@ -57,6 +59,7 @@ COMPACT_MATCHES = schemas.rows(
         schemas.WHERE | {"score": schemas.DISTANCE, "weak": typed("boolean", "Maybe unrelated.")},
     ),
     missingWords=list_schema(TEXT),
+    **shaped.COMPACT_SCHEMA,
 )
 
 
@@ -65,15 +68,16 @@ def compact_matches(output: JSON) -> JSON:
         forms.passage(row, "symbol", "weak")
         | ({} if row["score"] is None else {"score": round(row["score"], SCORE_DIGITS)})
         | forms.text(row)
-        for row in output["results"]
+        for row in shaped.without_repeats(output)
     ]
     notes = forms.named(output, "degraded", "missingWords", "truncated", "hint")
-    return {"results": rows} | notes
+    return shaped.compact(output) | {"results": rows} | notes
 
 
 def quoted_matches(payload: JSON) -> JSON:
     fields = forms.named(payload, "degraded", "missingWords")
-    return {**fields, "results": [_quoted(match) for match in payload.get("results", [])]}
+    rows = [_quoted(match) for match in shaped.without_repeats(payload)]
+    return {**shaped.compact(payload), **fields, "results": rows}
 
 
 def _quoted(match: JSON) -> JSON:
@@ -85,10 +89,13 @@ def _quoted(match: JSON) -> JSON:
 
 def _output(arguments: Mapping[str, Any]) -> JSON:
     query, snippet_lines = SearchQuery.parse(arguments), parse_snippet_lines(arguments)
+    answer, by_shape = shaped.shaped_answer(query.text, query.repositories, query.filters)
+    if by_shape and by_shape.search_text:
+        query = replace(query, text=by_shape.search_text)
     result = search(query)
     log_call("VectorSearch", **query.as_log(), results=len(result.matches), modelId=result.model_id)
     output = with_hint(result.as_wire(), query.repositories, query.filters)
-    return cut(output, query.text, snippet_lines)
+    return cut(answer | output, query.text, snippet_lines)
 
 
 VECTOR_SEARCH = Tool(

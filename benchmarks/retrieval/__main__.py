@@ -44,6 +44,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--in-process", action="store_true", help="score search() and no others")
     parser.add_argument("--again", action="store_true", help="with it: ingest what was ingested")
     parser.add_argument("--mode", default="hybrid", help="with it: hybrid or vector")
+    parser.add_argument("--scope", default="one", choices=direct.IN_SCOPE, help="with it")
     parser.add_argument("--weights", type=weights, default={}, help="with it: name=value,…")
     parser.add_argument("--misses", type=int, default=0, help="list that many of the worst")
     parser.add_argument("--save", type=Path, help="keep the scores in this file")
@@ -82,7 +83,7 @@ def ask_in_process(
     product.set_up(data, [options.checkouts])
     direct.ingest_all(repositories, options.checkouts, again=options.again)
     direct.load_all(repositories)
-    ask = direct.system(options.weights, options.mode)
+    ask = direct.system(options.weights, options.mode, options.scope)
     report(options, {OURS: scores.judged(ask, repositories)})
 
 

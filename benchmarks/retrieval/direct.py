@@ -3,12 +3,14 @@
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
 
 import json
+import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from django.test import override_settings
@@ -19,7 +21,17 @@ from benchmarks.retrieval.metric import Place
 from benchmarks.retrieval.questions import Question, Repository, folder_of
 from benchmarks.retrieval.scores import Ask
 
+if TYPE_CHECKING:
+    from apps.retrieval.results import Match
+
 LIMIT = 20
+# What a question says of its repository, by scope.
+IN_SCOPE: Mapping[str, Callable[[str], str]] = {
+    "one": lambda name: "",
+    "all": lambda name: "",
+    "named": lambda name: f" in {name}",
+    "part": lambda name: f" in {max(re.findall('[A-Za-z]+', name), key=len)}",
+}
 
 
 def ingest_all(repositories: Iterable[Repository], checkouts: Path, *, again: bool) -> None:
@@ -45,8 +57,14 @@ def load_all(repositories: Iterable[Repository]) -> None:
         search(SearchQuery("what is here", (repository.name,)))
 
 
-def system(weights: Mapping[str, float] | None = None, mode: str = "hybrid") -> Ask:
-    """`apps.retrieval.search.search` in a mode, with some weights of its ranking replaced."""
+def system(
+    weights: Mapping[str, float] | None = None, mode: str = "hybrid", scope: str = "one"
+) -> Ask:
+    """`apps.retrieval.search.search` in a mode, with some weights of its ranking replaced.
+
+    scope: the repository of the question alone (`one`); or all, asked the question as it is
+    (`all`), with the name of its repository (`named`), or with the longest part of it (`part`)
+    """
     from apps.retrieval.query import SearchQuery
     from apps.retrieval.ranking import Weights, rank
     from apps.retrieval.search import search
@@ -56,11 +74,13 @@ def system(weights: Mapping[str, float] | None = None, mode: str = "hybrid") -> 
     weighted = partial(rank, weights=replace(Weights(), **(weights or {})))
 
     def ask(repository: Repository, question: Question) -> Sequence[Place]:
+        only = (repository.name,) if scope == "one" else ()
+        text = question.text + IN_SCOPE[scope](repository.name)
         with in_force, patch("apps.retrieval.search.rank", weighted):
-            found = search(SearchQuery(question.text, (repository.name,), LIMIT))
+            found = search(SearchQuery(text, only, LIMIT))
         return [
             Place(
-                repository.path_of(match.rel_path),
+                _path(repository, match),
                 match.start_line,
                 match.end_line,
                 len(json.dumps(match.as_wire(), ensure_ascii=False)),
@@ -69,3 +89,9 @@ def system(weights: Mapping[str, float] | None = None, mode: str = "hybrid") -> 
         ]
 
     return ask
+
+
+def _path(repository: Repository, match: "Match") -> str:
+    """The path of a match in the repository; of another one, a path that answers nothing."""
+    path = repository.path_of(match.rel_path)
+    return path if match.repo == repository.name else f"{path}:{match.repo}"

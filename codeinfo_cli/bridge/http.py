@@ -1,44 +1,95 @@
 """Messages over HTTP to an endpoint of the server.
 
-A module of its own, as httpx takes a tenth of a second to import: the handshake is answered before.
+With h11, which is imported for the first message that is sent: it takes a hundredth of a second,
+httpx a tenth. The handshake and the list of tools are answered before.
 """
 
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from codeinfo_cli.bridge import messages
 from codeinfo_cli.bridge.link import Link
 from codeinfo_cli.bridge.messages import BadAnswer, Disconnected, Message
 from codeinfo_cli.server import Address
 
+if TYPE_CHECKING:
+    import h11
+
 ACCEPT = "application/json, text/event-stream"
 EVENT_STREAM = "text/event-stream"
+CHUNK = 65_536
 # The server sends something every 15 s while it works.
 READ_SECONDS, CONNECT_SECONDS = 120.0, 10.0
 # A server that was killed is still found, until all its files are closed.
 LEAVING_SECONDS, LOOK_SECONDS = 15.0, 0.2
 
 
+class Exchange:
+    """A connection with one request. Raises Disconnected if it breaks."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        import h11  # noqa: PLC0415 - see above
+
+        self._reader = reader
+        self._writer = writer
+        self._h11 = h11
+        self._connection = h11.Connection(h11.CLIENT)
+
+    def close(self) -> None:
+        self._writer.close()
+
+    async def begin(self, url: str, content: bytes, headers: dict[str, str]) -> "h11.Response":
+        """Send a POST, and return the head of the response."""
+        lib, parts = self._h11, urlsplit(url)
+        # Connections are not reused: a call on one that the server closes would fail.
+        own = {"host": parts.netloc, "content-length": str(len(content)), "connection": "close"}
+        request = lib.Request(method="POST", target=parts.path, headers=[*(own | headers).items()])
+        for event in (request, lib.Data(content), lib.EndOfMessage()):
+            # It is not waited for: the server may answer before it has read all of it.
+            self._writer.write(self._connection.send(event) or b"")
+        while not isinstance(event := await self._next(), lib.Response):
+            pass
+        response: h11.Response = event
+        return response
+
+    async def data(self) -> AsyncIterator[bytes]:
+        """Yield the parts of the body."""
+        while isinstance(event := await self._next(), self._h11.Data):
+            yield bytes(event.data)
+
+    async def _next(self) -> Any:
+        lib = self._h11
+        try:
+            while (event := self._connection.next_event()) is lib.NEED_DATA:
+                async with asyncio.timeout(READ_SECONDS):
+                    self._connection.receive_data(await self._reader.read(CHUNK))
+        except (OSError, lib.RemoteProtocolError) as error:
+            raise Disconnected(repr(error)) from error
+        if isinstance(event, lib.ConnectionClosed):
+            raise Disconnected("the connection was closed")
+        return event
+
+
 class Answer:
     """The server's answer to a message. At the end of its block, the connection is closed; that
     cancels a call that is not answered yet."""
 
-    def __init__(self, http: "Http", response: httpx.Response) -> None:
+    def __init__(self, http: "Http", exchange: Exchange, response: "h11.Response") -> None:
+        headers = {name: value.decode("latin-1") for name, value in response.headers}
         self._http = http
-        self._response = response
+        self._exchange = exchange
         self.status = response.status_code
-        self.session = response.headers.get("mcp-session-id", "")
-        self.is_stream = response.headers.get("content-type", "").startswith(EVENT_STREAM)
+        self.session = headers.get(b"mcp-session-id", "")
+        self.is_stream = headers.get(b"content-type", "").startswith(EVENT_STREAM)
 
     async def __aenter__(self) -> "Answer":
         return self
 
     async def __aexit__(self, *failure: Any) -> None:
-        await self._response.aclose()
+        self._exchange.close()
 
     async def body(self) -> bytes:
         """Raises Disconnected and BadAnswer."""
@@ -74,11 +125,11 @@ class Answer:
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         try:
-            async for chunk in self._response.aiter_bytes():
+            async for chunk in self._exchange.data():
                 yield chunk
-        except httpx.HTTPError as error:
+        except Disconnected:
             self._http.is_leaving = True
-            raise Disconnected(repr(error)) from error
+            raise
 
 
 class Http:
@@ -89,13 +140,6 @@ class Http:
     def __init__(self, link: Link, endpoint: str) -> None:
         self._link = link
         self._endpoint = endpoint
-        # Connections are not reused: a call on one that the server closes would fail.
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-        timeout = httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
-        self._client = httpx.AsyncClient(trust_env=False, timeout=timeout, limits=limits)
-
-    async def close(self) -> None:
-        await self._client.aclose()
 
     async def post(self, message: Message, headers: dict[str, str]) -> Answer:
         """Send a message. What the server has not read is sent again, to a new server if that one
@@ -115,23 +159,33 @@ class Http:
         while True:
             address = await self._link.address()
             try:
-                return await self._send(address, message, headers)
-            except httpx.ConnectError as error:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    parts = urlsplit(address.mcp[self._endpoint])
+                    streams = await asyncio.open_connection(parts.hostname, parts.port)
+            except TimeoutError as error:
+                self.is_leaving = True
+                raise Disconnected(repr(error)) from error
+            except OSError as error:
                 tries -= 1
                 if tries <= 0:
                     raise Disconnected(repr(error)) from error
                 await asyncio.sleep(LOOK_SECONDS)
-            except httpx.HTTPError as error:
-                self.is_leaving = True
-                raise Disconnected(repr(error)) from error
+            else:
+                return await self._send(Exchange(*streams), address, message, headers)
 
-    async def _send(self, address: Address, message: Message, headers: dict[str, str]) -> Answer:
+    async def _send(
+        self, exchange: Exchange, address: Address, message: Message, headers: dict[str, str]
+    ) -> Answer:
         own = {
             "content-type": "application/json",
             "accept": ACCEPT,
             "authorization": f"Bearer {address.token}",
         }
-        request = self._client.build_request(
-            "POST", address.mcp[self._endpoint], content=message.line, headers=own | headers
-        )
-        return Answer(self, await self._client.send(request, stream=True))
+        try:
+            url = address.mcp[self._endpoint]
+            response = await exchange.begin(url, message.line, own | headers)
+        except BaseException as error:
+            exchange.close()
+            self.is_leaving |= isinstance(error, Disconnected)
+            raise
+        return Answer(self, exchange, response)

@@ -4,12 +4,11 @@ import asyncio
 import json
 import os
 import signal
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from codeinfo_cli.bridge import messages
 from codeinfo_cli.bridge.answers import stored_answer
+from codeinfo_cli.bridge.http import Answer, Http
 from codeinfo_cli.bridge.link import Link
 from codeinfo_cli.bridge.messages import (
     INTERNAL_ERROR,
@@ -20,9 +19,6 @@ from codeinfo_cli.bridge.messages import (
 )
 from codeinfo_cli.bridge.streams import Input, Output, log
 from codeinfo_cli.server import ServerUnavailable
-
-if TYPE_CHECKING:
-    from codeinfo_cli.bridge.http import Answer, Http
 
 # Requests under way and waiting, and the bytes of their messages.
 MAX_PENDING, MAX_PENDING_BYTES = 100, 32 * 2**20
@@ -40,6 +36,7 @@ class Bridge:
         """endpoint: tools, chat or agents; stdin, stdout: file descriptors"""
         self._endpoint = endpoint
         self._link = Link(data)
+        self._http = Http(self._link, endpoint)
         self._input = Input(stdin)
         self._stopped = asyncio.Event()
         self._output = Output(stdout, self._stopped.set)
@@ -50,12 +47,6 @@ class Bridge:
         self._hello_lock = asyncio.Lock()
         self._hello_is_answered = False
         self._version = self._session = ""
-
-    @cached_property
-    def _http(self) -> "Http":
-        from codeinfo_cli.bridge.http import Http  # noqa: PLC0415 - slow to import
-
-        return Http(self._link, self._endpoint)
 
     async def run(self) -> None:
         """Serve until the input ends, the reader of the output is gone, or a signal comes."""
@@ -70,7 +61,6 @@ class Bridge:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks, timeout=1.0)
-        await self._http.close()
 
     async def _read(self) -> None:
         async for line in self._input.lines():
@@ -230,7 +220,7 @@ class Bridge:
         elif answer.status >= 400:
             log(f"{message.method}: refused with {answer.status}")
 
-    async def _stream(self, message: Message, answer: "Answer") -> None:
+    async def _stream(self, message: Message, answer: Answer) -> None:
         is_answered = False
         async for line in answer.events():
             if messages.is_answer(line, message.id):

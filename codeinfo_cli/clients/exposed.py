@@ -5,8 +5,9 @@ from contextlib import suppress
 from typing import Any
 
 from codeinfo_cli.clients import installing
+from codeinfo_cli.clients.client import Client, Machine
 from codeinfo_cli.clients.files import Refused
-from codeinfo_cli.clients.table import CLIENTS, Client, Machine
+from codeinfo_cli.clients.table import CLIENTS
 
 # Options of Python: which module it starts; that the current folder is not in the import path
 MODULE = re.compile(r"-[A-Za-z]*m ?codeinfo_cli")
@@ -24,7 +25,7 @@ def is_exposed(entry: Any) -> bool:
     program, *words = _words(entry)
     if "/" in program and not program.startswith(("/", "~", "$")):
         return True
-    variables = entry.get("env") or entry.get("environment")
+    variables = entry.get("env") or entry.get("environment") or entry.get("envs")
     if isinstance(variables, dict) and variables.get("PYTHONSAFEPATH"):
         return False
     for number, word in enumerate(words):
@@ -34,9 +35,9 @@ def is_exposed(entry: Any) -> bool:
 
 
 def _words(entry: dict[str, Any]) -> list[str]:
-    """Return the program and its arguments; opencode has them in one list."""
+    """Return the program and its arguments; opencode has them in one list, Goose a `cmd`."""
     words: list[str] = []
-    for part in (entry.get("command"), entry.get("args")):
+    for part in (entry.get("command") or entry.get("cmd"), entry.get("args")):
         words += [str(word) for word in part] if isinstance(part, list) else [str(part or "")]
     return words
 

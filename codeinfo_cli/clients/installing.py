@@ -12,13 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from codeinfo_cli.clients import files, jsonc, texts, toml
+from codeinfo_cli.clients import files, jsonc, texts, toml, yaml
+from codeinfo_cli.clients.client import NAME, Client, Machine
 from codeinfo_cli.clients.files import Change, Refused
 from codeinfo_cli.clients.jsonc import Damaged
 from codeinfo_cli.clients.launch import Launch
-from codeinfo_cli.clients.table import NAME, Client, Machine
 
 BOM = "\ufeff"
+FORMATS: dict[str, Any] = {"TOML": toml, "YAML": yaml}
 Edit = Callable[[str], str | None]
 
 
@@ -136,7 +137,7 @@ def _remove_folders(record: dict[str, Any]) -> None:
 
 
 def _format(client: Client) -> Any:
-    return toml if client.format == "TOML" else jsonc
+    return FORMATS.get(client.format, jsonc)
 
 
 def _change(path: Path, edit: Edit) -> Change:

@@ -1,88 +1,13 @@
 """The clients that `codeinfo install` knows, for the command, the Connect page, docs and tests."""
 
-import os
-import shutil
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from codeinfo_cli.clients.client import Client, Format, Instructions, Machine
 from codeinfo_cli.clients.launch import Launch
 
-NAME = "codeinfo"
 # The longest call is 10 minutes; a first start takes up to two.
 CALL_SECONDS, START_SECONDS = 600, 120
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Where a user's files are."""
-
-    home: Path
-    is_mac: bool = False
-    environ: Mapping[str, str] = field(default_factory=dict)
-    path: str = ""  # of programs, as $PATH
-
-    def folder(self, variable: str, *default: str) -> Path:
-        """The folder that an environment variable names, or one below the home folder."""
-        named = self.environ.get(variable, "")
-        return Path(named).expanduser() if named else self.home.joinpath(*default)
-
-    @property
-    def config(self) -> Path:
-        return self.folder("XDG_CONFIG_HOME", ".config")
-
-    @property
-    def editors(self) -> Path:
-        """Where VS Code has its folder."""
-        return self.home / "Library/Application Support" if self.is_mac else self.config
-
-
-def this_machine() -> Machine:
-    """Raises RuntimeError for a user without a home folder."""
-    path = os.environ.get("PATH", "")
-    return Machine(Path.home(), sys.platform == "darwin", dict(os.environ), path)
-
-
-@dataclass(frozen=True)
-class Instructions:
-    """A file that tells the client's model to use the tools.
-
-    kind: "skill" and "rule" are a file of ours; "section" is a part of a file of the user.
-    """
-
-    kind: Literal["skill", "rule", "section"]
-    path: Callable[[Machine], Path]
-
-
-@dataclass(frozen=True)
-class Client:
-    """An MCP client.
-
-    config: its file with MCP servers.
-    key: the object in that file whose members are servers.
-    entry: the member for codeinfo.
-    programs, folder: it is on this machine if a program or the folder is there.
-    known_as: how the names begin that it gives itself in MCP (`clientInfo`), in lower case.
-    """
-
-    id: str
-    label: str
-    config: Callable[[Machine], Path]
-    folder: Callable[[Machine], Path]
-    key: str
-    entry: Callable[[Launch], dict[str, Any]]
-    known_as: tuple[str, ...]
-    programs: tuple[str, ...] = ()
-    format: Literal["JSON", "JSON with comments", "TOML"] = "JSON"
-    instructions: Instructions | None = None
-    aliases: tuple[str, ...] = ()
-
-    def is_on(self, machine: Machine) -> bool:
-        return self.folder(machine).is_dir() or any(
-            shutil.which(program, path=machine.path) for program in self.programs
-        )
 
 
 def _entry(launch: Launch, **further: Any) -> dict[str, Any]:
@@ -108,6 +33,23 @@ def _opencode(launch: Launch) -> dict[str, Any]:
     return entry | env | {"timeout": START_SECONDS * 1000}
 
 
+def _copilot(launch: Launch) -> dict[str, Any]:
+    return {"type": "local"} | _entry(launch, tools=["*"])
+
+
+def _patient(launch: Launch) -> dict[str, Any]:
+    return _entry(launch, timeout=CALL_SECONDS)
+
+
+def _crush(launch: Launch) -> dict[str, Any]:
+    return {"type": "stdio"} | _patient(launch)
+
+
+def _goose(launch: Launch) -> dict[str, Any]:
+    entry = {"enabled": True, "type": "stdio", "name": "codeinfo", "cmd": launch.command}
+    return entry | {"args": [*launch.args], "envs": launch.env, "timeout": CALL_SECONDS}
+
+
 def _claude_folder(machine: Machine) -> Path:
     return machine.folder("CLAUDE_CONFIG_DIR", ".claude")
 
@@ -120,10 +62,45 @@ def _codex_folder(machine: Machine) -> Path:
     return machine.folder("CODEX_HOME", ".codex")
 
 
-def _opencode_config(machine: Machine) -> Path:
-    folder = machine.config / "opencode"
-    with_comments = folder / "opencode.jsonc"
-    return with_comments if with_comments.exists() else folder / "opencode.json"
+def _copilot_folder(machine: Machine) -> Path:
+    return machine.folder("COPILOT_HOME", ".copilot")
+
+
+def _roo_folder(machine: Machine) -> Path:
+    return machine.editors / "Code/User/globalStorage/rooveterinaryinc.roo-cline"
+
+
+def _first(folder: Path, name: str, other: str) -> Path:
+    """The file `other` if it exists, otherwise `name`."""
+    return folder / (other if (folder / other).exists() else name)
+
+
+def _vs_code(id: str, label: str, folder: str, known_as: str, *programs: str) -> Client:
+    """VS Code, and what is built from its sources.
+
+    https://code.visualstudio.com/docs/copilot/chat/mcp-servers
+    """
+    return Client(
+        id,
+        label,
+        lambda on: on.editors / folder / "User/mcp.json",
+        lambda on: on.editors / folder,
+        "servers",
+        _typed,
+        (known_as,),
+        programs,
+        format="JSON with comments",
+        instructions=Instructions(
+            "rule", lambda on: on.editors / folder / "User/prompts/codeinfo.instructions.md"
+        ),
+    )
+
+
+def _project(id: str, label: str, path: str, key: str) -> Client:
+    form: Format = "JSON with comments" if key == "servers" else "JSON"
+    return Client(
+        id, label, lambda on: on.home / path, lambda on: on.home, key, _typed, (), format=form
+    )
 
 
 CLIENTS: tuple[Client, ...] = (
@@ -206,7 +183,7 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         "opencode",
         "opencode",
-        _opencode_config,
+        lambda on: _first(on.config / "opencode", "opencode.json", "opencode.jsonc"),
         lambda on: on.config / "opencode",
         "mcp",
         _opencode,
@@ -239,6 +216,177 @@ CLIENTS: tuple[Client, ...] = (
             "section", lambda on: on.home / ".codeium/windsurf/memories/global_rules.md"
         ),
     ),
+    Client(
+        # https://docs.github.com/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers
+        "copilot-cli",
+        "Copilot CLI",
+        lambda on: _copilot_folder(on) / "mcp-config.json",
+        _copilot_folder,
+        "mcpServers",
+        _copilot,
+        ("copilot", "github-copilot"),
+        ("copilot",),
+        instructions=Instructions(
+            "section", lambda on: _copilot_folder(on) / "copilot-instructions.md"
+        ),
+        aliases=("copilot",),
+    ),
+    Client(
+        # https://docs.cline.bot/mcp/mcp-overview: the extension and the command share it
+        "cline",
+        "Cline",
+        lambda on: on.home / ".cline/data/settings/cline_mcp_settings.json",
+        lambda on: on.home / ".cline",
+        "mcpServers",
+        _patient,
+        ("cline",),
+        ("cline",),
+    ),
+    Client(
+        # https://kiro.dev/docs/mcp/configuration/
+        "kiro",
+        "Kiro",
+        lambda on: on.home / ".kiro/settings/mcp.json",
+        lambda on: on.home / ".kiro",
+        "mcpServers",
+        _entry,
+        ("kiro",),
+        ("kiro", "kiro-cli"),
+    ),
+    Client(
+        # https://junie.jetbrains.com/docs/junie-cli-mcp-configuration.html
+        "junie",
+        "Junie",
+        lambda on: on.home / ".junie/mcp/mcp.json",
+        lambda on: on.home / ".junie",
+        "mcpServers",
+        _entry,
+        ("junie",),
+        ("junie",),
+    ),
+    Client(
+        # https://modelcontextprotocol.io/docs/develop/connect-local-servers
+        "claude-desktop",
+        "Claude Desktop",
+        lambda on: on.editors / "Claude/claude_desktop_config.json",
+        lambda on: on.editors / "Claude",
+        "mcpServers",
+        _entry,
+        ("claude-ai", "claude desktop"),
+    ),
+    Client(
+        # https://ampcode.com/manual: settings.jsonc is read, too
+        "amp",
+        "Amp",
+        lambda on: _first(on.config / "amp", "settings.json", "settings.jsonc"),
+        lambda on: on.config / "amp",
+        "amp.mcpServers",
+        _entry,
+        ("amp",),
+        ("amp",),
+        format="JSON with comments",
+        instructions=Instructions("section", lambda on: on.config / "amp/AGENTS.md"),
+    ),
+    Client(
+        # https://block.github.io/goose/docs/guides/config-files
+        "goose",
+        "Goose",
+        lambda on: on.config / "goose/config.yaml",
+        lambda on: on.config / "goose",
+        "extensions",
+        _goose,
+        ("goose",),
+        ("goose",),
+        format="YAML",
+    ),
+    Client(
+        # https://docs.continue.dev/customize/deep-dives/mcp: a file of JSON for each server
+        "continue",
+        "Continue",
+        lambda on: on.home / ".continue/mcpServers/codeinfo.json",
+        lambda on: on.home / ".continue",
+        "mcpServers",
+        _entry,
+        ("continue",),
+        ("cn",),
+    ),
+    Client(
+        # https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/
+        "qwen-code",
+        "Qwen Code",
+        lambda on: on.home / ".qwen/settings.json",
+        lambda on: on.home / ".qwen",
+        "mcpServers",
+        _gemini,
+        ("qwen",),
+        ("qwen",),
+        format="JSON with comments",
+        instructions=Instructions("section", lambda on: on.home / ".qwen/QWEN.md"),
+        aliases=("qwen",),
+    ),
+    Client(
+        # https://github.com/charmbracelet/crush, "Legacy JSON" of its configuration: the newer
+        # crushrc is a program, which an installer cannot edit safely.
+        "crush",
+        "Crush",
+        lambda on: on.config / "crush/crush.json",
+        lambda on: on.config / "crush",
+        "mcp",
+        _crush,
+        ("crush",),
+        ("crush",),
+    ),
+    Client(
+        # https://docs.roocode.com/features/mcp/using-mcp-in-roo
+        "roo-code",
+        "Roo Code",
+        lambda on: _roo_folder(on) / "settings/mcp_settings.json",
+        _roo_folder,
+        "mcpServers",
+        _patient,
+        ("roo",),
+        aliases=("roo",),
+    ),
+    Client(
+        # https://kilo.ai/docs/automate/mcp/using-in-kilo-code
+        "kilo-code",
+        "Kilo Code",
+        lambda on: _first(on.config / "kilo", "kilo.jsonc", "kilo.json"),
+        lambda on: on.config / "kilo",
+        "mcp",
+        _opencode,
+        ("kilo",),
+        ("kilo",),
+        format="JSON with comments",
+        aliases=("kilo",),
+    ),
+    Client(
+        # https://antigravity.google/docs/mcp: the editor and the command share it
+        "antigravity",
+        "Antigravity",
+        lambda on: on.home / ".gemini/config/mcp_config.json",
+        lambda on: on.home / ".gemini/config",
+        "mcpServers",
+        _entry,
+        ("antigravity",),
+        ("antigravity", "agy"),
+    ),
+    _vs_code(
+        "vs-code-insiders",
+        "VS Code Insiders",
+        "Code - Insiders",
+        "visual studio code - insiders",
+        "code-insiders",
+    ),
+    _vs_code("vscodium", "VSCodium", "VSCodium", "vscodium", "codium"),
+)
+
+# Files in the folder of a project, which a team shares: `codeinfo install --project`.
+PROJECT = (
+    # https://code.claude.com/docs/en/mcp#project-scope; Copilot CLI reads it, too
+    _project("project-mcp", "Claude Code", ".mcp.json", "mcpServers"),
+    _project("project-vs-code", "VS Code", ".vscode/mcp.json", "servers"),
+    _project("project-cursor", "Cursor", ".cursor/mcp.json", "mcpServers"),
 )
 
 

@@ -1,6 +1,6 @@
 """The instructions for a client's model, and where they go in a file."""
 
-from codeinfo_cli.clients.table import Client
+from codeinfo_cli.clients.client import Client
 
 BEGIN, END = "<!-- codeinfo:begin -->", "<!-- codeinfo:end -->"
 DESCRIPTION = (

@@ -125,6 +125,12 @@ async def test_it_says_that_nothing_fits() -> None:
     assert "```" not in text
 
 
+async def test_it_tells_which_repositories_have_passages() -> None:
+    two = found(match(), match(relPath="src/b.py"), match(repo="zeta", relPath="c.py"))
+    assert "Found in 2 repositories: `acme` (2), `zeta` (1)." in await answer_to(two)
+    assert "repositories" not in await answer_to(found(match()))
+
+
 async def test_it_names_the_words_that_no_passage_has() -> None:
     text = await answer_to(found(match()) | {"missingWords": ["axios", "retry"]})
     assert text.startswith("No passage has `axios`, `retry`.")
@@ -178,3 +184,52 @@ async def test_it_is_always_available() -> None:
 def test_it_calls_a_tool_that_exists() -> None:
     assert "VectorSearch" in [tool.name for tool in toolset()]
     assert config().tool_chunk_max_chars > 0
+
+
+def shaped_row(kind: str, line: int, chunk: str, **more: str) -> JSON:
+    return {
+        "kind": kind,
+        "certainty": "proven",
+        "repo": "acme",
+        "relPath": "src/work.py",
+        "startLine": line,
+        "endLine": line + chunk.count("\n"),
+        "chunk": chunk,
+        "language": "python",
+    } | more
+
+
+async def test_the_rows_of_a_question_with_a_shape_come_before_passages() -> None:
+    rows = [
+        shaped_row("definition", 3, "def run():\n    go()", symbol="run"),
+        shaped_row("caller", 9, "    run()", symbol="main", of="run"),
+        shaped_row("caller", 12, "x.run()", of="run", certainty="possible"),
+        shaped_row("test", 20, "run()", symbol="test_run", of="run"),
+    ]
+    answer = {"shape": "callers", "subject": "run", "rows": rows, "notes": ["Not all files."]}
+    text = await answer_to(found(match()) | {"answer": answer})
+    assert text.startswith(
+        "`acme/src/work.py:3-4` (definition of run)\n\n```python\ndef run():\n    go()\n```\n\n"
+        "Called by:\n\n- `acme/src/work.py:9-9` in `main`: `run()`\n\n"
+        "Possible callers, by name:\n\n- `acme/src/work.py:12-12`: `x.run()`\n\n"
+        "```calls\n"
+        "main @ acme/src/work.py:9 -> run @ acme/src/work.py:3\n"
+        "work.py @ acme/src/work.py:12 ~> run @ acme/src/work.py:3\n"
+        "```\n\n"
+        "Tests:\n\n- `acme/src/work.py:20-20` in `test_run`: `run()`\n\n"
+        "Not all files.\n\nThe passage that fits best:"
+    )
+
+
+async def test_the_passage_of_a_definition_is_quoted_once() -> None:
+    row = shaped_row("definition", 12, "def retry(times):", symbol="retry", relPath="src/net.py")
+    answer = {"shape": "definition", "subject": "retry", "rows": [row]}
+    text = await answer_to(found(match(), match(relPath="b.py")) | {"answer": answer})
+    assert text.startswith("`acme/src/net.py:12-14` (distance 0.51)")
+    assert text.count("acme/src/net.py") == 1 and "acme/b.py" in text
+
+
+async def test_rows_answer_though_no_passage_fits() -> None:
+    answer = {"shape": "uses", "subject": "x", "rows": [shaped_row("reference", 9, "x = 1")]}
+    text = await answer_to(found(match(weak=True, score=1.7)) | {"answer": answer})
+    assert "Lines with the name:" in text and "No passage matches" not in text

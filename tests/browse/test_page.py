@@ -49,6 +49,30 @@ def test_a_match_shows_its_lines_and_its_distance(client: Client, shelf: Shelf) 
     assert f'href="{url}"' in html
 
 
+def test_results_of_several_repositories_are_grouped_that_of_the_best_first(
+    client: Client, shelf: Shelf
+) -> None:
+    for distance, repo in (
+        (0.3, "reef"),
+        (0.1, "tide"),
+        (0.4, "tide"),
+        (0.2, "reef"),
+        (0.5, "sand"),
+    ):
+        shelf.put(distance, f"{distance}.py", repo=repo)
+    html = get(client, q="a question", limit="5")
+    titles = re.findall(r'<h2 class="row results__title">(.*?)</h2>', html)
+    assert [text(title) for title in titles] == [
+        "tide2 of 5Search only this",
+        "reef2 of 5Search only this",
+        "sand1 of 5Search only this",
+    ]
+    assert 'href="/search?q=a+question&amp;repository=reef&amp;limit=5"' in titles[1]
+    numbers = re.findall(r'aria-label="Match (\d+)" data-row="(\w+)/', html)
+    assert numbers == [("1", "tide"), ("4", "tide"), ("2", "reef"), ("3", "reef"), ("5", "sand")]
+    assert "results__title" not in get(client, q="a question", repository="tide")
+
+
 def test_the_url_is_the_state_of_the_page(client: Client, shelf: Shelf) -> None:
     for repo in ("one", "two"):
         for i in range(8):

@@ -26,7 +26,9 @@ def text(html: str) -> str:
 
 
 def found(html: str) -> list[str]:
-    return re.findall(r'<article class="hit"[^>]*data-row="([^"]+)', html)
+    """The rows by their numbers: on the page they are grouped by repository."""
+    rows = re.findall(r'<article class="hit" aria-label="\w+ (\d+)"[^>]*data-row="([^"]+)', html)
+    return [row for _, row in sorted(rows, key=lambda row: int(row[0]))]
 
 
 def files(html: str) -> set[str]:

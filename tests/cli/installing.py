@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from codeinfo_cli.clients import installing
+from codeinfo_cli.clients.client import Client, Machine
 from codeinfo_cli.clients.launch import Launch
-from codeinfo_cli.clients.table import Client, Machine
 from codeinfo_cli.main import main
 
 LAUNCH = Launch("/opt/codeinfo", ("mcp",), {"CODEINFO_DATA_DIR": "/data ü"})

@@ -31,7 +31,7 @@ def test_without_a_terminal_it_is_refused_until_yes(user: Command, outside: Path
     error = json.loads(user.run("ingest", str(outside), "--json", status=2).stdout)
     assert error["code"] == "OUTSIDE_BASE"
     done = user.run("ingest", str(outside), "--yes")
-    assert done.stdout == "outside: 1 files, 1 chunks\n"
+    assert done.stdout == "outside: 1 file, 1 chunk\n"
     assert f"{outside} may be ingested from now on." in done.stderr
     # Once is enough.
     write_files(outside, {"more.py": "more = True\n"})

@@ -88,6 +88,20 @@ def test_the_handshake_needs_no_server_and_a_failed_start_is_told(
 
 
 @pytest.mark.door
+def test_the_first_answers_need_no_http(data: Path) -> None:
+    """Real clients ask for the tools in their first second: nothing slow is imported before."""
+    with bridge(data, PYTHONPROFILEIMPORTTIME="1", INGEST_MAX_FILE_BYTES="many") as client:
+        client.shake_hands()
+        assert client.ask("tools/list")["result"]["tools"]
+        assert client.end() == 0
+        assert client.process.stderr
+        lines = client.process.stderr.read().decode().splitlines()
+    imported = {line.rpartition("|")[2].strip() for line in lines}
+    assert "codeinfo_cli.bridge.relay" in imported
+    assert not imported & {"h11", "httpx", "http.client", "django", "rich", "tomlkit"}
+
+
+@pytest.mark.door
 def test_what_waits_for_the_start_is_answered_and_the_server_ends_with_its_client(
     data: Path,
 ) -> None:

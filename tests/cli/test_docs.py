@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from codeinfo_cli.clients.table import CLIENTS, Machine
+from codeinfo_cli.clients.client import Machine
+from codeinfo_cli.clients.table import CLIENTS
 from tests.house.sources import HOME
 
 

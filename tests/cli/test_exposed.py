@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from codeinfo_cli.clients import exposed, installing
+from codeinfo_cli.clients.client import Client, Machine
 from codeinfo_cli.clients.exposed import is_exposed
 from codeinfo_cli.clients.launch import Launch, this_installation
-from codeinfo_cli.clients.table import CLIENTS, Client, Machine
+from codeinfo_cli.clients.table import CLIENTS
 from tests.cli.installing import Result, given, install
 
 # What earlier versions wrote: from a checkout, and from a wheel without its script

@@ -24,6 +24,11 @@ def test_paths_are_relative_in_the_current_folder_and_name_the_repository_elsewh
 ) -> None:
     inside = cli.lines("grep", "backoff_delay", cwd=cli.lighthouse / "src")
     assert inside == [DEFINITION.removeprefix("src/")]
+    store = cli.home / "src/lighthouse/src"
+    assert cli.lines("grep", "-l", "ships", "..", cwd=store) == ["../README.md", "store.js"]
+    assert cli.lines("grep", "-l", "ships", "../README.md", cwd=store) == ["../README.md"]
+    assert cli.lines("read", "../README.md:1", cwd=store) == ["1  # Lighthouse"]
+    assert "../main.txt" in cli.lines("ls", "..", cwd=store)
     above = cli.lines("grep", "backoff_delay", cwd=cli.home)
     assert above == [f"src/lighthouse/{DEFINITION}"]
     beside = cli.lines("grep", "-a", "backoff_delay", cwd=cli.home / "src" / "harbour")
@@ -48,6 +53,16 @@ def test_options_of_grep(cli: Command) -> None:
     assert cli.lines("grep", "-c", "self") == ["src/retry.py:4"]
     assert cli.lines("grep", "-m", "1", "self", "-l") == ["src/retry.py"]
     assert len(cli.lines("grep", "-m", "2", "self")) == 2
+    assert len(cli.lines("grep", "-m", "1", "ship", "--all")) == 3  # of each file
+    assert len(cli.lines("grep", "--limit", "2", "ship", "--all")) == 2
+    assert cli.lines("grep", "-c", "-m", "3", "self") == ["src/retry.py:3"]
+    assert cli.lines("grep", "-e", "backoff_delay") == [DEFINITION]
+    either = cli.lines("grep", "-F", "-e", "import time", "-e", "__init__(self", "src")
+    assert [line.split(":")[1] for line in either] == ["3", "14"]
+    assert "grep -v" in cli.run("grep", "-v", "self", status=2).stderr
+    assert "PATTERN is missing" in cli.run("grep", status=2).stderr
+    cli.run("grep", "--", "-limit", status=1)
+    assert cli.lines("grep", "-l", "--", "self", "src") == ["src/retry.py"]
     assert cli.lines("grep", "-C", "1", "class RetryPolicy") == [
         "src/retry.py-10-",
         "src/retry.py:11:class RetryPolicy:",
@@ -63,6 +78,19 @@ def test_options_of_grep(cli: Command) -> None:
         "src/retry.py:15:        self.limit = limit",
         "src/retry.py-16-",
     ]
+
+
+def test_lines_before_and_after(cli: Command) -> None:
+    def numbers(*options: str) -> list[str]:
+        lines = cli.lines("grep", *options, "self.limit = limit|import time|return att", "src")
+        return [line if line == "--" else line[12:15].rstrip(" -:") for line in lines]
+
+    assert numbers("-A", "1") == [":3", "-4", "--", ":15", "-16", "--", ":18"]
+    assert numbers("-B", "1") == ["-2", ":3", "--", "-14", ":15", "--", "-17", ":18"]
+    # The lines between two matches are before the second.
+    assert numbers("-B", "2") == ["-1", "-2", ":3", "--", "-13", "-14", ":15", "-16", "-17", ":18"]
+    assert numbers("-A", "1", "-B", "2") == numbers("-B", "2", "-A", "1")
+    assert numbers("-C", "1", "-A", "0") == numbers("-B", "1")
 
 
 def test_paths_and_globs_restrict(cli: Command) -> None:
@@ -89,7 +117,8 @@ def test_the_exit_status_is_that_of_grep(cli: Command) -> None:
     wrong = cli.run("grep", "(", status=2)
     assert wrong.stderr.startswith("codeinfo: ") and "-F looks for the text" in wrong.stderr
     missing = cli.run("grep", "ship", "-R", "nowhere", status=2)
-    assert "There is no such repository." in missing.stderr
+    assert "No repository 'nowhere' is ingested." in missing.stderr
+    assert "Repositories: 'harbour', 'lighthouse'." in missing.stderr
     assert "codeinfo repos lists the repositories." in missing.stderr
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from codeinfo_cli.clients import files, installing, jsonc, texts, toml
+from codeinfo_cli.clients import files, installing, jsonc, texts
+from codeinfo_cli.clients.client import NAME, Client, Machine
 from codeinfo_cli.clients.launch import Launch
-from codeinfo_cli.clients.table import CLIENTS, NAME, Client, Machine, client_named
+from codeinfo_cli.clients.table import CLIENTS, client_named
 from tests.cli.installing import LAUNCH, Result, given, install
 
 JSON_SAMPLE = """\
@@ -53,11 +54,31 @@ x = 1
 """
 
 
+YAML_SAMPLE = """\
+# My settings
+GOOSE_MODEL: gpt   # the best
+
+extensions:
+  # mine
+  other: # keep
+    cmd: npx
+    args: ["-y",
+      other] # two
+
+GOOSE_MODE: auto
+"""
+
+
 def samples(client: Client) -> dict[str, bytes | None]:
     """The states of a configuration that a user may have."""
     if client.format == "TOML":
         found = {"plain": TOML_SAMPLE, "inline": 'mcp_servers = { other = { url = "u" } }\n'}
         found["dotted"] = 'mcp_servers.other.url = "u"\nx = 1\n'
+    elif client.format == "YAML":
+        found = {"plain": YAML_SAMPLE, "deep": YAML_SAMPLE.replace("\n  ", "\n    ")}
+        found["no servers"] = "GOOSE_MODE: auto"
+        found["none"] = "extensions:\nGOOSE_MODE: auto\n"
+        found["braces"] = "extensions: {} # keep\n"
     else:
         found = {"plain": JSON_SAMPLE.replace("KEY", client.key)}
         found["commented"] = COMMENTED_SAMPLE.replace("KEY", client.key)
@@ -74,7 +95,7 @@ CASES = [(client, name) for client in CLIENTS for name in samples(client)]
 
 
 def form(client: Client) -> Any:
-    return toml if client.format == "TOML" else jsonc
+    return installing.FORMATS.get(client.format, jsonc)
 
 
 def parsed(client: Client, content: bytes | None) -> Any:
@@ -172,6 +193,7 @@ def test_instructions_are_a_section_or_a_file_of_ours(
 
 DAMAGED = {
     "JSON": [b'{"a": 1', b"[]", b'{"KEY": []}', b"\xff\xfe{", b"{" * 500],
+    "YAML": [b"extensions: [", b"[]", b"extensions: 1", b"\xff", b"extensions: {other: {cmd: x}}"],
     "TOML": [b"[mcp_servers", b"mcp_servers = 1", b"\xff", b"a = 1\na = 2"],
 }
 
@@ -179,7 +201,7 @@ DAMAGED = {
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.id)
 def test_damaged_files_are_refused_and_stay(client: Client, machine: Machine, data: Path) -> None:
     config = client.config(machine)
-    for content in DAMAGED["TOML" if client.format == "TOML" else "JSON"]:
+    for content in DAMAGED.get(client.format, DAMAGED["JSON"]):
         given(config, content.replace(b"KEY", client.key.encode()))
         before = tree(machine.home)
         with pytest.raises(files.Refused, match="It was left as it is"):
@@ -296,7 +318,8 @@ def test_the_command_shows_asks_and_writes(run: Callable[..., Result], machine: 
     assert not tree(machine.home)
     refused = run("install", "cursor", input="n\n")
     assert (refused.exit_code, "Nothing was changed." in refused.output) == (1, True)
-    assert run("install", "cursor", input="").exit_code == 130
+    unasked = run("install", "cursor", input="")
+    assert (unasked.exit_code, "nobody can be asked here" in unasked.output) == (2, True)
     assert not tree(machine.home)
     assert run("install", "cursor", input="y\n").exit_code == 0
     assert "mcpServers" in (machine.home / ".cursor/mcp.json").read_text()
@@ -319,4 +342,49 @@ def test_the_command_in_json_and_its_errors(run: Callable[..., Result], machine:
     assert "config.toml is damaged" in failed.output
     rows = json.loads(run("install", "--json").output)
     assert {row["client"]: row["found"] for row in rows}["codex"] is True
-    assert len(run("install").output.splitlines()) == len(CLIENTS)
+    assert run("install", "claude", "--project").exit_code == 2
+    assert run("uninstall").exit_code == 2
+
+
+def test_without_a_name_all_clients_that_are_found_get_it_after_one_question(
+    run: Callable[..., Result], machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    listed = run("install")
+    assert (listed.exit_code, len(listed.output.splitlines())) == (0, len(CLIENTS))
+    for name in (".cursor", ".kiro", ".codex"):
+        (machine.home / name).mkdir()
+    given(machine.home / ".codex/config.toml", b"[broken")
+    done = run("install", input="y\n")
+    assert done.output.count("Write this?") == 1
+    assert "Added codeinfo to Cursor" in done.output
+    assert "Added codeinfo to Kiro" in done.output
+    # One that cannot be changed does not keep the others from it.
+    assert done.exit_code == 2
+    assert "config.toml is damaged" in done.output
+    again = json.loads(run("install", "--json", "--print").output.splitlines()[0])
+    assert [(row["client"], row["changes"]) for row in again] == [("cursor", []), ("kiro", [])]
+
+
+def test_a_project_names_the_command_and_no_interpreter(
+    run: Callable[..., Result], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "project"
+    given(folder / ".vscode/mcp.json", b'{"servers": {"other": {"command": "x"}}} // mine\n')
+    monkeypatch.chdir(folder)
+    before = tree(folder)
+    monkeypatch.setenv("PATH", "")
+    missing = run("install", "--project", "--yes")
+    assert (missing.exit_code, "not on your PATH" in missing.output) == (2, True)
+    assert tree(folder) == before
+    given(tmp_path / "bin/codeinfo", b"#!/bin/sh\n")
+    (tmp_path / "bin/codeinfo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert run("install", "--project", input="y\n").exit_code == 0
+    entry = {"type": "stdio", "command": "codeinfo", "args": ["mcp"]}
+    for file, key in ((".mcp.json", "mcpServers"), (".cursor/mcp.json", "mcpServers")):
+        assert json.loads((folder / file).read_text()) == {key: {NAME: entry}}
+    shared = jsonc.loads((folder / ".vscode/mcp.json").read_text())
+    assert shared == {"servers": {"other": {"command": "x"}, NAME: entry}}
+    assert run("uninstall", "--project", "--yes").exit_code == 0
+    assert tree(folder) == before

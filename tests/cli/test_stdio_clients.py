@@ -21,7 +21,9 @@ from tests.mcp.doors.clients import FILE, TEMPLATE
 from tests.mcp.judges import PROGRAMS
 from tests.mcp.speech import EVERY, STATELESS, headers_for, request
 from tests.ports import free_ports
+from tests.stand_ins.responses_scripts import OBEDIENT, outputs
 from tests.stand_ins.responses_server import ResponsesStandIn, write_config
+from tests.support.git import commit_all, init
 from tests.support.ingested import SAMPLE, write_files
 from tests.support.served import ingest_into
 
@@ -29,6 +31,7 @@ pytestmark = pytest.mark.door
 
 SEARCH = {"query": "retry backoff", "repository": "lighthouse"}
 REFERENCE = {"type": "ref/resource", "uri": TEMPLATE}
+OBEYING = "obedient"  # a model
 METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ping", {}),
     ("tools/list", {}),
@@ -194,7 +197,27 @@ def test_the_first_turn_of_the_real_codex_has_the_tools_while_the_server_starts(
     end_server(data)
 
 
-def what_codex_sends(folder: Path, variables: dict[str, str]) -> tuple[list[str], str]:
+def test_the_real_codex_finds_what_it_has_just_written(tmp_path: Path) -> None:
+    """Before, no line has it; its next call has it, with the commit that it stands on."""
+    write = "printf 'def written_a_moment_ago(): ...\\n' >> src/retry.py"
+    find = ["call", "Grep", {"pattern": "written_a_moment_ago", "repository": "lighthouse"}]
+    with running(tmp_path, CODEINFO_WATCH="auto", CODEINFO_FRESH_WAIT_MS="10000") as product:
+        folder = init(write_files(product.repos / "lighthouse", SAMPLE))
+        commit_all(folder)
+        ingest_into(product, folder)
+        sent, output = what_codex_sends(
+            tmp_path,
+            environment(product.data),
+            *("--dangerously-bypass-approvals-and-sandbox", "-C", str(folder), "-m", OBEYING),
+            json.dumps([find, ["own", "exec_command", {"cmd": write}], find]),
+        )
+    before, _, after = outputs(json.loads(sent[-1]))
+    assert "written_a_moment_ago():" not in before, output
+    assert "written_a_moment_ago():" in after and "src/retry.py" in after, output
+    assert "stale" not in after, output
+
+
+def what_codex_sends(folder: Path, variables: dict[str, str], *asked: str) -> tuple[list[str], str]:
     """Ask the real Codex with `codeinfo mcp` in its configuration. Return the requests to its
     model, and what it printed."""
     home = folder / "codex"
@@ -203,6 +226,7 @@ def what_codex_sends(folder: Path, variables: dict[str, str]) -> tuple[list[str]
     own |= {"PYTHONPATH": variables["PYTHONPATH"]}
     described = ", ".join(f"{name} = {json.dumps(value)}" for name, value in own.items())
     with ResponsesStandIn() as api:
+        api.scripts[OBEYING] = OBEDIENT
         write_config(home, api.url)
         with (home / "config.toml").open("a") as config:
             config.write(f"""
@@ -211,7 +235,7 @@ command = {json.dumps(COMMAND[0])}
 args = {json.dumps(COMMAND[1:])}
 env = {{ {described} }}
 """)
-        asked = "exec", "--skip-git-repo-check", "-m", "tool", "Where?"
+        asked = "exec", "--skip-git-repo-check", *(asked or ("-m", "tool", "Where?"))
         env = variables | {"HOME": str(folder)}
         done = codex(*asked, home=home, folder=folder, env=env)
         return [json.dumps(one.body) for one in api.requests], done.stdout + done.stderr

@@ -22,6 +22,7 @@ from urllib.parse import unquote
 
 import httpx
 import pytest
+import yaml
 from mcp import Client, StdioServerParameters
 
 from codeinfo_cli.clients.table import CLIENTS
@@ -58,6 +59,13 @@ def of_opencode(entry: dict[str, Any]) -> Start:
     return Start(command, args, entry.get("environment", {}))
 
 
+def of_goose(entry: dict[str, Any]) -> Start:
+    assert (entry["type"], entry["enabled"], entry["name"]) == ("stdio", True, "codeinfo")
+    return Start(entry["cmd"], entry["args"], entry["envs"])
+
+
+CODE = ".config/{}/User/mcp.json"
+ROO = ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"
 Form = tuple[str, Callable[[str], Any], str, Callable[[dict[str, Any]], Start]]
 FORMS: dict[str, Form] = {
     "claude-code": (".claude.json", json.loads, "mcpServers", usual),
@@ -69,6 +77,26 @@ FORMS: dict[str, Form] = {
     "opencode": (".config/opencode/opencode.json", json.loads, "mcp", of_opencode),
     "zed": (".config/zed/settings.json", json.loads, "context_servers", usual),
     "windsurf": (".codeium/windsurf/mcp_config.json", json.loads, "mcpServers", usual),
+    "copilot-cli": (".copilot/mcp-config.json", json.loads, "mcpServers", usual),
+    "cline": (".cline/data/settings/cline_mcp_settings.json", json.loads, "mcpServers", usual),
+    "kiro": (".kiro/settings/mcp.json", json.loads, "mcpServers", usual),
+    "junie": (".junie/mcp/mcp.json", json.loads, "mcpServers", usual),
+    "claude-desktop": (
+        ".config/Claude/claude_desktop_config.json",
+        json.loads,
+        "mcpServers",
+        usual,
+    ),
+    "amp": (".config/amp/settings.json", json.loads, "amp.mcpServers", usual),
+    "goose": (".config/goose/config.yaml", yaml.safe_load, "extensions", of_goose),
+    "continue": (".continue/mcpServers/codeinfo.json", json.loads, "mcpServers", usual),
+    "qwen-code": (".qwen/settings.json", json.loads, "mcpServers", usual),
+    "crush": (".config/crush/crush.json", json.loads, "mcp", usual),
+    "roo-code": (ROO, json.loads, "mcpServers", usual),
+    "kilo-code": (".config/kilo/kilo.jsonc", json.loads, "mcp", of_opencode),
+    "antigravity": (".gemini/config/mcp_config.json", json.loads, "mcpServers", usual),
+    "vs-code-insiders": (CODE.format("Code - Insiders"), json.loads, "servers", usual),
+    "vscodium": (CODE.format("VSCodium"), json.loads, "servers", usual),
 }
 
 

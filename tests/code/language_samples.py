@@ -554,4 +554,110 @@ class Box; endclass
         "market shop price run Box",
         "shop.price",
     ),
+    Sample(
+        "a.cbl",
+        """
+000100 IDENTIFICATION DIVISION.
+000200 PROGRAM-ID. PAYROLL.
+000300 ENVIRONMENT DIVISION.
+000400 INPUT-OUTPUT SECTION.
+000500 FILE-CONTROL.
+000600 DATA DIVISION.
+000700 FILE SECTION.
+000800 FD  WAGES-FILE.
+000900 01  WAGE-RECORD.
+001000     05  WAGE-AMOUNT PIC 9(6)V99.
+001100 WORKING-STORAGE SECTION.
+001200 01  FILLER PIC X.
+001300*PARAGRAPH-IN-A-COMMENT.
+001400 PROCEDURE DIVISION.
+001500 MAIN-LOGIC SECTION.
+001600 READ-WAGES.
+001700     PERFORM COMPUTE-TAX.
+001800     GOBACK.
+001900 COMPUTE-TAX.
+002000     MULTIPLY WAGE-AMOUNT BY 2.
+""",
+        "PAYROLL WAGES-FILE WAGE-RECORD MAIN-LOGIC READ-WAGES COMPUTE-TAX",
+    ),
+    Sample(
+        "free.cob",
+        """
+identification division.
+program-id. "greeter".
+procedure division.
+say-hello.
+    display 'Hello'.
+stop run.
+""",
+        "greeter say-hello",
+    ),
+    Sample(
+        "a.abap",
+        """
+REPORT z_orders.
+CLASS lcl_other DEFINITION DEFERRED.
+TYPES: BEGIN OF ty_order,
+  id TYPE i,
+END OF ty_order.
+CONSTANTS gc_limit TYPE i VALUE 3.
+CLASS lcl_order DEFINITION PUBLIC CREATE PUBLIC.
+  PUBLIC SECTION.
+    METHODS constructor IMPORTING iv_id TYPE i.
+    CLASS-METHODS create RETURNING VALUE(ro) TYPE REF TO lcl_order.
+ENDCLASS.
+CLASS lcl_order IMPLEMENTATION.
+  METHOD zif_priced~price_of.
+  ENDMETHOD.
+ENDCLASS.
+FORM print_all USING pv_id.
+ENDFORM.
+FUNCTION z_order_read.
+ENDFUNCTION.
+MODULE status_0100 OUTPUT.
+ENDMODULE.
+""",
+        "z_orders ty_order gc_limit lcl_order constructor create zif_priced~price_of print_all "
+        "z_order_read status_0100",
+    ),
+    Sample(
+        "a.nf",
+        """
+include { FASTQC } from './modules/fastqc'
+process ALIGN {
+  input:
+  tuple val(id), path(reads)
+  script:
+  '''
+  bwa mem HERE > out.bam
+  '''
+}
+workflow QC {
+  take: reads
+  main:
+  ALIGN(reads)
+}
+workflow {
+  QC(Channel.of(1))
+}
+def helper(x) {
+  return x + 1
+}
+class Sample {
+  int size
+}
+""",
+        "ALIGN QC helper Sample",
+        "ALIGN",
+        "process ALIGN",
+    ),
+    Sample("generic.py", "type Pair[T] = tuple[T, T]\ndef after(): ...\n", "Pair after"),
+    Sample(
+        "type.dart",
+        "extension type UserId(int id) {\n  int twice() {\n    return HERE;\n  }\n}\n",
+        "UserId twice",
+        "UserId",
+        "extension type UserId(int id)",
+    ),
+    Sample("dollars.kt", 'val text = $$"""\n  $price $${x}\n"""\nfun after() = 1\n', "text after"),
 ]  # fmt: skip

@@ -34,6 +34,12 @@ async def page(client: AsyncClient, path: str = "/chat?c=c1") -> str:
     return str(response.content.decode())
 
 
+async def shown(*parts: dict[str, Any], **fields: Any) -> str:
+    """The text of the page that has one exchange."""
+    await answered(*parts, **fields)
+    return visible(await page(AsyncClient()))
+
+
 def visible(html: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", html).replace("&nbsp;", " ").split())
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import AsyncClient
 
-from tests.conversations.pages import answered, call, match, page, visible
+from tests.conversations.pages import answered, call, match, page, shown, visible
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 
@@ -55,19 +55,15 @@ async def test_the_details_of_a_search_are_in_the_order_of_its_ranking(
     assert places == sorted(places)
 
 
-async def test_an_answer_without_references_has_a_list(async_client: AsyncClient) -> None:
-    await answered(search(match("a.py", 1)), {"type": "text", "text": "It is set there."})
-    text = visible(await page(async_client))
+async def test_an_answer_without_references_has_a_list() -> None:
+    text = await shown(search(match("a.py", 1)), {"type": "text", "text": "It is set there."})
     assert "Citations (1)" in text
     assert "httpx/a.py (/home/ada/httpx/a.py) def at_1(): return 1" in text
 
 
-async def test_a_file_shows_where_it_is_and_which_model_found_it(
-    async_client: AsyncClient,
-) -> None:
+async def test_a_file_shows_where_it_is_and_which_model_found_it() -> None:
     warned = match("a.py", 1, hostPathWarning="The host path is not known.", score=None)
-    await answered(search(warned, repository=["httpx", "anyio"]))
-    text = visible(await page(async_client))
+    text = await shown(search(warned, repository=["httpx", "anyio"]))
     assert "in httpx, anyio" in text
     assert "Host path /home/ada/httpx/a.py" in text
     assert "Warning The host path is not known." in text
@@ -75,11 +71,10 @@ async def test_a_file_shows_where_it_is_and_which_model_found_it(
     assert "1–2 def at_1 (): return 1 —" in text
 
 
-async def test_a_match_without_text_is_a_row(async_client: AsyncClient) -> None:
+async def test_a_match_without_text_is_a_row() -> None:
     bare = match("a.py", 1)
     del bare["chunk"]
-    await answered(search(bare))
-    text = visible(await page(async_client))
+    text = await shown(search(bare))
     assert "VectorSearch Success 1 match" in text
     assert "1–2 — Distance: 0.500" in text
 
@@ -101,15 +96,14 @@ async def test_each_repository_has_its_details(async_client: AsyncClient) -> Non
     text = visible(html)
     assert text.count("Embedding model locked to static-code-256-v2") == 1
     assert html.count('<details class="tfile"') == 2
-    for shown in ("Container path /data/httpx", "Warning Not mapped.", "1,200 chunks"):
-        assert shown in text
+    for fact in ("Container path /data/httpx", "Warning Not mapped.", "1,200 chunks"):
+        assert fact in text
     assert "Last error Disk full" in text
 
 
-async def test_a_result_by_words_alone_is_marked(async_client: AsyncClient) -> None:
+async def test_a_result_by_words_alone_is_marked() -> None:
     found = {"results": [match("a.py", 1)], "degraded": "words only"}
-    await answered(call("VectorSearch", found, query="x"))
-    text = visible(await page(async_client))
+    text = await shown(call("VectorSearch", found, query="x"))
     assert "VectorSearch Success 1 match Words only" in text
     assert "The result is not complete: words only." in text
 

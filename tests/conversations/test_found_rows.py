@@ -10,7 +10,7 @@ from apps.tools.context.tool import CONTEXT
 from apps.tools.expand import expand
 from apps.tools.find_callers import FIND_CALLERS
 from apps.tools.find_imports import FIND_IMPORTS
-from tests.conversations.pages import answered, call, match, page, visible
+from tests.conversations.pages import answered, call, match, page, shown, visible
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 
@@ -29,46 +29,39 @@ def positions(html: str, *texts: str) -> list[int]:
     return [html.index(text) for text in texts]
 
 
-async def test_rows_with_a_kind_say_where_their_file_is_and_how_many_they_are(
-    async_client: AsyncClient,
-) -> None:
+async def test_rows_with_a_kind_say_where_their_file_is_and_how_many_they_are() -> None:
     found = rows(
         row("a.py", 3, "build()", "reference"),
         row("a.py", 9, "build()", "reference", modelId="static-code-256-v2"),
     )
-    await answered(call("FindReferences", found, name="build"))
-    text = visible(await page(async_client))
+    text = await shown(call("FindReferences", found, name="build"))
     assert "httpx/ a.py 2 lines" in text
     assert "Host path /home/ada/httpx/a.py Repository httpx Model static-code-256-v2" in text
 
 
-async def test_each_row_of_a_mixed_result_shows_what_it_has(async_client: AsyncClient) -> None:
+async def test_each_row_of_a_mixed_result_shows_what_it_has() -> None:
     found = rows(
         row("a.py", 3, "build()", "caller", of="build"),
         row("a.py", 9, "def build():\n    return 5", "passage", score=0.5, modelId="static"),
     )
-    await answered(call("Context", found, question="How?"))
-    text = visible(await page(async_client))
+    text = await shown(call("Context", found, question="How?"))
     assert "2 passages · 3 lines Best distance: 0.500" in text
     assert "Model static" in text
     assert "caller of build" in text and "passage Distance: 0.500" in text
 
 
-async def test_a_row_names_the_definition_it_is_in(async_client: AsyncClient) -> None:
+async def test_a_row_names_the_definition_it_is_in() -> None:
     found = rows(
         row("a.py", 3, "build()", "match", symbol="Client.send"),
         row("a.py", 4, "build(5)", "match", symbol="Client.send"),
         row("b.py", 9, "def build():", "definition", symbol="Server.build"),
     )
-    await answered(call("Grep", found, pattern="build"))
-    text = visible(await page(async_client))
+    text = await shown(call("Grep", found, pattern="build"))
     assert text.count("in Client.send") == 1  # not repeated row by row
     assert "Server.build" in text and "in Server.build" not in text
 
 
-async def test_callers_of_callers_and_targets_of_imports_are_named(
-    async_client: AsyncClient,
-) -> None:
+async def test_callers_of_callers_and_targets_of_imports_are_named() -> None:
     defined = {"repo": "httpx", "relPath": "a.py", "symbol": "Client.build", "startLine": 371}
     calls = rows(
         row("a.py", 3, "build()", "proven", callee="Client.build", depth=1),
@@ -82,11 +75,10 @@ async def test_callers_of_callers_and_targets_of_imports_are_named(
         row("a.py", 3, "import ssl", "imports", target=None),
         libraries=["json", "os"],
     )
-    await answered(
+    text = await shown(
         call("FindCallers", calls, name="Client.build", depth=2),
         call("FindImports", imports, name="a.py"),
     )
-    text = visible(await page(async_client))
     assert "Calls of Client.build httpx/a.py:371" in text
     assert "calls Client.send · 2 calls away" in text and "calls Client.build" not in text
     assert "2 files were not looked at." in text
@@ -95,9 +87,7 @@ async def test_callers_of_callers_and_targets_of_imports_are_named(
     assert "Libraries: json, os" in text
 
 
-async def test_rows_that_came_through_codex_say_the_same_of_their_lines(
-    async_client: AsyncClient,
-) -> None:
+async def test_rows_that_came_through_codex_say_the_same_of_their_lines() -> None:
     context = rows(
         row("a.py", 3, "store.put()\nreturn", "passage", symbol="send"),
         row("b.py", 1, "class Store:\n    pass", "definition", symbol="Store", of="Store"),
@@ -114,14 +104,13 @@ async def test_rows_that_came_through_codex_say_the_same_of_their_lines(
         libraries=["json", "os"],
     )
     through = database_sync_to_async(expand)
-    await answered(
+    text = await shown(
         call("Context", await through(CONTEXT.compact(context)), question="How?"),
         call(
             "FindCallers", await through(FIND_CALLERS.compact(calls)), name="Client.build", depth=2
         ),
         call("FindImports", await through(FIND_IMPORTS.compact(imports)), name="a.py"),
     )
-    text = visible(await page(async_client))
     assert "passage in send" in text and "definition Store · of Store" in text
     assert "Best distance" not in text
     assert "calls Client.send · 2 calls away" in text and "calls Client.build" not in text
@@ -173,23 +162,22 @@ async def test_the_list_has_the_lines_of_every_tool(async_client: AsyncClient) -
     assert ["a.py" in listed[0], "b.py" in listed[1]] == [True, True]
 
 
-async def test_an_outline_is_in_the_list_only_where_it_is_cited(async_client: AsyncClient) -> None:
+async def test_an_outline_is_in_the_list_only_where_it_is_cited() -> None:
     place = {"repo": "httpx", "relPath": "a.py"}
     names = [
         {"name": name, "kind": "class", "startLine": line, "endLine": line + 5, "signature": ""}
         for name, line in (("Client", 1), ("Server", 11))
     ]
-    await answered(
+    text = await shown(
         call("FileOutline", {**place, "symbols": names}, repository="httpx", path="a.py"),
         {"type": "text", "text": "See `httpx/a.py:11`."},
     )
-    text = visible(await page(async_client))
     assert "Citations (1)" in text
     assert "1–6 Client class" in text and "11–16 Server 1 class" in text
 
 
-async def test_notes_on_the_whole_result_are_sentences(async_client: AsyncClient) -> None:
-    await answered(
+async def test_notes_on_the_whole_result_are_sentences() -> None:
+    text = await shown(
         call(
             "FindDefinitions",
             rows(row("a.py", 3, "def build():", "function"), match="last-part"),
@@ -213,7 +201,6 @@ async def test_notes_on_the_whole_result_are_sentences(async_client: AsyncClient
         ),
         call("RelatedCode", rows(), path="a.py", start_line=3, end_line=9),
     )
-    text = visible(await page(async_client))
     assert "No definition matches the qualifier." in text
     assert "1,180 tokens for the model" in text and "No room for httpx/b.py:1-9" in text
     assert "No passage has these words: zeppelin." in text
@@ -236,11 +223,10 @@ async def test_a_file_that_defines_nothing_says_so(async_client: AsyncClient) ->
     assert "&quot;symbols&quot;" not in html
 
 
-async def test_an_error_says_its_code_once(async_client: AsyncClient) -> None:
+async def test_an_error_says_its_code_once() -> None:
     error = {"code": "REPO_NOT_FOUND", "message": "REPO_NOT_FOUND: no repository 'x' is ingested."}
     failed = {**call("Grep", {}, pattern="x"), "stage": "error", "result": None, "error": error}
-    await answered(failed)
-    text = visible(await page(async_client))
+    text = await shown(failed)
     assert "REPO_NOT_FOUND: no repository" in text
     assert "REPO_NOT_FOUND: REPO_NOT_FOUND" not in text
 

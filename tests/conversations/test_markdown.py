@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.browse.sanitise import ATTRIBUTES, TAGS, pages, sanitise
 from apps.conversations.answers import diagrams, markdown
 from apps.conversations.answers.citations import Citations
 from apps.conversations.answers.markdown import AnswerRenderer, plain, split
 from apps.conversations.answers.passages import Passage, passages_of
-from apps.conversations.answers.sanitise import ATTRIBUTES, TAGS, pages, sanitise
 
 CODE = "def build():\n    timeout = 5\n    return timeout"
 CLIENT = Passage("httpx", "httpx/_client.py", 371, 373, CODE, 0.532, "python")
@@ -393,8 +393,34 @@ def test_file_names_that_a_tool_reports_are_only_text() -> None:
 
 
 def test_a_diagram_that_was_not_drawn_yet_shows_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagrams, "cache", diagrams.Cache())
+    monkeypatch.setattr(diagrams, "outcomes", {})
     html = plain("```mermaid\nflowchart LR\n  A --> B\n```")
     assert 'data-diagram="pending"' in html
     assert "A --&gt; B" in html
     assert markdown.diagram("x").count("<img") == 0
+
+
+# Pictures of calls
+
+CALLS = (
+    "```calls\nClient.open @ httpx/httpx/_client.py:372 -> build @ httpx/httpx/_client.py:371\n"
+    "main @ elsewhere/main.py:1 ~> Client.open @ httpx/httpx/_client.py:372\n```\n"
+)
+
+
+def test_a_fence_of_calls_is_a_picture_whose_nodes_lead_to_lines_of_passages() -> None:
+    html, citations = rendered(CALLS)
+    assert html.count("<svg") == 1 and html.count("<rect") == 3
+    links = re.findall(r'<a class="graph__node" href="([^"]*)"', html)
+    assert links == [
+        "/code/httpx/httpx/_client.py?lines=372",
+        "/code/httpx/httpx/_client.py?lines=371",
+    ]
+    # Nodes get no numbers, and what no tool returned no link.
+    assert citations.used == []
+    assert "main possibly calls Client.open" in words(html)
+
+
+def test_a_fence_of_calls_that_is_something_else_is_code() -> None:
+    html, _ = rendered("```calls\n3 calls to action\n```\n")
+    assert "<svg" not in html and "3 calls to action" in words(html)

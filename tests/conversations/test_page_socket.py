@@ -12,7 +12,12 @@ from channels.testing import WebsocketCommunicator
 from django.db import OperationalError
 from django.test import AsyncClient
 
-from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested
+from apps.agents.events import (
+    ReasoningDelta,
+    TextDelta,
+    TextReclassified,
+    ToolCallRequested,
+)
 from apps.agents.messages import ToolCall
 from apps.conversations import rows, runner, services
 from apps.conversations.consumers import html
@@ -85,6 +90,35 @@ async def test_a_run_is_followed_to_an_end_that_equals_a_reload(
     assert article(final) == article(await page(async_client))
     assert 'id="send"' in final
     assert "Answer complete, 0 citations" in final
+
+
+@pytest.mark.door
+async def test_text_that_was_reasoning_becomes_a_thought_on_the_page(
+    tabs: Callable[..., Tab], scripted: Scripted, async_client: AsyncClient
+) -> None:
+    tab = tabs()
+    await tab.open()
+    await tab.until('id="send"')
+    said, told = Gate(), Gate()
+    log = await running(
+        scripted,
+        TextDelta("I **search**.\n\n"),
+        said,
+        TextReclassified(),
+        TextDelta("It is *there*.\n\n"),
+        told,
+        TextDelta("Done."),
+    )
+    await reached(said.reached)
+    await tab.until("<strong>search</strong>")
+    said.open.set()
+    await reached(told.reached)
+    replaced = await tab.until("Thought process")
+    assert article(replaced).index("Thought process") < article(replaced).index("search")
+    told.open.set()
+    final = await tab.until('data-status="ok"')
+    await ended(log)
+    assert article(final) == article(await page(async_client))
 
 
 async def test_finished_blocks_are_sent_once(tabs: Callable[..., Tab], scripted: Scripted) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from django.test import AsyncClient
 
-from tests.conversations.pages import answered, page, row, step, visible
+from tests.conversations.pages import answered, page, row, shown, step, visible
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 
@@ -25,9 +25,7 @@ async def test_lines_of_grep_are_rows_that_can_be_cited(async_client: AsyncClien
     assert 'class="tmatch__d">definition<' in html
 
 
-async def test_lines_of_a_file_can_be_cited_and_its_outline_is_shown(
-    async_client: AsyncClient,
-) -> None:
+async def test_lines_of_a_file_can_be_cited_and_its_outline_is_shown() -> None:
     place = {"repo": "httpx", "relPath": PATH}
     result = {
         **place,
@@ -36,11 +34,10 @@ async def test_lines_of_a_file_can_be_cited_and_its_outline_is_shown(
         "outline": ["3-40 class class Client"],
         "changed": "The file on disk has changed since.",
     }
-    await answered(
+    text = await shown(
         step("ReadFile", {"repository": "httpx", "path": PATH}, result),
         {"type": "text", "text": "See `httpx/httpx/_client.py:3`."},
     )
-    text = visible(await page(async_client))
     assert "ReadFile Success 1 part" in text and "3-40 class class Client" in text
     assert "The file on disk has changed since." in text and "Citations (1)" in text
 
@@ -54,13 +51,12 @@ async def test_a_result_without_rows_shows_what_to_try(async_client: AsyncClient
     assert "&quot;definitions&quot;" not in html
 
 
-async def test_files_of_grep_are_counted_as_files(async_client: AsyncClient) -> None:
+async def test_files_of_grep_are_counted_as_files() -> None:
     rows = [{"repo": "httpx", "relPath": PATH, "kind": "file", "count": 3}]
     result = {"mode": "count", "results": rows, "truncated": False, "files": 1, "lines": 3}
-    await answered(
+    text = await shown(
         step("Grep", {"pattern": "build", "mode": "count"}, result), {"type": "text", "text": "3."}
     )
-    text = visible(await page(async_client))
     assert "Grep Success 1 file" in text and f"httpx/{PATH} 3 lines" in text
 
 

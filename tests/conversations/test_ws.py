@@ -10,7 +10,13 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from django.utils import timezone
 
-from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested, UsageReported
+from apps.agents.events import (
+    ReasoningDelta,
+    TextDelta,
+    TextReclassified,
+    ToolCallRequested,
+    UsageReported,
+)
 from apps.agents.messages import ToolCall, Usage
 from apps.conversations import runner, services
 from apps.conversations.models import Conversation
@@ -186,6 +192,21 @@ class TestConversation:
                 rest = await socket.hear_until("turn_final")
                 assert text_of(rest) == "two 3"
                 assert min(frame["seq"] for frame in rest) > snapshot["seq"]
+
+    async def test_text_that_was_reasoning_is_taken_back_by_a_snapshot(
+        self, scripted: Scripted
+    ) -> None:
+        scripted([TextDelta("I search."), TextReclassified(), TextDelta("There.")])
+        async with connected() as socket:
+            await socket.subscribe("conversation", conversationId="c1")
+            await runner.start(question())
+            frames = await socket.hear_until("turn_final")
+        assert [frame["seq"] for frame in frames] == sorted({frame["seq"] for frame in frames})
+        snapshot = max(i for i, frame in enumerate(frames) if frame["type"] == "inflight_snapshot")
+        state = frames[snapshot]["inflight"]
+        assert (state["assistantText"], state["assistantThink"]) == ("", "I search.")
+        assert text_of(frames[:snapshot]) == "I search."
+        assert text_of(frames[snapshot:]) == "There."
 
     async def test_the_next_run_counts_from_one_again(self, scripted: Scripted) -> None:
         scripted([TextDelta("x")])

@@ -18,6 +18,7 @@ import pytest
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
+from apps.core.security.access import BAD_HOST
 from tests.browser.product import SERVE, Product, running
 
 pytestmark = pytest.mark.door
@@ -135,7 +136,7 @@ def test_of_a_body_for_another_host_nothing_is_stored(
     if path == "/mcp":
         assert (found, body["error"]["data"]["code"]) == (403, "FORBIDDEN")
     else:
-        refused = {"status": "error", "code": "FORBIDDEN", "message": "Host not allowed."}
+        refused = {"status": "error", "code": "FORBIDDEN", "message": BAD_HOST}
         assert (found, body) == (400, refused)
     assert stored(served) == []
 

@@ -15,7 +15,13 @@ from apps.core.errors import InvalidInput, Unavailable
 from apps.embedding import retry
 from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText
-from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply, answer_to, vector_of
+from tests.stand_ins.embeddings_server import (
+    EmbeddingsServer,
+    Reply,
+    SmallServer,
+    answer_to,
+    vector_of,
+)
 
 pytestmark = [pytest.mark.usefixtures("wire_ends"), pytest.mark.door]
 Turn = Callable[..., None]
@@ -317,3 +323,77 @@ def test_a_long_query_is_truncated(server: EmbeddingsServer) -> None:
 def test_no_texts_make_no_request(server: EmbeddingsServer) -> None:
     assert model().embed_documents([]).shape[0] == 0
     assert json.dumps(server.texts()) == "[]"
+
+
+LONG = EmbeddingText("alpha = beta + gamma\n" * 70, path="long.py")
+
+
+def test_a_batch_above_the_servers_limit_is_halved_and_the_limit_remembered(
+    configure: Turn,
+) -> None:
+    with SmallServer(most=8, longest=9_000) as server:
+        configure(embedding_base_url=server.url, embedding_batch=32)
+        embedder = model()
+        expected = [vector_of(text.joined()) for text in texts(32)]
+        assert embedder.embed_documents(texts(32)).tolist() == expected
+        assert embedder.cut_texts == 0
+        server.requests.clear()
+        assert embedder.embed_documents(texts(32)).tolist() == expected
+        assert {len(batch) for batch in server.texts()} == {8}
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, 500])
+def test_a_text_above_the_servers_context_is_cut_and_the_limit_remembered(
+    configure: Turn, status: int
+) -> None:
+    with SmallServer(most=99, longest=1_000, status=status) as server:
+        configure(embedding_base_url=server.url)
+        embedder = model()
+        some = [*texts(3), LONG, *texts(2)]
+        vectors = embedder.embed_documents(some)
+        assert vectors[:3].tolist() == [vector_of(text.joined()) for text in texts(3)]
+        sent = max(
+            (text for batch in server.texts() for text in batch if len(text) <= 1_000), key=len
+        )
+        assert LONG.joined().startswith(sent)
+        assert len(sent) > 600
+        assert vectors[3].tolist() == vector_of(sent)
+        assert embedder.cut_texts == 1
+        server.requests.clear()
+        embedder.embed_documents([LONG, *texts(1)])
+        assert [len(batch) for batch in server.texts()] == [1, 1], "nothing is refused again"
+        assert embedder.cut_texts == 2
+
+
+def test_a_question_above_the_servers_context_is_cut(configure: Turn) -> None:
+    with SmallServer(most=1, longest=1_000) as server:
+        configure(embedding_base_url=server.url)
+        assert model().embed_query(LONG.body).shape == (8,)
+
+
+@pytest.mark.parametrize(("others", "most"), [(7, 11), (0, 3)])
+def test_a_server_that_refuses_every_text_ends_the_call_and_names_the_setting(
+    configure: Turn, others: int, most: int
+) -> None:
+    with SmallServer(most=99, longest=0) as server:
+        configure(embedding_base_url=server.url)
+        with pytest.raises(Unavailable, match="INGEST_FALLBACK_TOKENS") as caught:
+            model().embed_documents([*texts(others), LONG])
+        assert (caught.value.code, caught.value.retryable) == ("EMBEDDER_UNAVAILABLE", False)
+        assert len(server.requests) <= most
+
+
+def test_a_reply_without_indexes_is_in_order(server: EmbeddingsServer) -> None:
+    embedder = model()
+    assert embedder.max_tokens
+    data = [{"embedding": vector_of(text.joined())} for text in texts(2)]
+    server.script.append(Reply(200, {"data": data}))
+    assert embedder.embed_documents(texts(2)).tolist() == [entry["embedding"] for entry in data]
+
+
+def test_too_few_vectors_name_the_setting(server: EmbeddingsServer) -> None:
+    embedder = model()
+    assert embedder.max_tokens
+    server.script.append(Reply(200, {"data": [{"embedding": [1.0]}]}))
+    with pytest.raises(Unavailable, match="1 vectors for 2 texts.*CODEINFO_EMBEDDING_BATCH"):
+        embedder.embed_documents(texts(2))

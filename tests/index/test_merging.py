@@ -89,7 +89,7 @@ def with_identifiers(sources: Sequence[Source]) -> list[dict[str, str]]:
 def _hits(root: MappedRoot, place: int) -> list[tuple[str, int, float, float]]:
     """The live hits of a word: chunk, code of its times, and norm; with its idf."""
     found = []
-    for hits in root.hits(WORDS):
+    for hits in root.hits(root.find(WORDS)):
         part = hits.part
         for row, times in zip(
             part.part.words.rows[hits.slices[place]].tolist(),

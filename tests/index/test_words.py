@@ -258,7 +258,7 @@ def test_random_parts_answer_as_the_formula_says_for_their_live_chunks(seed: int
     names = sorted({word for name in (*TEXT_WORDS, "py", "never") for word in words(name)})
     assert root.counts(names) == {word: n for word in names if (n := formula.count(word))}
     query = random.sample(names, 4)
-    rows, scores, _ = best(root.hits(query), [part.live for part in root.parts], ALL)
+    rows, scores, _ = best(root.hits(root.find(query)), [part.live for part in root.parts], ALL)
     ids = [text[0] for part in root.parts for text in part.part.chunks(range(len(part)))]
     by_id = {ids[row]: score for row, score in zip(rows.tolist(), scores.tolist(), strict=True)}
     assert by_id == pytest.approx(formula.scores(query), rel=1e-4)

@@ -16,7 +16,7 @@ def places() -> dict[str, tuple[Any, str]]:
     """Stage → the function that does it."""
     return {
         "discovery": (pipeline, "discover"),
-        "reading": (batches, "read_file"),
+        "reading": (batches, "read_content"),
         "chunking": (Chunker, "chunk_many"),
         "rows": (Generation, "add_files"),
         "embedding": (type(get_embedder(DEFAULT_MODEL)), "embed_documents"),

@@ -15,7 +15,7 @@ from tests.support.ingested import write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
-MINIFIED = "var a=1;" * 1000
+MINIFIED = "var a=1;" * 2000
 Turn = Callable[..., None]
 
 
@@ -41,10 +41,8 @@ BUILT_IN = {
     "vendor/lib.py": "x = 1\n",
     "node_modules/x/index.js": "x\n",
     "api_pb2.py": "x = 1\n",
-    "rows.csv": "a,b\n",
-    "big.json": '{"a": 1},\n' * 20_000,
+    "run.log": "started\n",
     "bundle.js": MINIFIED,
-    "notes.unknown": "text\n",
 }
 
 

@@ -224,7 +224,8 @@ def test_chunks_without_a_vector_stay_counted_out(
         ingest(repo)
     write_files(repo, {"new.md": "# New\n"})
     root = ingest(repo)
-    assert root.embedded == root.chunks - 1 == len(chunk_ids(root)) == len(chunks_of(root))
+    assert root.embedded == root.chunks - 1
+    assert root.chunks == len(chunk_ids(root)) == len(chunks_of(root))
     assert run_ingest(repo).message == "No changes detected"
 
 
@@ -239,7 +240,7 @@ def test_a_changed_file_without_a_usable_vector_does_not_fail_the_run(
     run = run_ingest(repo)
     assert (run.state, run.chunks, run.embedded) == ("completed", 1, 0)
     root = queries.find_root(str(repo))
-    assert root.embedded == root.chunks - 1 == len(chunk_ids(root))
+    assert root.embedded + 1 == root.chunks == len(chunk_ids(root))
 
 
 def test_a_dry_run_counts_what_would_be_embedded(repo: Path, index: None) -> None:
@@ -263,7 +264,7 @@ def test_hashing_many_files_can_be_cancelled(
         job.cancel()
         return b""
 
-    monkeypatch.setattr(delta, "read_file", reading)
+    monkeypatch.setattr(delta, "read_content", reading)
     assert run_ingest(repo).state == "cancelled"
     assert len(read) == 1
 
@@ -290,7 +291,7 @@ def test_a_failed_run_leaves_the_published_chunks(
 def test_who_changes_how_files_are_cut_raises_the_number_of_it() -> None:
     """Chunks of another look must not stand beside those that stay. A language that was not
     ingested before has none: its sample is at the end of the list."""
-    count, expected = 43, {4: "ac5919acdbc12e14"}
+    count, expected = 43, {5: "bdd0156c8674de1d"}
     samples = [(sample.path, sample.source.encode()) for sample in SAMPLES[:count]]
     with Chunker(parse_seconds=30) as chunker:
         cut = chunker.chunk_many(samples)

@@ -242,7 +242,7 @@ def test_a_changed_file_that_fails_when_its_turn_comes_is_kept(
         return read_file(root, path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(batches, "read_file", read)
+        patch.setattr(batches, "read_content", read)
         run = run_ingest(repo)
     assert (run.state, run.files, run.skipped) == ("completed", 1, 2)
     assert contents(root)["pkg1/f1.py:0"] == before["pkg1/f1.py:0"]
@@ -272,7 +272,7 @@ def test_where_nothing_else_changed_a_file_that_is_kept_is_no_change(
         raise Unreadable("Not readable", path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(batches, "read_file", read)
+        patch.setattr(batches, "read_content", read)
         run = run_ingest(repo)
     assert (run.state, run.message) == ("skipped", "No changes detected")
     assert_whole(root)

@@ -93,7 +93,8 @@ def test_a_folder_that_became_a_file_holds_nothing(folder: Path, git: Git) -> No
     (folder / "sub" / "a.py").unlink()
     (folder / "sub").rmdir()
     (folder / "sub").write_text("x")
-    assert reasons(discover(folder)) == {"sub": "Not a known type", "sub/a.py": "Missing"}
+    found = discover(folder)
+    assert (names(found), reasons(found)) == (["sub"], {"sub/a.py": "Missing"})
 
 
 def test_a_path_in_conflict_is_listed_once(folder: Path, git: Git) -> None:

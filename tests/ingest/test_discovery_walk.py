@@ -41,8 +41,9 @@ def test_a_candidate_carries_the_size_and_time_of_its_file(folder: Path) -> None
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("photo.png", b"\x89PNG", "Not a known type"),
-        ("notes", "no hash-bang\n", "Not a known type"),
+        ("photo.png", b"\x89PNG", "Binary"),
+        ("blob.odd", bytes(range(1, 256)), "Binary"),
+        ("run.log", "started", "Log"),
         ("a.py", b"x = 1\0", "Binary"),
         ("a.py", "", "Empty"),
         ("a.py", " \r\n\t\n", "Empty"),
@@ -63,17 +64,9 @@ def test_a_candidate_carries_the_size_and_time_of_its_file(folder: Path) -> None
         ("app.min.js", "x", "Generated"),
         ("app.js.map", "{}", "Generated"),
         ("api.pb.go", "package x", "Generated"),
-        ("bundle.js", "var a=1;" * 1000, "Minified"),
-        ("data.json", '{"a": 1, ' + '"b": 2, ' * 1000 + "}", "Data"),
-        ("big.json", '{"a": 1},\n' * 20_000, "Data"),
-        ("rows.csv", "a,b\n", "Data"),
-        ("icon.svg", "<svg/>", "Data"),
-        ("words.txt", "".join(f"word{i}\n" for i in range(6_000)), "Data"),
-        ("words.txt", "".join(f"wört{i}\r\n" for i in range(6_000)).encode(), "Data"),
-        ("frequencies.txt", "".join(f"word{i}\t{i * 7}\n" for i in range(6_000)), "Data"),
-        ("numbers.txt", "0.25, -1.5e-3, 17\n" * 4_000, "Data"),
-        ("vectors.txt", ("the" + " 0.418 -0.25" * 150 + "\n") * 30, "Data"),
-        ("table.md", "| 1 | 2.5 | 10% |\n" * 4_000, "Data"),
+        ("a.py~", "x = 1\n", "Generated"),
+        ("#a.py#", "x = 1\n", "Generated"),
+        ("bundle.js", "var a=1;" * 2000, "Minified"),
         ("huge.py", "x = 1\n" * 200_000, "Too large: over 1 MB"),
         ("many.txt", "line\n" * 250_000, "Too large: over 1 MB"),
     ],
@@ -92,6 +85,21 @@ def test_what_is_no_text_for_people_is_skipped_with_its_reason(
 @pytest.mark.parametrize(
     ("name", "content"),
     [
+        ("notes", "no hash-bang\n"),
+        ("data.json", '{"a": 1, ' + '"b": 2, ' * 1000 + "}"),
+        ("big.json", '{"a": 1},\n' * 20_000),
+        ("rows.csv", "a,b\n"),
+        ("icon.svg", "<svg/>"),
+        ("words.txt", "".join(f"word{i}\n" for i in range(6_000))),
+        ("words.txt", "".join(f"wört{i}\r\n" for i in range(6_000)).encode()),
+        ("frequencies.txt", "".join(f"word{i}\t{i * 7}\n" for i in range(6_000))),
+        ("numbers.txt", "0.25, -1.5e-3, 17\n" * 4_000),
+        ("vectors.txt", ("the" + " 0.418 -0.25" * 150 + "\n") * 30),
+        ("table.md", "| 1 | 2.5 | 10% |\n" * 4_000),
+        ("short.js", "var a=1;" * 1000),
+        ("table.js", "var rows=[" + "1,20,300," * 2000 + "];"),
+        ("utf16.odd", "x = 1\n".encode("utf-16")),
+        ("latin.odd", b"caf\xe9\n"),
         ("bom.py", b"\xef\xbb\xbfx = 1\n"),
         ("utf16.py", "x = 1\n".encode("utf-16")),
         ("latin.py", b"# caf\xe9\n"),
@@ -112,10 +120,7 @@ def test_what_is_no_text_for_people_is_skipped_with_its_reason(
 )
 def test_odd_but_readable_files_are_kept(folder: Path, name: str, content: str | bytes) -> None:
     write_files(folder, {name: content})
-    if name == "id_rsa.pub":  # no secret, but no known type either
-        assert reasons(discover(folder)) == {name: "Not a known type"}
-    else:
-        assert names(discover(folder)) == [name]
+    assert names(discover(folder)) == [name]
 
 
 def test_an_excluded_folder_is_one_entry(folder: Path) -> None:
@@ -158,7 +163,7 @@ def test_ingest_include_replaces_the_table_but_lets_no_secret_in(
     write_files(folder, {"a.csv": "x", "b.xyz": "x", "Dockerfile": "x", "c.py": "x", ".env": "x"})
     found = discover(folder)
     assert names(found) == ["Dockerfile", "a.csv", "b.xyz"]
-    assert reasons(found) == {"c.py": "Not a known type", ".env": "Secret"}
+    assert reasons(found) == {"c.py": "Not in INGEST_INCLUDE", ".env": "Secret"}
 
 
 @pytest.mark.fault("Huge, minified and binary files")
@@ -244,7 +249,7 @@ def test_links_and_special_files_are_never_followed_or_opened(
 def test_a_gitignore_that_is_a_link_is_ignored(folder: Path) -> None:
     write_files(folder, {"a.py": "x", "rules": "*.py"})
     (folder / ".gitignore").symlink_to(folder / "rules")
-    assert names(discover(folder)) == ["a.py"]
+    assert names(discover(folder)) == ["a.py", "rules"]
 
 
 def test_a_broken_pattern_spoils_no_other(folder: Path) -> None:

@@ -37,7 +37,7 @@ def publish(run: IngestRun, job: Job) -> Ending:
 def publish_locked(run: IngestRun, job: Job) -> Ending:
     lock.take(run, 256)
     ending = publish(run, job)
-    Root.objects.filter(path=run.path).update(embedded=1)  # which it has no rows for
+    Root.objects.filter(path=run.path).update(chunks=1)  # which it has no rows for
     return ending
 
 
@@ -134,6 +134,6 @@ def test_no_run_that_starts_loses_the_model_lock(
         assert run.state == ("completed" if ends else "scanning")
         assert IndexLock.objects.filter(model=MODEL_ID).exists()
         ends = order % 2 == 0
-        again(run, "queued", generation=0, embedded=0)
+        again(run, "queued", generation=0, chunks=0)
         IndexLock.objects.update(token=uuid4())  # of a run before this one
     assert min(released[False], released[True]) > SOME

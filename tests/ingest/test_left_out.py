@@ -148,9 +148,9 @@ def test_untracked_files_of_other_types_are_counted_and_not_listed_one_by_one(
 ) -> None:
     init(folder)
     write_files(folder, {f"photos/{n}.png": b"\x89PNG" for n in range(5)})
-    write_files(folder, {"a.py": "x = 1\n", "rows.csv": "a,b\n", ".env": "KEY=1\n"})
+    write_files(folder, {"a.py": "x = 1\n", "run.log": "a,b\n", ".env": "KEY=1\n"})
     run = run_ingest(folder, "untracked")
     assert status(client, run)["leftOut"] == {"untracked": 6, "ignored": 0}
     assert status(client, run)["counts"]["skipped"] == 1
     html = drawer(client, f"run={run.id}")
-    assert "photos/0.png" in html and "Not a known type" in html and "Secret" in html
+    assert "photos/0.png" in html and "Binary" in html and "Secret" in html

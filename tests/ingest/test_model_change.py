@@ -1,5 +1,7 @@
 """Another embedding model for the whole index."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from apps.ingest.runs import queue
 from tests.ingest.embeddings import OTHER
 from tests.ingest.pages import HTMX
 from tests.ingest.requests import post
-from tests.stand_ins.embeddings_server import DIMENSION, EmbeddingsServer
+from tests.stand_ins.embeddings_server import DIMENSION, EmbeddingsServer, SmallServer
 from tests.support.ingested import run_ingest
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -43,6 +45,28 @@ def test_every_folder_is_embedded_again_with_the_new_model(
     status, found = search(client)
     assert (status, found["modelId"]) == (200, OTHER)
     assert {match["modelId"] for match in found["results"]} == {OTHER}
+
+
+def test_the_run_says_how_many_texts_a_small_server_made_it_cut(
+    client: Client, repo: Path, index: None, configure: Callable[..., None]
+) -> None:
+    (repo / "long.py").write_text("def area():\n" + "    a = b + c\n" * 60)
+    with SmallServer(most=4, longest=400) as server:
+        configure(embedding_base_url=server.url, embedding_cache_mb=1)
+        first = run_ingest(repo, model=OTHER)
+        assert first.state == "completed", first.last_error
+        count = re.fullmatch(
+            r"Completed; (\d+) texts? w\w+ cut to the context of .*", first.message
+        )
+        assert count and int(count[1]) >= 1
+        assert first.embedded == first.chunks
+        status = client.get(f"/ingest/status/{first.id}").json()
+        assert status["message"] == first.message
+        # A part's vector is not kept for the whole text.
+        server.longest = 9_000
+        Root.objects.get().delete()
+        IngestRun.objects.all().delete()
+        assert run_ingest(repo, model=OTHER).message == "Completed"
 
 
 def test_a_folder_cannot_be_searched_until_it_is_embedded_again(

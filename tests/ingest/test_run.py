@@ -95,7 +95,7 @@ def test_a_folder_without_eligible_files_ends_in_error(
     run = run_ingest(folder, "empty")
     wire = status(client, run)
     assert (wire["state"], wire["message"]) == ("error", f"No eligible files found in {folder}")
-    rules = "Generated (1 file), Not a known type (1 file)"
+    rules = "Generated (1 file), Binary (1 file)"
     assert wire["lastError"] == f"No eligible files found in {folder}. Left out: {rules}"
     assert wire["counts"] == {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
     assert not Root.objects.exists()
@@ -210,7 +210,7 @@ def test_a_file_that_goes_between_discovery_and_reading_is_skipped_with_its_reas
             raise error
         return read_file(root, path)
 
-    monkeypatch.setattr("apps.ingest.runs.batches.read_file", read)
+    monkeypatch.setattr("apps.ingest.runs.batches.read_content", read)
     root = ingest(repo)
     assert (root.files, root.skipped) == (3, 2)
     (missing,) = queries.live_files(root).skipped().filter(path="src/retry.py")

@@ -116,6 +116,23 @@ def test_it_overtakes_a_long_run(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert short.finished_at < long.finished_at
 
 
+def test_after_one_it_is_the_turn_of_what_somebody_asked_for(folder: Path) -> None:
+    """Folders that change without end do not hold it up."""
+    roots = [
+        ingest(write_files(folder / name, FILES), name=name) for name in ("one", "two", "three")
+    ]
+    asked = services.reembed(roots[2].path)
+    for number in range(3):
+        for root in roots[:2]:
+            write_files(Path(root.path), {"src/app.py": f"def changed_{number}(): ...\n"})
+            queue_update(root, ["src/app.py"])
+        run = queue.claim()
+        assert run is not None
+        queue.execute(run)
+    asked.refresh_from_db()
+    assert asked.state == "skipped"
+
+
 def test_those_without_a_change_leave_no_row(root: Root) -> None:
     for _ in range(3):
         update(root, "src/app.py")

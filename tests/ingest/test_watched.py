@@ -9,6 +9,8 @@ import pytest
 
 from apps.index.root_directory import RootDirectory
 from apps.ingest.watching import look
+from apps.ingest.watching.kernel import Kernel
+from apps.ingest.watching.states import Folder
 from apps.ingest.watching.watched import Watched
 from tests.support.git import commit_all, init
 from tests.support.ingested import ingest, write_files
@@ -27,12 +29,12 @@ def watched(folder: Path) -> Watched:
     watched = Watched(root)
     watched.read(root)
     look.fresh(watched)
-    assert look.changed(watched, Event()) == set()
+    assert changed(watched) == set()
     return watched
 
 
 def changed(watched: Watched) -> set[str]:
-    return look.changed(watched, Event())
+    return look.changed(watched, lambda: True)
 
 
 def test_a_file_that_comes_back_before_it_was_ingested_and_goes_again(watched: Watched) -> None:
@@ -111,3 +113,15 @@ def test_many_new_folders_are_one_discovery(
         (Path(watched.root.path) / name).mkdir()
     assert watched.take_folders(new) == new
     assert len(listed) < 2 * len(new)
+
+
+def test_what_changes_while_the_thread_is_woken_is_not_forgotten(watched: Watched) -> None:
+    kernel, wake = Kernel(), Event()
+    watched.folder = Folder("watch")
+    assert kernel.wait([watched], wake, 0.0) == []
+    file = Path(watched.root.path, "src/app.py")
+    file.write_text("def written(): ...\n")
+    wake.set()
+    events = [event for _ in range(3) for event in kernel.wait([watched], wake, 0.0)]
+    kernel.close()
+    assert str(file) in {event.path for event in events}

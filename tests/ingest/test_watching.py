@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.browser.product import Product, running
+from tests.power.recording import mounted
 from tests.support.git import commit_all, git, init
 from tests.support.ingested import write_files
 from tests.support.served import PATIENCE, ingest_into, start_ingest
@@ -91,6 +92,13 @@ def test_an_edit_is_found(product: Product, repo: Path) -> None:
     (repo / "src/app.py").write_text("def new_name():\n    return 2\n")
     until_at(product, repo, "new_name", "src/app.py")
     assert places(product, repo, "old_name") == []
+
+
+def test_what_was_written_a_moment_ago_is_found_at_once(product: Product, repo: Path) -> None:
+    """By a program that saves a file and asks in the same breath."""
+    for number in range(5):
+        (repo / "src/app.py").write_text(f"def just_now_{number}(): ...\n")
+        assert places(product, repo, f"just_now_{number}") == ["src/app.py"]
 
 
 def test_files_and_folders_come_move_and_go(product: Product, repo: Path) -> None:
@@ -285,6 +293,41 @@ def test_a_folder_with_a_name_in_it_that_is_not_utf8(product: Product, repo: Pat
     until_at(product, repo, "def inside", "moved/even.py")
     (repo / "src/app.py").write_text("def after(): ...\n")
     until_at(product, repo, "def after", "src/app.py")
+
+
+def test_a_file_system_that_does_not_answer(tmp_path: Path) -> None:
+    """It is told of, holds up no other folder, and is looked at again when it answers."""
+    hangs = tmp_path / "hangs"
+    backing = write_files(tmp_path / "backing", {"src/app.py": "def old_name(): ...\n"})
+    with running(tmp_path, CODEINFO_WATCH="auto") as product:
+        away = product.repos / "away"
+        here = write_files(product.repos / "here", {"src/app.py": "def near(): ...\n"})
+        with mounted("tests.power.hanging", backing, away, hangs):
+            for folder in (away, here):
+                ingest_into(product, folder)
+            wait_until(lambda: "as soon as they are told" in drawer(product, here))
+            wait_until(lambda: "does not tell of changes." in drawer(product, away))
+            wait_until(lambda: "stale" not in answer(product, away, "def"))
+            hangs.touch()
+            wait_until(lambda: "Its folder does not answer." in drawer(product, away))
+            (here / "src/app.py").write_text("def nearer(): ...\n")
+            until_at(product, here, "def nearer", "src/app.py")
+            assert answer(product, away, "old_name")["stale"] == (
+                "away: Its folder does not answer."
+            )
+            hangs.unlink()
+            (away / "src/app.py").write_text("def new_name(): ...\n")
+            until_at(product, away, "def new_name", "src/app.py")
+            assert "does not answer" not in drawer(product, away)
+
+
+def test_a_lock_of_git_that_a_crash_has_left(product: Product, repo: Path) -> None:
+    lock = repo / ".git/index.lock"
+    lock.touch()
+    os.utime(lock, (0, 0))
+    for number in range(3):
+        write_files(repo, {"src/app.py": f"def after_{number}(): ...\n"})
+        until_at(product, repo, f"def after_{number}", "src/app.py")
 
 
 def test_a_file_beside_the_folders_by_looking(tmp_path: Path) -> None:

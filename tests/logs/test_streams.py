@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import aclosing
-from typing import Any
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, TypeVar
 
 import pytest
 from django.http import QueryDict
@@ -16,6 +16,8 @@ from apps.logs.store import LogStore
 from apps.logs.types import LogQuery
 from tests.logs.conftest import MakeStore
 from tests.support.entries import entry
+
+T = TypeVar("T")
 
 PATIENCE = 30
 
@@ -40,25 +42,35 @@ class Reader:
         return [int(frame.split("\n")[0].removeprefix("id: ")) for frame in frames]
 
 
+@asynccontextmanager
+async def read(frames: Any) -> AsyncIterator[Reader]:
+    """A reader that has read the first heartbeat."""
+    async with aclosing(frames):
+        reader = Reader(frames)
+        assert await reader.frame() == ":\n\n"
+        yield reader
+
+
+async def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """A task that waits already."""
+    task = asyncio.create_task(work)
+    await asyncio.sleep(0)
+    return task
+
+
 def reading(store: LogStore, query: str = "", after: int | None = None) -> Any:
-    log_query = LogQuery.read(QueryDict(query))
-    return aclosing(stream.json_frames(store, log_query, after))  # type: ignore[type-var]
+    return read(stream.json_frames(store, LogQuery.read(QueryDict(query)), after))
 
 
 async def test_a_stream_starts_with_a_heartbeat_and_the_last_200_entries(store: LogStore) -> None:
     fill(store, 230)
-    async with reading(store) as frames:
-        reader = Reader(frames)
-        assert await reader.frame() == ":\n\n"
+    async with reading(store) as reader:
         assert await reader.numbers(200) == list(range(31, 231))
 
 
 async def test_each_new_entry_is_sent_as_json(store: LogStore) -> None:
-    async with reading(store) as frames:
-        reader = Reader(frames)
-        await reader.frame()
-        waiting = asyncio.ensure_future(reader.frame())
-        await asyncio.sleep(0)
+    async with reading(store) as reader:
+        waiting = await begun(reader.frame())
         store.add(entry("live", context={"a": "b\nc"}))
         number, data = (await waiting).removesuffix("\n\n").split("\n")
         assert number == "id: 1"
@@ -70,23 +82,17 @@ async def test_each_new_entry_is_sent_as_json(store: LogStore) -> None:
 async def test_filters_apply_to_stored_and_new_entries(store: LogStore) -> None:
     fill(store, 3)
     store.add(entry("bad", level="error"))
-    async with reading(store, "level=error") as frames:
-        reader = Reader(frames)
-        await reader.frame()
+    async with reading(store, "level=error") as reader:
         assert await reader.numbers(1) == [4]
-        waiting = asyncio.ensure_future(reader.numbers(1))
-        await asyncio.sleep(0)
+        waiting = await begun(reader.numbers(1))
         fill(store, 2)
         store.add(entry("bad", level="error"))
         assert await waiting == [7]
 
 
 async def test_no_entry_of_a_burst_is_skipped(store: LogStore) -> None:
-    async with reading(store) as frames:
-        reader = Reader(frames)
-        await reader.frame()
-        waiting = asyncio.ensure_future(reader.numbers(1))
-        await asyncio.sleep(0)
+    async with reading(store) as reader:
+        waiting = await begun(reader.numbers(1))
         fill(store, 500)
         assert await waiting + await reader.numbers(499) == list(range(1, 501))
 
@@ -95,9 +101,8 @@ async def test_a_silent_stream_sends_heartbeats(
     store: LogStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.01)
-    async with reading(store) as frames:
-        reader = Reader(frames)
-        assert [await reader.frame() for _ in range(3)] == [":\n\n"] * 3
+    async with reading(store) as reader:
+        assert [await reader.frame() for _ in range(2)] == [":\n\n"] * 2
 
 
 @pytest.mark.parametrize(
@@ -121,18 +126,14 @@ def test_the_header_precedes_the_query(header: str, query: str, expected: int | 
 
 async def test_a_reconnecting_reader_gets_the_entries_it_missed(store: LogStore) -> None:
     fill(store, 10)
-    async with reading(store, after=7) as frames:
-        reader = Reader(frames)
-        await reader.frame()
+    async with reading(store, after=7) as reader:
         assert await reader.numbers(3) == [8, 9, 10]
 
 
 @pytest.mark.fault("The log breaks off")
 async def test_a_reader_of_an_earlier_log_starts_from_the_beginning(store: LogStore) -> None:
     fill(store, 2)
-    async with reading(store, after=5_000) as frames:
-        reader = Reader(frames)
-        await reader.frame()
+    async with reading(store, after=5_000) as reader:
         assert await reader.numbers(2) == [1, 2]
 
 
@@ -146,27 +147,21 @@ def skipping(frame: str) -> tuple[int, int]:
 @pytest.mark.fault("The log breaks off")
 async def test_a_replay_that_skips_says_how_many(store: LogStore) -> None:
     fill(store, 230)
-    async with reading(store, after=7) as frames:
-        reader = Reader(frames)
-        await reader.frame()
+    async with reading(store, after=7) as reader:
         assert skipping(await reader.frame()) == (23, 30)
         assert await reader.numbers(200) == list(range(31, 231))
 
 
 async def test_a_reader_that_resumes_after_the_skipped_ones_is_told_once(store: LogStore) -> None:
     fill(store, 230)
-    async with reading(store, after=30) as frames:
-        reader = Reader(frames)
-        await reader.frame()
+    async with reading(store, after=30) as reader:
         assert await reader.numbers(200) == list(range(31, 231))
 
 
 async def test_entries_that_left_the_buffer_are_counted_too(make_store: MakeStore) -> None:
     store = make_store(max_entries=10)
     fill(store, 50)
-    async with reading(store, after=15) as frames:
-        reader = Reader(frames)
-        await reader.frame()
+    async with reading(store, after=15) as reader:
         assert skipping(await reader.frame()) == (25, 40)
         assert await reader.numbers(10) == list(range(41, 51))
 
@@ -178,9 +173,7 @@ async def test_with_filters_only_matches_and_lost_entries_are_counted(
     fill(store, 300)
     fill(store, 250, level="error")
     fill(store, 240)
-    async with reading(store, "level=error", after=280) as frames:
-        reader = Reader(frames)
-        await reader.frame()
+    async with reading(store, "level=error", after=280) as reader:
         # 10 have left the buffer (281 to 290), 50 errors are more than the replay takes.
         assert skipping(await reader.frame()) == (60, 350)
         assert await reader.numbers(200) == list(range(351, 551))
@@ -189,23 +182,17 @@ async def test_with_filters_only_matches_and_lost_entries_are_counted(
 async def test_a_lone_gap_is_reported_once(make_store: MakeStore) -> None:
     store = make_store(max_entries=10)
     fill(store, 50)
-    async with reading(store, "level=error", after=15) as frames:
-        reader = Reader(frames)
-        await reader.frame()
+    async with reading(store, "level=error", after=15) as reader:
         assert skipping(await reader.frame()) == (25, 50)
-        waiting = asyncio.ensure_future(reader.numbers(1))
-        await asyncio.sleep(0)
+        waiting = await begun(reader.numbers(1))
         store.add(entry("bad", level="error"))
         assert await waiting == [51]
 
 
 async def test_a_reader_that_is_too_slow_is_told_what_it_missed(make_store: MakeStore) -> None:
     store = make_store(max_entries=10)
-    async with reading(store) as frames:
-        reader = Reader(frames)
-        await reader.frame()
-        waiting = asyncio.ensure_future(reader.frame())
-        await asyncio.sleep(0)
+    async with reading(store) as reader:
+        waiting = await begun(reader.frame())
         fill(store, 1)
         await waiting
         fill(store, 30)
@@ -216,9 +203,7 @@ async def test_a_reader_that_is_too_slow_is_told_what_it_missed(make_store: Make
 async def test_a_new_reader_skips_nothing(make_store: MakeStore) -> None:
     store = make_store(max_entries=10)
     fill(store, 50)
-    async with reading(store) as frames:
-        reader = Reader(frames)
-        await reader.frame()
+    async with reading(store) as reader:
         assert await reader.numbers(10) == list(range(41, 51))
 
 
@@ -238,19 +223,16 @@ class TestThePage:
         monkeypatch.setattr(stream, "pause", lambda seconds: asyncio.sleep(0))
 
     def reading(self, store: LogStore, after: int | None = None) -> Any:
-        return aclosing(stream.html_frames(store, LogQuery(), after, panels.render_event))  # type: ignore[type-var]
+        return read(stream.html_frames(store, LogQuery(), after, panels.render_event))
 
     async def test_the_page_gets_the_whole_list_and_then_new_entries(self, store: LogStore) -> None:
         fill(store, 3)
-        async with self.reading(store) as frames:
-            reader = Reader(frames)
-            assert await reader.frame() == ":\n\n"
+        async with self.reading(store) as reader:
             whole = await reader.frame()
             assert whole.startswith('event: all\nid: 3\ndata: <div class="table-wrap"')
             assert whole.index("log-3") < whole.index("log-1")
             assert "log-count-info" in await reader.frame()
-            waiting = asyncio.ensure_future(reader.frame())
-            await asyncio.sleep(0)
+            waiting = await begun(reader.frame())
             store.add(entry("fresh"))
             new = await waiting
             assert new.startswith("event: new\nid: 4\n")
@@ -260,9 +242,7 @@ class TestThePage:
         self, store: LogStore
     ) -> None:
         fill(store, 9)
-        async with self.reading(store, after=7) as frames:
-            reader = Reader(frames)
-            await reader.frame()
+        async with self.reading(store, after=7) as reader:
             new = await reader.frame()
             assert new.startswith("event: new\nid: 9\n")
             assert "log-8" in new and "log-7" not in new
@@ -272,9 +252,7 @@ class TestThePage:
     ) -> None:
         fill(store, 250)
         for after in (10, 9_999):
-            async with self.reading(store, after=after) as frames:
-                reader = Reader(frames)
-                await reader.frame()
+            async with self.reading(store, after=after) as reader:
                 whole = await reader.frame()
                 assert whole.startswith("event: all\nid: 250\n")
                 assert whole.count("data-entry") == 200
@@ -284,9 +262,7 @@ class TestThePage:
         self, store: LogStore, after: int, expected: str
     ) -> None:
         fill(store, 250)
-        async with self.reading(store, after=after) as frames:
-            reader = Reader(frames)
-            await reader.frame()
+        async with self.reading(store, after=after) as reader:
             whole = await reader.frame()
             gap = f">{expected} skipped</td></tr></tbody>" if expected else ""
             assert gap in whole and ("skipped" in whole) == bool(expected)
@@ -298,9 +274,7 @@ class TestThePage:
         store = make_store(max_entries=10)
         monkeypatch.setattr(store_module, "process_store", store)
         fill(store, 50)
-        async with self.reading(store, after=15) as frames:
-            reader = Reader(frames)
-            await reader.frame()
+        async with self.reading(store, after=15) as reader:
             new = await reader.frame()
             assert new.startswith("event: new\nid: 50\n")
             assert new.index("log-41") < new.index("25 lines skipped")

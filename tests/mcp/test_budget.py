@@ -1,11 +1,17 @@
-"""What the list of tools costs a model that connects, in tokens."""
+"""What the list of tools, and an answer, cost a model, in tokens."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
+from asgiref.sync import sync_to_async
 
 from apps.mcp.search import SEARCH
-from benchmarks.agents import token_counts
+from benchmarks.agents import LIMIT, plain, token_counts
+from tests.house.sources import HOME
+from tests.mcp.speech import STATELESS, call
+from tests.support.ingested import ingest
 
 pytestmark = [pytest.mark.door]
 
@@ -27,3 +33,17 @@ def test_the_tools_of_mcp_cost_few_tokens() -> None:
     counts = dict(zip(tools, token_counts(texts), strict=True))
     assert sum(counts.values()) <= MOST_ON_AVERAGE * len(counts), counts
     assert max(counts.values()) <= MOST_OF_ONE, counts
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_references_cost_little_more_than_plain_text(folder: Path) -> None:
+    await sync_to_async(shutil.copytree)(HOME / "codeinfo_cli/clients", folder / "clients")
+    await sync_to_async(ingest)(folder / "clients")
+    texts = []
+    for name in ("Client", "Machine", "Damaged", "machine", "path"):
+        form = {"name": name, "limit": 50}
+        full = (await call("FindReferences", STATELESS, format="full", **form)).result
+        compact = (await call("FindReferences", STATELESS, **form)).result
+        texts += [plain(full["structuredContent"]), compact["content"][0]["text"]]
+    counts = token_counts(texts)
+    assert sum(counts[1::2]) <= LIMIT * sum(counts[0::2])

@@ -25,6 +25,7 @@ SCHEMA: JSON = {
         "deep": {"type": "boolean"},
         "id": {"type": "string", "pattern": "^[a-z]+$"},
         "any": {},
+        "many": {"type": "array", "items": {}},
     },
     "required": ["query"],
     "additionalProperties": False,
@@ -45,13 +46,21 @@ SCHEMA: JSON = {
         ({"repository": ["a", "b"]}, {"repository": ["a", "b"]}),
         ({"repository": "5"}, {"repository": "5"}),
         *(({"any": n}, {"any": n}) for n in (None, "", 0, "7", [None])),
-        ({"deep": True}, {"deep": True}),
+        *(({"deep": n}, {"deep": True}) for n in (True, "true", " True ")),
+        ({"deep": "false"}, {"deep": False}),
+        *(({"many": n}, {"many": ["a"]}) for n in ("a", ["a"], '["a"]')),
+        ({"many": 5}, {"many": [5]}),
+        ({"repository": ' ["a", "b"]'}, {"repository": ["a", "b"]}),
+        *(({"repository": n}, {"repository": n}) for n in ("[1]", "[a", "{}")),
+        *(({"query": n}, {"query": n}) for n in ("true", '["a"]', "[")),
+        ({"toolCallId": "1", "_meta": {}, "sessionId": 2}, {}),
     ],
 )
 def test_arguments_written_by_models_are_corrected(received: JSON, read: JSON) -> None:
     found = read_arguments(_tool(), {"query": "5"} | received)
-    assert found == {"query": "5"} | read
-    assert [type(value) for value in found.values()] == [type(v) for v in ("5", *read.values())]
+    expected = {"query": "5"} | read
+    assert found == expected
+    assert [type(value) for value in found.values()] == [type(v) for v in expected.values()]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +73,7 @@ def test_arguments_written_by_models_are_corrected(received: JSON, read: JSON) -
         ({"query": "x", "deep": "yes"}, "deep: 'yes' is not of type 'boolean'"),
         ({"query": "x", "repository": [5]}, "repository.0: 5 is not of type 'string'"),
         ({}, "query is required"),
-        ({"query": "x", "path": "y"}, "('path' was unexpected); known are: query, limit"),
+        ({"query": "x", "path": "y"}, "unknown parameter path; known are: query, limit"),
         *(({"query": "x", "id": n}, f"id: {n!r} does not match") for n in ("A", "a\n")),
         ({"query": "x", "deep": "y" * 1000}, "deep: breaks type boolean"),
     ],
@@ -89,7 +98,7 @@ def test_a_tool_that_checks_its_arguments_receives_them_corrected_and_unchecked(
     with pytest.raises(InvalidInput) as refusal:
         read_arguments(tool, {"query": 5, "path": "y"})
     (problem,) = refusal.value.details["details"]
-    assert "('path' was unexpected); known are: query, limit" in problem
+    assert "unknown parameter path; known are: query, limit" in problem
 
 
 @pytest.mark.parametrize("version", EVERY)

@@ -12,7 +12,7 @@ from tests.mcp.speech import Answer, ask, connection, request, send, whole
 pytestmark = pytest.mark.django_db
 
 PING = request("ping", version="2024-11-05")
-PATHS = ["/mcp", "/mcp/chat", "/mcp/agents"]
+PATHS = ["/mcp", "/mcp/chat", "/mcp/agents", "/mcp/"]
 MEBIBYTE = 1 << 20
 
 
@@ -41,7 +41,9 @@ async def test_only_post_is_served(path: str, method: str) -> None:
     "host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil", "localhost:x", " "]
 )
 async def test_a_rebound_host_name_is_forbidden(path: str, host: str) -> None:
-    refused(await post(path=path, host=host), 403)
+    answer = await post(path=path, host=host)
+    refused(answer, 403)
+    assert "CODEINFO_ALLOWED_HOSTS" in answer.error["message"]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -210,7 +212,7 @@ async def test_the_first_failed_check_decides(configure: Callable[..., None]) ->
     assert (await post(none | {"method": "tools/list"}, **wrong)).error["code"] == -32602
 
 
-@pytest.mark.parametrize("path", ["/mcp/", "/mcp/none", "/mcpx", "/MCP"])
+@pytest.mark.parametrize("path", ["/mcp//", "/mcp/none", "/mcpx", "/MCP"])
 async def test_other_paths_are_not_found(path: str) -> None:
     answer = await post(path=path)
     assert (answer.status, answer.json["code"]) == (404, "NOT_FOUND")

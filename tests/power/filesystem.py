@@ -30,7 +30,7 @@ class Recorder(fuse.Operations):  # type: ignore[misc]
         self._next = count(1 << 62)
         self.events: list[Event] = []
 
-    def _real(self, path: str) -> str:
+    def real(self, path: str) -> str:
         return self._backing + path
 
     def _note(self, what: str, *values: Any) -> None:
@@ -41,7 +41,7 @@ class Recorder(fuse.Operations):  # type: ignore[misc]
 
     def _place(self, path: str) -> tuple[int, str]:
         """The number of the folder, and the name in it."""
-        parent, name = os.path.split(self._real(path))
+        parent, name = os.path.split(self.real(path))
         return self._number(os.stat(parent)), name
 
     def _created(self, path: str, status: os.stat_result, *, is_folder: bool) -> None:
@@ -52,28 +52,28 @@ class Recorder(fuse.Operations):  # type: ignore[misc]
     # --- what is recorded ---
 
     def create(self, path: str, mode: int, fi: Any = None) -> int:
-        descriptor = os.open(self._real(path), os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        descriptor = os.open(self.real(path), os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         self._created(path, os.fstat(descriptor), is_folder=False)
         return descriptor
 
     def mkdir(self, path: str, mode: int) -> int:
-        os.mkdir(self._real(path), mode)
-        self._created(path, os.stat(self._real(path)), is_folder=True)
+        os.mkdir(self.real(path), mode)
+        self._created(path, os.stat(self.real(path)), is_folder=True)
         return 0
 
     def unlink(self, path: str) -> int:
-        os.unlink(self._real(path))
+        os.unlink(self.real(path))
         if not _is_hidden(path):
             self._note("unlink", *self._place(path))
         return 0
 
     def rmdir(self, path: str) -> int:
-        os.rmdir(self._real(path))
+        os.rmdir(self.real(path))
         self._note("unlink", *self._place(path))
         return 0
 
     def rename(self, old: str, new: str) -> int:
-        os.rename(self._real(old), self._real(new))
+        os.rename(self.real(old), self.real(new))
         if _is_hidden(new):
             self._note("unlink", *self._place(old))
         else:
@@ -86,8 +86,8 @@ class Recorder(fuse.Operations):  # type: ignore[misc]
         return written
 
     def truncate(self, path: str, length: int, fh: int | None = None) -> int:
-        os.truncate(self._real(path), length)
-        self._note("truncate", self._number(os.stat(self._real(path))), length)
+        os.truncate(self.real(path), length)
+        self._note("truncate", self._number(os.stat(self.real(path))), length)
         return 0
 
     def fsync(self, path: str, datasync: int, fh: int) -> int:
@@ -95,7 +95,7 @@ class Recorder(fuse.Operations):  # type: ignore[misc]
         return 0
 
     def fsyncdir(self, path: str, datasync: int, fh: int) -> int:
-        self._note("sync_folder", self._number(os.stat(self._real(path))))
+        self._note("sync_folder", self._number(os.stat(self.real(path))))
         return 0
 
     def setxattr(self, path: str, name: str, value: bytes, options: int, position: int = 0) -> int:
@@ -105,20 +105,20 @@ class Recorder(fuse.Operations):  # type: ignore[misc]
     # --- what is not ---
 
     def getattr(self, path: str, fh: int | None = None) -> dict[str, Any]:
-        status = os.lstat(self._real(path))
+        status = os.lstat(self.real(path))
         names = [name for name in dir(status) if name.startswith("st_")]
         found = {name: getattr(status, name) for name in names}
         return found | {f"st_{kind}time": found[f"st_{kind}time_ns"] for kind in "amc"}
 
     def readdir(self, path: str, fh: int) -> list[str]:
-        return [".", "..", *os.listdir(self._real(path))]
+        return [".", "..", *os.listdir(self.real(path))]
 
     def open(self, path: str, flags: int) -> int:
         # The kernel reads and truncates through a descriptor that a program only writes to.
         access = os.O_RDONLY if flags & os.O_ACCMODE == os.O_RDONLY else os.O_RDWR
         if flags & os.O_TRUNC:
             self.truncate(path, 0)
-        return os.open(self._real(path), access)
+        return os.open(self.real(path), access)
 
     def read(self, path: str, size: int, offset: int, fh: int) -> bytes:
         return os.pread(fh, size, offset)
@@ -131,19 +131,19 @@ class Recorder(fuse.Operations):  # type: ignore[misc]
         return 0
 
     def chmod(self, path: str, mode: int) -> int:
-        os.chmod(self._real(path), mode)
+        os.chmod(self.real(path), mode)
         return 0
 
     def chown(self, path: str, uid: int, gid: int) -> int:
-        os.chown(self._real(path), uid, gid)
+        os.chown(self.real(path), uid, gid)
         return 0
 
     def utimens(self, path: str, times: tuple[int, int] | None = None) -> int:
-        os.utime(self._real(path), ns=times)
+        os.utime(self.real(path), ns=times)
         return 0
 
     def statfs(self, path: str) -> dict[str, Any]:
-        status = os.statvfs(self._real(path))
+        status = os.statvfs(self.real(path))
         return {name: getattr(status, name) for name in dir(status) if name.startswith("f_")}
 
     def symlink(self, target: str, source: str) -> int:

@@ -56,25 +56,25 @@ class Recording:
 def recorded(folder: Path, backing: Path) -> Iterator[Recording]:
     """Mount `folder`, which has what `backing` has, and write to it inside the block; its events
     are complete afterwards. Skips the test where nothing can be mounted."""
-    folder.mkdir()
     trace = folder.with_name("trace")
-    command = [
-        sys.executable,
-        "-m",
-        "tests.power.filesystem",
-        str(backing),
-        str(folder),
-        str(trace),
-    ]
     recording = Recording(folder, Disk(backing))
+    with mounted("tests.power.filesystem", backing, folder, trace):
+        yield recording
+    recording.events = pickle.loads(trace.read_bytes())
+
+
+@contextmanager
+def mounted(module: str, backing: Path, folder: Path, *more: Path) -> Iterator[None]:
+    """Mount `folder` by a module. Skips the test where nothing can be mounted."""
+    folder.mkdir()
+    command = [sys.executable, "-m", module, *map(str, (backing, folder, *more))]
     with subprocess.Popen(command, cwd=HOME, stderr=subprocess.PIPE, text=True) as process:
         wait_until(lambda: folder.is_mount() or process.poll() is not None, SECONDS)
         if process.poll() is not None:
             assert process.stderr is not None
             pytest.skip(f"no file system can be mounted: {process.stderr.read().strip()[-300:]}")
         try:
-            yield recording
+            yield
         finally:
             subprocess.run(["umount", str(folder)], check=True)
             process.wait(SECONDS)
-    recording.events = pickle.loads(trace.read_bytes())

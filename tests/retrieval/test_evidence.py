@@ -100,6 +100,19 @@ def test_a_message_with_its_values_finds_its_literal(harbour: None, ask: Ask, qu
     assert "raise ValueError" in chunk
 
 
+def test_a_literal_may_lack_one_value_that_has_no_mark(folder: Path, ask: Ask) -> None:
+    files = {
+        "crane.py": "def check(crane):\n    if not crane.hook:\n"
+        '        raise ValueError(f"Crane {crane.name} has no lifting hook.")\n',
+        "hook.py": "# Crane hook: a crane has a lifting hook, no crane lifts without a hook\n"
+        "def crane_lifting_hook(crane):\n    return crane.hook\n",
+    }
+    ingest(write_files(folder, files), "cranes")
+    assert first(ask, "Crane Elba has no lifting hook.")[0] == "crane.py"
+    # Words that are missing in two places are no single value.
+    assert first(ask, "Crane Elba has no lifting platform hook")[0] == "hook.py"
+
+
 @pytest.mark.parametrize("query", ["pull_slowly", "where is pull_slowly used?"])
 def test_a_name_that_nothing_defines_is_found_whole(harbour: None, ask: Ask, query: str) -> None:
     path, chunk = first(ask, query)

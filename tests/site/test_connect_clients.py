@@ -170,6 +170,13 @@ async def test_the_last_call_of_a_client_is_known_by_the_name_it_gives(version: 
     assert [one.name for one in client_calls.last_calls()] == ["cursor-vscode"]
 
 
+def test_the_call_of_a_client_is_not_that_of_one_whose_name_begins_so(page: Page) -> None:
+    client_calls.record("Visual Studio Code - Insiders", "codeinfo", "initialize")
+    content = page().content.decode()
+    assert "<h3>VS Code Insiders</h3><p>Last call" in content
+    assert "<h3>VS Code</h3><p>Last call" not in content
+
+
 def test_calls_are_bounded_stored_and_their_names_escaped(page: Page) -> None:
     folder = config().data_dir
     for number in range(200):

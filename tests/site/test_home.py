@@ -123,8 +123,9 @@ async def test_each_provider_reports_why_it_cannot_be_used(configure: Callable[.
         return await parts.provider_check(provider).ask()
 
     away = FakeProvider(Availability(False, reason="Set CODEINFO_FAKE."))
-    found = await finding_of(away)
-    assert (found.id, found.name) == ("providers:fake", "Fake server")
+    check = parts.provider_check(away)
+    assert (check.id, check.name) == ("providers:fake", "Fake server")
+    found = await check.ask()
     assert (found.level, found.word, found.detail) == (
         "off",
         "Not available",
@@ -145,7 +146,7 @@ async def test_the_fragment_names_every_part_in_words_of_the_reader(
     async_client: AsyncClient, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(openai_base_url="")
-    monkeypatch.setattr(standby, "watching", lambda: SimpleNamespace(latest=None))
+    monkeypatch.setattr(standby, "watchdog", SimpleNamespace(latest=None))
     response = await async_client.get("/ui/site/connected")
     html = response.content.decode()
     for name in ("Database", "Search and embedding", "Index", "Chroma", "Search only", "Server"):

@@ -107,6 +107,24 @@ class EmbeddingsServer:
         self._thread.join()
 
 
+class SmallServer(EmbeddingsServer):
+    """Refuses more than `most` texts, and texts of more than `longest` characters."""
+
+    def __init__(self, most: int, longest: int, status: int = 400) -> None:
+        super().__init__()
+        self.most, self.longest, self.status = most, longest, status
+
+    def reply_to(self, request: Request) -> Reply:
+        texts = request.body["input"] if request.path == "/v1/embeddings" else []
+        if len(texts) > self.most:
+            self.requests.append(request)
+            return Reply(413, {"error": {"message": f"batch size is above {self.most}"}})
+        if any(len(text) > self.longest for text in texts):
+            self.requests.append(request)
+            return Reply(self.status, {"error": "input is too large to process"})
+        return super().reply_to(request)
+
+
 def _handler_for(server: EmbeddingsServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         # One connection for each request, so that closing the server waits for none.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from apps.core.types import JSON
-from tests.stand_ins.openai_scripts import PLAIN, THOUGHT, Cut, Stall
+from tests.stand_ins.openai_scripts import PLAIN, PRINTED_CALL, THOUGHT, Cut, Stall
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,7 @@ SCRIPTS: dict[str, PredictionScript] = {
         loads=(0.25, 0.5, 1.0),
     ),
     "tool": PredictionScript([search, answer_from_tools()]),
+    "printed-tool": PredictionScript([[*say(PRINTED_CALL, 3), *end()], answer_from_tools()]),
     "reasoning": PredictionScript([[*think(THOUGHT), *say("Hello!"), *end()]]),
     "think": PredictionScript([[*say(f"<think>{THOUGHT}</think>Hello!", 1), *end()]]),
     "think-open": PredictionScript([[*say(f"<think>{THOUGHT}", 4), *end()]]),

@@ -148,6 +148,7 @@ def answer_from_tools(every: float = 0.0) -> Callable[[JSON], list[Step]]:
 
 
 PLAIN = "Hello, this is a plain answer.\n\n- one\n- two\n"
+PRINTED_CALL = '<tool_call>{"name": "VectorSearch", "arguments": {"query": "x"}}</tool_call>'
 THOUGHT = "The user greets me; I greet back."
 
 SCRIPTS: dict[str, Script] = {
@@ -164,6 +165,7 @@ SCRIPTS: dict[str, Script] = {
         ]
     ),
     "tool": Script([search, answer_from_tools()]),
+    "printed-tool": Script([[*say(PRINTED_CALL, 3), *end()], answer_from_tools()]),
     "think": Script([[*say(f"<think>{THOUGHT}</think>Hello!", 1), *end()]]),
     "think-open": Script([[*say(f"<think>{THOUGHT}", 4), *end()]]),
     "harmony": Script(

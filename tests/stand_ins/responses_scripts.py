@@ -209,6 +209,7 @@ ORDERS: dict[str, Callable[..., list[Step]]] = {
     "script": script,
     "freeform": freeform,
     "own": own,
+    "call": call,
 }
 OBEDIENT = Script([obey])
 

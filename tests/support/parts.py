@@ -23,14 +23,19 @@ def list_chunks(
     """Have a root list one part with these chunks, each the only one of its file, and their vectors
     of unit length: float32 (len(chunks), dimension)."""
     if not chunks:
-        Root.objects.filter(id=root.id).update(parts=[], revision=root.revision + 1, embedded=0)
+        Root.objects.filter(id=root.id).update(
+            parts=[], revision=root.revision + 1, chunks=0, embedded=0
+        )
         return
     builder = PartBuilder()
     builder.add([ReadFile(row, (), [record]) for row, record in chunks], Codes.of(units))
     written = part.write(lists.folder(), builder.part(uuid4()), lists.owner_of(root))
     live = LiveFiles(written, np.ones(len(written.files), np.bool_))
     Root.objects.filter(id=root.id).update(
-        parts=lists.listed([live]), revision=root.revision + 1, embedded=len(chunks)
+        parts=lists.listed([live]),
+        revision=root.revision + 1,
+        chunks=len(chunks),
+        embedded=len(chunks),
     )
     root.refresh_from_db()
 

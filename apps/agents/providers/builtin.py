@@ -5,12 +5,14 @@ answers from the result. So the complete path works without a model installed.
 """
 
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from apps.agents.events import ModelEvent, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall, ToolResult
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
+from apps.agents.providers.builtin_shapes import by_shape, inline, longest_run
 from apps.core.config import config
 from apps.core.types import JSON
 from apps.tools.forms import place
@@ -107,13 +109,29 @@ def answer(result: ToolResult, question: str) -> Iterator[str]:
     missing = ", ".join(map(inline, result.payload.get("missingWords") or []))
     if degraded := result.payload.get("degraded"):
         yield f"{INCOMPLETE} {inline(degraded)}.\n\n"
-    if degraded and not matches:
+    shaped = result.payload.get("answer") or {}
+    if shaped:
+        beginning = {_start(match): match for match in reversed(matches)}
+        defined = [row for row in shaped["rows"] if row["kind"] == "definition"]
+        whole = {_start(row) for row in defined} & beginning.keys()
+        matches = [match for match in matches if _start(match) not in whole]
+        yield from by_shape(
+            shaped,
+            lambda row: quoted(beginning[_start(row)], question) if _start(row) in whole else "",
+        )
+    if shaped.get("rows") and all(match.get("weak") for match in matches):
+        pass  # the rows answer
+    elif degraded and not matches:
         yield NOTHING_ELSE
     elif all(match.get("weak") for match in matches):
         yield from nothing_fits(matches, missing)
     else:
         yield from passages(matches, missing, question)
     yield f"\n\n{NO_MODEL}"
+
+
+def _start(row: JSON) -> tuple[str, str, int | None]:
+    return row["repo"], row["relPath"], row.get("startLine")
 
 
 def nothing_fits(matches: Sequence[JSON], missing: str) -> Iterator[str]:
@@ -136,6 +154,9 @@ def passages(matches: Sequence[JSON], missing: str, question: str) -> Iterator[s
     """
     if missing:
         yield f"No passage has {missing}. The passages fit the rest of the question.\n\n"
+    if len(counts := Counter(match["repo"] for match in matches)) > 1:
+        listed = ", ".join(f"{inline(name)} ({count})" for name, count in counts.items())
+        yield f"Found in {len(counts)} repositories: {listed}. You can limit the question.\n\n"
     count = min(len(matches), MAX_QUOTED)
     yield "The passage that fits best:" if count == 1 else f"The {count} passages that fit best:"
     for match in matches[:MAX_QUOTED]:
@@ -173,7 +194,7 @@ def quoted(match: JSON, question: str = "") -> str:
     if start is not None and not is_whole:
         start, end = start + first, start + first + len(shown) - 1
     text = "\n".join(shown)
-    fence = "`" * max(3, _longest_run(text) + 1)
+    fence = "`" * max(3, longest_run(text) + 1)
     language = re.sub(r"[^\w+#.-]", "", match.get("language") or "").lower()
     citation = inline(place(match["repo"], match["relPath"], start, end))
     part = "" if is_whole else "; part of a longer passage"
@@ -191,14 +212,3 @@ def complete_lines(match: JSON) -> tuple[list[str], bool]:
     if start is not None and end is not None:
         truncated = truncated or len(lines) < end - start + 1
     return lines[:-1] if truncated and len(lines) > 1 else lines, not truncated
-
-
-def inline(text: str) -> str:
-    """Return Markdown inline code, with enough backticks for those in the text."""
-    ticks = "`" * (_longest_run(text) + 1)
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{ticks}{pad}{' '.join(text.splitlines())}{pad}{ticks}"
-
-
-def _longest_run(text: str) -> int:
-    return max(map(len, re.findall("`+", text)), default=0)

@@ -1,11 +1,27 @@
 """Validate the arguments of a tool call from a server."""
 
+import json
+import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from apps.agents.messages import ToolCall
 from apps.agents.providers.characters import clean_json
 from apps.core.http.limits import MAX_DEPTH, is_deep
+
+
+def _reject_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON value")
+
+
+def _finite_float(text: str) -> float:
+    """Reject 1e999: it is valid JSON but infinite, which no database stores."""
+    number = float(text)
+    return number if math.isfinite(number) else _reject_constant(text)
+
+
+# Takes line breaks in texts, which models write; raises ValueError and RecursionError.
+DECODER = json.JSONDecoder(strict=False, parse_constant=_reject_constant, parse_float=_finite_float)
 
 
 def with_arguments(call: ToolCall, arguments: Any) -> ToolCall:

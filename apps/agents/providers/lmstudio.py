@@ -13,6 +13,7 @@ from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import ModelListCache, availability_of
 from apps.agents.providers.lmstudio_frames import PredictionDecoder
 from apps.agents.providers.lmstudio_messages import prediction_request
+from apps.agents.providers.printed_calls import PrintedCalls
 from apps.core.errors import Unavailable
 from apps.lmstudio.server import list_models, predict
 from apps.servers.kinds import LMSTUDIO
@@ -43,7 +44,7 @@ class LMStudioProvider:
         return await self._models.models(await current_async(LMSTUDIO))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        decoder = PredictionDecoder()
+        decoder = PredictionDecoder(PrintedCalls.of(request))
         failure: Unavailable | None = None
         prediction_stream = predict(
             await current_async(LMSTUDIO),

@@ -10,6 +10,7 @@ from apps.agents.messages import ToolCall, Usage
 from apps.agents.providers.calls import with_arguments
 from apps.agents.providers.characters import Characters, clean
 from apps.agents.providers.lmstudio_messages import own_names
+from apps.agents.providers.printed_calls import PrintedCalls
 from apps.agents.reasoning import MarkerParser
 from apps.lmstudio.types import (
     ModelLoading,
@@ -18,8 +19,6 @@ from apps.lmstudio.types import (
     TextFragment,
     ToolCallReceived,
 )
-
-REASONING_START, REASONING_END = "<think>", "</think>"
 
 # Stop reason of the LM Studio SDK → why the answer is incomplete.
 UNFINISHED = {
@@ -38,8 +37,9 @@ UNFINISHED = {
 class PredictionDecoder:
     """Decodes one round: `feed` each event, call `end`, then read `problem`."""
 
-    def __init__(self) -> None:
+    def __init__(self, printed: PrintedCalls | None = None) -> None:
         self._parser = MarkerParser()
+        self._printed = printed or PrintedCalls()
         self._characters = Characters()
         self._thinking = False
         self._calls: list[ToolCall] = []
@@ -62,29 +62,35 @@ class PredictionDecoder:
 
     def _decode_fragment(self, fragment: TextFragment) -> Sequence[ModelEvent]:
         """Decode text. LM Studio labels the reasoning of models that it knows; other models write
-        markers. Labels are converted to markers, so that one parser handles both."""
+        markers."""
         if fragment.kind not in ("none", "reasoning"):
             # The model's own reasoning tag.
             return [Heartbeat()]
         thinking = fragment.kind == "reasoning"
-        marker = (
-            "" if thinking == self._thinking else REASONING_START if thinking else REASONING_END
-        )
+        deltas = [] if thinking == self._thinking else self._parser.switch(thinking=thinking)
         self._thinking = thinking
-        text = self._characters.feed(fragment.text)
-        return self._parser.feed(marker + text) or [Heartbeat()]
+        deltas += self._parser.feed(self._characters.feed(fragment.text))
+        return self._printed.feed(deltas) or [Heartbeat()]
 
     def end(self) -> Sequence[ModelEvent]:
         """Return the buffered text and, if the round is complete, its calls."""
-        events: list[ModelEvent] = [*self._parser.flush()]
-        if self._prediction_end and not self.problem:
-            events += [ToolCallRequested(call) for call in self._calls]
+        has_calls = bool(self._calls)
+        is_complete = self._prediction_end is not None and not self.problem
+        events: list[ModelEvent] = []
+        events += self._printed.feed(self._parser.flush(calls=has_calls))
+        rest, printed = self._printed.end(is_complete=is_complete, has_calls=has_calls)
+        events += rest
+        if is_complete:
+            printed = [replace(call, arguments=own_names(call.arguments)) for call in printed]
+            events += [ToolCallRequested(call) for call in self._calls or printed]
         return events
 
     @property
     def problem(self) -> str | None:
         """A sentence that says why the answer is incomplete, or None."""
-        return UNFINISHED.get(self._prediction_end.reason) if self._prediction_end else None
+        if not self._prediction_end:
+            return None
+        return UNFINISHED.get(self._prediction_end.reason) or self._printed.problem or None
 
 
 def _call(received: ToolCallReceived) -> ToolCall:

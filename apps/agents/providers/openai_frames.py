@@ -5,9 +5,8 @@ validated.
 """
 
 import json
-import math
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 from uuid import uuid4
 
 from apps.agents import limits
@@ -18,9 +17,10 @@ from apps.agents.events import (
 )
 from apps.agents.limits import max_recorded_calls, reject_long_arguments
 from apps.agents.messages import ToolCall, Usage
-from apps.agents.providers.calls import with_arguments
+from apps.agents.providers.calls import DECODER, with_arguments
 from apps.agents.providers.characters import Characters, clean
-from apps.agents.reasoning import MarkerParser
+from apps.agents.providers.printed_calls import PrintedCalls
+from apps.agents.reasoning import Delta, MarkerParser
 from apps.core.http.limits import MAX_NAME, size
 from apps.core.types import JSON
 
@@ -35,8 +35,9 @@ CONNECTION_LOST = "The connection was cut before the answer was complete."
 class CompletionDecoder:
     """Decodes one round: `feed` each frame, call `end`, then read `problem`."""
 
-    def __init__(self) -> None:
+    def __init__(self, printed: PrintedCalls | None = None) -> None:
         self._parser = MarkerParser()
+        self._printed = printed or PrintedCalls()
         self._text, self._thinking = Characters(), Characters()
         self._calls = CallAssembler()
         self.finish_reason: str | None = None
@@ -57,29 +58,42 @@ class CompletionDecoder:
         return [*events, UsageReported(usage)] if usage else events
 
     def _decode_delta(self, delta: JSON) -> list[ModelEvent]:
-        events: list[ModelEvent] = []
-        # Some servers send the same reasoning under both names.
-        thinking = _as_text(delta.get("reasoning_content")) or _as_text(delta.get("reasoning"))
+        deltas: list[Delta] = []
+        # Some servers send the same reasoning under several names.
+        thinking = (
+            _as_text(delta.get("reasoning_content"))
+            or _as_text(delta.get("reasoning"))
+            or "".join(
+                _as_text(part.get("text")) or _as_text(part.get("summary"))
+                for part in _dicts(delta.get("reasoning_details"))
+            )
+        )
         thinking += "".join(_as_text(part.get("thinking")) for part in _dicts(delta.get("content")))
         if thinking := self._thinking.feed(thinking):
-            events += self._parser.reasoning(thinking)
+            deltas += self._parser.reasoning(thinking)
         if text := self._text.feed(
             _as_text(delta.get("content")) or _as_text(delta.get("refusal"))
         ):
-            events += self._parser.feed(text)
-        return events
+            deltas += self._parser.feed(text)
+        return [*self._printed.feed(deltas)]
 
     def end(self) -> list[ModelEvent]:
         """Return the buffered text and, if the round is complete, its calls."""
-        events: list[ModelEvent] = [*self._parser.flush()]
-        if not self.problem:
-            events += [ToolCallRequested(call) for call in self._calls.calls()]
+        calls, is_complete = self._calls.calls(), not self.problem
+        events: list[ModelEvent] = []
+        events += self._printed.feed(self._parser.flush(calls=bool(calls)))
+        rest, printed = self._printed.end(is_complete=is_complete, has_calls=bool(calls))
+        events += rest
+        if is_complete:
+            events += [ToolCallRequested(call) for call in calls or printed]
         return events
 
     @property
     def problem(self) -> str | None:
         """A sentence that says why the answer is incomplete, or None."""
-        return UNFINISHED.get(self.finish_reason) if self.finish_reason else CONNECTION_LOST
+        if not self.finish_reason:
+            return CONNECTION_LOST
+        return UNFINISHED.get(self.finish_reason) or self._printed.problem or None
 
 
 @dataclass
@@ -90,6 +104,15 @@ class _Call:
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     size: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the arguments are a whole JSON value."""
+        try:
+            DECODER.decode("".join(self.pieces))
+        except (ValueError, RecursionError):
+            return False
+        return True
 
     def add(self, arguments: str) -> None:
         """Append a fragment of the arguments; beyond the limit, only count it."""
@@ -103,8 +126,9 @@ class CallAssembler:
     """Assembles tool calls from their fragments.
 
     A fragment belongs to the call with its index; without an index, to the call with its id;
-    without both, to the last call. A different id under the same index starts another call, because
-    some servers number all calls 0. Calls beyond `max_recorded_calls` are dropped.
+    without both, to the last call. Some servers number all calls 0: under the same index, a
+    different id starts another call, and so does a name after complete arguments, or another name
+    after some. Calls beyond `max_recorded_calls` are dropped.
     """
 
     _calls: list[_Call] = field(default_factory=list)
@@ -127,7 +151,7 @@ class CallAssembler:
             if isinstance(index, int)
             else self._call_without_index(id, name)
         )
-        if call is None or (id and call.id and call.id != id):
+        if call is None or _starts_another(call, id, name):
             if len(self._calls) >= max_recorded_calls():
                 return None
             call = _Call()
@@ -149,28 +173,25 @@ class CallAssembler:
         return [_read(call) for call in self._calls]
 
 
+def _starts_another(call: _Call, id: str, name: str) -> bool:
+    """Whether a fragment under the index of a call belongs to another call."""
+    if id and call.id:
+        return id != call.id
+    if id or not (name and call.pieces):
+        return False
+    return name != call.name or call.is_complete
+
+
 def _read(call: _Call) -> ToolCall:
     id, name = clean(call.id) or f"call_{uuid4().hex[:24]}", clean(call.name)
     text = "".join(call.pieces)
     if call.size > limits.MAX_TOOL_ARGUMENT_BYTES:
         return reject_long_arguments(ToolCall(id, name), clean(text))
     try:
-        arguments = json.loads(
-            text.strip() or "{}", parse_constant=_reject_constant, parse_float=_finite_float
-        )
+        arguments = DECODER.decode(text.strip() or "{}")
     except (ValueError, RecursionError) as error:
         return ToolCall(id, name, error=f"The arguments are not valid JSON: {error}")
     return with_arguments(ToolCall(id, name), arguments)
-
-
-def _reject_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON value")
-
-
-def _finite_float(text: str) -> float:
-    """Reject 1e999: it is valid JSON but infinite, which no database stores."""
-    number = float(text)
-    return number if math.isfinite(number) else _reject_constant(text)
 
 
 def _usage(usage: JSON) -> Usage | None:

@@ -4,24 +4,20 @@ import json
 from collections.abc import Sequence
 from typing import assert_never
 
-from apps.agents.history import fit
 from apps.agents.messages import Message, ToolCall
-from apps.agents.providers.base import ModelRequest
-from apps.core.config import config
 from apps.core.types import JSON
 from apps.tools.tool import Tool
 
 
-def body_of(request: ModelRequest) -> JSON:
-    """Return the request body, its history fitted to CODEINFO_OPENAI_CONTEXT_CHARS."""
-    messages = fit(request.messages, config().openai_context)
+def body_of(model: str, messages: Sequence[Message], tools: Sequence[Tool]) -> JSON:
+    """Return the request body; `messages` are fitted to the context (`history`)."""
     body: JSON = {
-        "model": request.model,
+        "model": model,
         "messages": [_message(message) for message in messages],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    return body | ({"tools": _tools(request.tools)} if request.tools else {})
+    return body | ({"tools": _tools(tools)} if tools else {})
 
 
 def _message(message: Message) -> JSON:

@@ -10,7 +10,7 @@ from apps.code.callgraph.javascript import JavaScriptRules
 from apps.code.callgraph.python import PythonRules
 from apps.code.callgraph.rules import Rules
 from apps.code.callgraph.rust import RustRules
-from apps.code.languages import FILE_TYPES, known_type
+from apps.code.languages import FILE_TYPES, extension_of, known_type
 
 ALL: tuple[Rules, ...] = (
     PythonRules(),
@@ -33,6 +33,7 @@ def rules_of(grammar: str) -> Rules | None:
 
 
 def rules_for(path: str) -> Rules:
-    """The rules for a file, by its name; rules that know nothing for other languages."""
-    kind = known_type(path)
+    """The rules for a file, by its name; rules that know nothing for other languages. Those of a
+    notebook are Python's: calls in others are not known."""
+    kind = known_type("_.py" if extension_of(path) == "ipynb" else path)
     return BY_LANGUAGE.get(kind.name, NO_RULES) if kind else NO_RULES

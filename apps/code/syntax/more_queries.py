@@ -21,7 +21,23 @@ def _command(kind: str, *names: str) -> str:
     )
 
 
+def _groovy(kind: str, name: str, *keywords: str) -> str:
+    """A block of Groovy after one of some words. Its grammar knows no others."""
+    words = " ".join(f'"{keyword}"' for keyword in keywords)
+    return (
+        f"((command . (unit . (identifier) @keyword .) . {name}) @def @{kind}"
+        f" (#any-of? @keyword {words}))"
+    )
+
+
+_GROOVY_BLOCK = "(block . (unit . (identifier) @name .))"
+
 MORE_PATTERNS: Mapping[str, str] = {
+    "groovy": _groovy("process", _GROOVY_BLOCK, "process")
+    + _groovy("workflow", _GROOVY_BLOCK, "workflow")
+    + _groovy("function", "(block . (unit . (func . (identifier) @name)))", "def")
+    + _groovy("class", _GROOVY_BLOCK, "class", "enum", "interface")
+    + _groovy("class", "(unit . (identifier) @name .)", "class"),
     "apex": """
 (class_declaration name: (_) @name) @def
 (interface_declaration name: (_) @name) @def

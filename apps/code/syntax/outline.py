@@ -212,6 +212,8 @@ def _signature(node: Node, source: bytes) -> str:
 
 def _body(node: Node) -> Node | None:
     """The body of a definition; searched at most as deep as in `const f = () => …`."""
+    if node.type == "command":
+        return None  # of Groovy: the name is in the block
     for _ in range(3):
         body = node.child_by_field_name("body")
         if body is not None:

@@ -8,29 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from apps.code.cells import cells_of
 from apps.code.syntax.cut import TextLines, Unit, cut_lines, merge
+from apps.code.syntax.keyword_lines import keyword_lines
 
 MAX_NAMES = 100
 # Files with more declarations are generated, and their outlines are of no use.
 MAX_DECLARATIONS = 2_000
 # Parts of a symbol path; outer ones are left out.
 MAX_DEPTH = 8
-
-# Characters of a line that are searched for a declaration.
-MAX_DECLARATION = 400
-# Declarations in languages without a grammar: a keyword and a name.
-DECLARATION = re.compile(
-    r"^[ \t]*(?:(?:export|public|private|protected|static|async|pub|local|final|abstract|create|or"
-    r"|replace|global)\s+)*(function|func|fun|fn|def|defn|class|struct|interface|trait|enum|type"
-    r"|record|module|package|namespace|sub|proc|procedure|macro|table|view|model|contract|subroutine"
-    r")\s+([A-Za-z_$][\w$]*)",
-    re.IGNORECASE,
-)
-# Kinds by keyword. Other keywords are the kind themselves.
-KEYWORDS = {
-    **dict.fromkeys(("func", "fun", "fn", "def", "defn", "sub", "subroutine"), "function"),
-    **dict.fromkeys(("proc", "procedure"), "function"),
-}
 
 
 class Piece(NamedTuple):
@@ -59,6 +45,7 @@ class Cut(NamedTuple):
 
     pieces: list[Piece]
     declarations: list[Declaration]
+    unread: int = 0  # percent of the file that the grammar could not read
 
 
 class Definition(NamedTuple):
@@ -107,35 +94,47 @@ def whole_word(name: str) -> re.Pattern[str]:
     return re.compile(f"{before}{re.escape(name)}{after}")
 
 
-def cut_by_lines(lines: Sequence[str], max_chars: int, *, declarations: bool) -> Cut:
-    """Split a file that has no grammar. `declarations`: find declarations by keywords."""
+def cut_by_lines(lines: Sequence[str], max_chars: int, outlines: Sequence[Outline]) -> Cut:
+    """Split a file that has no grammar, or whose parse failed. outlines: see `cut_of`"""
     text = TextLines(lines, max_chars)
-    declared = list(declared_by_words(lines)) if declarations else []
-    outline = Outline(
+    cells = [(cell.first, cell.end) for cell in cells_of(lines)] or [(0, len(lines))]
+    return cut_of(text, [cut_lines(text, *rows) for rows in cells], outlines)
+
+
+def cut_of(text: TextLines, parts: Sequence[Sequence[Unit]], outlines: Sequence[Outline]) -> Cut:
+    """Merge the units of each part into pieces, and add symbols, names and signatures from the
+    first outline that has them."""
+    scopes = [_Scopes(outline) for outline in outlines]
+    names = _Names(sorted((name for outline in outlines for name in outline.names), key=_by_row))
+    pieces: list[Piece] = []
+    ranges = [rows for units in parts for rows in merge(text, units)]
+    for first, last in _trimmed(text.lines, ranges):
+        enclosing = [scope.of(first, last) for scope in scopes]
+        symbol, signature = next((found for found in enclosing if found[0]), ("", ""))
+        pieces.append(Piece(first + 1, last + 1, symbol, names.between(first, last), signature))
+    declared = [declaration for outline in outlines for declaration in outline.declarations]
+    if len(outlines) > 1:
+        declared.sort(key=lambda declaration: (declaration.start, -declaration.end))
+    return Cut(pieces, declared[:MAX_DECLARATIONS])
+
+
+def _by_row(name: tuple[int, str]) -> int:
+    return name[0]
+
+
+def outline_by_words(lines: Sequence[str], language: str) -> Outline:
+    """The outline of code without a grammar. `language`: FileType.name"""
+    declared = list(declared_by_words(lines, language))
+    return Outline(
         names=[(declaration.start - 1, declaration.name) for declaration in declared],
         declarations=declared,
     )
-    return cut_of(text, cut_lines(text, 0, len(lines)), outline)
 
 
-def cut_of(text: TextLines, units: Sequence[Unit], found: Outline) -> Cut:
-    """Merge units into pieces, and add symbols, names and signatures from the outline `found`."""
-    scopes = _Scopes(found)
-    names = _Names(found.names)
-    pieces: list[Piece] = []
-    for first, last in _trimmed(text.lines, merge(text, units)):
-        symbol, signature = scopes.of(first, last)
-        pieces.append(Piece(first + 1, last + 1, symbol, names.between(first, last), signature))
-    return Cut(pieces, found.declarations[:MAX_DECLARATIONS])
-
-
-def declared_by_words(lines: Sequence[str]) -> Iterator[Declaration]:
-    """The declarations in lines of code that begin with a keyword."""
-    for number, line in enumerate(lines, start=1):
-        if match := DECLARATION.match(line[:MAX_DECLARATION]):
-            keyword, name = match[1].lower(), match[2]
-            signature = " ".join(line[:MAX_DECLARATION].split()).rstrip(" {:=(")
-            yield Declaration(name, name, KEYWORDS.get(keyword, keyword), number, number, signature)
+def declared_by_words(lines: Sequence[str], language: str) -> Iterator[Declaration]:
+    """The declarations in lines of code that begin with a keyword. `language`: FileType.name"""
+    for number, name, kind, signature in keyword_lines(lines, language):
+        yield Declaration(name, name, kind, number, number, signature)
 
 
 def _trimmed(lines: Sequence[str], ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

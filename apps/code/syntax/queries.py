@@ -128,6 +128,7 @@ PATTERNS: dict[str, str] = {
 (module (assignment left: (identifier) @name) @variable)
 (module (assignment left: (pattern_list (identifier) @name)) @variable)
 (module (type_alias_statement left: (type (identifier) @name)) @type)
+(module (type_alias_statement left: (type (generic_type . (identifier) @name))) @type)
 (class_definition body: (block (assignment left: (identifier) @name) @field))
 """,
     "javascript": _JAVASCRIPT + "(field_definition property: (_) @name) @field",
@@ -286,6 +287,7 @@ PATTERNS: dict[str, str] = {
 """,
     "dart": """
 (mixin_declaration (identifier) @name) @def
+(extension_type_declaration name: (_) @name) @def @type
 (function_signature name: (_) @name) @function
 (getter_signature name: (_) @name) @property
 (type_alias . (type_identifier) @name) @type

@@ -5,18 +5,21 @@ Nothing is recursive, so the depth of the tree is not limited.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
 from tree_sitter import Node
 
+from apps.code.cells import Cell, cells_of
 from apps.code.syntax.code import Code, parse
 from apps.code.syntax.cut import TextLines, Unit, cut_lines
 from apps.code.syntax.declared import declarations
+from apps.code.syntax.documents import document_outlines
 from apps.code.syntax.outline import captures_of, is_script, key_of, outline
 from apps.code.syntax.pieces import Cut, cut_of
 from apps.code.syntax.queries import LEADING, LEADING_WORDS
+from apps.code.syntax.unread import unread_percent
 
 
 def cut_along_tree(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
@@ -28,8 +31,30 @@ def cut_along_tree(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
     file_outline.declarations.extend(declarations(code, captures, file_outline))
     text = TextLines(lines, max_chars)
     starts = [definition.first for definition in file_outline.definitions]
-    units = cut_tree(text, _top(code), starts, lambda node: _leads(code.grammar, node.type))
-    return cut_of(text, units, file_outline)
+    leading = partial(_leads, code.grammar)
+    documents = document_outlines(lines, grammar)
+    if cells := cells_of(lines):
+        parts = [_cut_cell(text, cell, code, starts, leading) for cell in cells]
+    else:
+        parts = [cut_tree(text, _top(code), starts, leading)]
+    cut = cut_of(text, parts, [file_outline, *documents])
+    return cut._replace(unread=unread_percent(code.page or code.root))
+
+
+def _cut_cell(
+    text: TextLines, cell: Cell, code: Code, starts: Sequence[int], leading: Callable[[Node], bool]
+) -> list[Unit]:
+    """The units of a cell of a notebook. No unit has lines of two cells."""
+    if cell.kind:
+        return cut_lines(text, cell.first, cell.end)
+    children = code.root.children
+    begin = bisect_left(children, cell.first, key=_row)
+    top = _Top(children[begin : bisect_left(children, cell.end, lo=begin, key=_row)])
+    return cut_tree(text, top, starts, leading, (cell.first, cell.end))
+
+
+def _row(node: Node) -> int:
+    return node.start_point.row
 
 
 class _Top(NamedTuple):
@@ -52,8 +77,12 @@ def _top(code: Code) -> _Top:
     return _Top(sorted(nodes, key=key_of))
 
 
+def _leads(grammar: str, node: Node) -> bool:
+    return _is_leading(grammar, node.type)
+
+
 @cache
-def _leads(grammar: str, kind: str) -> bool:
+def _is_leading(grammar: str, kind: str) -> bool:
     return kind in LEADING.get(grammar, ()) or any(word in kind for word in LEADING_WORDS)
 
 
@@ -68,15 +97,19 @@ class _Task(NamedTuple):
 
 
 def cut_tree(
-    text: TextLines, top: Node | _Top, starts: Sequence[int], leading: Callable[[Node], bool]
+    text: TextLines,
+    top: Node | _Top,
+    starts: Sequence[int],
+    leading: Callable[[Node], bool],
+    rows: tuple[int, int] | None = None,
 ) -> list[Unit]:
-    """The units of a parsed file.
+    """The units of a parsed file, or of these rows (0-based, the end not included).
 
     `starts` are the sorted rows where definitions begin. `leading` returns True for a node that
     belongs to the next node, such as a comment.
     """
     units: list[Unit] = []
-    tasks = [_Task(0, len(text.lines), 0, text.max_chars, (top,))]
+    tasks = [_Task(*(rows or (0, len(text.lines))), 0, text.max_chars, (top,))]
     while tasks:
         task = tasks.pop()
         if text.fits(task.first, task.end) or task.end - task.first <= 1:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from apps.browse.lines import fragment_url, source_url
-from apps.conversations.answers.passages import Passage, line_range
+from apps.conversations.answers.passages import Passage
 
 # Limit per answer; further references stay text.
 MAX_REFERENCES = 2_000
@@ -76,16 +76,20 @@ class Citation:
 
     @property
     def lines(self) -> str:
-        return line_range(self.start, self.end)
+        return self.passage.lines_of(self.start, self.end)
 
     @property
     def url(self) -> str:
-        return source_url(self.passage.repo, self.passage.path, self.start, self.end)
+        return source_url(
+            self.passage.repo, self.passage.path, self.start, self.end, cell=self.passage.cell
+        )
 
     @property
     def fragment(self) -> str:
         """The URL of the pane's content."""
-        return fragment_url(self.passage.repo, self.passage.path, self.start, self.end)
+        return fragment_url(
+            self.passage.repo, self.passage.path, self.start, self.end, cell=self.passage.cell
+        )
 
     @property
     def tab(self) -> str:
@@ -94,8 +98,8 @@ class Citation:
     @property
     def label(self) -> str:
         """The accessible name of the chip."""
-        word = "line" if self.start == self.end else "lines"
-        return f"Source {self.number}: {self.passage.name} {word} {self.lines.replace('–', ' to ')}"
+        word = "" if self.passage.cell else "line " if self.start == self.end else "lines "
+        return f"Source {self.number}: {self.passage.name} {word}{self.lines.replace('–', ' to ')}"
 
     @property
     def text(self) -> str:
@@ -205,6 +209,15 @@ class Citations:
             return None
         passage, lines = max(shared, key=lambda pair: pair[1][1] - pair[1][0])
         return self._numbered(passage, *lines)
+
+    def link(self, path: str, line: int) -> tuple[str, str] | None:
+        """The URLs of a line of a passage, which get no number: of the page, and of the fragment
+        for the pane beside; None if no passage has it."""
+        for passage in self._passages(path):
+            if passage.overlap(line, line):
+                place = passage.repo, passage.path, line, line
+                return source_url(*place), fragment_url(*place)
+        return None
 
     def number_of(self, passage: Passage) -> int | None:
         """The first number of a citation of this passage, if any."""

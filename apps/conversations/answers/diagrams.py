@@ -12,7 +12,6 @@ import json
 import subprocess
 import sys
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -48,7 +47,6 @@ os._exit(0)  # mermaidx prepares for another drawing, which takes as long as thi
 """
 
 SVG = "{http://www.w3.org/2000/svg}"
-XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
 FORBIDDEN = frozenset(
     {"script", "foreignObject", "iframe", "image", "a", "animate", "set", "audio"}
 )
@@ -75,30 +73,14 @@ class NotDrawn:
     reason: str
 
 
-class Cache:
-    """The latest outcomes by hash of the source, with failures, so that none is drawn twice."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._outcomes: OrderedDict[str, Diagram | NotDrawn] = OrderedDict()
-
-    def get(self, key: str) -> Diagram | NotDrawn | None:
-        with self._lock:
-            return self._outcomes.get(key)
-
-    def put(self, key: str, outcome: Diagram | NotDrawn) -> None:
-        with self._lock:
-            self._outcomes[key] = outcome
-            while len(self._outcomes) > MAX_CACHED:
-                self._outcomes.popitem(last=False)
-
-
-cache = Cache()
+# The latest outcomes by hash of the source, with failures, so that none is drawn twice.
+outcomes: dict[str, Diagram | NotDrawn] = {}
+_lock = threading.Lock()
 
 
 def drawn(source: str) -> Diagram | NotDrawn | None:
     """The cached outcome of a source; None if it was not drawn yet. Never draws."""
-    return cache.get(_key(source))
+    return outcomes.get(_key(source))
 
 
 def draw(source: str) -> Diagram | NotDrawn:
@@ -107,13 +89,16 @@ def draw(source: str) -> Diagram | NotDrawn:
     Raises Unavailable OVERLOADED, Conflict RATE_LIMITED, and Ended.
     """
     key = _key(source)
-    if (known := cache.get(key)) is not None:
+    if (known := outcomes.get(key)) is not None:
         return known
     if len(source) > MAX_SOURCE_CHARS:
         return NotDrawn("The diagram is too long.")
     with computing(TIME_LIMIT_SECONDS) as work:
-        outcome = cache.get(key) or _draw(source, work)
-    cache.put(key, outcome)
+        outcome = outcomes.get(key) or _draw(source, work)
+    with _lock:
+        outcomes[key] = outcome
+        if len(outcomes) > MAX_CACHED:
+            del outcomes[next(iter(outcomes))]
     return outcome
 
 

@@ -19,11 +19,12 @@ from django.template.loader import render_to_string
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from apps.browse import graph
 from apps.browse.highlight import highlight_lines
+from apps.browse.sanitise import is_safe_link, sanitise
 from apps.conversations.answers import diagrams
 from apps.conversations.answers.citations import ANY_REFERENCE, SPACE, Citation, Citations
 from apps.conversations.answers.numbering import Numbering
-from apps.conversations.answers.sanitise import is_safe_link, sanitise
 from apps.core.values.surrogates import escaped
 
 # What is longer is shown as plain text, from there to the end of the answer: a long block is parsed
@@ -137,12 +138,17 @@ class AnswerRenderer:
         first, before, note = tokens[0], self._last_reference, self._note
         self._last_reference, self._note = None, ""
         if first.type in ("fence", "code_block"):
-            return _fence(first, before, note)
+            return self._calls(first) or _fence(first, before, note)
         self._last_reference = _trailing_citation(tokens)
         for token in tokens:
             if token.type in ("fence", "code_block"):
                 token.meta["html"] = _fence(token)
         return str(_parser.renderer.render(tokens, _parser.options, self.env))
+
+    def _calls(self, token: Token) -> str:
+        """The picture of a fence of calls; "" for any other."""
+        arcs = graph.read(token.content) if token.info.strip() == graph.FENCE else []
+        return graph.picture(arcs, self.citations.link) if arcs else ""
 
 
 def _blank_start(text: str) -> int:

@@ -10,6 +10,7 @@ from apps.tools.list_files import described
 # Kinds of rows that are lines inside a definition, and not the definition itself.
 WITHIN = frozenset(
     {"", "match", "reference", "proven", "possible", "passage", "caller", "test", "mention"}
+    | {"step", "frame"}
 )
 FOUND_BY = {
     "vector": "found by meaning",
@@ -49,6 +50,8 @@ class Passage:
     until: int | None = None  # last line of the definition that a heading names
     focus: int = 0  # index of the line of `text` that was found; those before it are its context
     is_heading: bool = False  # a line of an outline: it names a definition, and does not show it
+    cell: int = 0  # number of the cell of a notebook that has the first line; 0 of other files
+    cell_line: int = 1  # that line within the cell
 
     @property
     def is_source(self) -> bool:
@@ -74,16 +77,25 @@ class Passage:
 
     @property
     def lines(self) -> str:
-        return line_range(self.start, self.until or self.end)
+        return self.lines_of(self.start, self.until or self.end)
+
+    def lines_of(self, start: int | None, end: int | None) -> str:
+        """Some of its lines as a reader finds them: "371–377", or "cell 7, lines 3–9"."""
+        if not self.cell or start is None or self.start is None:
+            return line_range(start, end)
+        first = self.cell_line + start - self.start
+        last = first + (end or start) - start
+        word = "line" if first == last else "lines"
+        return f"cell {self.cell}, {word} {line_range(first, last)}"
 
     @property
     def url(self) -> str:
-        return source_url(self.repo, self.path, self.start, self.end)
+        return source_url(self.repo, self.path, self.start, self.end, cell=self.cell)
 
     @property
     def fragment(self) -> str:
         """The URL of the pane's content."""
-        return fragment_url(self.repo, self.path, self.start, self.end)
+        return fragment_url(self.repo, self.path, self.start, self.end, cell=self.cell)
 
     def overlap(self, start: int, end: int) -> tuple[int, int] | None:
         """The first and last line shared with start..end; None if there are none."""
@@ -109,6 +121,9 @@ def passages_of(result: Any) -> list[Passage]:
     rows = result["results"]
     if not isinstance(rows, list):
         return []
+    answer = result.get("answer")
+    shaped = answer.get("rows") if isinstance(answer, Mapping) else None
+    rows = [*(shaped if isinstance(shaped, list) else ()), *rows]
     definitions = result.get("definitions")
     is_ambiguous = isinstance(definitions, list) and len(definitions) > 1
     passages = (_passage(row, is_ambiguous=is_ambiguous) for row in rows)
@@ -154,6 +169,8 @@ def _passage(row: Any, *, is_ambiguous: bool = False) -> Passage | None:
         is_weak=row.get("weak") is True,
         within=_within(row),
         about=" · ".join(filter(None, _facts(row, is_ambiguous=is_ambiguous))),
+        cell=_line(row.get("cell")) or 0,
+        cell_line=_line(row.get("cellLine")) or 1,
     )
     return _with_context(passage, row)
 
@@ -175,6 +192,7 @@ def _with_context(passage: Passage, row: Mapping[str, Any]) -> Passage:
         end=end + len(after),
         text="\n".join([*before, *text, *after]),
         focus=len(before),
+        cell_line=passage.cell_line - len(before),
         within=_within(row),
         about=" · ".join(filter(None, [f"line {passage.lines}", passage.about])),
     )
@@ -182,6 +200,8 @@ def _with_context(passage: Passage, row: Mapping[str, Any]) -> Passage:
 
 def _facts(row: Mapping[str, Any], *, is_ambiguous: bool) -> Iterator[str]:
     """What a row says of its lines, beside their kind and distance."""
+    if _text(row, "certainty") == "possible":
+        yield "possible"
     if name := _text(row, "of"):
         yield f"of {name}"
     yield from _call(row, is_ambiguous=is_ambiguous)

@@ -131,7 +131,11 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
                 async with asyncio.timeout(live.thinking_due()):
                     await log.wait(now.seq)
             now = log.snapshot()
-            fragments = await asyncio.to_thread(live.changes, view_of(log, now))
+            view = view_of(log, now)
+            if live.is_outdated(view):
+                live = html.LiveExchange()
+                await self._put(view, await asyncio.to_thread(live.whole, view))
+            fragments = await asyncio.to_thread(live.changes, view)
             if fragments:
                 await self.send("".join(fragments))
             await pause(UPDATE_SECONDS)

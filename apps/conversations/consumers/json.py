@@ -191,33 +191,26 @@ def text(message: dict[str, Any], name: str) -> str:
 
 
 Message = dict[str, Any]
+WORK: dict[str, Callable[..., Coroutine[Any, Any, None]]] = {
+    "conversation": JsonConsumer.follow_conversation,
+    "sidebar": JsonConsumer.follow_sidebar,
+    "ingest": JsonConsumer.follow_ingest,
+}
 
 
-async def subscribe_conversation(socket: JsonConsumer, message: Message) -> None:
-    conversation_id = text(message, "conversationId")
-    socket.follow(
-        f"conversation:{conversation_id}", lambda: socket.follow_conversation(conversation_id)
-    )
+def subscription(message: Message) -> tuple[str, ...]:
+    """A key of WORK, and the arguments of its work. Raises BadFrame."""
+    subject = message["type"].partition("_")[2]
+    return (subject, text(message, "conversationId")) if subject == "conversation" else (subject,)
 
 
-async def unsubscribe_conversation(socket: JsonConsumer, message: Message) -> None:
-    socket.unfollow(f"conversation:{text(message, 'conversationId')}")
+async def subscribe(socket: JsonConsumer, message: Message) -> None:
+    subject, *ids = subscription(message)
+    socket.follow(":".join((subject, *ids)), lambda: WORK[subject](socket, *ids))
 
 
-async def subscribe_sidebar(socket: JsonConsumer, message: Message) -> None:
-    socket.follow("sidebar", socket.follow_sidebar)
-
-
-async def unsubscribe_sidebar(socket: JsonConsumer, message: Message) -> None:
-    socket.unfollow("sidebar")
-
-
-async def subscribe_ingest(socket: JsonConsumer, message: Message) -> None:
-    socket.follow("ingest", socket.follow_ingest)
-
-
-async def unsubscribe_ingest(socket: JsonConsumer, message: Message) -> None:
-    socket.unfollow("ingest")
+async def unsubscribe(socket: JsonConsumer, message: Message) -> None:
+    socket.unfollow(":".join(subscription(message)))
 
 
 async def cancel_inflight(socket: JsonConsumer, message: Message) -> None:
@@ -248,14 +241,7 @@ def _is_visible(conversation_id: str) -> bool:
 
 
 HANDLERS: dict[str, Callable[[JsonConsumer, Message], Awaitable[None]]] = {
-    handler.__name__: handler
-    for handler in (
-        subscribe_conversation,
-        unsubscribe_conversation,
-        subscribe_sidebar,
-        unsubscribe_sidebar,
-        subscribe_ingest,
-        unsubscribe_ingest,
-        cancel_inflight,
-    )
+    **{f"subscribe_{subject}": subscribe for subject in WORK},
+    **{f"unsubscribe_{subject}": unsubscribe for subject in WORK},
+    "cancel_inflight": cancel_inflight,
 }

@@ -147,7 +147,7 @@ class _OpenText:
 class LiveExchange:
     """A running exchange for one reader: `whole` once, then `changes` as often as there are any.
 
-    `view` is the same run each time, its parts only ever growing.
+    `view` is the same run each time, its parts only ever growing (unless `is_outdated`).
     """
 
     renderer: AnswerRenderer = field(default_factory=AnswerRenderer)
@@ -184,6 +184,10 @@ class LiveExchange:
                 fragments.append(append(html, f"body-{view.id}"))
         self._sections = len(groups)
         return fragments + self._warnings(view) + self._placeholder(view) + self._speech(view)
+
+    def is_outdated(self, view: Exchange) -> bool:
+        """Whether text on the page has turned out to be reasoning: `changes` cannot show that."""
+        return any(view.parts[index]["type"] != "text" for index in self._open)
 
     def thinking_due(self) -> float | None:
         """Seconds until the placeholder may appear; None while it is shown."""

@@ -13,6 +13,7 @@ from apps.agents.events import (
     ReasoningDelta,
     Terminal,
     TextDelta,
+    TextReclassified,
     ThreadNamed,
     ToolFinished,
     ToolStarted,
@@ -22,13 +23,13 @@ from apps.agents.events import (
     TurnStopped,
     Warned,
 )
-from apps.agents.messages import ToolCall, ToolResult
-from apps.conversations.parts import Part, content, reasoning, tool_event
+from apps.conversations.parts import Part, call_event, content, reasoning, tool_event
 from apps.conversations.stream import Envelope, RunLog, Snapshot
 from apps.conversations.types import Outcome
 from apps.core.values.times import wire_time
 
 Frame = dict[str, Any]
+Delta = TextDelta | ReasoningDelta
 
 FRAMES_BEFORE = 2
 NO_INFLIGHT = {
@@ -62,6 +63,9 @@ class RunFrames:
     def events(self, envelopes: Sequence[Envelope]) -> Iterator[Frame]:
         """The frames of consecutive events; neighbouring deltas of one kind are joined."""
         for event, last in joined(envelopes):
+            if isinstance(event, TextReclassified):
+                yield self.snapshot(self.log.snapshot_at(last))
+                continue
             frame = self._event(event, last + FRAMES_BEFORE)
             if frame is not None:
                 yield frame
@@ -74,14 +78,16 @@ class RunFrames:
             case ReasoningDelta(text=text):
                 return self._frame("analysis_delta", seq, **of_run, delta=text)
             case ToolStarted(call=call):
-                return self._frame("tool_event", seq, **of_run, event=tool_request(call))
+                return self._frame("tool_event", seq, **of_run, event=call_event(call))
             case ToolFinished(result=result):
-                return self._frame("tool_event", seq, **of_run, event=tool_result(result))
+                return self._frame(
+                    "tool_event", seq, **of_run, event=call_event(result.call, result)
+                )
             case TurnFinished() | TurnFailed() | TurnStopped():
                 return self._frame("turn_final", seq, **of_run, **self._end(event))
             case Warned(message=message):
                 return self._frame("stream_warning", seq, **of_run, message=message)
-            case TurnStarted() | ThreadNamed():
+            case TurnStarted() | ThreadNamed() | TextReclassified():
                 return None
             case _:
                 assert_never(event)
@@ -102,12 +108,14 @@ def frame(kind: str, seq: int, **fields: Any) -> Frame:
     return {"protocolVersion": "v1", "type": kind, "seq": seq, **fields}
 
 
-def joined(envelopes: Sequence[Envelope]) -> Iterator[tuple[ChatEvent, int]]:
-    """Events with their numbers. Neighbouring deltas of one kind become one."""
+def joined(
+    envelopes: Sequence[Envelope], kinds: tuple[type[Delta], ...] = (TextDelta, ReasoningDelta)
+) -> Iterator[tuple[ChatEvent, int]]:
+    """Events with their numbers. Neighbouring deltas of one of the kinds become one."""
     texts: list[str] = []
     for index, envelope in enumerate(envelopes):
         event = envelope.event
-        if not isinstance(event, TextDelta | ReasoningDelta):
+        if not isinstance(event, kinds):
             yield event, envelope.seq
             continue
         texts.append(event.text)
@@ -151,26 +159,3 @@ def not_inflight(conversation_id: str, inflight_id: str) -> Frame:
         status="failed",
         error=NO_INFLIGHT,
     )
-
-
-def tool_request(call: ToolCall) -> Frame:
-    return {
-        "type": "tool-request",
-        "callId": call.id,
-        "name": call.name,
-        "stage": "started",
-        "parameters": dict(call.arguments),
-    }
-
-
-def tool_result(result: ToolResult) -> Frame:
-    """The result of a call, with its `parameters`, so that it is complete by itself."""
-    event: Frame = {
-        **tool_request(result.call),
-        "type": "tool-result",
-        "stage": "success" if result.ok else "error",
-        "result": result.payload,
-    }
-    if not result.ok:
-        event |= {"errorTrimmed": result.error, "errorFull": result.full_error}
-    return event

@@ -6,13 +6,14 @@ The id of a frame is `<turn id>:<n>`, n being the number of its last event. `com
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
 from apps.agents.events import (
     ChatEvent,
     ReasoningDelta,
     TextDelta,
+    TextReclassified,
     ThreadNamed,
     ToolFinished,
     ToolStarted,
@@ -23,8 +24,8 @@ from apps.agents.events import (
     Warned,
 )
 from apps.conversations.models import Turn
-from apps.conversations.parts import Transcript, content
-from apps.conversations.renderers.json import tool_request, tool_result
+from apps.conversations.parts import Transcript, call_event, content
+from apps.conversations.renderers.json import inflight_of, joined
 from apps.conversations.stream import Envelope, RunLog
 
 HEARTBEAT = ":\n\n"
@@ -33,17 +34,16 @@ END = "end"
 EVENT_ID = re.compile(rf"\A([0-9a-f-]{{36}}):([0-9]{{1,18}}|{END})\Z")
 
 
-def frames(
-    turn_id: str, envelopes: Iterable[Envelope], transcript: Transcript, after: int = 0
-) -> Iterator[str]:
-    """The frames of events that are numbered above `after`.
-
-    transcript: the whole run, for the full text at its end.
-    """
-    for event, seq in joined(envelopes):
-        for number, message in enumerate(messages(event, transcript), start=seq):
+def frames(log: RunLog, envelopes: Sequence[Envelope], after: int = 0) -> Iterator[str]:
+    """The frames of events of a run that are numbered above `after`."""
+    for event, seq in joined(envelopes, (TextDelta,)):
+        if isinstance(event, TextReclassified) and seq > after:
+            # Replaces what the reader has: a token cannot be taken back.
+            state = {"type": "snapshot", "inflight": inflight_of(log, log.snapshot_at(seq))}
+            yield frame(state, f"{log.turn_id}:{seq}")
+        for number, message in enumerate(messages(event, log.transcript), start=seq):
             if number > after:
-                yield frame(message, f"{turn_id}:{number}")
+                yield frame(message, f"{log.turn_id}:{number}")
 
 
 def frame(message: dict[str, Any], id: str = "") -> str:
@@ -82,23 +82,6 @@ def stored_end(turn: Turn) -> Iterator[str]:
     yield frame(last, f"{turn.pk}:{END}")
 
 
-def joined(envelopes: Iterable[Envelope]) -> Iterator[tuple[ChatEvent, int]]:
-    """Events with their numbers. Neighbouring text deltas become one, with the last number."""
-    words: list[str] = []
-    last = 0
-    for envelope in envelopes:
-        if isinstance(envelope.event, TextDelta):
-            words.append(envelope.event.text)
-            last = envelope.seq
-            continue
-        if words:
-            yield TextDelta("".join(words)), last
-            words.clear()
-        yield envelope.event, envelope.seq
-    if words:
-        yield TextDelta("".join(words)), last
-
-
 def messages(event: ChatEvent, transcript: Transcript) -> list[dict[str, Any]]:
     """The messages of an event (contract.md §2.4)."""
     match event:
@@ -106,9 +89,9 @@ def messages(event: ChatEvent, transcript: Transcript) -> list[dict[str, Any]]:
             kind = "token" if isinstance(event, TextDelta) else "analysis"
             return [{"type": kind, "content": text}]
         case ToolStarted(call=call):
-            return [tool_request(call)]
+            return [call_event(call)]
         case ToolFinished(result=result):
-            return [tool_result(result)]
+            return [call_event(result.call, result)]
         case TurnFinished():
             return _end(transcript)
         case TurnFailed(message=text):
@@ -119,7 +102,7 @@ def messages(event: ChatEvent, transcript: Transcript) -> list[dict[str, Any]]:
             return [{"type": "thread", "threadId": thread_id}]
         case Warned(message=text):
             return [{"type": "warning", "message": text}]
-        case TurnStarted():
+        case TurnStarted() | TextReclassified():
             return []
         case _:
             assert_never(event)

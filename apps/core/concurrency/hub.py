@@ -84,10 +84,6 @@ class Hub:
         for subscription in subscriptions:
             subscription.wake(key)
 
-    def has_subscribers(self, topic: str) -> bool:
-        with self._lock:
-            return bool(self._topics.get(topic))
-
     @contextmanager
     def subscribe(self, topic: str) -> Iterator[Subscription]:
         """Subscribe from a running event loop. Notices are collected from now on."""

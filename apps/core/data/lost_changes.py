@@ -13,11 +13,11 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from django.conf import settings
 from django.utils import timezone
 
 from apps.core.config import config
 from apps.core.data.sqlite_files import open_file
+from apps.core.system import disk
 
 PREFIX = "lost-"
 HEADER, FRAME_HEADER = 32, 24
@@ -28,11 +28,10 @@ _INDEX = struct.Struct("=14xHI76xI")
 def keep() -> None:
     """Copy the database and its log to a folder `lost-<time>` of the data folder, if SQLite does
     not accept all commits of the log. Nobody else may have the database open. Raises OSError."""
-    database = settings.DATABASES["default"]
-    path = Path(str(database["NAME"])).absolute()
-    log = Path(f"{path}-wal")
-    if not str(database["ENGINE"]).endswith("sqlite3"):
+    if (path := disk.database_file()) is None:
         return
+    path = path.absolute()
+    log = Path(f"{path}-wal")
     with suppress(sqlite3.Error):  # the start reports it
         is_short = _is_shorter_than_its_index(log, Path(f"{path}-shm"))
         if not is_short and not (log.exists() and _has_lost_commits(path, log)):

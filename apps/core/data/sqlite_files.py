@@ -43,7 +43,7 @@ class ConnectionPool:
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection | None]:
         """Yield a connection that no other thread uses; None if there is no usable file. After an
-        error it is closed."""
+        error it is closed, and so are idle ones."""
         try:
             # No other file has this inode while a connection has the file open.
             inode = self._path.stat().st_ino
@@ -64,6 +64,8 @@ class ConnectionPool:
                     self._idle.append((inode, database))
             else:
                 database.close()
+                # SQLite reads a damaged log anew once all connections are closed.
+                self.close()
 
     def close(self) -> None:
         """Close all idle connections."""

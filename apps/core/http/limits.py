@@ -37,24 +37,19 @@ def json_size(value: Any) -> int:
 MAX_DEPTH = 64
 
 
-def is_deep(value: Any) -> bool:
-    """Whether a JSON value has more than MAX_DEPTH nested levels of lists and objects."""
+def is_deep(value: Any, most: int = MAX_DEPTH) -> bool:
+    """Whether a JSON value has more than `most` nested levels of lists and objects."""
     level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [child for parent in level for child in _children(parent)]
+    for _ in range(most + 1):
+        level = [parent for parent in level if isinstance(parent, dict | list)]
         if not level:
             return False
+        level = [child for parent in level for child in _children(parent)]
     return True
 
 
-def _children(value: Any) -> Iterable[Any]:
-    match value:
-        case dict():
-            return value.values()
-        case list():
-            return value
-        case _:
-            return ()
+def _children(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 # Entries of a list of models.

@@ -1,6 +1,5 @@
 """Request parsing and response rendering of the API: JSON only."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -8,6 +7,8 @@ from django.http import HttpResponse
 from rest_framework.exceptions import ParseError
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import JSONParser
+
+from apps.core.http.limits import is_deep
 
 # Code that walks a body recurses up to twice per level; Python's limit is 1000.
 MAX_DEPTH = 100
@@ -23,22 +24,9 @@ class StrictJSONParser(JSONParser):
             body = super().parse(stream, media_type, {"encoding": "utf-8"})
         except RecursionError:
             raise ParseError(TOO_DEEP) from None
-        if depth_of(body) > MAX_DEPTH:
+        if is_deep(body, MAX_DEPTH):
             raise ParseError(TOO_DEEP)
         return body
-
-
-def depth_of(value: Any) -> int:
-    """Return the nesting depth of arrays and objects; 0 for a scalar. Counts to MAX_DEPTH + 1."""
-    depth, level = 0, [value]
-    while depth <= MAX_DEPTH and (level := [v for v in level if isinstance(v, dict | list)]):
-        depth += 1
-        level = [child for parent in level for child in _children(parent)]
-    return depth
-
-
-def _children(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
 
 
 class JSONOnly(BaseContentNegotiation):

@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from apps.core import __version__
+from apps.core.config import Config
 from apps.core.monitoring.metrics import STEP_SECONDS
 
 # The OpenTelemetry span of this task or thread; None without traces.
@@ -30,21 +31,6 @@ Fact = str | int | float | bool
 
 # How long the end of the process waits for a receiver that does not answer.
 STOP_SECONDS = 5.0
-
-
-class Settings(Protocol):
-    """The settings of traces."""
-
-    @property
-    def otel_endpoint(self) -> str: ...
-    @property
-    def otel_traces_endpoint(self) -> str: ...
-    @property
-    def otel_traces_exporter(self) -> str: ...
-    @property
-    def otel_disabled(self) -> bool: ...
-    @property
-    def otel_service_name(self) -> str: ...
 
 
 class Step:
@@ -120,7 +106,7 @@ def tell(**facts: Fact) -> None:
 class Tracing:
     """Sends spans with OpenTelemetry."""
 
-    def __init__(self, known: Settings) -> None:
+    def __init__(self, known: Config) -> None:
         from opentelemetry import trace  # noqa: PLC0415 - only where traces are wanted
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
             OTLPSpanExporter,
@@ -163,7 +149,7 @@ class Tracing:
 _tracing: Tracing | None = None
 
 
-def start(known: Settings) -> bool:
+def start(known: Config) -> bool:
     """Start to send traces if the settings name a receiver. Return whether they do."""
     global _tracing
     receiver = known.otel_endpoint or known.otel_traces_endpoint

@@ -46,6 +46,7 @@ ONLY_PAGES = frozenset(page.path for page in PAGES) - BOTH
 PAGE = re.compile(r"^/(ui/|admin(/|$)|login$|logout$|static/|code/|api/docs$|favicon)")
 # The MCP endpoints check the same themselves, and respond in JSON-RPC (apps/mcp/guard.py).
 MCP = ("/mcp", "/mcp/chat", "/mcp/agents")
+BAD_HOST = "Host not allowed. CODEINFO_ALLOWED_HOSTS names further hosts that are served."
 OPEN = ("/health",)
 # Pages with a login of their own, and what the login page needs.
 OWN_LOGIN = re.compile(r"^/(login$|admin(/|$)|static/)")
@@ -191,7 +192,7 @@ class AccessMiddleware:
         try:
             request.get_host()
         except DisallowedHost:
-            body = {"status": "error", "code": "FORBIDDEN", "message": "Host not allowed."}
+            body = {"status": "error", "code": "FORBIDDEN", "message": BAD_HOST}
             return JsonResponse(body, status=400)
         if is_page(request):
             response = await self._page(request)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from apps.core.config import Config
-from apps.core.system import posix
+from apps.core.config import config
+from apps.core.system import disk, posix
 
 OTHERS = 0o077
 # The folders of the data folder that are repaired too. Other folders may not be codeinfo's.
@@ -37,21 +37,19 @@ def use_private_umask() -> None:
     os.umask(OTHERS)
 
 
-def files_elsewhere(k: Config, database: str) -> list[Path]:
-    """Return the files of codeinfo that may be outside the data folder: log files and database.
-
-    database: the SQLite file; empty for other databases
-    """
-    log = k.log_file_path
+def files_elsewhere() -> list[Path]:
+    """Return the files of codeinfo that may be outside the data folder: log files and database."""
+    log = config().log_file_path
+    earlier: list[Path] = []
     with suppress(OSError):
         earlier = [path for path in log.parent.iterdir() if path.name.startswith(f"{log.name}.")]
-        return [log, *earlier, *database_files(database)]
-    return [log, *database_files(database)]
+    return [log, *earlier, *database_files()]
 
 
-def database_files(database: str) -> list[Path]:
-    """Return an SQLite database and its logs; nothing for "", another database."""
-    return [Path(f"{database}{end}") for end in BESIDE_DATABASE] if database else []
+def database_files() -> list[Path]:
+    """Return the SQLite database and its logs; nothing for a server."""
+    file = disk.database_file()
+    return [Path(f"{file}{end}") for end in BESIDE_DATABASE] if file else []
 
 
 def repair(data_dir: Path, elsewhere: Iterable[Path]) -> list[ExposedFile]:

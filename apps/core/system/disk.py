@@ -146,11 +146,15 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _database_folder() -> list[Path]:
+def database_file() -> Path | None:
+    """Return the SQLite database; None if the database is a server."""
     database = settings.DATABASES["default"]
-    if not str(database["ENGINE"]).endswith("sqlite3"):
-        return []
-    return [Path(str(database["NAME"])).absolute().parent]
+    return Path(str(database["NAME"])) if str(database["ENGINE"]).endswith("sqlite3") else None
+
+
+def _database_folder() -> list[Path]:
+    file = database_file()
+    return [file.absolute().parent] if file else []
 
 
 def _spaces(folders: list[Path]) -> list[Space]:

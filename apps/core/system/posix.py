@@ -7,7 +7,6 @@ this module raises Unsupported, or returns what its docstring says; a flag that 
 
 import errno
 import os
-import signal
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -27,13 +26,6 @@ O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 O_NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
 # Opens a folder that is only passed through, which needs no right to read it (Linux).
 O_PATH: int = getattr(os, "O_PATH", os.O_RDONLY)
-
-# With these a process ends that has crashed.
-CRASHES = frozenset(
-    getattr(signal, name)
-    for name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
-    if hasattr(signal, name)
-)
 
 
 class Unsupported(OSError):

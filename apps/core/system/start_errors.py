@@ -64,7 +64,7 @@ def check_migrations(applied: Collection[tuple[str, str]], known: set[tuple[str,
     """Raise ImproperlyConfigured if the database is from before the first release, or has
     migrations that this version lacks."""
     if is_unreleased(applied):
-        after = "" if _sqlite_file() else "; then set DATABASE_URL to an empty database"
+        after = "" if disk.database_file() else "; then set DATABASE_URL to an empty database"
         raise ImproperlyConfigured(
             "This data is from before the first release, and this codeinfo cannot read it: run "
             f"{manage('set_aside')}, which exports its conversations and moves it aside{after}."
@@ -86,14 +86,14 @@ def sentence(error: BaseException) -> str:
     if disk.is_full(error):
         return disk.full_error(reason=_line(error)).message
     if isinstance(error, DatabaseError):
-        return _of_sqlite(error) if _sqlite_file() else _of_server(error)
+        file = disk.database_file()
+        return _of_sqlite(error, file) if file else _of_server(error)
     if type(error).__module__.partition(".")[0] == "pymongo":
         return _of_server(OperationalError(str(error)))
     return ""
 
 
-def _of_sqlite(error: DatabaseError) -> str:
-    file = _sqlite_file()
+def _of_sqlite(error: DatabaseError, file: Path) -> str:
     code = (getattr(error.__cause__, "sqlite_errorcode", None) or 0) & 0xFF
     messages = {
         sqlite3.SQLITE_BUSY: f"Another process holds the database {file} ({error}): stop it.",
@@ -107,7 +107,7 @@ def _of_sqlite(error: DatabaseError) -> str:
             "it (-wal, -shm) away to begin with an empty one."
         )
     if code == sqlite3.SQLITE_CANTOPEN:
-        return _not_opened(Path(file), str(error))
+        return _not_opened(file, str(error))
     if code == sqlite3.SQLITE_ERROR and "no such table" in str(error):
         return f"The database {file} lacks tables ({error}): run {manage('migrate')}."
     return messages.get(code, "")
@@ -139,11 +139,6 @@ def _of_server(error: DatabaseError) -> str:
     return (
         f"The database{where} does not answer ({_line(error)}): start it, or correct DATABASE_URL."
     )
-
-
-def _sqlite_file() -> str:
-    database = settings.DATABASES["default"]
-    return str(database["NAME"]) if str(database["ENGINE"]).endswith("sqlite3") else ""
 
 
 def _line(error: BaseException) -> str:

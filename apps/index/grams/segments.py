@@ -215,11 +215,11 @@ class Segment:
 
     def having(self, strings: Strings, is_enough: Callable[[Mask], bool] = np.any) -> Mask | None:
         """Which pieces have all n-grams of each string: bool (strings, pieces). None if the strings
-        whose n-grams are here at all, bool (strings, 1), are not enough."""
+        whose n-grams are here at all, bool (strings,), are not enough."""
         at = np.searchsorted(self._grams, strings.grams)
         known = at < len(self._grams)
         known[known] = self._grams[at[known]] == strings.grams[known]
-        if not is_enough(strings.having(known[:, None])):
+        if not is_enough(strings.having(known[:, None])[:, 0]):
             return None
         bits = np.zeros((len(at), (self.pieces + 7) // 8), np.uint8)
         bits[known] = self._bits_at(at[known])

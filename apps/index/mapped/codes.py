@@ -33,7 +33,7 @@ class Codes(NamedTuple):
 
     high: Bytes  # int8 (n, d)
     low: Bytes  # int8 (n, d)
-    scales: NDArray[np.float32]  # (n,)
+    scales: NDArray[np.float32]  # (n,), 0 for a row without a vector
     signs: Signs  # uint8 (n, b / 8)
 
     @classmethod
@@ -53,8 +53,8 @@ class Codes(NamedTuple):
     def at(self, rows: Rows) -> "Codes":
         return Codes(self.high[rows], self.low[rows], self.scales[rows], self.signs[rows])
 
-    def vectors(self, rows: slice) -> Vectors:
-        """Some vectors: float32 (n, d), of unit length."""
+    def vectors(self, rows: Rows) -> Vectors:
+        """The vectors of some rows that have one: float32 (n, d), of unit length."""
         vectors = self._values(rows)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
@@ -71,8 +71,11 @@ class Codes(NamedTuple):
         return estimates
 
     def cosines(self, query: "QueryCodes", rows: Rows) -> NDArray[np.float32]:
-        """The cosines of some rows by both bytes: float32 (len(rows),)."""
-        cosines: NDArray[np.float32] = (self._values(rows) @ query.unit) * self.scales[rows]
+        """The cosines of some rows by both bytes, nan for those without a vector: float32
+        (len(rows),)."""
+        scales = self.scales[rows]
+        cosines: NDArray[np.float32] = (self._values(rows) @ query.unit) * scales
+        cosines[scales == 0] = np.nan
         return cosines
 
     def differing_signs(self, query: "QueryCodes", rows: Rows | None = None) -> NDArray[np.uint16]:
@@ -105,7 +108,7 @@ class Codes(NamedTuple):
         halves += ones
         return halves
 
-    def _values(self, rows: Rows | slice) -> Vectors:
+    def _values(self, rows: Rows) -> Vectors:
         """Both bytes of some rows, without their scales: float32 (n, d)."""
         values: Vectors = self.high[rows].astype(np.float32)
         values *= 256
@@ -149,8 +152,7 @@ class QueryCodes:
 
 def _encoded(units: Vectors) -> Codes:
     scales = np.abs(units).max(axis=1, initial=0) / np.float32(_MAX_CODE)
-    scales[scales == 0] = 1
-    codes = np.rint(units / scales[:, None]).astype(np.int16)
+    codes = np.rint(units / np.where(scales == 0, 1, scales)[:, None]).astype(np.int16)
     high = (codes + 128) >> 8
     low = codes - (high << 8)
     return Codes(high.astype(np.int8), low.astype(np.int8), scales, _signs(units))

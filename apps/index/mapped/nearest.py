@@ -11,6 +11,7 @@ All loops over rows are in NumPy and SimSIMD, which release the interpreter lock
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -33,6 +34,8 @@ COARSE_FACTOR = 150
 REFINED_SHARE = 0.008
 REFINED_MIN = 10_000
 REFINED_FACTOR = 50
+# Less than any cosine.
+NO_COSINE = -2.0
 # The threshold of the first step is estimated from so many rows.
 SAMPLE_ROWS = 5_000
 
@@ -53,10 +56,7 @@ class _Counts(NamedTuple):
 
     @classmethod
     def of(cls, accepted: Sequence[Mask | None], parts: Sequence[LivePart], n: int) -> "_Counts":
-        total = sum(
-            len(part) if mask is None else int(np.count_nonzero(mask))
-            for part, mask in zip(parts, accepted, strict=True)
-        )
+        total = sum(map(_count, parts, accepted))
         return cls(
             total,
             max(COARSE_MIN + int(COARSE_SHARE * total), COARSE_FACTOR * n),
@@ -67,7 +67,7 @@ class _Counts(NamedTuple):
 def nearest(
     parts: Sequence[LivePart], accepted: Sequence[Mask | None], query: QueryCodes, n: int
 ) -> tuple[Rows, Distances, bool]:
-    """At least the n nearest of the accepted rows, or all, in their order.
+    """At least the n nearest of the accepted rows with a vector, or all, in their order.
 
     accepted: for each part which rows, bool (len(part),); None for all
 
@@ -79,10 +79,8 @@ def nearest(
         selection = _by_signs(parts, accepted, query, counts)
     else:
         selection = [None if mask is None else np.flatnonzero(mask) for mask in accepted]
-    estimates = [
-        part.part.codes.estimates(query, rows) for part, rows in zip(parts, selection, strict=True)
-    ]
-    lowest = _lowest(parts, estimates, query, n)
+    estimates = [_estimates(part, query, rows) for part, rows in zip(parts, selection, strict=True)]
+    lowest = max(_lowest(parts, estimates, query, n), NO_COSINE)
     rows: list[Rows] = []
     for selected, values in zip(selection, estimates, strict=True):
         within = np.flatnonzero(values >= lowest)
@@ -92,15 +90,35 @@ def nearest(
 
 
 def distances_of(parts: Sequence[LivePart], rows: Rows, query: QueryCodes) -> Distances:
-    """The squared L2 distances of some rows, which are counted over all parts."""
+    """The squared L2 distances of some rows, which are counted over all parts; nan for those
+    without a vector."""
+    order = np.argsort(rows)
+    starts = np.cumsum([0, *map(len, parts)])
+    cuts = np.searchsorted(rows, starts, sorter=order).tolist()
+    of_parts = [
+        rows[order[first:last]] - start
+        for start, (first, last) in zip(starts, pairwise(cuts), strict=False)
+    ]
     distances = np.empty(len(rows), np.float32)
-    end = 0
-    for part in parts:
-        start, end = end, end + len(part)
-        within = np.flatnonzero((rows >= start) & (rows < end))
-        if len(within):
-            distances[within] = _distances([part], [rows[within] - start], query)
+    distances[order] = _distances(parts, of_parts, query)
     return distances
+
+
+def _count(part: LivePart, mask: Mask | None) -> int:
+    """The number of accepted rows with a vector."""
+    without = part.part.without_vector
+    if mask is None:
+        return len(part) - len(without)
+    return int(np.count_nonzero(mask)) - int(np.count_nonzero(mask[without]))
+
+
+def _estimates(part: LivePart, query: QueryCodes, rows: Rows | None) -> Distances:
+    """The cosines of all rows, or of some, by the high bytes; -inf for those without a vector."""
+    codes, without = part.part.codes, part.part.without_vector
+    estimates = codes.estimates(query, rows)
+    if len(without):
+        estimates[without if rows is None else codes.scales[rows] == 0] = -np.inf
+    return estimates
 
 
 def _by_signs(
@@ -112,6 +130,7 @@ def _by_signs(
     def select(place: int) -> tuple[Rows, NDArray[np.uint16]]:
         codes, mask = parts[place].part.codes, accepted[place]
         is_near = codes.differing_signs(query) <= highest
+        is_near[parts[place].part.without_vector] = False
         if mask is not None:
             is_near &= mask
         rows = np.flatnonzero(is_near)

@@ -98,8 +98,8 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """n chunks of m files. The chunks of a file are consecutive: a document whose chunks are not,
-    because one has no vector, is several files."""
+    """n chunks of m files. The chunks of a file are consecutive: a document whose chunks are in
+    several parts is a file of each."""
 
     name: str  # "" until it is written
     store: UUID
@@ -180,6 +180,18 @@ class Part:
             if live[file] and self.starts[file] <= row < self.starts[file + 1]:
                 return row
         return None
+
+    @cached_property
+    def without_vector(self) -> NDArray[np.intp]:
+        """The rows of chunks without a vector."""
+        return np.flatnonzero(self.codes.scales == 0)
+
+    @cached_property
+    def vectors_of_files(self) -> Sequence[int]:
+        """(m,), the number of chunks with a vector of each file."""
+        files = self.file_of[self.codes.scales != 0]
+        counts: list[int] = np.bincount(files, minlength=len(self.columns.first)).tolist()
+        return counts
 
     @cached_property
     def largest_scale(self) -> float:

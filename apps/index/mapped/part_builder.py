@@ -24,7 +24,7 @@ class ReadFile(NamedTuple):
 
     row: SourceFile
     symbols: Sequence[Symbol]
-    chunks: Sequence[ChunkRecord]  # those that have a vector, in order
+    chunks: Sequence[ChunkRecord]  # in order
 
 
 class PartBuilder:

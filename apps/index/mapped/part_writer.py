@@ -36,13 +36,13 @@ class PartWriter:
     ) -> None:
         """Add files.
 
-        records: those of their chunks that have a vector, in order
-        vectors: float32 (len(records), dimension), of any length but zero
+        records: those of their chunks, in order
+        vectors: float32 (len(records), dimension), of any length; zeros for chunks without one
 
         Raises Unavailable if a part cannot be written, and as `check`.
         """
         if not records:
-            return  # without a vector nothing is searched
+            return  # without a chunk nothing is searched
         codes = Codes.of(unit_rows(vectors)[0])
         group: list[ReadFile] = []
         start = end = 0

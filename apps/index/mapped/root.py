@@ -9,7 +9,7 @@ from apps.index.lexical import scoring
 from apps.index.mapped import lookups
 from apps.index.mapped.best import PartHits
 from apps.index.mapped.part import LivePart, Mask, Part
-from apps.index.mapped.words import hashes_of
+from apps.index.mapped.words import Hashes, hashes_of
 from apps.index.models import Root
 from apps.index.types import ChunkFacts, StoredSymbol
 
@@ -68,9 +68,16 @@ class MappedRoot:
         live = sum(int(mask.sum()) for mask in masks)
         return cls(root.generation, root.revision, live_parts, chunks, live, lost)
 
-    def hits(self, words: Sequence[str]) -> list[PartHits]:
-        """The hits of these distinct words in each part, without those of stop words."""
-        hits = self._hits(words)
+    def find(self, words: Sequence[str], hashes: Hashes | None = None) -> "list[WordHits]":
+        """The hits of each word. hashes: `hashes_of(words)`, if they are known"""
+        hashes = hashes_of(words) if hashes is None else hashes
+        of_parts = [part.part.words.find(hashes) for part in self.parts]
+        return [WordHits.of(self.parts, slices) for slices in zip(*of_parts, strict=True)] or [
+            WordHits((), 0) for _ in words
+        ]
+
+    def hits(self, hits: "Sequence[WordHits]") -> list[PartHits]:
+        """The hits of some distinct words (`find`) in each part, without those of stop words."""
         used = scoring.drop_stopwords([hit for hit in hits if hit], self.chunks)
         of_words = [hit if any(hit is it for it in used) else None for hit in hits]
         counts = np.array([word.count if word else 0 for word in of_words], np.float64)
@@ -82,7 +89,7 @@ class MappedRoot:
 
     def counts(self, words: Sequence[str]) -> dict[str, int]:
         """The document frequency of each word that any live chunk contains."""
-        pairs = zip(words, self._hits(words), strict=True)
+        pairs = zip(words, self.find(words), strict=True)
         return {word: hits.count for word, hits in pairs if hits}
 
     def definitions(self, name: str) -> list[StoredSymbol]:
@@ -115,14 +122,6 @@ class MappedRoot:
     def facts(self, ids: Iterable[str]) -> dict[str, ChunkFacts]:
         """Chunk id → facts. Unknown ids are left out."""
         return lookups.facts(self.parts, ids)
-
-    def _hits(self, words: Sequence[str]) -> "list[WordHits]":
-        hashes = hashes_of(words)
-        of_parts = [part.part.words.find(hashes) for part in self.parts]
-        return [
-            WordHits.of(self.parts, [of_part[word] for of_part in of_parts])
-            for word in range(len(words))
-        ]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,9 @@ PROBLEMS = {
     ParseFailure.AFTER_TOO_LONG: problems.OTHERS_TOO_LONG,
 }
 
+# Percent of a file. Of one with more, people and models are told.
+MAX_UNREAD = 20
+
 _UTF8: Mapping[str, str] = {}
 
 
@@ -81,4 +84,5 @@ class Chunker:
     def _chunked(self, file: DecodedFile, cut: Cut | ParseFailure | None) -> ChunkedFile:
         if isinstance(cut, ParseFailure):
             return chunk_file(file, None, max_chars=self._max_chars, problem=PROBLEMS[cut])
-        return chunk_file(file, cut, max_chars=self._max_chars)
+        problem = problems.partly_read(cut.unread) if cut and cut.unread > MAX_UNREAD else ""
+        return chunk_file(file, cut, max_chars=self._max_chars, problem=problem)

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TypeVar
 
 from apps.code.callgraph.facts import Facts
+from apps.code.languages import language_of
 from apps.code.syntax.pieces import Occurrence, declared_by_words, whole_word
 from apps.core.concurrency.computed import PLACES, TimedOut, computing
 from apps.index.parsing.failures import PARSE_SECONDS, ParseFailure
@@ -108,7 +109,7 @@ def _matches(name: str, file: SourceText, parsed: list[Occurrence] | None) -> Na
     word = whole_word(name)
     declared = {
         declaration.start - 1
-        for declaration in declared_by_words(file.lines)
+        for declaration in declared_by_words(file.lines, language_of(file.path).name)
         if declaration.name == name
     }
     occurrences = [

@@ -43,10 +43,11 @@ class ParseProcess:
         max_chars: largest piece
         seconds: CPU time per file, after which the process ends itself
         """
-        for pieces, declarations in self._request("cut", max_chars, files, seconds):
+        for pieces, declarations, unread in self._request("cut", max_chars, files, seconds):
             yield Cut(
                 [_piece(*piece) for piece in pieces],
                 [Declaration(*declaration) for declaration in declarations],
+                unread,
             )
 
     def find(

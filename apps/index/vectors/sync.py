@@ -36,7 +36,7 @@ SHARD_ROWS = 200_000
 class Live(NamedTuple):
     """A document that is published, and where its vectors are."""
 
-    rows: int
+    rows: int  # with a vector
     last: int  # index of its last chunk
     files: Sequence[tuple[Part, int]]  # places in `Part.files`
 
@@ -50,9 +50,10 @@ def live_documents(listed: Iterable[Listed]) -> dict[str, Live]:
             part = live_part.part
             for place in np.flatnonzero(live_part.live).tolist():
                 key = part.files[place].source_file
-                if rows := part.starts[place + 1] - part.starts[place]:
+                if rows := part.vectors_of_files[place]:
                     before = of_root.get(key, Live(0, 0, ()))
-                    last = part.columns.first.item(place) + rows - 1
+                    chunks = part.starts[place + 1] - part.starts[place]
+                    last = part.columns.first.item(place) + chunks - 1
                     files = (*before.files, (part, place))
                     of_root[key] = Live(before.rows + rows, max(before.last, last), files)
         documents = of_root | documents
@@ -68,15 +69,16 @@ class Rows(NamedTuple):
 
 
 def rows_of(part: Part, place: int) -> Iterator[Rows]:
-    """Yield the rows of a file, SLICE at a time."""
+    """Yield the rows of a file that have a vector, SLICE at a time."""
     file, columns = part.files[place], part.columns
     start, first = part.starts[place], columns.first.item(place)
     of_file = {"relPath": file.path, "fileHash": columns.hashes[place].tobytes().hex()}
-    for some in slices(range(start, part.starts[place + 1]), SLICE):
+    has_vector = part.codes.scales[start : part.starts[place + 1]] != 0
+    for some in slices((np.flatnonzero(has_vector) + start).tolist(), SLICE):
         spans = (Span(*columns.spans[row].tolist()) for row in some)
         yield Rows(
             [chunk_id(file.source_file, first + row - start) for row in some],
-            part.codes.vectors(slice(some[0], some[-1] + 1)),
+            part.codes.vectors(np.array(some)),
             [{**of_file, "startLine": at.start_line, "endLine": at.end_line} for at in spans],
         )
 

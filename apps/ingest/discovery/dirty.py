@@ -77,7 +77,7 @@ def _has_stamp(file: Candidate, entry: Entry) -> bool:
 
 def _has_content(folder: Path, file: Candidate, entry: Entry) -> bool:
     try:
-        data = read_file(folder, file.path)
+        data = read_file(folder, file.path, file.stat.size)
     except CodeinfoError:
         return False
     make = sha1 if len(entry.object_id) == sha1().digest_size else sha256

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
+from apps.code.notebooks import MAX_NOTEBOOK_BYTES, is_notebook_path
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.index.root_directory import (
@@ -22,6 +23,7 @@ from apps.index.root_directory import (
     UNREADABLE,
     RootDirectory,
     SpecialFile,
+    content_of,
     is_unreadable,
     read_file,
     read_up_to,
@@ -173,7 +175,9 @@ class Classifier:
             return Skipped(shown, listed.reason or reason_of(error), 0, unreadable)
         reason = listed.reason or _refuse_kind(status) or (BAD_NAME if shown != path else None)
         reason = reason or self.rules.refuse_name(path, chosen=listed.chosen)
-        reason = reason or self.rules.refuse_size(path, status.st_size, chosen=listed.chosen)
+        # Of a notebook the size of its cells counts, which its content tells.
+        if not is_notebook_path(path) or status.st_size > MAX_NOTEBOOK_BYTES:
+            reason = reason or self.rules.refuse_size(status.st_size)
         if reason:
             return Skipped(shown, reason, status.st_size)
         file_stat = self._file_stat(status)
@@ -190,11 +194,17 @@ class Classifier:
         except OSError as error:
             return Skipped(path, reason_of(error), 0, is_unreadable(error))
         try:
-            head = read_up_to(descriptor, SCAN_BYTES)
+            is_notebook = is_notebook_path(path)
+            head = read_up_to(descriptor, MAX_NOTEBOOK_BYTES + 1 if is_notebook else SCAN_BYTES)
         except OSError as error:
             return Skipped(path, reason_of(error), status.st_size, is_unreadable(error))
         finally:
             os.close(descriptor)
+        if is_notebook:
+            content = content_of(path, head)
+            if reason := self.rules.refuse_size(len(content)):
+                return Skipped(path, reason, status.st_size)
+            head = content[:SCAN_BYTES]
         if reason := self.rules.refuse_content(path, head):
             return Skipped(path, reason, status.st_size)
         reason = self.rules.refuse_kind(path, head)

@@ -1,9 +1,9 @@
 """Decides which files are eligible, by their names and their first bytes.
 
 The reasons are a few short texts, so that the page can filter by them. Excluded names take
-precedence over everything, secrets over known types, names over contents. What a
-`.codeinfoignore` includes is *chosen*: it is skipped only if it is codeinfo's own data, a secret,
-empty, binary or too large.
+precedence over everything, secrets over types, names over contents. Any text is eligible; some get
+no vectors (`code.bulk`). What a `.codeinfoignore` includes is *chosen*: it is skipped only if it is
+codeinfo's own data, a secret, empty, binary or too large.
 """
 
 import codecs
@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from apps.code.bulk import is_in_long_lines
 from apps.code.encodings import utf16_without_mark
-from apps.code.languages import extension_of, is_bare, is_known_extension, known_type
+from apps.code.languages import extension_of, known_type
 from apps.ingest.discovery import own_data, secrets
 from apps.ingest.discovery.own_data import OwnData
 from apps.ingest.discovery.tables import PatternTable, words
@@ -21,12 +22,12 @@ from apps.ingest.discovery.tables import PatternTable, words
 SECRET = "Secret"
 GENERATED = "Generated"
 MINIFIED = "Minified"
-DATA = "Data"
+LOG = "Log"
 BINARY = "Binary"
 EMPTY = "Empty"
 LFS_POINTER = "Git LFS pointer"
 EXCLUDED_BY_NAME = "Excluded"
-UNKNOWN_TYPE = "Not a known type"
+NOT_INCLUDED = "Not in INGEST_INCLUDE"
 
 # How a pointer begins (https://github.com/git-lfs/git-lfs).
 LFS_START = b"version https://git-lfs.github.com/spec/"
@@ -35,17 +36,12 @@ LFS_START = b"version https://git-lfs.github.com/spec/"
 SCAN_BYTES = secrets.SCAN_BYTES
 HEAD_BYTES = 32_768
 SNIFF_BYTES = 2_048
-# A file is minified if most of its head is in lines longer than this.
-LONG_LINE = 1_000
-
-# A word list has one entry a line: a word, with numbers after it or not, or numbers. Scripts
-# without spaces between words (Thai, Khmer, Chinese, Japanese) are exempt: a sentence looks like a
-# word.
-LONGEST_WORD = 40
-LIST_SHARE = 0.95
-BETWEEN_CELLS = re.compile(r"[\s,;|]+")
-NUMBER = re.compile(r"[-+\d.:/%eE]+")
-UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u9fff]")
+# A file is minified if most of its head is in long lines, and so many of a hundred bytes are
+# parentheses and semicolons: SVG and base64 have next to none. Smaller files cost nothing.
+MINIFIED_SHARE = 0.03
+MINIFIED_MIN = 10_000
+# Types whose long lines are data.
+NO_CODE = frozenset({"json", "yaml", "xml", "sql"})
 
 BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -66,23 +62,31 @@ GENERATED_NAMES = PatternTable(
     package-lock.json npm-shrinkwrap.json *.lock pnpm-lock.yaml *.lockb go.sum go.work.sum
     *.lock.json packages.lock.json gradle.lockfile package.resolved .terraform.lock.hcl *.min.*
     *.map *.bundle.js *.chunk.js *_pb2.py *_pb2_grpc.py *_pb2.pyi *.pb.go *.pb.cc *.pb.h
-    *.g.dart *.freezed.dart *.designer.cs *.g.cs
+    *.g.dart *.freezed.dart *.designer.cs *.g.cs *~ .#* #*# *.swp *.swo *.tmp *.pid
     """
 )
 
 # One lookup for the names that are in neither table, which are most.
 SUSPECTS = PatternTable(f"{secrets.SUSPECTS.table} {GENERATED_NAMES.table}")
 
-DATA_EXTENSIONS = words(
+# Programs write to them all the time, and each change would be ingested.
+LOG_EXTENSIONS = frozenset({"log"})
+# Files that need not be read, as nothing else has these names.
+BINARY_EXTENSIONS = words(
     """
-    csv tsv psv jsonl ndjson geojson topojson svg parquet sqlite sqlite3 db log po pot ics vcf
+    png jpg jpeg jpe gif webp ico icns bmp tif tiff psd heic heif avif jxl raw cur xcf ai sketch fig
+    mp3 mp4 m4a m4v wav ogg oga ogv flac aac opus mov avi mkv webm wmv mid
+    woff woff2 ttf otf eot ttc pfb
+    zip gz tgz bz2 tbz xz txz zst lz4 7z rar tar jar war ear aar apk ipa dmg iso deb rpm whl egg
+    nupkg cab msi
+    exe dll so dylib a o obj lib bin pyc pyo pyd class wasm elc beam node pdb dwo gcda gcno
+    pdf doc docx xls xlsx ppt pptx odt ods odp epub mobi
+    parquet sqlite sqlite3 db mdb feather avro orc arrow npy npz h5 hdf5 pkl pickle pt pth onnx
+    safetensors gguf tflite pb blend fbx glb
     """
 )
-# A larger file of these types contains records, not settings.
-BULKY = 100_000
-BULKY_EXTENSIONS = frozenset(
-    {"json", "json5", "jsonc", "ipynb", "xml", "yaml", "yml", "sql", "plist", "edn"}
-)
+# Control characters that texts do not have.
+CONTROLS = re.compile(rb"[\0-\x08\x0e-\x19\x1c-\x1f]")
 
 
 @dataclass(frozen=True)
@@ -146,23 +150,16 @@ class Rules:
         extension = extension_of(name)
         if self.include:
             included = {name, name.removeprefix("."), extension} & self.include
-            return None if included else UNKNOWN_TYPE
-        if extension in DATA_EXTENSIONS:
-            return DATA
-        if is_known_extension(extension):  # most are
-            return None
-        # A file without an extension may be a script, which its first line tells.
-        return None if known_type(name) or is_bare(name) else UNKNOWN_TYPE
+            return None if included else NOT_INCLUDED
+        if extension in LOG_EXTENSIONS:
+            return LOG
+        return BINARY if extension in BINARY_EXTENSIONS else None
 
-    def refuse_size(self, path: str, size: int, *, chosen: bool = False) -> str | None:
+    def refuse_size(self, size: int) -> str | None:
         """Return why a file is skipped by its size in bytes, or None."""
         if size == 0:
             return EMPTY
-        if size > self.max_bytes:
-            return f"Too large: over {format_size(self.max_bytes)}"
-        if size > BULKY and not (self.include or chosen) and extension_of(path) in BULKY_EXTENSIONS:
-            return DATA
-        return None
+        return f"Too large: over {format_size(self.max_bytes)}" if size > self.max_bytes else None
 
     def refuse_content(self, path: str, head: bytes) -> str | None:
         """Return why a file is never ingested, by its content, or None.
@@ -183,36 +180,22 @@ class Rules:
     def refuse_kind(self, path: str, head: bytes) -> str | None:
         """Return why a file is skipped by the kind of its content, or None. Arguments as for
         `refuse_content`."""
-        head = head[:HEAD_BYTES]
-        if not self.include and is_bare(path) and not head.startswith(b"#!"):
-            return UNKNOWN_TYPE
         kind = known_type(path)
-        if kind is not None and kind.prose:
-            return DATA if not self.include and _is_list(head) else None
-        return _refuse_long_lines(path, head)
+        if kind is None:
+            is_text = head.startswith(b"#!") or not CONTROLS.search(head) or _is_utf16(head)
+            return None if is_text else BINARY
+        is_code = not kind.prose and kind.name not in NO_CODE
+        return MINIFIED if is_code and _is_minified(head[:HEAD_BYTES]) else None
 
 
-def _is_list(head: bytes) -> bool:
-    """Whether a large text is bulk data (a word list, a table of numbers) and not prose."""
-    if len(head) < HEAD_BYTES:
-        return False
-    # The last line and the last character may be incomplete.
-    lines = [line for line in head.decode("utf-8", "replace").split("\n")[:-1] if line.strip()]
-    return len(lines) > 1 and sum(map(_is_entry, lines)) >= LIST_SHARE * len(lines)
+def _is_utf16(head: bytes) -> bool:
+    return head.startswith(BOMS[1:]) or bool(utf16_without_mark(head))
 
 
-def _is_entry(line: str) -> bool:
-    word, *numbers = BETWEEN_CELLS.split(line.strip(" \t\r,;|"))
-    if len(word) > LONGEST_WORD or UNSPACED.search(word):
-        return False
-    return all(NUMBER.fullmatch(number) for number in numbers)
-
-
-def _refuse_long_lines(path: str, head: bytes) -> str | None:
-    long_lines = sum(len(line) for line in head.split(b"\n") if len(line) > LONG_LINE)
-    if long_lines * 2 <= len(head):
-        return None
-    return DATA if extension_of(path) in BULKY_EXTENSIONS else MINIFIED
+def _is_minified(head: bytes) -> bool:
+    marks = sum(map(head.count, (b"(", b")", b";")))
+    is_dense = len(head) > MINIFIED_MIN and marks > MINIFIED_SHARE * len(head)
+    return is_dense and is_in_long_lines(head)
 
 
 def format_size(size: int) -> str:

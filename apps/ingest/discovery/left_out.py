@@ -6,13 +6,13 @@ An ignored or excluded folder, such as `node_modules/`, is not entered: it count
 from collections import Counter
 
 from apps.core.values.surrogates import storable
-from apps.ingest.discovery.eligibility import DATA, UNKNOWN_TYPE
+from apps.ingest.discovery.eligibility import BINARY, LOG, NOT_INCLUDED
 from apps.ingest.types import MAX_LEFT_OUT, LeftOut
 
 UNTRACKED = "Not tracked by git"
 # Why a file is left out that no ignore rule names. There may be very many of the types that are not
 # ingested (images, records), so these are counted, not listed one by one.
-OF_UNTRACKED = frozenset({UNTRACKED, UNKNOWN_TYPE, DATA})
+OF_UNTRACKED = frozenset({UNTRACKED, NOT_INCLUDED, LOG, BINARY})
 MAX_NAMED = 200
 
 

@@ -18,7 +18,7 @@ NAMES = PatternTable(
     secrets.y*ml secrets.toml secrets.ini secret.json secret.y*ml *.tfvars *.tfvars.json
     *.tfstate *.tfstate.backup master.key .s3cfg .boto wp-config.php
     auth.json .credentials.json credentials.tfrc.json application_default_credentials.json
-    *.kubeconfig
+    *.kubeconfig .*_history .mylogin.cnf htpasswd .terraformrc *.ovpn *.keytab *.agekey
     """
 )
 # Files that are secrets only in a certain folder.

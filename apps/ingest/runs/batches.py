@@ -12,7 +12,8 @@ from apps.core.values.slices import slices
 from apps.embedding.texts import split_to_fit
 from apps.index.models import SourceFile
 from apps.index.parsing import Chunker
-from apps.index.root_directory import Unreadable, read_file
+from apps.index.records import embedded_chunks
+from apps.index.root_directory import Unreadable, read_content
 from apps.ingest.runs.job import Job
 from apps.ingest.types import Candidate, Skipped
 
@@ -51,8 +52,12 @@ class Batch:
 
     @property
     def chunk_count(self) -> int:
-        """The number of chunks to embed."""
         return sum(len(chunked.chunks) for chunked in self.chunked)
+
+    @property
+    def embedded_count(self) -> int:
+        """The number of chunks to embed."""
+        return sum(sum(embedded_chunks(chunked)) for chunked in self.chunked)
 
     @property
     def shared_chunks(self) -> int:
@@ -153,7 +158,7 @@ def _read(
     skipped: list[Skipped] = []
     for candidate in files:
         try:
-            contents.append((candidate, read_file(root, candidate.path)))
+            contents.append((candidate, read_content(root, candidate.path)))
         except Unreadable as error:
             size = candidate.stat.size
             skipped.append(Skipped(candidate.path, error.reason, size, unreadable=True))

@@ -18,7 +18,7 @@ from apps.code.values import ChunkedFile
 from apps.core.errors import InvalidInput, NotFound
 from apps.index import problems, queries
 from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
-from apps.index.root_directory import read_file
+from apps.index.root_directory import read_content
 from apps.index.types import Check
 from apps.ingest.discovery.selection import is_selected, select
 from apps.ingest.runs import integrity
@@ -205,13 +205,13 @@ class Published:
             return True
         if row.sha256 != self._hash_of(candidate.path, row.encoding):
             return False
-        if candidate.stat.ctime_ns or candidate.stat.mtime_ns != row.stat.mtime_ns:
+        if candidate.stat.ctime_ns or candidate.stat[:2] != row.stat[:2]:
             self._touched.append(candidate)
         return True
 
     def _hash_of(self, path: str, encoding: str) -> str:
         try:
-            return digest_of(read_file(self._folder, path), encoding)
+            return digest_of(read_content(self._folder, path), encoding)
         except (NotFound, InvalidInput):
             return ""  # the chunking step reads it again, and reports the error
 

@@ -276,8 +276,10 @@ def _save_states(root: UUID, touched: Sequence[Candidate]) -> None:
         stats = {candidate.path: candidate.stat for candidate in part}
         found = list(rows.filter(path__in=list(stats)).order_by().only("path"))
         for row in found:
-            row.mtime_ns, row.ctime_ns = stats[row.path].mtime_ns, stats[row.path].ctime_ns
-        retry_on_locked(partial(SourceFile.objects.bulk_update, found, ["mtime_ns", "ctime_ns"]))
+            row.size, row.mtime_ns, row.ctime_ns = stats[row.path]
+        retry_on_locked(
+            partial(SourceFile.objects.bulk_update, found, ["size", "mtime_ns", "ctime_ns"])
+        )
 
 
 def _looked_at(run: IngestRun, checkout: Checkout) -> dict[str, Any]:

@@ -33,8 +33,8 @@ def damage_of(root: Root, *, compared: bool = False) -> str:
 
     compared: whether parts are compared with their checksums
     """
-    chunks = root.embedded - lists.rows_of(root, compared=compared)
-    return "; ".join(filter(None, [_lost_chunks(chunks, root.embedded), _lost_texts(root)]))
+    chunks = root.chunks - lists.rows_of(root, compared=compared)
+    return "; ".join(filter(None, [_lost_chunks(chunks, root.chunks), _lost_texts(root)]))
 
 
 def _lost_chunks(missing: int, total: int) -> str:

@@ -31,14 +31,14 @@ def parts_of(generation: Generation, delta: Delta, written: Sequence[Part]) -> l
     root = generation.as_published()
     if len(delta.retired) + len(delta.files) <= FEW and not generation.is_first:
         parts = _changed(generation, delta, written)
-        if sum(live_part.rows for live_part in parts) == root.embedded:
+        if sum(live_part.rows for live_part in parts) == root.chunks:
             return parts
     rows = queries.generation_files(root).filter(chunks__gt=0).order_by()
     documents = {str(document) for document in rows.values_list("document", flat=True).iterator()}
     parts = lists.taken(_groups(generation, written), documents)
     found = sum(live_part.rows for live_part in parts)
-    if found != root.embedded:
-        text = f"The parts of {root.path} have {found:,} of {root.embedded:,} chunks"
+    if found != root.chunks:
+        text = f"The parts of {root.path} have {found:,} of {root.chunks:,} chunks"
         raise Unavailable(text, code="INDEX_DAMAGED")
     return parts
 

@@ -62,7 +62,7 @@ def release(ending: UUID | None = None) -> bool:
         writing = writing.exclude(id=ending)
     if lock is None or writing.exists():
         return False
-    if Root.objects.published().filter(embedded__gt=0).exists():
+    if Root.objects.published().filter(chunks__gt=0).exists():
         return False
     released, _ = IndexLock.objects.filter(token=lock.token).delete()
     if released:

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.core.errors import Unavailable
 from apps.core.system import disk
 from apps.embedding.catalogue import get_embedder
-from apps.embedding.types import Embedder, EmbeddingText, Vectors
+from apps.embedding.types import Vectors
 from apps.index.endings import COMPLETED, UNCHANGED, Ending, disappeared_summary
 from apps.index.mapped import lists
 from apps.index.mapped.part import Part
@@ -26,7 +25,6 @@ from apps.index.parsing import Chunker
 from apps.index.records import records
 from apps.index.texts import get_texts
 from apps.index.types import Check, ChunkRecord
-from apps.index.units import unit_rows
 from apps.ingest import skips
 from apps.ingest.discovery.checkout import Checkout, checkout_of
 from apps.ingest.discovery.dirty import is_dirty
@@ -41,6 +39,7 @@ from apps.ingest.runs.guards import FILES_UNREADABLE, Guard, guard_root, needs_c
 from apps.ingest.runs.job import Job
 from apps.ingest.runs.progress import Progress
 from apps.ingest.runs.shared import SharedFiles
+from apps.ingest.runs.vectors import VectorMaker
 from apps.ingest.runs.writer import Writer
 from apps.ingest.types import Counts, Discovery, Skipped
 
@@ -127,15 +126,17 @@ def _ingest(
             return _dry_run(run, discovery, delta, progress, chunked())
         generation = Generation.begin(run, delta.files, job.check, checkout)
         generation.add_skipped(delta.skipped)
-        root = generation.root
+        root, maker = generation.root, VectorMaker(embedder, job, may_fail=bool(delta.unchanged))
         parts = PartWriter(lists.owner_of(root, run), root.store, job.check)
         with Writer(job, parts) as writer:
             shared = SharedFiles(root, run)
-            written = _write(generation, job, progress, embedder, writer, chunked(shared.find))
+            written = _write(generation, job, progress, maker, writer, chunked(shared.find))
         progress.flush()
         guard.check_root()
         delta = reconciler.delta()
-        ending = _publish(generation, delta, job, progress.counts, embedder, written)
+        ending = _publish(generation, delta, job, progress.counts, written)
+        if ending == COMPLETED and (message := maker.cut_message()):
+            ending = Ending("completed", message)
     if generation.is_first:
         # Nothing was published, so the root has no skip list: save it with the run.
         save_skipped(run, discovery.skipped)
@@ -203,7 +204,7 @@ def _dry_run(
     save_skipped(run, discovery.skipped)
     for batch in _with_progress(chunked, progress):
         save_skipped(run, batch.skipped + batch.unread)
-        progress.add(embedded=batch.chunk_count)
+        progress.add(embedded=batch.embedded_count)
     progress.flush()
     if needs_confirmation(delta.disappeared, delta.published):
         return Ending("completed", disappeared_summary(delta.disappeared, delta.published))
@@ -215,11 +216,8 @@ def _publish(
     delta: Delta,
     job: Job,
     counts: Counts,
-    embedder: Embedder,
     written: Sequence[Part],
 ) -> Ending:
-    if counts.chunks and not counts.embedded and not delta.unchanged:
-        raise Unavailable(f"{embedder.id} gave no usable vector", code="EMBEDDER_UNAVAILABLE")
     if not counts.chunks and generation.is_first:
         return UNCHANGED
     get_texts().sync()
@@ -240,19 +238,20 @@ def _write(
     generation: Generation,
     job: Job,
     progress: Progress,
-    embedder: Embedder,
+    maker: VectorMaker,
     writer: Writer,
     chunked: Iterator[Batch],
 ) -> list[Part]:
     """Write rows, texts and parts of all files, unpublished. Return the new parts."""
-    in_writing = 0  # chunks of the last batch
+    in_writing = 0  # vectors of the last batch
     for batch in _with_progress(chunked, progress):
         rows = generation.rows_of(batch.files)
         files = list(zip(rows, batch.chunked, strict=True))
-        chunks = list(records(files))
+        pairs = list(records(files))
+        chunks = [record for record, _ in pairs]
         with job.timed("embedding"):
-            embedded, vectors = _embedded(chunks, embedder, job)
-        _count(rows, embedded)
+            vectors = maker.vectors([text for _, text in pairs])
+        embedded = _count(rows, chunks, vectors)
         with job.timed("rows"):
             generation.add_skipped(batch.skipped)
             generation.add_files([*rows, *generation.shared_rows_of(batch.shared)])
@@ -260,37 +259,25 @@ def _write(
             writer.wait()
             progress.add(embedded=in_writing)
             disk.check()
-            if embedded:
+            if chunks:
                 lock.take(generation.run, vectors.shape[1])
-            writer.put(files, embedded, vectors)
-            in_writing = len(embedded)
+            writer.put(files, chunks, vectors)
+            in_writing = embedded
         job.pause()
+    maker.check(progress.counts.embedded)
     parts = writer.finish()
     progress.add(embedded=in_writing)
     return parts
 
 
-def _embedded(
-    chunks: Sequence[tuple[ChunkRecord, EmbeddingText]], embedder: Embedder, job: Job
-) -> tuple[list[ChunkRecord], Vectors]:
-    """Return the chunks with a usable vector, and their vectors, float32 (n, dimension). Chunks
-    whose vector is zero or not finite are not in the index."""
-    if not chunks:
-        return [], np.zeros((0, 0), np.float32)
-    vectors = embedder.embed_documents([text for _, text in chunks])
-    _, good = unit_rows(vectors)
-    embedded = [record for (record, _), is_good in zip(chunks, good, strict=True) if is_good]
-    if len(embedded) < len(chunks):
-        facts = {"runId": str(job.run_id), "count": len(chunks) - len(embedded)}
-        logger.warning("chunks without a usable vector", extra={"context": facts})
-    return embedded, vectors[good]
-
-
-def _count(rows: Sequence[SourceFile], embedded: Sequence[ChunkRecord]) -> None:
-    """Set `SourceFile.embedded` of the rows."""
-    counts = Counter(record.source_file for record in embedded)
+def _count(rows: Sequence[SourceFile], chunks: Sequence[ChunkRecord], vectors: Vectors) -> int:
+    """Set `SourceFile.embedded` of the rows. Return the number of vectors."""
+    has_vectors: list[bool] = np.any(vectors, axis=1).tolist()
+    pairs = zip(chunks, has_vectors, strict=True)
+    counts = Counter(record.source_file for record, has_vector in pairs if has_vector)
     for row in rows:
         row.embedded = counts[str(row.document)]
+    return counts.total()
 
 
 def _with_progress(chunked: Iterator[Batch], progress: Progress) -> Iterator[Batch]:

@@ -46,16 +46,27 @@ MAX_FORGOTTEN = 20
 jobs: dict[UUID, Job] = {}
 
 
+class _Turn:
+    """The run that this process executed last."""
+
+    was_automatic = False
+
+
+_turn = _Turn()
+
+
 def claim(overtaken: IngestRun | None = None) -> IngestRun | None:
     """Claim the next queued run, unless a run is in progress. Return None if there is none.
 
-    Automatic runs are short, and come first.
+    Automatic runs are short, and come first; but folders that change without end leave every
+    second turn to what somebody has asked for.
 
     overtaken: a run of this process that waits meanwhile; only an automatic run of another folder
         is claimed then, and of another store, as it may retire files that this run shares
     """
     own = [overtaken.id] if overtaken else []
-    queued = IngestRun.objects.filter(state="queued").order_by("-automatic", "queued_at")
+    first = "automatic" if _turn.was_automatic else "-automatic"
+    queued = IngestRun.objects.filter(state="queued").order_by(first, "queued_at")
     if overtaken is not None:
         stores = Root.objects.filter(path=overtaken.path).values_list("store", flat=True)
         others = Root.objects.exclude(path=overtaken.path).exclude(store__in=list(stores))
@@ -94,6 +105,7 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
 
     beating: whether to start a Heartbeat
     """
+    _turn.was_automatic = run.automatic
     job = jobs[run.id] = Job(run.id, None if run.automatic else partial(_let_overtake, run))
     try:
         with log_context(run.request_id, runId=str(run.id)):

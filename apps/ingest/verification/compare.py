@@ -106,16 +106,16 @@ def _waits_for_model(root: Root) -> bool:
 
 def _lock() -> Iterator[Difference]:
     lock = queries.index_lock()
-    embedded = Root.objects.published().filter(embedded__gt=0).order_by("path")
+    indexed = Root.objects.published().filter(chunks__gt=0).order_by("path")
     if lock is None:
-        for root in embedded:
+        for root in indexed:
             yield Difference(
                 root.path, "lock", f"no model is locked, it was made with {root.model}"
             )
         return
     queued = IngestRun.objects.live().values("path")
-    for root in embedded.exclude(model=lock.model).exclude(path__in=queued):
+    for root in indexed.exclude(model=lock.model).exclude(path__in=queued):
         detail = f"made with {root.model}, the index is locked to {lock.model}: it answers nothing"
         yield Difference(root.path, "lock", detail)
-    if not embedded.exists() and not IngestRun.objects.running().exists():
-        yield Difference("", "lock", f"{lock.model} is locked, and no root has a vector")
+    if not indexed.exists() and not IngestRun.objects.running().exists():
+        yield Difference("", "lock", f"{lock.model} is locked, and no root has a chunk")

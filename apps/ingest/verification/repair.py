@@ -87,12 +87,12 @@ def _repair_lock() -> list[UUID]:
     """Lock the index to the model of its vectors. Return the roots of other models, to ingest them
     again."""
     lock.release()
-    embedded = list(Root.objects.published().filter(embedded__gt=0))
+    indexed = list(Root.objects.published().filter(chunks__gt=0))
     locked = queries.index_lock()
-    models = {root.model for root in embedded}
-    others = [root.id for root in embedded if locked and root.model != locked.model]
+    models = {root.model for root in indexed}
+    others = [root.id for root in indexed if locked and root.model != locked.model]
     dimensions = {
-        one.part.dimension for root in embedded for one in lists.read(root).parts if one.rows
+        one.part.dimension for root in indexed for one in lists.read(root).parts if one.rows
     }
     if len(models) == 1 and len(dimensions) == 1:
         lock.move(models.pop(), dimensions.pop())

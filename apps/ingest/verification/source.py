@@ -8,9 +8,10 @@ from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.core.values.slices import slices
 from apps.embedding.catalogue import get_embedder
+from apps.index import problems
 from apps.index.models import Root
 from apps.index.parsing import Chunker
-from apps.index.root_directory import read_file
+from apps.index.root_directory import read_content
 from apps.index.spans import span_of, unpack
 from apps.index.symbols import outline_of
 from apps.index.types import Check, StoredSymbol
@@ -46,12 +47,12 @@ def compare(root: Root, live: Sequence[FileRow], found: RootComparison, check: C
 
 
 def _compare_names(live: Sequence[FileRow], folder: Discovery, found: RootComparison) -> None:
-    missing, left_out, new, problems = NameSample(), NameSample(), NameSample(), NameSample()
+    missing, left_out, new, unsolved = NameSample(), NameSample(), NameSample(), NameSample()
     eligible = {candidate.path for candidate in folder.files}
     skipped = {item.path: item.reason for item in folder.skipped}
     for row in live:
-        if row.problem:
-            problems.add(f"{row.path} ({row.problem})")
+        if row.problem and not problems.is_partly_read(row.problem):
+            unsolved.add(f"{row.path} ({row.problem})")
         if row.skip_reason or row.path in eligible:
             continue
         if row.path in skipped:
@@ -66,8 +67,8 @@ def _compare_names(live: Sequence[FileRow], folder: Discovery, found: RootCompar
         found.add("file_changed", f"files that would be left out today, {left_out}")
     if new:
         found.add("file_new", f"files that are not in the index, {new}")
-    if problems:
-        found.add("file_problem", f"files that the last run had trouble with, {problems}")
+    if unsolved:
+        found.add("file_problem", f"files that the last run had trouble with, {unsolved}")
 
 
 def _compare_contents(
@@ -107,7 +108,7 @@ def _compare_chunks(
     with Chunker() as chunker:
         for part in slices(rows, FILES_AT_ONCE):
             check()
-            some = [row for row in part if not row.problem]
+            some = [row for row in part if _is_complete(row.problem)]
             for row, file in _cut(root, some, chunker):
                 found.parsed += 1
                 if not _same_chunks(row, fitted(file, longest).chunks):
@@ -120,6 +121,11 @@ def _compare_chunks(
         found.add("index_differs", f"files with other definitions than the index has, {symbols}")
 
 
+def _is_complete(problem: str) -> bool:
+    """Whether the chunks of a file with this problem are those of any other run."""
+    return not problem or problems.is_partly_read(problem)
+
+
 def _cut(
     root: Root, rows: Sequence[FileRow], chunker: Chunker
 ) -> list[tuple[FileRow, ChunkedFile]]:
@@ -129,7 +135,11 @@ def _cut(
     pairs = zip((row for row, _ in contents), cut, strict=True)
     # A changed content is reported already, or by the next comparison. What cannot be parsed today
     # is not compared.
-    return [(row, file) for row, file in pairs if file.sha256 == row.sha256 and not file.problem]
+    return [
+        (row, file)
+        for row, file in pairs
+        if file.sha256 == row.sha256 and _is_complete(file.problem)
+    ]
 
 
 def _same_chunks(row: FileRow, cut: Sequence[Chunk]) -> bool:
@@ -155,6 +165,6 @@ def _facts(symbol: Symbol | StoredSymbol) -> tuple[str, str, str, int, int, str]
 
 def _content(root: Root, row: FileRow) -> bytes | None:
     try:
-        return read_file(Path(root.path), row.path)
+        return read_content(Path(root.path), row.path)
     except (NotFound, InvalidInput):
         return None

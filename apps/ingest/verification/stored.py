@@ -25,15 +25,17 @@ def compare(root: Root, live: Sequence[FileRow], found: RootComparison, check: C
     """Compare all live rows of a root. Raises Unavailable if the texts are unavailable."""
     rows = [row for row in live if not row.skip_reason]
     parts = _readable(root, found, check)
-    indexed = _compare_chunks(parts, rows, found, check)
-    found.chunks = sum(row.embedded for row in rows)
+    indexed, vectors = _compare_chunks(parts, rows, found, check)
+    found.chunks = sum(row.chunks for row in rows)
     found.indexed = indexed.total()
     # What an unreadable part has is not known.
     if len(parts) == len(root.parts):
         incomplete = NameSample()
         for row in rows:
-            if (number := indexed[str(row.document)]) != row.embedded:
-                incomplete.add(f"{row.path} ({number} of {row.embedded})")
+            if (number := indexed[str(row.document)]) != row.chunks:
+                incomplete.add(f"{row.path} ({number} of {row.chunks})")
+            elif (number := vectors[str(row.document)]) != row.embedded:
+                incomplete.add(f"{row.path} ({number} of {row.embedded} vectors)")
         if incomplete:
             detail = f"files of which the index has too few or too many chunks, {incomplete}"
             found.add("index_differs", detail)
@@ -58,16 +60,18 @@ def _readable(root: Root, found: RootComparison, check: Check) -> list[LiveFiles
 
 def _compare_chunks(
     parts: Iterable[LiveFiles], rows: Iterable[FileRow], found: RootComparison, check: Check
-) -> Counter[str]:
-    """Compare the live files of parts with the rows. Return document → number of its chunks."""
+) -> tuple[Counter[str], Counter[str]]:
+    """Compare the live files of parts with the rows. Return document → number of its chunks, and
+    → number of those with a vector."""
     row_of = {str(row.document): row for row in rows}
-    indexed: Counter[str] = Counter()
+    indexed, vectors = Counter[str](), Counter[str]()
     differing, unnamed = NameSample(), NameSample()
     for one in parts:
         for place in np.flatnonzero(one.live).tolist():
             check()
             file = one.part.files[place]
             indexed[file.source_file] += one.part.starts[place + 1] - one.part.starts[place]
+            vectors[file.source_file] += one.part.vectors_of_files[place]
             row = row_of.get(file.source_file)
             if row is None:
                 unnamed.add(file.path)
@@ -77,7 +81,7 @@ def _compare_chunks(
         found.add("index_differs", f"files in the index that no row names, {unnamed}")
     if differing:
         found.add("index_differs", f"files that the index has with other facts, {differing}")
-    return indexed
+    return indexed, vectors
 
 
 def _is_of(one: Part, place: int, row: FileRow) -> bool:

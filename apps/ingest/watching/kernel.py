@@ -1,7 +1,6 @@
 """The folders that the kernel tells about."""
 
 import logging
-import math
 import os
 import threading
 import time
@@ -25,10 +24,12 @@ from apps.ingest.watching.watched import Watched
 logger = logging.getLogger("codeinfo.ingest")
 
 # A change is told after so long without another one, and at the latest after this.
-STEP_MS, LONGEST_MS = 50, 400
+STEP_MS, LONGEST_MS = 10, 400
 WAIT_MS = 1_000
-# While a run is awaited.
-WAIT_MS_BUSY = 100
+# While a run or an answer is awaited.
+WAIT_MS_BUSY = 50
+# A set event would end a wait, and the package then forgets what has changed meanwhile.
+NEVER = threading.Event()
 # A root with more folders is looked at instead, and so are all beyond this number together.
 MAX_FOLDERS, MAX_FOLDERS_IN_ALL = 20_000, 100_000
 RETRY_SECONDS = 60.0
@@ -68,27 +69,28 @@ class Kernel:
             return "poll", ""
         if self._problem:
             return "poll", f"The kernel does not tell of changes: {self._problem}."
-        if not watched.is_told:
+        if watched.is_shared:
             return "poll", "Its file system does not tell of changes."
         if len(watched.folders) > MAX_FOLDERS:
             return "poll", f"It has more than {MAX_FOLDERS:,} folders."
         return "watch", ""
 
-    def wait(self, roots: Collection[Watched], wake: threading.Event) -> list[Event]:
-        """Wait a second at most. Return the changes."""
+    def wait(self, roots: Collection[Watched], wake: threading.Event, until: float) -> list[Event]:
+        """Wait a second at most, and not beyond `until` (`time.monotonic`). Return the changes."""
         found: list[tuple[int, str]] = []
         if self.is_outdated or (self._problem and time.monotonic() > self._retry_at):
             found += self._watch(roots)
-        timeout = WAIT_MS_BUSY if any(one.folder.is_behind for one in roots) else WAIT_MS
-        looks = [one.look_at for one in roots if one.folder.mode == "poll"]
-        left = min(looks, default=math.inf) - time.monotonic()
-        timeout = max(STEP_MS, min(timeout, int(min(left, 1.0) * 1_000)))
-        if any(one.fresh and one.folder.mode != "off" for one in roots):
-            timeout = STEP_MS
+        now = time.monotonic()
+        seconds = WAIT_MS_BUSY if any(one.folder.is_behind for one in roots) else WAIT_MS
+        end = min(until, now + seconds / 1_000)
+        if found or any(one.fresh and one.folder.mode != "off" for one in roots):
+            end = now
         if self._notify is None:
-            wake.wait(timeout / 1_000)
-        else:
-            found += self._changes(timeout, wake)
+            wake.wait(max(STEP_MS / 1_000, end - now))
+            return list(self._events(found))
+        found += self._changes()
+        while not found and not wake.is_set() and time.monotonic() < end:
+            found += self._changes()
         return list(self._events(found))
 
     def close(self) -> None:
@@ -124,10 +126,12 @@ class Kernel:
         before.close()
         return list(last) if isinstance(last, set) else []
 
-    def _changes(self, timeout: int, wake: threading.Event) -> list[tuple[int, str]]:
-        assert self._notify is not None
+    def _changes(self) -> list[tuple[int, str]]:
+        """Wait for changes, for WAIT_MS_BUSY without one."""
+        if self._notify is None:
+            return []
         try:
-            found = self._notify.watch(LONGEST_MS, STEP_MS, timeout, wake)
+            found = self._notify.watch(LONGEST_MS, STEP_MS, WAIT_MS_BUSY, NEVER)
         except (OSError, RuntimeError) as error:
             # As for a name that is not UTF-8. What it has not told is looked for.
             self.close()

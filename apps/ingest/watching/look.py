@@ -1,8 +1,7 @@
 """Compares a folder with what is published, by size and modification time."""
 
 import errno
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,13 +26,16 @@ def problem_of(root: Root) -> str:
     return ""
 
 
-def changed(watched: Watched, stopping: threading.Event) -> set[str]:
+def changed(watched: Watched, goes_on: Callable[[], bool]) -> set[str]:
     """Return the paths of files that differ, and the folders in which files came or went. Raises
-    OSError if the root cannot be opened."""
+    OSError if the root cannot be opened.
+
+    goes_on: called for each file; nothing is returned after it was False
+    """
     found: set[str] = set()
     with RootDirectory(Path(watched.root.path)) as directory:
         for path, state in watched.files():
-            if stopping.is_set():
+            if not goes_on():
                 return set()
             if watched.differs(directory, path, state):
                 found.add(path)

@@ -1,9 +1,9 @@
 """What is known of the folders now: which changes wait for their ingest, and why none can.
 
-One thread writes it (`watcher`), in the server; others read. A process without that thread knows
-nothing.
+The threads of `watcher` write it, in the server; others read. A process without them knows nothing.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -22,6 +22,10 @@ MAX_TOLD, MAX_FOLDERS = 500, 50
 LOOK_SECONDS = 0.01
 # Changes that were told before are not waited for.
 PATIENCE_SECONDS = 5.0
+# Of an automatic run that has ingested what it was told. Without a change, its row is deleted.
+PUBLISHED_STATES = ("completed", "skipped")
+# After a question, more may follow.
+ASKED_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -71,12 +75,27 @@ class Folder:
 
 @dataclass
 class States:
-    """The folders of this process. Thread-safe: each value is replaced as a whole."""
+    """The folders of this process. Thread-safe: each value is replaced as a whole.
+
+    look_seconds: of a processor, that the last look at all files of a folder took
+    asked_until: when a question is long ago (`time.monotonic`)
+    wake: set when the thread has something to do before a change
+    turns: how often the changes that the kernel has told were noted
+    """
 
     folders: dict[UUID, Folder] = field(default_factory=dict)
-    asked_at: float = 0.0  # when somebody last asked (`time.monotonic`)
-    # Set when the thread has something to do before a change.
+    look_seconds: dict[UUID, float] = field(default_factory=dict)
+    asked_until: float = -math.inf
     wake: threading.Event = field(default_factory=threading.Event)
+    turns: int = 0
+
+    @property
+    def is_asked(self) -> bool:
+        return time.monotonic() < self.asked_until
+
+    def forget(self, root: UUID) -> None:
+        self.folders.pop(root, None)
+        self.look_seconds.pop(root, None)
 
 
 states = States()
@@ -92,14 +111,34 @@ def wait_for(roots: Iterable[Root], seconds: float) -> None:
 
     Only for those that are about to be: a folder that is away is not waited for.
     """
-    states.asked_at = time.monotonic()
-    deadline = states.asked_at + seconds
+    now = time.monotonic()
+    if not states.is_asked:
+        states.wake.set()  # what is looked at only now and then is looked at now
+    states.asked_until = now + ASKED_SECONDS
+    deadline = now + seconds
     waiting = {root.id for root in roots}
     pause = threading.Event()
     while waiting := {key for key in waiting if _is_about_to(states.folders.get(key))}:
         left = deadline - time.monotonic()
         if left <= 0 or pause.wait(min(LOOK_SECONDS, left)):
             return
+
+
+def are_behind(roots: Iterable[Root], seconds: float) -> bool:
+    """Whether a folder turns out to have changed. Wait for at most `seconds`, until the kernel must
+    have told of what was written before this call."""
+    keys = [root.id for root in roots]
+    if not any((one := states.folders.get(key)) and one.mode == "watch" for key in keys):
+        return False
+    # What was written while a turn ends is noted in the next one.
+    last, deadline = states.turns + 2, time.monotonic() + seconds
+    states.wake.set()
+    pause = threading.Event()
+    while not any(_is_about_to(states.folders.get(key)) for key in keys):
+        if states.turns >= last or time.monotonic() > deadline or pause.wait(LOOK_SECONDS):
+            return False
+        states.wake.set()
+    return True
 
 
 def _is_about_to(folder: Folder | None) -> bool:
@@ -121,4 +160,16 @@ def has_ended(run: UUID) -> bool:
 def behind(roots: Iterable[Root], name: Callable[[Root], str]) -> str:
     """Return which of these roots lack changes that are known, a sentence each; "" for none."""
     folders = [(root, states.folders.get(root.id)) for root in roots]
-    return " ".join(f"{name(root)}: {one.behind}" for root, one in folders if one and one.behind)
+    return " ".join(
+        f"{name(root)}: {one.behind}"
+        for root, one in folders
+        if one and one.behind and not _is_ingested(one)
+    )
+
+
+def _is_ingested(folder: Folder) -> bool:
+    """Whether all that is known was in a run that has published it, which is not noted yet."""
+    if folder.problem or folder.waiting or folder.is_unknown or folder.run is None:
+        return False
+    states = IngestRun.objects.filter(id=folder.run).values_list("state", flat=True)
+    return all(state in PUBLISHED_STATES for state in states)

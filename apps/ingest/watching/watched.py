@@ -1,6 +1,8 @@
 """A root that is watched: the folders of its files, and where git says what is checked out."""
 
+import math
 import os
+import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +20,6 @@ from apps.ingest.discovery.eligibility import EMPTY, EXCLUDED
 from apps.ingest.discovery.git_index import count_tracked
 from apps.ingest.discovery.repository import Repository, common_dir, find_repository
 from apps.ingest.runs.guards import above
-from apps.ingest.watching import mounts
 from apps.ingest.watching.states import Folder
 
 # Files that change which others belong to the folder.
@@ -30,6 +31,8 @@ NOT_LISTED = -1
 # States of files that are remembered.
 MAX_SEEN = 10_000
 MAX_IN_QUERY = 500
+# git writes a lock for as long as it changes the files.
+LONGEST_LOCK_SECONDS = 10.0
 
 # Size and modification time in nanoseconds, or NO_TIME.
 State = tuple[int, int]
@@ -47,12 +50,13 @@ class Watched:
     sent: what its run looks at
     fresh: those of them that the kernel may not watch yet
     without_rows: files and folders that do not belong to it; their changes are not told
-    is_told: whether the kernel tells of all changes there
+    is_shared: its file system is, so that the kernel does not tell of all changes there
     identity: device and inode of the root's folder; zeros if it is not there
     git: what `_git_state` was
     seen: states of files that were told, None if they were gone: a run has found what they need
     told_at, last_told_at: when the first and the last of the waiting changes was told
-    check_at, look_at, ingest_at: not before then; look_seconds: how long the last look took
+    looked_at: when the last look at all its files began
+    check_at, ingest_at: not before then
     """
 
     root: Root
@@ -62,7 +66,7 @@ class Watched:
     fresh: set[str] = field(default_factory=set)
     sent: frozenset[str] = frozenset()
     without_rows: set[str] = field(default_factory=set)
-    is_told: bool = True
+    is_shared: bool = False
     identity: tuple[int, int] = (0, 0)
     repository: Repository | None = None
     git_folders: frozenset[str] = frozenset()
@@ -72,8 +76,7 @@ class Watched:
     told_at: float = 0.0
     last_told_at: float = 0.0
     check_at: float = 0.0
-    look_at: float = 0.0
-    look_seconds: float = 0.0
+    looked_at: float = -math.inf
     ingest_at: float = 0.0
     ingest_began: float = 0.0
     failures: int = 0  # in a row
@@ -85,6 +88,11 @@ class Watched:
     def waits_for_somebody(self) -> bool:
         """Whether its last run asks for a confirmation, and nothing else explains what is gone."""
         return self.root.last_state == "needs_confirmation" and not self.is_another
+
+    @property
+    def is_polled(self) -> bool:
+        """Whether the next look at all its files is what finds changes."""
+        return self.folder.mode == "poll" and not (self.folder.problem or self.folder.is_behind)
 
     def read(self, root: Root) -> set[str]:
         """Add the folders of the files that `root` has published since. Return the new ones."""
@@ -178,8 +186,7 @@ class Watched:
         return True
 
     def identify(self) -> tuple[int, int]:
-        """Return device and inode of the root's folder, and look at its file system."""
-        self.is_told = mounts.tells(self.root.path)
+        """Return device and inode of the root's folder."""
         try:
             with RootDirectory(Path(self.root.path)) as directory:
                 return directory.identity()
@@ -213,9 +220,15 @@ class Watched:
         return checkout(self.repository), count_tracked(self.repository)
 
     def is_locked(self) -> bool:
-        """Whether git is about to change what is checked out."""
-        repository = self.repository
-        return repository is not None and os.path.lexists(repository.git_dir / "index.lock")
+        """Whether git is about to change what is checked out. A lock that stays was left by a
+        crash."""
+        if self.repository is None:
+            return False
+        try:
+            began = (self.repository.git_dir / "index.lock").lstat().st_mtime
+        except OSError:
+            return False
+        return abs(time.time() - began) < LONGEST_LOCK_SECONDS
 
     def is_of_git(self, path: str) -> bool:
         """Whether an absolute path is one whose change may change what is checked out."""

@@ -1,7 +1,8 @@
-"""The thread of a server that has changed folders ingested.
+"""The threads of a server that have changed folders ingested.
 
-It gets changes from the kernel (`watchfiles`), or looks for them where the kernel does not tell.
-Changes that come together are one run, and a root has one automatic run at a time.
+One gets changes from the kernel (`watchfiles`), or looks for them where the kernel does not tell. A
+folder whose file system others share may stop answering, and has a thread of its own. Changes that
+come together are one run, and a root has one automatic run at a time.
 """
 
 import logging
@@ -9,7 +10,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,9 @@ from apps.index.models import IngestRun, Root
 from apps.index.root_directory import RootDirectory
 from apps.ingest.discovery.eligibility import EXCLUDED
 from apps.ingest.runs.submit import queue_update
-from apps.ingest.watching import look
+from apps.ingest.watching import look, mounts
 from apps.ingest.watching.kernel import Event, Kernel
-from apps.ingest.watching.states import MAX_TOLD, has_ended, states
+from apps.ingest.watching.states import MAX_TOLD, PUBLISHED_STATES, Folder, has_ended, states
 from apps.ingest.watching.watched import NO_TIME, RULES, Watched
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -39,32 +40,41 @@ TEMPORARY = re.compile("|".join([*DefaultFilter.ignore_entity_patterns, r"^4913$
 # More changes than this are a checkout or a build: more of them follow.
 BURST = 20
 QUIET_SECONDS, LONGEST_BURST_SECONDS = 0.3, 5.0
-# git writes a lock for as long as it changes the files. One that stays was left by a crash.
-LONGEST_LOCK_SECONDS = 10.0
 # After a run that failed; after each further one twice as long.
 RETRY_SECONDS, MAX_RETRY_SECONDS = 5.0, 300.0
 # From one look at a root's folder itself to the next.
 CHECK_SECONDS = 2.0
-# From one look at all files of a root to the next: at least this, and so many times as long as one
-# of each root takes. Sooner while somebody asks.
-LOOK_SECONDS, LOOK_FACTOR, LOOK_FACTOR_ASKED = 0.5, 100, 15
-ASKED_SECONDS = 60.0
+# From one look at all files of a root to the next: at least this, and so many times the processor
+# seconds of one of each root, which is .7 % of a core. Sooner while somebody asks.
+LOOK_SECONDS, LOOK_FACTOR, LOOK_FACTOR_ASKED = 0.5, 150, 10
 # The kernel may lose changes.
 SURE_SECONDS, SURE_FACTOR = 600.0, 1_000
+# A file system that takes longer for one call does not answer.
+SILENT_SECONDS = 10.0
 
 
 class Watcher(threading.Thread):
-    """Watches all roots until `stop`."""
+    """Watches roots until `stop`.
 
-    def __init__(self) -> None:
+    alone: the only one, on a file system that others share; None for all that are not on such
+    """
+
+    def __init__(self, alone: UUID | None = None) -> None:
         super().__init__(name="watcher", daemon=True)
+        self.answered_at = time.monotonic()  # when a file system last did
+        self._alone = alone
+        self._others: dict[UUID, Watcher] = {}
+        self._others_at = 0.0
         self._stopping = threading.Event()
+        self._wake = states.wake if alone is None else threading.Event()
         self._kernel = Kernel()
         self._watched: dict[UUID, Watched] = {}
 
     def stop(self) -> None:
+        for other in self._others.values():
+            other.stop()
         self._stopping.set()
-        states.wake.set()
+        self._wake.set()
 
     def run(self) -> None:
         try:
@@ -82,32 +92,57 @@ class Watcher(threading.Thread):
                     self._stopping.wait(CHECK_SECONDS)
         finally:
             self._kernel.close()
-            states.folders.clear()
+            for key, watched in self._watched.items():
+                # Another thread may have taken the root over meanwhile.
+                if states.folders.get(key) is watched.folder:
+                    states.forget(key)
             connections.close_all()
 
     def _turn(self) -> None:
-        self._take_roots()
-        events = self._kernel.wait(self._watched.values(), states.wake)
-        states.wake.clear()
+        self._take_roots(self._own(queries.published_roots()))
+        looks = (self._next_look(one) for one in self._watched.values() if one.is_polled)
+        events = self._kernel.wait(self._watched.values(), self._wake, min(looks, default=math.inf))
+        self._wake.clear()
         self._distribute(events)
+        if self._alone is None:
+            states.turns += 1
         for watched in self._watched.values():
             self._check(watched)
             self._look_at_fresh(watched)
             self._look(watched)
             self._ingest(watched)
 
-    def _take_roots(self) -> None:
+    def _own(self, roots: Sequence[Root]) -> dict[UUID, Root]:
+        """Return the roots of this thread. Start those of others, and see whether they answer."""
+        if self._alone is not None:
+            return {root.id: root for root in roots if root.id == self._alone}
+        now = time.monotonic()
+        if now >= self._others_at:
+            self._others_at = now + CHECK_SECONDS
+            shared = mounts.shared(roots)
+            for key in self._others.keys() - shared:
+                self._others.pop(key).stop()
+            for key in shared - self._others.keys():
+                self._watched.pop(key, None)
+                self._others[key] = Watcher(key)
+                self._others[key].start()
+            for key, other in self._others.items():
+                if now > other.answered_at + SILENT_SECONDS:
+                    folder = states.folders.get(key) or Folder("poll")
+                    states.folders[key] = replace(folder, problem="Its folder does not answer.")
+        return {root.id: root for root in roots if root.id not in self._others}
+
+    def _take_roots(self, roots: dict[UUID, Root]) -> None:
         """Begin with new roots, and forget removed ones."""
-        roots = {root.id: root for root in queries.published_roots()}
         for key in self._watched.keys() - roots.keys():
             del self._watched[key]
-            states.folders.pop(key, None)
+            states.forget(key)
             self._kernel.is_outdated = True
         model = queries.locked_model()
         for key, root in roots.items():
             watched = self._watched.get(key)
             if watched is None:
-                watched = self._watched[key] = Watched(root)
+                watched = self._watched[key] = Watched(root, is_shared=self._alone is not None)
             watched.root = root
             mode, note = self._kernel.mode_of(watched, model)
             if mode != "off" and watched.generation != root.generation:
@@ -116,7 +151,7 @@ class Watcher(threading.Thread):
                 self._tell(watched, new)
             if (mode, note) != (watched.folder.mode, watched.folder.note):
                 self._kernel.is_outdated = True
-                watched.look_at = 0.0
+                watched.looked_at = -math.inf
                 if watched.folder.mode == "off":
                     # What happened before is not known.
                     watched.seen.clear()
@@ -193,7 +228,7 @@ class Watcher(threading.Thread):
 
     def _check(self, watched: Watched) -> None:
         """See whether the root's folder is there, and is the same one."""
-        now = time.monotonic()
+        now = self.answered_at = time.monotonic()
         if watched.folder.mode == "off" or now < watched.check_at:
             return
         watched.check_at = now + CHECK_SECONDS
@@ -230,30 +265,39 @@ class Watcher(threading.Thread):
 
     def _look(self, watched: Watched) -> None:
         """Look at all files, if it is time."""
-        folder, started = watched.folder, time.monotonic()
-        if folder.mode == "off" or folder.problem or folder.is_behind or started < watched.look_at:
+        folder, now = watched.folder, time.monotonic()
+        if folder.mode == "off" or folder.problem or folder.is_behind:
             return
+        if now < self._next_look(watched):
+            return
+        watched.looked_at, started = now, time.thread_time()
         if watched.has_moved():
             self._set(watched, is_unknown=True)
         at = timezone.now()
         try:
-            found = look.changed(watched, self._stopping)
+            found = look.changed(watched, self._goes_on)
         except OSError:
             watched.check_at = 0.0
             return
         self._tell(watched, found)
         if not found:
             self._set(watched, looked_at=at)
-        watched.look_seconds = time.monotonic() - started
+        states.look_seconds[watched.root.id] = time.thread_time() - started
         if folder.mode == "watch":
             watched.forget_files()
-            pause = max(SURE_SECONDS, SURE_FACTOR * watched.look_seconds)
-        else:
-            all_of_them = sum(one.look_seconds for one in self._watched.values())
-            is_asked = started - states.asked_at < ASKED_SECONDS
-            factor = LOOK_FACTOR_ASKED if is_asked else LOOK_FACTOR
-            pause = max(LOOK_SECONDS, factor * all_of_them)
-        watched.look_at = started + pause
+
+    def _next_look(self, watched: Watched) -> float:
+        """Return when all files of a root are looked at next (`time.monotonic`)."""
+        if watched.folder.mode == "watch":
+            seconds = states.look_seconds.get(watched.root.id, 0.0)
+            return watched.looked_at + max(SURE_SECONDS, SURE_FACTOR * seconds)
+        factor = LOOK_FACTOR_ASKED if states.is_asked else LOOK_FACTOR
+        seconds = sum(states.look_seconds.copy().values())
+        return watched.looked_at + max(LOOK_SECONDS, factor * seconds)
+
+    def _goes_on(self) -> bool:
+        self.answered_at = time.monotonic()
+        return not self._stopping.is_set()
 
     def _ingest(self, watched: Watched) -> None:
         """Queue a run for what has changed, if it is time."""
@@ -266,7 +310,7 @@ class Watcher(threading.Thread):
         is_stopped = folder.mode == "off" or folder.problem or watched.waits_for_somebody
         if is_stopped or not folder.is_behind or now < watched.ingest_at:
             return
-        if watched.is_locked() and now < watched.told_at + LONGEST_LOCK_SECONDS:
+        if watched.is_locked():
             return
         is_burst = folder.is_unknown or len(folder.waiting) > BURST
         over_at = watched.last_told_at + QUIET_SECONDS if is_burst else now
@@ -290,7 +334,7 @@ class Watcher(threading.Thread):
         states = IngestRun.objects.filter(id=run).values_list("state", flat=True)
         state = next(iter(states), "skipped")
         self._set(watched, run=None)
-        if state in ("completed", "skipped"):
+        if state in PUBLISHED_STATES:
             watched.failures = 0
             if root := Root.objects.filter(id=watched.root.id).first():  # else it was removed
                 watched.run_ended(root)

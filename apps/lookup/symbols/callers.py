@@ -22,7 +22,7 @@ from apps.lookup.symbols.references import MAX_LINE
 from apps.lookup.symbols.types import MAX_LIMIT, WORD, Place, SymbolQuery
 from apps.retrieval.overlaps import once, repeated_files
 from apps.retrieval.paging import Pager
-from apps.retrieval.query import fits, is_inside
+from apps.retrieval.query import is_inside
 from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import narrowed
 
@@ -145,7 +145,7 @@ class _Search:
         return (
             file is not None
             and file.language in languages
-            and fits(self.query.filters, self.project.root, path, file.language)
+            and self.query.takes(self.project.root, path, file.language)
         )
 
     def _exported_aliases(
@@ -224,7 +224,7 @@ def find_callers(query: CallersQuery) -> Callers:
         project = RootProject(root, deadline)
         search = _Search(project, symbol)
         searches.append(search)
-        wanted = _wanted(project, query)
+        wanted = wanted_definitions(project, query)
         definitions.extend(
             _described(project, [key for key in wanted if is_inside(filters.areas, root, key[0])])
         )
@@ -248,7 +248,7 @@ def _order(each: Caller) -> tuple[int, bool, bool, str, str, int, int, str]:
     return each.depth, each.kind != "proven", is_last, *place
 
 
-def _wanted(project: RootProject, query: CallersQuery) -> list[Key]:
+def wanted_definitions(project: RootProject, query: CallersQuery) -> list[Key]:
     """The definitions that a query means in one root."""
     if query.path:
         return _at_line(project, query.path, query.line)

@@ -1,11 +1,12 @@
 """Find the definitions of a name."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
 from apps.code.paths import kinds
-from apps.index.models import Root
+from apps.index import problems
+from apps.index.models import Root, SourceFile
 from apps.index.queries import live_file_ids
 from apps.index.symbols import definitions_of
 from apps.index.types import StoredSymbol
@@ -127,10 +128,19 @@ def rank_of(symbol: StoredSymbol) -> tuple[bool, bool, bool, int]:
 
 def _definitions(hits: Sequence[Hit]) -> Iterator[Definition]:
     lines = ingested_lines((hit.root, hit.symbol.source_file) for hit in hits)
+    notes = _notes({hit.symbol.source_file for hit in hits})
     for root, symbol in hits:
         text = lines.get(symbol.source_file, [])[symbol.start_line - 1 : symbol.end_line]
         yield Definition(
             *symbol_fields(symbol),
             place=Place(root, symbol.file_path, symbol.language),
             chunk="\n".join(text)[:MAX_TEXT] or symbol.signature,
+            note=notes.get(symbol.source_file, ""),
         )
+
+
+def _notes(documents: Set[str]) -> dict[str, str]:
+    """Document → what the parser could not read of the file."""
+    rows = SourceFile.objects.filter(document__in=documents).exclude(problem="").order_by()
+    pairs = rows.values_list("document", "problem")
+    return {str(document): problems.of_parser(problem) for document, problem in pairs}

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
+from apps.code.syntax.documents import HEADING
 from apps.code.values import Symbol
+from apps.index import problems
 from apps.index.symbols import outline_of
 from apps.lookup.ingested import live_file
 from apps.lookup.marking import marked
@@ -25,7 +27,7 @@ def file_outline(query: OutlineQuery) -> Outline:
     file = live_file(root, query.path, query.areas)
     symbols = collect_symbols([root], lambda root: outline_of(root, file.document))
     place = Place(root, file.path, file.language)
-    return Outline(place, nested(without_repeats(symbols)))
+    return Outline(place, nested(without_repeats(symbols)), note=problems.of_parser(file.problem))
 
 
 def without_repeats(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
@@ -58,6 +60,10 @@ def nested(symbols: Iterable[Symbol]) -> list[OutlineItem]:
 
 
 def _contains(outer: OutlineItem, inner: OutlineItem) -> bool:
-    """Compare lines and paths, since several symbols may share a line."""
+    """Compare lines and paths, since several symbols may share a line. A section contains what is
+    defined in it."""
     prefixes = tuple(f"{outer.path}{separator}" for separator in SEPARATORS)
-    return outer.end_line >= inner.end_line and inner.path.startswith(prefixes)
+    is_inside = inner.path.startswith(prefixes)
+    if outer.kind == HEADING and inner.kind != HEADING:
+        is_inside = outer.start_line < inner.start_line
+    return outer.end_line >= inner.end_line and is_inside

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from apps.code.callgraph.facts import Facts
 from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.code.callgraph.project import Tree
+from apps.code.chunking import lines_of
 from apps.code.languages import FILE_TYPES
+from apps.code.notebooks import is_notebook_path
 from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
 from apps.index.models import Root
@@ -19,7 +21,7 @@ from apps.index.parsing.finder import SourceText, get_finder
 from apps.index.queries import generation_files
 from apps.index.query_cache import per_generation
 from apps.index.symbols import definitions_of
-from apps.lookup.ingested import ingested_lines
+from apps.lookup.ingested import ingested_lines, stored_texts
 
 # Seconds in which one query may parse files that it has not met before.
 PARSE_SECONDS = 3.0
@@ -63,6 +65,16 @@ def root_files(root: Root) -> RootFiles:
     return RootFiles(files)
 
 
+def lines_of_live(root: Root, files: Iterable[LiveFile]) -> dict[str, list[str]]:
+    """As `ingested_lines`, of live files of a root: their rows are read only if texts are
+    missing."""
+    files = list(files)
+    texts = stored_texts({file.sha256 for file in files})
+    lines = {file.document: lines_of(texts[file.sha256]) for file in files if file.sha256 in texts}
+    missing = [(root, file.document) for file in files if file.document not in lines]
+    return lines | ingested_lines(missing) if missing else lines
+
+
 class _FactsCache:
     """The facts of the files used last. Thread-safe."""
 
@@ -92,6 +104,10 @@ class _FactsCache:
         with self._lock:
             self._facts.clear()
             self._left = self._size
+
+
+def _has_rules(path: str, language: str) -> bool:
+    return language in BY_LANGUAGE and (language == "python" or not is_notebook_path(path))
 
 
 def _size(facts: Facts) -> int:
@@ -136,7 +152,7 @@ class RootProject:
         wanted: list[str] = []
         for path in dict.fromkeys(paths):
             file = self.file(path)
-            if path in self._read or file is None or file.language not in BY_LANGUAGE:
+            if path in self._read or file is None or not _has_rules(path, file.language):
                 continue
             facts = _cache.get((file.sha256, file.language))
             if facts is None:
@@ -151,7 +167,7 @@ class RootProject:
 
     def _parse(self, paths: Sequence[str]) -> None:
         files = {path: self._files.files[path] for path in paths}
-        lines = ingested_lines((self.root, file.document) for file in files.values())
+        lines = lines_of_live(self.root, files.values())
         texts = [
             SourceText(path, GRAMMARS.get(file.language, ""), lines[file.document])
             for path, file in files.items()
@@ -190,12 +206,14 @@ class RootProject:
         """The lines of a file as they were ingested; None if they are not available."""
         file = self.file(path)
         try:
-            return ingested_lines([(self.root, file.document)]).get(file.document) if file else None
+            return lines_of_live(self.root, [file]).get(file.document) if file else None
         except Unavailable:
             return None
 
     def lines_of(self, paths: Iterable[str]) -> dict[str, Sequence[str]]:
         """The lines of several files, by path."""
-        files = {path: file.document for path in paths if (file := self.file(path))}
-        lines = ingested_lines((self.root, document) for document in files.values())
-        return {path: lines[document] for path, document in files.items() if document in lines}
+        files = {path: file for path in paths if (file := self.file(path))}
+        lines = lines_of_live(self.root, files.values())
+        return {
+            path: lines[file.document] for path, file in files.items() if file.document in lines
+        }

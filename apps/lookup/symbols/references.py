@@ -21,12 +21,11 @@ from apps.lookup.symbols.project import root_files
 from apps.lookup.symbols.types import WORD, Place, Reference, References, SymbolQuery
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.paging import Page, Pager, Position, digest
-from apps.retrieval.query import fits
 from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import narrowed
 
 KINDS = {kind.name: kind for kind in FILE_TYPES}
-# Files that are not parsed after these seconds are searched for the word.
+# Seconds in which the files of a page are parsed.
 PARSE_SECONDS = 10.0
 # Files that are parsed in one call, and for one page.
 FILES_AT_ONCE = 16
@@ -41,9 +40,11 @@ class _File(NamedTuple):
 
 
 @marked
-def find_references(query: SymbolQuery) -> References:
+def find_references(query: SymbolQuery, *, seconds: float = PARSE_SECONDS) -> References:
     """At most `query.limit` lines that contain the last part of a name: its definitions, then the
     others by path, tests last.
+
+    seconds: in which files are parsed; those that are left are searched for the word
 
     Definitions are marked. Comments and strings are left out if the language has a grammar. A
     position is a number of files, and of lines of the files behind them that are parsed at once.
@@ -60,7 +61,7 @@ def find_references(query: SymbolQuery) -> References:
     files.sort(key=lambda file: (_is_last(file.place), file.source_file not in defining))
     first, skipped = (*pager.start, 0, 0)[:2]
     last = first + MAX_FILES
-    placed = _references(query.last, files[:last], first)
+    placed = _references(query.last, files[:last], first, seconds)
     earlier = list(islice(placed, skipped))
     # If the folder is ingested again, the files may be others.
     listed = digest([(file.place.root.id.hex, file.place.path) for file in files])
@@ -111,16 +112,16 @@ def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
         if file is None or file.document != document:
             continue
         prose = (kind := KINDS.get(file.language)) and kind.prose
-        if not prose and fits(query.filters, root, path, file.language):
+        if not prose and query.takes(root, path, file.language):
             yield _File(Place(root, path, file.language), document)
 
 
 def _references(
-    name: str, files: Sequence[_File], first: int
+    name: str, files: Sequence[_File], first: int, seconds: float
 ) -> Iterator[tuple[Position, Reference]]:
     """The lines of the files from the first on, each with the position behind it. Of the files that
     are parsed at once, definitions come first: so the order is that of any other page."""
-    until = time.monotonic() + PARSE_SECONDS
+    until = time.monotonic() + seconds
     for start in range(first, len(files), FILES_AT_ONCE):
         batch = files[start : start + FILES_AT_ONCE]
         texts = _source_texts(batch)

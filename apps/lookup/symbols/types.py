@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from apps.code.paths import kinds
 from apps.code.values import Symbol
 from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import encodable
@@ -16,6 +17,7 @@ from apps.retrieval.query import (
     MAX_ID,
     MAX_PATH,
     areas_of,
+    fits,
     log_fields,
     parse_filters,
     parse_limit,
@@ -44,6 +46,8 @@ class SymbolQuery:
     limit: int = DEFAULT_LIMIT  # 1 to MAX_LIMIT results
     filters: Filters = field(default_factory=Filters)
     cursor: Any = None  # of the page before
+    # Lines that use the name are in files of one of these kinds (`code.paths.kinds`); empty: any
+    file_kinds: frozenset[str] = frozenset()
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "SymbolQuery":
@@ -76,6 +80,11 @@ class SymbolQuery:
     @property
     def last(self) -> str:
         return self.parts[-1]
+
+    def takes(self, root: Root, path: str, language: str) -> bool:
+        """Whether a file may have lines that use the name."""
+        is_of_kind = not self.file_kinds or not self.file_kinds.isdisjoint(kinds(path))
+        return is_of_kind and fits(self.filters, root, path, language)
 
     def as_log(self) -> dict[str, Any]:
         """Scope and size for the log. The name is private and left out."""
@@ -166,9 +175,11 @@ class Definition(Symbol):
 
     place: Place
     chunk: str = ""  # the beginning of its text, or the signature if the text is unavailable
+    note: str = ""  # what the parser could not read of the file
 
     def as_wire(self) -> dict[str, Any]:
-        return {**self.place.as_wire(), **symbol_wire(self), "chunk": self.chunk}
+        wire = {**self.place.as_wire(), **symbol_wire(self), "chunk": self.chunk}
+        return wire | ({"note": self.note} if self.note else {})
 
 
 @dataclass(frozen=True)
@@ -267,10 +278,12 @@ class Outline:
     place: Place
     items: Sequence[OutlineItem]  # at the top level, in the order of their lines
     degraded: str = ""  # as in SearchResult
+    note: str = ""  # as in Definition
 
     def as_wire(self) -> dict[str, Any]:
         symbols = [item.as_wire() for item in self.items]
-        return {**self.place.as_wire(), "symbols": symbols, **degraded_wire(self.degraded)}
+        note = {"note": self.note} if self.note else {}
+        return {**self.place.as_wire(), "symbols": symbols, **note, **degraded_wire(self.degraded)}
 
     def flat(self) -> Iterator[tuple[int, OutlineItem]]:
         """Each item with its depth from 0, outer before inner."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from apps.code.cells import Cell, cells_of, lines_in_file
 from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.index.models import Root, SourceFile
 from apps.index.root_directory import RootDirectory
 from apps.index.symbols import outline_of
 from apps.index.types import Area
+from apps.lookup.cells import cell_at, lines_in_text, rows_of_cells
 from apps.lookup.ingested import lines_of_file, live_file
 from apps.lookup.marking import marked
 from apps.lookup.symbols.outline import nested
@@ -30,6 +32,7 @@ NOTES, ROW = 400, 80
 OUTLINE_PART = 0.4  # of the text that fits
 NUMBER = 8  # characters that a line's number, quotes and comma take
 _RANGE = re.compile(r"(\d{1,7})(?:[-–:](\d{0,7}))?")
+_CELLS = re.compile(r"\A[ \t]{0,9}cells?(?=[ \d])", re.IGNORECASE)
 EXPECTED = "lines must be ranges such as '10-40', '12' or '90-', several separated by commas"
 
 
@@ -40,14 +43,19 @@ class ReadQuery:
     repository: str
     path: str
     ranges: tuple[tuple[int, int | None], ...] = ()  # 1-based, both included; None: to the end
+    are_cells: bool = False  # `ranges` are of cells of a notebook
     areas: tuple[Area, ...] = ()  # the file must be in one of them
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "ReadQuery":
-        """Check `{repository, path, lines?}`. `lines` is "10-40, 80-90", or a list of ranges.
+        """Check `{repository, path, lines?}`. `lines` is "10-40, 80-90", or a list of ranges;
+        "cells 7-9" of a notebook.
         Unknown keys are ignored. Raises InvalidInput with all problems."""
         file = OutlineQuery.parse(data)
-        return cls(file.repository, file.path, _ranges(data.get("lines")), file.areas)
+        lines = data.get("lines")
+        cells = _CELLS.match(lines) if isinstance(lines, str) else None
+        ranges = _ranges(_CELLS.sub("", lines, 1) if isinstance(lines, str) else lines)
+        return cls(file.repository, file.path, ranges, bool(cells), file.areas)
 
 
 @marked
@@ -62,30 +70,33 @@ def read_lines(query: ReadQuery) -> dict[str, Any]:
     root = find_root(query.repository)
     file = live_file(root, query.path, query.areas)
     lines = lines_of_file(root, file)
+    cells, count = cells_of(lines), lines_in_file(lines)
     place = Place(root, file.path, file.language).as_wire()
     room = config().tool_max_chars - 2 * _size(place) - NOTES
     output = {
         **place,
         "generation": root.generation,
-        "totalLines": len(lines),
+        "totalLines": count,
         "truncated": False,
         "results": [],
     }
     if changed := changed_note(root, file):
         output["changed"] = changed
-    ranges = query.ranges
+    ranges = _in_text(query, cells)
     if not ranges and len(lines) > LARGE:
-        output["outline"] = outline = _outline(root, file, int(room * OUTLINE_PART))
+        output["outline"] = outline = _outline(root, file, cells, int(room * OUTLINE_PART))
         room -= _size(outline)
         ranges = ((1, FIRST_LINES),)
-        output["hint"] = f"{len(lines):,} lines: read those you need with lines, such as '90-140'."
+        output["hint"] = f"{count:,} lines: read those you need with lines, such as '90-140'."
     room -= (len(ranges) - 1) * (_size(place) + ROW) if ranges else 0
     rows, next_line = _rows(lines, ranges or ((1, None),), room)
     output["results"] = [place | row for row in rows]
     if len(rows) < len(ranges) and not next_line:
-        output["hint"] = f"The file has {len(lines):,} line{'s' * (len(lines) != 1)}."
+        output["hint"] = f"The file has {count:,} line{'s' * (count != 1)}."
     if next_line:
-        output |= {"truncated": True, "hint": f"There is more: continue with lines {next_line}-."}
+        cell = cell_at(cells, next_line)
+        more = f"cell {cell.number}-" if cell and cell.in_file else f"{next_line}-"
+        output |= {"truncated": True, "hint": f"There is more: continue with lines {more}."}
     return output
 
 
@@ -105,6 +116,15 @@ def changed_note(root: Root, file: SourceFile) -> str:
         "The file on disk has changed since: this is the text that was ingested. "
         "Ingest the repository again to read the new one."
     )
+
+
+def _in_text(query: ReadQuery, cells: Sequence[Cell]) -> tuple[tuple[int, int | None], ...]:
+    """The lines of the text that a query asks for."""
+    if query.are_cells:
+        if not cells:
+            raise _invalid("Only a notebook has cells")
+        return tuple(rows_of_cells(cells, *span) for span in query.ranges)
+    return tuple(lines_in_text(cells, *span) for span in query.ranges)
 
 
 def _ranges(value: Any) -> tuple[tuple[int, int | None], ...]:
@@ -175,7 +195,7 @@ def _row(start: int, texts: Sequence[str]) -> dict[str, Any]:
     return {"startLine": start, "endLine": end, "kind": "lines", "chunk": "\n".join(texts)}
 
 
-def _outline(root: Root, file: SourceFile, room: int) -> list[str]:
+def _outline(root: Root, file: SourceFile, cells: Sequence[Cell], room: int) -> list[str]:
     """The definitions of the file, a line each, indented; the outermost if `room` is small."""
     try:
         symbols = outline_of(root, file.document)
@@ -187,7 +207,10 @@ def _outline(root: Root, file: SourceFile, room: int) -> list[str]:
     while stack:
         depth, item = stack.pop()
         span = str(item.start_line)
-        if item.end_line != item.start_line:
+        cell = cell_at(cells, item.start_line)
+        if cell and cell.in_file:
+            span = f"cell {cell.number}"
+        elif item.end_line != item.start_line:
             span += f"-{item.end_line}"
         flat.append((depth, f"{'  ' * depth}{span} {item.kind} {item.signature or item.name}"))
         stack.extend((depth + 1, child) for child in reversed(item.children))

@@ -7,13 +7,15 @@ from apps.retrieval.ranking.types import Scores
 
 
 def mix(similarity: ArrayLike, words: ArrayLike, share: float) -> Scores:
-    """share · z(similarity) + (1 - share) · z(BM25). If one of the two is nan, the other alone; if
-    both are, 0.
+    """share · z(similarity) + (1 - share) · z(BM25). If all of one of the two are nan, the other
+    alone; if both are, 0. If some similarities are nan, they count as the mean of the others.
 
     Scores are mixed rather than ranks, as in reciprocal rank fusion (Cormack, Clarke and Büttcher
     2009), because scores also show by how much one candidate is better than the next.
     """
     by_similarity, by_words = standardised(similarity), standardised(words)
+    if not np.isnan(by_similarity).all():
+        by_similarity = np.nan_to_num(by_similarity)
     mixed = share * by_similarity + (1 - share) * by_words
     mixed = np.where(np.isnan(by_words), by_similarity, mixed)
     scores: Scores = np.nan_to_num(np.where(np.isnan(by_similarity), by_words, mixed))

@@ -307,7 +307,7 @@ def _name_facts(names: tuple[str, ...]) -> NameFacts:
 
 def lowered(query: RankingQuery, path: str) -> tuple[str, ...]:
     """The kinds of a file for which the ranking lowers it: `test`, `example`, …"""
-    kinds = _path_facts(path).kinds
+    kinds = _kinds(query, path)
     return tuple(k for k, stems in KIND_STEMS.items() if k in kinds and not query.has_any(stems))
 
 
@@ -333,6 +333,14 @@ def name_score(query: RankingQuery, path: str, weights: Weights) -> float:
     return weights.file_name * query.agreement(name) + weights.file_of_name * is_named
 
 
+def _kinds(query: RankingQuery, path: str, *, is_record: bool = False) -> frozenset[str]:
+    """The kinds of a file. One that the query names, with its extension, is no data."""
+    kinds, name = _path_facts(path).kinds, path.rpartition("/")[2]
+    if "." in name and name in query.text:
+        return kinds - {"data"}
+    return kinds | {"data"} if is_record else kinds
+
+
 class PathFacts(NamedTuple):
     """Facts of a file that its path shows."""
 
@@ -351,8 +359,13 @@ class _Penalties:
     """Penalties of files, by their kind and by the files beside them."""
 
     def __init__(self, query: RankingQuery, passages: Passages, weights: Weights) -> None:
+        self._query = query
         self._weights = weights
         self._passages = passages
+        known = ~np.isnan(passages.distances)
+        has_vector = np.bincount(passages.file_of[known], minlength=len(passages.files)) > 0
+        # Files of which no passage has a vector are data. None, if the query has no vector.
+        self._records = ~has_vector & known.any()
         self._kinds = {kind for kind, stems in KIND_STEMS.items() if not query.has_any(stems)}
         by_root: dict[Hashable, set[str]] = defaultdict(set)
         for root, path in passages.files:
@@ -364,7 +377,8 @@ class _Penalties:
         """The sum of the penalties of a file, by its index."""
         (root, path), weights = self._passages.files[file], self._weights
         total, facts = 0.0, _path_facts(path)
-        for kind in facts.kinds & self._kinds:
+        kinds = _kinds(self._query, path, is_record=self._records[file])
+        for kind in kinds & self._kinds:
             total += getattr(weights, kind)
         if path in self._declarations[root]:
             total += weights.declaration

@@ -12,11 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
-from apps.core.system import posix
+from apps.core.errors import Unavailable
+from apps.core.system import disk, posix
 from apps.index.types import Check
 from apps.site.backup.manifest import LONGEST_MANIFEST, MANIFEST, Manifest, Member, broken
 
 PIECE = 1 << 20
+# Space that must stay free beside what is written, in bytes.
+RESERVE = 100 << 20
 # gzip level. Texts compress to a fifth, vectors hardly. A higher level takes three times as long
 # for a few per cent.
 LEVEL = 1
@@ -157,6 +160,20 @@ def reading(file: Path) -> Iterator[Archive]:
             yield Archive(tar)
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise broken(str(error) or "it is truncated") from error
+
+
+def refuse_full_disk(folder: Path, what: str, size: int, files: int) -> None:
+    """Raise Unavailable DISK_FULL if a folder has no room for so many bytes and files, and RESERVE.
+
+    what: subject and verb of the sentence, such as "a backup needs"
+    """
+    size, files = size + RESERVE, files + disk.MIN_FILES
+    if free_bytes(folder) < size or posix.free_files(folder) < files:
+        raise Unavailable(
+            f"{folder} has too little space: {what} {size / 1e9:.1f} GB, and room for "
+            f"{files:,} files (inodes).",
+            code="DISK_FULL",
+        )
 
 
 def free_bytes(folder: Path) -> int:

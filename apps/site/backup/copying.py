@@ -18,7 +18,7 @@ from django.conf import settings
 from apps.core.config import config
 from apps.core.data.sqlite_files import open_file
 from apps.core.errors import Conflict, Unavailable
-from apps.core.system import posix
+from apps.core.system import disk, posix
 from apps.index import freeze
 from apps.index.mapped import lists, part
 from apps.index.models import Root
@@ -33,7 +33,7 @@ Report = Callable[[str], None]
 
 def refuse_other_database() -> None:
     """Raise Conflict NOT_EMBEDDED if the database is a server."""
-    if not str(settings.DATABASES["default"]["ENGINE"]).endswith("sqlite3"):
+    if disk.database_file() is None:
         raise Conflict(
             "The database is not SQLite: use its own backup (pg_dump, mongodump), with codeinfo "
             "stopped, together with index/ and texts/ in the data folder.",

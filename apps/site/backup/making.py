@@ -12,15 +12,12 @@ from django.utils import timezone
 
 from apps.core.config import config
 from apps.core.errors import Conflict, InvalidInput, Unavailable
-from apps.core.system import disk, posix
+from apps.core.system import posix
 from apps.core.values.times import wire_time
 from apps.index.types import Check
 from apps.site.backup import archive, copying
 from apps.site.backup.copying import Report
 from apps.site.backup.manifest import DATABASE, Manifest, migrations_of
-
-# Space that must stay free beside the copy and the archive, in bytes.
-RESERVE = 100 << 20
 
 
 def make(file: Path, *, force: bool, check: Check, report: Report) -> dict[str, Any]:
@@ -35,7 +32,9 @@ def make(file: Path, *, force: bool, check: Check, report: Report) -> dict[str, 
     copying.refuse_other_database()
     _refuse_target(file, force)
     try:
-        _refuse_full_disk(file.parent)
+        size, files = copying.size()
+        # The copy, and the archive.
+        archive.refuse_full_disk(file.parent, "while it is made, a backup needs", 2 * size, files)
         with partial_folder(file) as folder:
             return _made(file, folder, check, report, force=force)
     except OSError as error:
@@ -63,17 +62,6 @@ def _made(file: Path, folder: Path, check: Check, report: Report, *, force: bool
         "members": len(manifest.members),
         "roots": roots,
     }
-
-
-def _refuse_full_disk(folder: Path) -> None:
-    size, files = copying.size()
-    needed, files = 2 * size + RESERVE, files + disk.MIN_FILES
-    if archive.free_bytes(folder) < needed or posix.free_files(folder) < files:
-        raise Unavailable(
-            f"{folder} has too little space: a backup needs {needed / 1e9:.1f} GB, and room for "
-            f"{files:,} files (inodes), while it is made.",
-            code="DISK_FULL",
-        )
 
 
 def _refuse_target(file: Path, force: bool) -> None:

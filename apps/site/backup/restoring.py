@@ -20,7 +20,7 @@ from django.conf import settings
 from apps.core.config import BASE_DIR
 from apps.core.data import folder_lock
 from apps.core.errors import Conflict, InvalidInput, Unavailable
-from apps.core.system import disk, posix, programs
+from apps.core.system import posix, programs
 from apps.index import freeze
 from apps.index.types import Check
 from apps.site.backup import archive
@@ -35,7 +35,6 @@ HARMLESS = frozenset({SECRET, "logs", "restore.lock", folder_lock.NAME, *freeze.
 HARMLESS |= {"server.json", "server.lock", "server.start", "server.users"}
 LOCK = "restore.lock"
 LOCKS = (folder_lock.NAME, "server.lock", LOCK)
-RESERVE = 100 << 20
 SECONDS, MOST_BYTES = 6 * 3600.0, 256_000_000
 
 
@@ -78,13 +77,7 @@ def _restored(
     opened: archive.Archive, folder: Path, check: Check, report: Report
 ) -> dict[str, Any]:
     manifest = opened.manifest
-    needed, files = manifest.size + RESERVE, len(manifest.members) + disk.MIN_FILES
-    if archive.free_bytes(folder) < needed or posix.free_files(folder) < files:
-        raise Unavailable(
-            f"{folder} has too little space: a restore needs {needed / 1e9:.1f} GB, and room for "
-            f"{files:,} files (inodes).",
-            code="DISK_FULL",
-        )
+    archive.refuse_full_disk(folder, "a restore needs", manifest.size, len(manifest.members))
     _remove_unfinished(folder)
     staging = folder / UNFINISHED
     staging.mkdir(mode=0o700)

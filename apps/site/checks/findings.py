@@ -16,7 +16,7 @@ ADDRESS = re.compile(r"\b[a-z][a-z0-9+]{0,20}://[^\s\"'<>,;)]+", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a check."""
+    """The result of a check, which CheckRunner gives the check's id and name."""
 
     id: str
     name: str
@@ -28,6 +28,11 @@ class Finding:
     def redacted(self) -> "Finding":
         """Return a copy without secrets: of URLs, only the origin."""
         return replace(self, detail=_plain(self.detail), fix=_plain(self.fix))
+
+
+def found(level: Level, word: str, detail: str, fix: str = "") -> Finding:
+    """Return what a check has found."""
+    return Finding("", "", level, word, detail, fix)
 
 
 def _plain(text: str) -> str:

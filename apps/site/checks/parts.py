@@ -24,7 +24,7 @@ from apps.retrieval.search_processes import search_processes
 from apps.servers.kinds import OPENAI
 from apps.servers.services import current
 from apps.site import standby
-from apps.site.checks.findings import Finding, Level
+from apps.site.checks.findings import Finding, Level, found
 from apps.site.checks.runner import Check, in_thread
 
 # How long a past stall is reported.
@@ -45,7 +45,7 @@ DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "Mo
 
 def all_parts() -> list[Check]:
     """Return all checks, in the order in which they are shown."""
-    server = [FOLDERS, SEARCHES, EVENT_LOOP] if standby.watching() else []
+    server = [FOLDERS, SEARCHES, EVENT_LOOP] if standby.watchdog else []
     providers = map(provider_check, _providers())
     return [DATABASE, DISK, EMBEDDER, INDEX, CHROMA, ORPHANS, *providers, WORKER, *server]
 
@@ -64,10 +64,8 @@ def _database() -> Finding:
         ping()
     except (DatabaseError, OSError) as error:
         if reason := start_errors.sentence(error):
-            return Finding("database", "Database", "bad", "Away", f"{reason} Chat works meanwhile.")
-        return Finding(
-            "database",
-            "Database",
+            return found("bad", "Away", f"{reason} Chat works meanwhile.")
+        return found(
             "bad",
             "Away",
             f"{name} does not answer. Chat works, but nothing is stored.",
@@ -77,11 +75,11 @@ def _database() -> Finding:
     if connection.vendor == "sqlite" and not file.is_file():
         detail = f"{file} was deleted or moved: what is stored from then on is lost at a stop."
         fix = "Move it back, or stop codeinfo and restore a backup."
-        return Finding("database", "Database", "bad", "Deleted", detail, fix)
+        return found("bad", "Deleted", detail, fix)
     if lost := lost_changes.describe():
         fix = "Restore a backup, or go on, and delete the folder."
-        return Finding("database", "Database", "warn", "Changes lost", f"{name}. {lost}", fix)
-    return Finding("database", "Database", "ok", "Connected", name)
+        return found("warn", "Changes lost", f"{name}. {lost}", fix)
+    return found("ok", "Connected", name)
 
 
 def _disk() -> Finding:
@@ -89,12 +87,12 @@ def _disk() -> Finding:
         named = " and ".join(map(str, forbidden))
         detail = f"codeinfo may not read and write {named}. Ingests fail; search answers in part."
         fix = "Give it to the user who runs codeinfo: chown and chmod u+rwx."
-        return Finding("disk", "Disk space", "bad", "No access", detail, fix)
+        return found("bad", "No access", detail, fix)
     if misplaced := disk.misplaced():
         named = " and ".join(f"{path} must be a {kind}" for path, kind in misplaced.items())
         detail = f"{named}. Ingests fail; search answers in part."
         fix = "Move what is there away: codeinfo makes it again."
-        return Finding("disk", "Disk space", "bad", "Misplaced", detail, fix)
+        return found("bad", "Misplaced", detail, fix)
     spaces = disk.spaces()
     short = [space for space in spaces if space.is_short]
     if short:
@@ -102,9 +100,9 @@ def _disk() -> Finding:
         detail = " ".join([*map(str, short), consequence])
         fix = "Make room there, or set CODEINFO_DATA_DIR to another disk."
         word = "Full" if any(space.is_full for space in short) else "Nearly full"
-        return Finding("disk", "Disk space", "bad", word, detail, fix)
+        return found("bad", word, detail, fix)
     free = ", ".join(f"{space.free / 1e9:,.1f} GB free in {space.folder}" for space in spaces)
-    return Finding("disk", "Disk space", "ok", "Enough", free)
+    return found("ok", "Enough", free)
 
 
 def _embedder() -> Finding:
@@ -118,31 +116,30 @@ def _embedder() -> Finding:
     if config().embedding_base_url or not own:
         check_server(embedder.id)
     where = "built in" if own else "over the network"
-    return Finding("embedder", "Search and embedding", "ok", "Ready", f"{embedder.id}, {where}")
+    return found("ok", "Ready", f"{embedder.id}, {where}")
 
 
 def _chroma() -> Finding:
     """Chroma follows the index: only mode `vector` misses it."""
     now = following()
     is_needed = config().retrieval_mode == "vector"
-    finding = partial(Finding, "chroma", "Chroma")
     match now.state:
         case "off":
-            return finding("bad" if is_needed else "off", "Off", NOT_USED, USE if is_needed else "")
+            return found("bad" if is_needed else "off", "Off", NOT_USED, USE if is_needed else "")
         case "complete":
-            return finding("ok", "Complete", f"{store_name()}, {now.vectors:,} vectors")
+            return found("ok", "Complete", f"{store_name()}, {now.vectors:,} vectors")
         case "following":
             counts = f"{now.vectors:,} of {now.total:,} vectors"
-            return finding("ok", f"{now.percent} %", f"{store_name()}, {counts}")
+            return found("ok", f"{now.percent} %", f"{store_name()}, {counts}")
     need = "Searches fail until then." if is_needed else "Search and ingest do not need it."
     detail = f"{now.reason} It is tried again by itself. {need}"
-    return finding("bad" if is_needed else "warn", "Failed", detail)
+    return found("bad" if is_needed else "warn", "Failed", detail)
 
 
 def _chroma_without_server() -> Finding:
     if config().chroma == "off":
         return _chroma()
-    return Finding("chroma", "Chroma", "off", "Not running", "It follows while codeinfo runs.")
+    return found("off", "Not running", "It follows while codeinfo runs.")
 
 
 def _index() -> Finding:
@@ -150,7 +147,7 @@ def _index() -> Finding:
     damages = queries.damages()
     if not damages and changes.unreadable_at > scrubbed.read().finished_at:
         detail = "Something could not be read: all files are compared with their checksums."
-        return Finding("index", "Index", "warn", "Being checked", detail)
+        return found("warn", "Being checked", detail)
     return _state_of_index(damages)
 
 
@@ -168,10 +165,10 @@ def _state_of_index(damages: dict[str, str]) -> Finding:
         count = len(queries.published_roots())
         contents = f"{count} repositor{'y' if count == 1 else 'ies'}"
         compared = f". {scrubbed.read().text}." if count else ""
-        return Finding("index", "Index", "ok", "Ready", contents + compared)
+        return found("ok", "Ready", contents + compared)
     named = ". ".join(f"{name}: {damage}" for name, damage in list(damages.items())[:DAMAGED_SHOWN])
     more = f". And {len(damages) - DAMAGED_SHOWN} more" if len(damages) > DAMAGED_SHOWN else ""
-    return Finding("index", "Index", "bad", "Damaged", f"{named}{more}.", _way_out())
+    return found("bad", "Damaged", f"{named}{more}.", _way_out())
 
 
 def _way_out() -> str:
@@ -183,13 +180,12 @@ def _way_out() -> str:
 
 def _orphans() -> Finding:
     """Report the indexes without a root, and how to remove them."""
-    finding = partial(Finding, ORPHANS.id, ORPHANS.name)
-    found = orphans.find()
-    if not found:
-        return finding("ok", "None", "Every index has a folder in the database.")
-    shown = found[:SHOWN]
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return finding(
+    unknown = orphans.find()
+    if not unknown:
+        return found("ok", "None", "Every index has a folder in the database.")
+    shown = unknown[:SHOWN]
+    more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
+    return found(
         "warn",
         "Unknown folders",
         f"Not in this database, and kept: {', '.join(each.label for each in shown)}{more}. If this "
@@ -201,7 +197,6 @@ def _orphans() -> Finding:
 
 
 async def _provider(provider: Provider) -> Finding:
-    finding = partial(Finding, f"providers:{provider.id}", provider.label)
     state = await provider.availability()
     if not state.available:
         set_up = is_set_up(provider.id) or (
@@ -209,13 +204,13 @@ async def _provider(provider: Provider) -> Finding:
         )
         level: Level = "bad" if set_up else "off"
         word = "Away" if set_up else "Not available"
-        return finding(level, word, state.reason or "Not set up.")
+        return found(level, word, state.reason or "Not set up.")
     try:
         models = await provider.models()
     except CodeinfoError as error:
-        return finding("warn", "No models", error.message)
+        return found("warn", "No models", error.message)
     count = f"{len(models)} model{'' if len(models) == 1 else 's'}"
-    return finding("ok", "Ready", count + ("" if state.tools_available else ", without tools"))
+    return found("ok", "Ready", count + ("" if state.tools_available else ", without tools"))
 
 
 def is_set_up(provider_id: str) -> bool:
@@ -226,53 +221,48 @@ def is_set_up(provider_id: str) -> bool:
 
 
 def _worker() -> Finding:
-    finding = partial(Finding, "worker", "Ingest worker")
     match supervisor.state():
         case "absent":
-            return finding("off", "Not here", "This process does not run ingests.")
+            return found("off", "Not here", "This process does not run ingests.")
         case "lost":
             lost = "It was lost, and is started again: ingests stay queued."
-            return finding("bad", "Lost", lost, "Search the log for “the worker was lost”.")
+            return found("bad", "Lost", lost, "Search the log for “the worker was lost”.")
     if queries.active_run() is None:
-        return finding("ok", "Ready", "Waits for folders to ingest.")
-    return finding("ok", "Working", "An ingest is in progress.")
+        return found("ok", "Ready", "Waits for folders to ingest.")
+    return found("ok", "Working", "An ingest is in progress.")
 
 
 def _folders() -> Finding:
     """Whether changes of the ingested folders are noticed."""
-    finding = partial(Finding, "folders", "Folders")
     known = [(root.name, folder) for root in queries.published_roots() if (folder := watched(root))]
     if away := [f"{name}: {folder.problem}" for name, folder in known if folder.problem]:
         more = f" And {len(away) - SHOWN} more." if len(away) > SHOWN else ""
         detail = f"{' '.join(away[:SHOWN])}{more} What was published before can be searched."
-        return finding("warn", "Away", detail, "It is looked for, and then ingested, by itself.")
+        return found("warn", "Away", detail, "It is looked for, and then ingested, by itself.")
     modes = Counter(folder.mode for _, folder in known)
     if not modes.keys() - {"off"}:
-        return finding("off", "Not watched", "Changes wait for an ingest.")
+        return found("off", "Not watched", "Changes wait for an ingest.")
     counts = ", ".join(f"{count} {MODES[mode]}" for mode, count in sorted(modes.items()))
     notes = " ".join(sorted({folder.note for _, folder in known if folder.mode == "poll"}))
-    return finding("ok", "Followed", f"{counts}. {notes}".strip())
+    return found("ok", "Followed", f"{counts}. {notes}".strip())
 
 
 async def _searches() -> Finding:
-    finding = partial(Finding, "searches", "Searches")
     lost = search_processes.lost
     if lost is None or datetime.now(UTC) - lost.at > REMEMBERED:
-        return finding("ok", "Running", "No search process was lost in the last hour.")
+        return found("ok", "Running", "No search process was lost in the last hour.")
     detail = f"A search process was lost at {lost.at:%H:%M:%S} UTC: {lost.reason}."
     answered = "The server answered its searches."
-    return finding("warn", "Process lost", f"{detail} {answered}", "Search the log for “lost”.")
+    return found("warn", "Process lost", f"{detail} {answered}", "Search the log for “lost”.")
 
 
 async def _event_loop() -> Finding:
-    finding = partial(Finding, "eventLoop", "Server")
-    watchdog = standby.watching()
-    stall = watchdog.latest if watchdog else None
+    stall = standby.watchdog.latest if standby.watchdog else None
     if stall is None or datetime.now(UTC) - stall.since > REMEMBERED:
-        return finding("ok", "Running", "It has responded at all times in the last hour.")
+        return found("ok", "Running", "It has responded at all times in the last hour.")
     when = f"for {stall.seconds:.0f} s at {stall.since:%H:%M:%S} UTC"
     fix = "Search the log for “stalled”: the entry names the place in the code."
-    return finding("warn", "Stalled before", f"The server did not respond {when}.", fix)
+    return found("warn", "Stalled before", f"The server did not respond {when}.", fix)
 
 
 def _threaded(id: str, name: str, work: Callable[[], Finding]) -> Check:

@@ -8,14 +8,15 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TypeVar
 
 from django.db import DatabaseError, connections
 
 from apps.core.errors import CodeinfoError
-from apps.site.checks.findings import Finding, Level
+from apps.site.checks.findings import Finding, Level, found
 
 T = TypeVar("T")
 
@@ -33,17 +34,17 @@ class Check:
         """Return the finding for an exception."""
         match error:
             case CodeinfoError():
-                return Finding(self.id, self.name, "bad", "Away", error.message)
+                return found("bad", "Away", error.message)
             case DatabaseError():
                 reason = "Not known until the database answers and its schema is up to date."
-                return Finding(self.id, self.name, "warn", "Unknown", reason)
+                return found("warn", "Unknown", reason)
         reason = f"{type(error).__name__}: {error}"
-        return Finding(self.id, self.name, "bad", "Broken", reason)
+        return found("bad", "Broken", reason)
 
     def timed_out(self, seconds: float) -> Finding:
         """Return the finding for a timeout."""
         reason = f"No answer within {seconds:g} s."
-        return Finding(self.id, self.name, self.on_timeout, "No answer", reason)
+        return found(self.on_timeout, "No answer", reason)
 
 
 class CheckRunner:
@@ -57,7 +58,10 @@ class CheckRunner:
         """Return a finding for each check, within `seconds`. Findings younger than `fresh` seconds
         are reused."""
         running = (self._one(check, seconds, fresh) for check in checks)
-        return [finding.redacted() for finding in await asyncio.gather(*running)]
+        return [
+            replace(finding.redacted(), id=check.id, name=check.name)
+            for check, finding in zip(checks, await asyncio.gather(*running), strict=True)
+        ]
 
     async def _one(self, check: Check, seconds: float, fresh: float) -> Finding:
         when, recent = self._recent.get(check.id, (0.0, None))
@@ -86,23 +90,22 @@ class CheckRunner:
 
 async def in_thread(work: Callable[[], T]) -> T:
     """Call `work` in a daemon thread, which does not block the end of the process."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # it ends if nobody waits any more, too
 
     def run() -> None:
-        with _ErrorsTo(loop, future):
-            result = work()
-            _resolve(loop, future, lambda: future.set_result(result))
+        with _ErrorsTo(future):
+            future.set_result(work())
 
     threading.Thread(target=run, name="check", daemon=True).start()
-    return await future
+    return await asyncio.wrap_future(future)
 
 
 class _ErrorsTo:
     """Passes an exception of a thread to a future, and closes the thread's connections."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]") -> None:
-        self.loop, self.future = loop, future
+    def __init__(self, future: "Future[T]") -> None:
+        self.future = future
 
     def __enter__(self) -> None:
         return None
@@ -115,18 +118,5 @@ class _ErrorsTo:
     ) -> bool:
         connections.close_all()
         if error is not None:
-            _resolve(self.loop, self.future, lambda: self.future.set_exception(error))
+            self.future.set_exception(error)
         return True
-
-
-def _resolve(
-    loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]", resolve: Callable[[], None]
-) -> None:
-    def unless_done() -> None:
-        if not future.done():
-            resolve()
-
-    try:
-        loop.call_soon_threadsafe(unless_done)
-    except RuntimeError:
-        return  # the loop is closed

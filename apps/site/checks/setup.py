@@ -30,12 +30,11 @@ from apps.core.system.command_lines import manage, verb
 from apps.index import missing_runs
 from apps.ingest.bases import bases
 from apps.site import schema
-from apps.site.apps import elsewhere
-from apps.site.checks.findings import Finding, Level
+from apps.site.checks.findings import Finding, Level, found
 from apps.site.checks.runner import Check, in_thread
 from apps.site.server import port_problem, ports
+from codeinfo_cli.clients.client import this_machine
 from codeinfo_cli.clients.exposed import exposed_clients
-from codeinfo_cli.clients.table import this_machine
 from codeinfo_cli.server import Address, running
 
 OLDEST_PYTHON = (3, 11)
@@ -65,21 +64,12 @@ def checks(address: Address | None) -> list[Check]:
     ]
     if config().redis_url:
         table.append(("redis", "Redis", _redis))
-    return [
-        Check(id, name, partial(in_thread, partial(_named, id, name, work)))
-        for id, name, work in table
-    ]
-
-
-def _named(id: str, name: str, work: Callable[[], Finding]) -> Finding:
-    """Return the finding of `work` with its id and name."""
-    finding = work()
-    return Finding(id, name, finding.level, finding.word, finding.detail, finding.fix)
+    return [Check(id, name, partial(in_thread, work)) for id, name, work in table]
 
 
 def _found(level: Level, detail: str, fix: str = "") -> Finding:
     words = {"ok": "OK", "warn": "Look", "bad": "Broken", "off": "Off"}
-    return Finding("", "", level, words[level], detail, fix)
+    return found(level, words[level], detail, fix)
 
 
 def own_server() -> tuple[Address, dict[str, Any]] | None:
@@ -181,7 +171,7 @@ def keep_lost_changes() -> None:
 
 def _private_files() -> Finding:
     """Report the files that the start of this process could not make private."""
-    exposed = private_files.exposed_files(config().data_dir, elsewhere())
+    exposed = private_files.exposed_files(config().data_dir, private_files.files_elsewhere())
     if not exposed:
         return _found("ok", "Readable by their owner only.")
     named = ", ".join(f"{file.path} ({file.reason})" for file in exposed[:SHOWN])

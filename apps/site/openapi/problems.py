@@ -7,6 +7,7 @@ from django.http import HttpRequest
 
 from apps.core.error_map import respond
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
+from apps.core.security.access import BAD_HOST as HOST_REFUSED
 from apps.core.types import JSON
 from apps.core.values.json_schema import list_schema
 
@@ -35,7 +36,7 @@ WITH_BODY = (
 FAILED = Unavailable(
     "Something went wrong. It is in the log of the server.", code="SERVER_ERROR", retryable=False
 )
-BAD_HOST = {"status": "error", "code": "FORBIDDEN", "message": "Host not allowed."}
+BAD_HOST = {"status": "error", "code": "FORBIDDEN", "message": HOST_REFUSED}
 DESCRIPTIONS = {
     400: "The request is wrong.",
     401: "Credentials are missing or wrong.",

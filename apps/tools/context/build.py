@@ -12,6 +12,7 @@ What a part leaves over belongs to the next.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from apps.core.config import config
 from apps.core.errors import CodeinfoError
@@ -29,8 +30,8 @@ from apps.tools.context.types import Context, ContextQuery, Piece
 
 # Matches that are considered, and those of them that may be passages.
 CANDIDATES, MAX_PASSAGES = 60, 20
-# Tokens of the answer beside its pieces.
-OVERHEAD = 60
+# Tokens of the answer beside its pieces, and the share that is left free: tokens are estimated.
+OVERHEAD, MARGIN = 60, 0.03
 # The share of the room that whole passages leave to the other parts, but never of this room.
 OTHERS, ROOM_OF_PASSAGES = 0.4, 1_000
 # Shares of the room: definitions, then callers and tests.
@@ -55,7 +56,7 @@ def build_context(query: ContextQuery) -> Context:
     cutoff = setting_of_cutoff()
     near = [match for match in result.matches if passes(match, cutoff) and not match.is_weak]
     roots = {repo_id(root): root for root in roots_named(query.repositories)}
-    packer = Packer(query.text, max(1, query.max_tokens - OVERHEAD))
+    packer = Packer(query.text, max(1, round(query.max_tokens * (1 - MARGIN)) - OVERHEAD))
     if near:
         left_out = _pack(packer, near, result.matches, roots, query.filters.areas)
     else:
@@ -124,7 +125,7 @@ def _pack_uses(
     packer: Packer, root: Root, passages: Sequence[Piece], areas: Sequence[Area], *, until: float
 ) -> None:
     """Pack callers and tests of the definitions that contain the passages, in turn."""
-    for subject in related.subjects(root, passages, packer.question)[:MAX_SUBJECTS]:
+    for subject in islice(related.subjects(root, passages, packer.question), MAX_SUBJECTS):
         try:
             uses = related.uses(root, subject, tuple(areas))
         except CodeinfoError:  # the passages answer without them

@@ -18,8 +18,8 @@ from apps.tools.snippets import best_lines
 MAX_LINE = 120
 # A token of code has fewer characters on average.
 MAX_CHARACTERS = 6
-# Tokens of a line beside its text: quotes and a comma.
-LINE_TOKENS = 2
+# Tokens beside the text, of a line of a passage and of a text by itself: quotes and a comma.
+LINE_TOKENS, TEXT_TOKENS = 1, 2
 # Lines that tell nothing of a file begin with one of these.
 DULL = (
     *("from ", "import ", "using ", "use ", "package ", "require", "include", "export * "),
@@ -46,9 +46,9 @@ class Packer:
         """Pack a piece if all its lines that are not packed yet fit into `most` tokens."""
         piece, room = self._unpacked(piece), min(most, self.room)
         is_long = len(piece.text) > MAX_CHARACTERS * room  # much faster than its tokens
-        if is_long or not piece.text.strip() or cost(piece) > room:
+        if is_long or not piece.text.strip() or (tokens := cost(piece)) > room:
             return False
-        self._pack(piece)
+        self._pack(piece, tokens)
         return True
 
     def add(self, piece: Piece, most: int) -> bool:
@@ -58,15 +58,16 @@ class Packer:
         lines = piece.text.split("\n")
         if not piece.text.strip():
             return False
-        room = min(most, self.room) - _row_cost(replace(piece, is_cut=True))
+        row = _row_cost(replace(piece, is_cut=True))
+        room = min(most, self.room) - row
         costs = [estimate(line) + LINE_TOKENS for line in lines]
         for count in (len(lines), *(cut for cut in CUTS if cut < len(lines))):
             first = best_lines(lines, self.question, count)
-            if sum(costs[first : first + count]) <= room:
+            if (tokens := sum(costs[first : first + count])) <= room:
                 text = "\n".join(lines[first : first + count])
                 is_cut = piece.is_cut or count < len(lines)
                 start = piece.start_line + first
-                self._pack(replace(piece, start_line=start, text=text, is_cut=is_cut))
+                self._pack(replace(piece, start_line=start, text=text, is_cut=is_cut), row + tokens)
                 return True
         return False
 
@@ -75,14 +76,14 @@ class Packer:
         not fit, or is packed already."""
         piece = replace(piece, text=piece.text.strip()[:MAX_LINE])
         is_packed = piece.start_line in self._lines[piece.place.repo, piece.place.path]
-        if is_packed or not piece.text or cost(piece) > self.room:
+        if is_packed or not piece.text or (tokens := cost(piece)) > self.room:
             return False
-        self._pack(piece)
+        self._pack(piece, tokens)
         return True
 
     def spend(self, text: str) -> bool:
         """Take the tokens of a text that is not a piece. Return False if there is no room."""
-        tokens = estimate(text) + LINE_TOKENS
+        tokens = estimate(text) + TEXT_TOKENS
         if tokens > self.room:
             return False
         self.room -= tokens
@@ -106,8 +107,8 @@ class Packer:
         longest = max(range(len(runs)), key=lambda index: len(runs[index]))
         return replace(piece, start_line=starts[longest], text="\n".join(runs[longest]))
 
-    def _pack(self, piece: Piece) -> None:
-        self.room -= cost(piece)
+    def _pack(self, piece: Piece, tokens: int) -> None:
+        self.room -= tokens
         numbers = range(piece.start_line, piece.end_line + 1)
         self._lines[piece.place.repo, piece.place.path].update(numbers)
         self.pieces.append(piece)
@@ -116,7 +117,7 @@ class Packer:
 def cost(piece: Piece) -> int:
     """Tokens of a piece in the compact answer."""
     if piece.is_line:
-        return estimate(compact_line(_facts(piece))) + LINE_TOKENS
+        return estimate(compact_line(_facts(piece))) + TEXT_TOKENS
     text = sum(estimate(line) + LINE_TOKENS for line in piece.text.split("\n"))
     return _row_cost(piece) + text
 

@@ -2,24 +2,26 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from apps.code.paths import kinds
 from apps.code.values import Symbol
-from apps.core.errors import NotFound, Unavailable
+from apps.core.errors import Unavailable
 from apps.embedding.words import stems
 from apps.index.models import Root
-from apps.index.queries import live_file_ids
-from apps.index.symbols import definitions_of, outline_of
+from apps.index.symbols import definitions_of, files_with_identifier, outline_of
 from apps.index.types import Area, Filters, StoredSymbol
-from apps.lookup.ingested import ingested_lines, live_file
-from apps.lookup.symbols import SymbolQuery, find_references
+from apps.lookup.symbols import SymbolQuery
 from apps.lookup.symbols.call_types import Caller, CallersQuery
 from apps.lookup.symbols.callers import find_callers
 from apps.lookup.symbols.definitions import LAST_FILES, MINOR, OUTLINE_ONLY
-from apps.lookup.symbols.types import SEPARATORS, Place, Reference
+from apps.lookup.symbols.project import LiveFile, lines_of_live, root_files
+from apps.lookup.symbols.types import SEPARATORS, Place
+from apps.retrieval.query import is_inside
 from apps.retrieval.ranking.rank import query_stems
-from apps.tools.context.types import Piece
+from apps.tools.context.packing import DULL
+from apps.tools.context.types import Piece, Role
 
 # Identifiers of the passages that are looked up.
 MAX_NAMES = 40
@@ -27,35 +29,41 @@ MAX_NAMES = 40
 MAX_DEFINITIONS = 2
 # Kinds of symbols that are called.
 CALLED = frozenset({"function", "method", "class", "macro"})
-# Lines at the beginning of a definition.
-DEFINITION_LINES = 8
-# References that are read for callers and tests of one name.
-MAX_REFERENCES = 30
+# Lines at the beginning of a definition, and definitions that are read at once.
+DEFINITION_LINES, DEFINITIONS_AT_ONCE = 8, 6
+# Callers of one name. If none is known: files, and files of tests, in which lines have it.
+MAX_CALLERS, MAX_FILES = 30, 6
 # Time in which files with a name may be parsed that no query has met before.
 CALLERS_SECONDS = 0.3
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{2,80}\b")
 
 
 def definitions(root: Root, passages: Sequence[Piece], question: str) -> Iterator[Piece]:
-    """The beginnings of the definitions of names in `passages`, which are files of `root`: names
-    with words of the question first."""
-    live = live_file_ids(root)
-    named: list[tuple[str, StoredSymbol]] = []
-    for name in _names(root, passages, question):
-        named += [(name, symbol) for symbol in _defined(root, name, live)]
-    lines = ingested_lines((root, symbol.source_file) for _, symbol in named)
-    for name, symbol in named:
-        first = symbol.start_line - 1
-        text = lines.get(symbol.source_file, [])[first : first + DEFINITION_LINES]
-        yield Piece(
-            Place(root, symbol.file_path, symbol.language),
-            symbol.start_line,
-            "\n".join(text[: symbol.end_line - first]) or symbol.signature,
-            "definition",
-            symbol=symbol.path,
-            of=name,
-            is_cut=symbol.end_line - first > DEFINITION_LINES,
-        )
+    """The beginnings of the definitions of names that `passages` use and do not define: names with
+    words of the question first. The passages are of files of `root`."""
+    files = root_files(root).files
+    of_names = (_defined(root, name) for name in _names(passages, question))
+    others = (
+        symbol
+        for of_name in of_names
+        if not any(_begins_in(symbol, passages) for symbol in of_name)
+        for symbol in of_name
+    )
+    while some := list(islice(others, DEFINITIONS_AT_ONCE)):
+        live = {symbol.source_file: files[symbol.file_path] for symbol in some}
+        lines = lines_of_live(root, live.values())
+        for symbol in some:
+            first = symbol.start_line - 1
+            text = lines.get(symbol.source_file, [])[first : first + DEFINITION_LINES]
+            yield Piece(
+                Place(root, symbol.file_path, symbol.language),
+                symbol.start_line,
+                "\n".join(text[: symbol.end_line - first]) or symbol.signature,
+                "definition",
+                symbol=symbol.path,
+                of=symbol.name,
+                is_cut=symbol.end_line - first > DEFINITION_LINES,
+            )
 
 
 class Subject(NamedTuple):
@@ -69,25 +77,47 @@ class Subject(NamedTuple):
 def uses(root: Root, subject: Subject, areas: tuple[Area, ...] = ()) -> list[Piece]:
     """Lines of `root` that call a definition, and those of tests: proven calls first. Lines with
     its name, if no call of it can be told. All in these areas."""
-    repositories = (Place(root, "", "").repo,)
-    query = SymbolQuery(subject.name, repositories, MAX_REFERENCES, Filters(areas=areas))
-    called = CallersQuery(query, path=subject.path, line=subject.line, seconds=CALLERS_SECONDS)
-    results: Sequence[Caller | Reference] = find_callers(called).results if subject.line else ()
-    results = results or [result for result in find_references(query).results if not result.defines]
-    return [
-        Piece(
-            use.place,
-            use.line,
-            use.text,
-            "test" if "test" in kinds(use.place.path) else "caller",
-            symbol=use.symbol,
-            of=subject.name,
-        )
-        for use in results
-    ]
+    callers: Sequence[Caller] = ()
+    if subject.line:
+        repositories = (Place(root, "", "").repo,)
+        query = SymbolQuery(subject.name, repositories, MAX_CALLERS, Filters(areas=areas))
+        called = CallersQuery(query, path=subject.path, line=subject.line, seconds=CALLERS_SECONDS)
+        callers = find_callers(called).results
+    found = [_use(call.place, call.line, call.text, subject.name, call.symbol) for call in callers]
+    return found or list(_lines_with(root, subject, areas))
 
 
-def subjects(root: Root, passages: Iterable[Piece], question: str) -> list[Subject]:
+def _use(place: Place, line: int, text: str, name: str, symbol: str = "") -> Piece:
+    role: Role = "test" if "test" in kinds(place.path) else "caller"
+    return Piece(place, line, text, role, symbol=symbol, of=name)
+
+
+def _lines_with(root: Root, subject: Subject, areas: Sequence[Area]) -> Iterator[Piece]:
+    """Lines with the name of a definition in code, without parsing it: of MAX_FILES files, and of
+    as many tests. Comments, imports and definitions are left out as far as lines tell."""
+    live = root_files(root).files
+    files: list[tuple[str, LiveFile]] = []
+    counts = {True: 0, False: 0}
+    for document, path in files_with_identifier(root, subject.name).items():
+        file, is_test = live.get(path), "test" in kinds(path)
+        if file is None or file.document != document or counts[is_test] >= MAX_FILES:
+            continue
+        if "prose" not in kinds(path) and is_inside(areas, root, path):
+            counts[is_test] += 1
+            files.append((path, file))
+    lines_of = lines_of_live(root, (file for _, file in files))
+    name = subject.name
+    defined = {(symbol.source_file, symbol.start_line) for symbol in definitions_of(root, name)}
+    for path, file in files:
+        place = Place(root, path, file.language)
+        for number, line in enumerate(lines_of.get(file.document, ()), 1):
+            if name not in line or line.lstrip().startswith(DULL):
+                continue
+            if name in _IDENTIFIER.findall(line) and (file.document, number) not in defined:
+                yield _use(place, number, line, name)
+
+
+def subjects(root: Root, passages: Iterable[Piece], question: str) -> Iterator[Subject]:
     """The definitions that the passages are about: in each passage the one whose name has most
     words of the question, else the one that contains it."""
     wanted = set(query_stems(question))
@@ -95,16 +125,16 @@ def subjects(root: Root, passages: Iterable[Piece], question: str) -> list[Subje
     def value(symbol: Symbol) -> tuple[int, bool]:
         return len(wanted.intersection(stems(symbol.name))), symbol.kind in CALLED
 
-    by_name: dict[str, Subject] = {}
+    names: set[str] = set()
     for piece in passages:
         best = max(_defined_in(root, piece), key=value, default=None)
         name = SEPARATORS.split(piece.symbol)[-1].strip()
         line = 0
         if best and (value(best)[0] or not name or name == best.name):
             name, line = best.name, _line_of_name(piece, best)
-        if _IDENTIFIER.fullmatch(name):
-            by_name.setdefault(name, Subject(name, piece.place.path, line))
-    return list(by_name.values())
+        if _IDENTIFIER.fullmatch(name) and name not in names:
+            names.add(name)
+            yield Subject(name, piece.place.path, line)
 
 
 def _line_of_name(piece: Piece, symbol: Symbol) -> int:
@@ -119,9 +149,10 @@ def _line_of_name(piece: Piece, symbol: Symbol) -> int:
 
 def _defined_in(root: Root, piece: Piece) -> list[StoredSymbol]:
     """The definitions that begin in a passage."""
+    file = root_files(root).files.get(piece.place.path)
     try:
-        outline = outline_of(root, live_file(root, piece.place.path).document)
-    except (Unavailable, NotFound):
+        outline = outline_of(root, file.document) if file else []
+    except Unavailable:
         return []
     return [
         symbol
@@ -131,10 +162,9 @@ def _defined_in(root: Root, piece: Piece) -> list[StoredSymbol]:
     ]
 
 
-def _names(root: Root, passages: Sequence[Piece], question: str) -> list[str]:
-    """The names that passages use and do not define."""
+def _names(passages: Sequence[Piece], question: str) -> list[str]:
+    """The names in passages, without those of the definitions that contain them."""
     own = {SEPARATORS.split(piece.symbol)[-1].strip() for piece in passages}
-    own |= {symbol.name for piece in passages for symbol in _defined_in(root, piece)}
     text = "\n".join(piece.text for piece in passages)
     names = [name for name in dict.fromkeys(_IDENTIFIER.findall(text)) if name not in own]
     wanted = set(query_stems(question))
@@ -142,8 +172,17 @@ def _names(root: Root, passages: Sequence[Piece], question: str) -> list[str]:
     return names[:MAX_NAMES]
 
 
-def _defined(root: Root, name: str, live: frozenset[str]) -> list[StoredSymbol]:
+def _begins_in(symbol: StoredSymbol, passages: Sequence[Piece]) -> bool:
+    return any(
+        piece.place.path == symbol.file_path
+        and piece.start_line <= symbol.start_line <= piece.end_line
+        for piece in passages
+    )
+
+
+def _defined(root: Root, name: str) -> list[StoredSymbol]:
     """The definitions of a name; [] if there are too many to tell which is meant."""
+    live = root_files(root).files
     try:
         symbols = definitions_of(root, name)
     except Unavailable:
@@ -151,7 +190,8 @@ def _defined(root: Root, name: str, live: frozenset[str]) -> list[StoredSymbol]:
     symbols = [
         symbol
         for symbol in symbols
-        if symbol.source_file in live
+        if (file := live.get(symbol.file_path)) is not None
+        and symbol.source_file == file.document
         and symbol.name == name
         and symbol.kind not in OUTLINE_ONLY | MINOR
         and not kinds(symbol.file_path) & LAST_FILES

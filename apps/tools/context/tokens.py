@@ -16,13 +16,14 @@ TOKENS_PER_LETTER = 0.1
 
 def estimate(text: str) -> int:
     """Return about how many tokens of a model a text has, rather too many than too few."""
-    return round(sum(map(_tokens, _PIECE.findall(text))))
+    pieces = _PIECE.findall(text)
+    more = sum([_more(piece.strip()) for piece in pieces if len(piece) > WORD_LETTERS])
+    if not text.isascii():
+        more += sum([len(word) - 1 for word in map(str.strip, pieces) if not word.isascii()])
+    return round(len(pieces) + more)
 
 
-def _tokens(piece: str) -> float:
-    word = piece.strip()
-    if not word.isascii():
-        return len(word)
-    if not word.isalpha():
-        return 1
-    return 1 + max(0, len(word) - WORD_LETTERS) * TOKENS_PER_LETTER
+def _more(word: str) -> float:
+    """Tokens of a long word beyond its first."""
+    is_word = word.isascii() and word.isalpha()
+    return (len(word) - WORD_LETTERS) * TOKENS_PER_LETTER if is_word else 0

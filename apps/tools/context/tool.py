@@ -1,19 +1,26 @@
 """Context: everything that answers a question, packed into a number of tokens."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from apps.core.types import JSON
 from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, typed
 from apps.retrieval.query import MAX_QUERY
 from apps.retrieval.scope import with_hint
-from apps.tools import schemas
+from apps.tools import schemas, shaped
 from apps.tools.context.build import build_context
 from apps.tools.context.form import LINES, compact_line, compact_row
+from apps.tools.context.packing import LINE_TOKENS
+from apps.tools.context.tokens import estimate
 from apps.tools.context.types import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, ContextQuery
 from apps.tools.errors import OF_SEARCHES
 from apps.tools.forms import named
-from apps.tools.tool import LANGUAGE, PATH, QUOTED, REPOSITORY, Tool, log_call, schema
+from apps.tools.tool import ANSWER, LANGUAGE, PATH, QUOTED, REPOSITORY, Tool, log_call, schema
+
+# The share of the tokens that the answer by the shape of a question may have.
+SHARE_OF_ANSWER = 0.4
 
 _ROW = object_schema(
     {
@@ -40,6 +47,7 @@ _CONTEXT: JSON = schemas.results(
         "degraded": typed("string", "Which part of the index was not searched, if any."),
         "missingWords": list_schema(TEXT),
         "truncated": schemas.TRUNCATED,
+        **shaped.SCHEMA,
     },
 )
 _LINES_OF = list_schema(TEXT) | {"description": "repo/path:12 symbol | line"}
@@ -68,20 +76,42 @@ _COMPACT = object_schema(
         "degraded": TEXT,
         "truncated": typed("boolean", "There is more than was returned."),
         "hint": TEXT,
+        **shaped.COMPACT_SCHEMA,
     },
 )
 
 
 def _output(arguments: Mapping[str, Any]) -> JSON:
     query = ContextQuery.parse(arguments)
-    answer = build_context(query)
+    by_shape, tokens = _by_shape(query)
+    answer = build_context(replace(query, max_tokens=max(1, query.max_tokens - tokens)))
     log_call("Context", **query.as_log(), results=len(answer.pieces))
-    return with_hint(answer.as_wire(), query.repositories, query.filters)
+    output = by_shape | answer.as_wire() | {"tokens": answer.tokens + tokens}
+    return with_hint(output, query.repositories, query.filters)
+
+
+def _by_shape(query: ContextQuery) -> tuple[JSON, int]:
+    """The answer by the shape of the question, with as many rows as a part of the tokens has room
+    for, and its tokens."""
+    field, _ = shaped.shaped_answer(query.text, query.repositories, query.filters)
+    if not field:
+        return {}, 0
+    answer, room = field[ANSWER], query.max_tokens * SHARE_OF_ANSWER
+    rows = []
+    for row in answer["rows"]:
+        room -= estimate(shaped.line_of(row)) + LINE_TOKENS
+        if room < 0:
+            break
+        rows.append(row)
+    if not rows:
+        return {}, 0
+    field = {ANSWER: answer | {"rows": rows}}
+    return field, estimate(json.dumps(shaped.compact(field), ensure_ascii=False))
 
 
 def _compact(output: JSON) -> JSON:
     """Passages and definitions as rows; callers, tests and mentions as lines."""
-    form: JSON = {"results": []}
+    form: JSON = shaped.compact(output) | {"results": []}
     for row in output["results"]:
         if row["kind"] in LINES:
             form.setdefault(LINES[row["kind"]], []).append(compact_line(row))

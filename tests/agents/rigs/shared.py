@@ -15,6 +15,7 @@ SHARED_SCENARIOS = (
     Scenario("thinking in channels", "harmony", "Hello!", reasoning=THOUGHT),
     Scenario("thinking that never ends", "think-open", reasoning=THOUGHT, end=ERROR),
     Scenario("one tool", "tool", SLOW_ANSWER, tools=SEARCHED),
+    Scenario("one tool that is printed as text", "printed-tool", SLOW_ANSWER, tools=SEARCHED),
     Scenario(
         "one tool between thinking and answer",
         "slow-tool",

@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import httpx2
 import pytest
 from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from apps.core.types import JSON
-from codeinfo.asgi import django_application
 from tests.browser.product import Product, running
-from tests.mcp.doors.clients import MODES, result_of
+from tests.mcp.doors.clients import MODES, in_this_process, result_of
 from tests.mcp.speech import PATIENCE
 from tests.stand_ins.openai_scripts import Script, answer_from_tools, call, end, question
 from tests.stand_ins.openai_server import OpenAIStandIn
@@ -55,15 +52,6 @@ def product(model: OpenAIStandIn, tmp_path_factory: pytest.TempPathFactory) -> I
     with running(tmp_path_factory.mktemp("mcp"), **config) as served:
         ingest_into(served, write_files(served.repos / "lighthouse", SAMPLE))
         yield served
-
-
-@asynccontextmanager
-async def in_this_process(path: str, mode: str) -> AsyncIterator[Client]:
-    transport = httpx2.ASGITransport(app=django_application)
-    async with httpx2.AsyncClient(transport=transport, timeout=PATIENCE) as http:
-        url = f"http://127.0.0.1{path}"
-        async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
-            yield client
 
 
 @asynccontextmanager

@@ -216,3 +216,21 @@ async def test_a_repository_under_ingest_is_listed_with_its_state(folder: Path) 
     answer = (await call("ListIngestedRepositories")).result["structuredContent"]
     assert answer["repos"][0]["state"] == "queued"
     await IngestRun.objects.live().aupdate(state="cancelled", slot=None)
+
+
+@pytest.mark.parametrize("form", ["compact", "full"])
+@pytest.mark.parametrize("name", ["VectorSearch", "Context"])
+@pytest.mark.usefixtures("lighthouse")
+async def test_a_question_by_shape_is_answered_first_as_the_schema_says(
+    name: str, form: str
+) -> None:
+    listed = (await ask("tools/list")).result["tools"]
+    (tool,) = [tool for tool in listed if tool["name"] == name]
+    key = "query" if name == "VectorSearch" else "question"
+    arguments = {key: "What calls `RetryPolicy`?", "format": form}
+    params = {"name": name, "arguments": arguments}
+    answer = (await ask("tools/call", params)).result["structuredContent"]
+    jsonschema.validate(answer, tool["outputSchema"])
+    assert next(iter(answer)) == "answer"
+    caller = next(row for row in answer["answer"]["rows"] if "caller" in str(row))
+    assert "src/work.py" in str(caller) and "again" in str(caller)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.tools.context import ContextQuery, build_context
+from apps.tools.context import ContextQuery, build_context, related
 from apps.tools.context.tokens import estimate
 from apps.tools.context.tool import CONTEXT
 from apps.tools.expand import expand
@@ -16,6 +16,12 @@ from tests.tools.context.conftest import FILES, Post
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 QUESTION = "How is a failed upload retried?"
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No answer depends on how busy the machine is."""
+    monkeypatch.setattr(related, "CALLERS_SECONDS", 60.0)
 
 
 def test_an_answer_has_passages_definitions_callers_and_tests(depot: Path, post: Post) -> None:
@@ -68,6 +74,24 @@ def test_callers_of_another_definition_with_the_same_name_are_left_out(
     _, answer = post("context", question="How is a letter delivered again?", **only)
     kinds = [(row["kind"], row["relPath"]) for row in answer["results"]]
     assert kinds == [("passage", "mail/post.py"), ("caller", "mail/round.py")]
+
+
+def test_where_calls_cannot_be_told_lines_of_code_with_the_name_stand_for_them(
+    folder: Path, post: Post
+) -> None:
+    bakery = {
+        "lib/oven.rb": "def bake_loaf(flour)\n  heat(flour)\nend\n",
+        "lib/shop.rb": "# bake_loaf is called daily\nrequire 'oven'\n\nloaf = bake_loaf(rye)\n",
+        "spec/oven_spec.rb": "it 'rises' do\n  expect(bake_loaf(rye)).to be_brown\nend\n",
+    }
+    root = ingest(write_files(folder / "bakery", bakery))
+    only = {"repository": root.name, "path": "lib/oven.rb"}
+    _, answer = post("context", question="How does bake_loaf heat the flour?", **only)
+    assert [(row["kind"], row["relPath"], row["startLine"]) for row in answer["results"]] == [
+        ("passage", "lib/oven.rb", 1),
+        ("caller", "lib/shop.rb", 4),
+        ("test", "spec/oven_spec.rb", 2),
+    ]
 
 
 @pytest.mark.parametrize("tokens", [200, 300, 500, 1_000, 4_000])

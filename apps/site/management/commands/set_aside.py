@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
@@ -70,8 +69,7 @@ def _export(folder: Path) -> int:
 
 def _files(data: Path) -> Iterator[Path]:
     """Yield what is in the data folder, and last the database: after a kill, this is repeated."""
-    name = str(settings.DATABASES["default"]["NAME"]) if connection.vendor == "sqlite" else ""
-    database = [path.absolute() for path in database_files(name) if path.exists()]
+    database = [path.absolute() for path in database_files() if path.exists()]
     for path in sorted(data.iterdir()):
         if path not in database and path.name not in KEPT and not path.name.startswith(FOLDER):
             yield path

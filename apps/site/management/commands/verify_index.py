@@ -4,30 +4,28 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
+from django.core.management.base import CommandParser
 
-from apps.core.errors import CodeinfoError
 from apps.ingest.verification.types import HARMLESS
 from apps.logs.redaction import visible
 from apps.site.control.client import perform
+from apps.site.management.store_command import StoreCommand
 
 COLUMNS = ("rows", "chunks", "indexed", "files", "parsed")
 
 
-class Command(BaseCommand):
+class Command(StoreCommand):
     help = (
         "Compare rows, the index and, with --source, the folders. Exit code 1 if there "
         "are differences, after a repair. A running server does the work; otherwise "
         "this process does."
     )
-    requires_system_checks: list[str] = []  # they import all views
 
     def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("roots", nargs="*", metavar="ROOT", help="path or name; all if none")
         parser.add_argument("--source", action="store_true", help="also read the folders")
         parser.add_argument("--repair", action="store_true", help="repair the differences")
-        parser.add_argument("--json", action="store_true", help="for programs")
 
     def handle(self, *args: Any, **options: Any) -> None:
         arguments = {
@@ -35,20 +33,11 @@ class Command(BaseCommand):
             "mending": options["repair"],
             "roots": options["roots"],
         }
-        try:
-            outcome = perform("verify", arguments, self._report)
-        except CodeinfoError as error:
-            raise CommandError(error.message) from error
-        except DatabaseError as error:
-            raise CommandError(f"The database does not answer: {error}") from error
-        except KeyboardInterrupt:
-            raise CommandError("stopped before the end", returncode=130) from None
+        with self.errors():
+            outcome = perform("verify", arguments, self.report)
         self.stdout.write(json.dumps(outcome, indent=2) if options["json"] else as_table(outcome))
         if not outcome["whole"]:
             raise SystemExit(1)
-
-    def _report(self, message: str) -> None:
-        self.stderr.write(message)
 
 
 def as_table(found: Mapping[str, Any]) -> str:

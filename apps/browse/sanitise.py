@@ -1,4 +1,4 @@
-"""Sanitise HTML from a model's text; the last step of every rendering."""
+"""Sanitise HTML from the Markdown of others; the last step of every rendering."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -9,39 +9,11 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from apps.browse.lines import CODE_URL
 
 TAGS = {
-    *(
-        "p",
-        "br",
-        "hr",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "strong",
-        "em",
-        "s",
-        "del",
-        "code",
-        "pre",
-    ),
-    *(
-        "blockquote",
-        "ul",
-        "ol",
-        "li",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "a",
-        "span",
-        "div",
-    ),
+    *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6"),
+    *("strong", "em", "s", "del", "code", "pre", "blockquote", "ul", "ol", "li", "a"),
+    *("table", "thead", "tbody", "tr", "th", "td"),
     *("span", "div", "figure", "figcaption", "img", "button", "details", "summary"),
+    *("svg", "g", "path", "rect", "text", "title"),  # of `browse.graph`
 }
 ATTRIBUTES = {
     "*": {"class"},
@@ -53,6 +25,10 @@ ATTRIBUTES = {
     "div": {"tabindex", "role", "aria-label"},
     "figure": {"data-diagram"},
     "details": {"open"},
+    "svg": {"viewBox", "width", "height"},
+    "path": {"d"},
+    "rect": {"x", "y", "width", "height", "rx"},
+    "text": {"x", "y"},
 }
 
 

@@ -1,0 +1,332 @@
+"""The outlines of documents, from their lines: headings, operations of OpenAPI, tables of SQL.
+
+They are found without a grammar, in time linear in the size of the file. The parent of the parse
+process imports this module too.
+"""
+
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from apps.code.cells import MARKDOWN, cells_of
+from apps.code.syntax.pieces import MAX_DECLARATIONS, Declaration, Definition, Outline
+
+HEADING = "heading"
+MAX_TITLE = 120
+# Longer lines are no headings.
+MAX_LINE = 400
+
+
+class Heading(NamedTuple):
+    """The title of a section."""
+
+    row: int  # 0-based
+    level: int  # a section ends before the next heading of its level or a lower one
+    title: str
+
+
+class Block(NamedTuple):
+    """A named part of a file that has no other parts."""
+
+    name: str
+    kind: str
+    first: int  # row, 0-based
+    last: int  # row, included
+
+
+def document_outlines(lines: Sequence[str], name: str) -> list[Outline]:
+    """The outlines of a file besides that of its syntax tree; none of most.
+
+    name: of its type or its grammar
+    """
+    if cells := cells_of(lines):
+        rows = [range(cell.first, cell.end) for cell in cells if cell.kind == MARKDOWN]
+        return [sections(_of_markdown(lines, rows), len(lines))]
+    if headings := HEADINGS.get(name):
+        return [sections(headings(lines), len(lines))]
+    blocks = list(BLOCKS[name](lines))[:MAX_DECLARATIONS] if name in BLOCKS else []
+    return [_flat(blocks)] if blocks else []
+
+
+def sections(headings: Iterable[Heading], count: int) -> Outline:
+    """The outline of a text of `count` lines: each heading begins a section."""
+    outline = Outline(separator=" > ")
+    stack: list[tuple[int, int]] = []  # level and index of the open sections
+    ends: dict[int, int] = {}
+    found: list[Heading] = []
+    parents: list[int] = []
+    for heading in headings:
+        if len(found) == MAX_DECLARATIONS:
+            break
+        while stack and stack[-1][0] >= heading.level:
+            ends[stack.pop()[1]] = heading.row - 1
+        parents.append(stack[-1][1] if stack else -1)
+        stack.append((heading.level, len(found)))
+        found.append(heading._replace(title=heading.title[:MAX_TITLE]))
+    for index, (heading, parent) in enumerate(zip(found, parents, strict=True)):
+        last = ends.get(index, count - 1)
+        definition = Definition(heading.title, HEADING, heading.row, last, parent, heading.title)
+        outline.definitions.append(definition)
+    for index, (_, _, first, last, _, title) in enumerate(outline.definitions):
+        path = outline.path(index)
+        outline.names.append((first, title))
+        outline.declarations.append(Declaration(title, path, HEADING, first + 1, last + 1, title))
+    return outline
+
+
+def _flat(blocks: Sequence[Block]) -> Outline:
+    return Outline(
+        [Definition(name, kind, first, last, -1, name) for name, kind, first, last in blocks],
+        [(block.first, block.name) for block in blocks],
+        [
+            Declaration(name, name, kind, first + 1, last + 1, name)
+            for name, kind, first, last in blocks
+        ],
+    )
+
+
+# --- headings -------------------------------------------------------------------------------------
+
+_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
+_CLOSING = re.compile(r"(?:\A|[ \t])#+\Z")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\Z")
+
+
+def _of_markdown(lines: Sequence[str], parts: Iterable[range]) -> Iterator[Heading]:
+    """The headings in these ranges of rows, outside of code. A range does not continue another."""
+    for rows in parts:
+        fence, text = "", ""
+        for row in rows:
+            line = lines[row][:MAX_LINE]
+            opening = _FENCE.match(line)
+            if fence:
+                is_end = opening and opening[1].startswith(fence) and not line.strip(" `~\t")
+                fence = "" if is_end else fence
+            elif opening:
+                fence, text = opening[1], ""
+            elif atx := _ATX.match(line):
+                title, text = _CLOSING.sub("", atx[2].rstrip()).rstrip(), ""
+                if title:
+                    yield Heading(row, len(atx[1]), title)
+            elif (underline := _UNDERLINE.match(line)) and text:
+                yield Heading(row - 1, 1 if underline[1][0] == "=" else 2, text)
+                text = ""
+            else:
+                text = line.strip()
+
+
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*\Z")
+# Shorter underlines must be as long as their titles.
+_SURE = 4
+
+
+def _of_rst(lines: Sequence[str]) -> Iterator[Heading]:
+    """A title has a line of punctuation below it, and one above it or not. Levels are the kinds of
+    these lines, in the order of their appearance."""
+    levels: dict[tuple[str, bool], int] = {}
+    last = -1  # row of the underline before
+    for row, (line, below) in enumerate(pairwise(lines)):
+        adornment = _ADORNMENT.match(below[:MAX_LINE])
+        title = line[:MAX_LINE].strip()
+        if not adornment or not title or row <= last or _ADORNMENT.match(line[:MAX_LINE]):
+            continue
+        above = lines[row - 1][:MAX_LINE].rstrip() if row - 1 > last else ""
+        is_framed = above == below.rstrip() and bool(above)
+        size = len(below.strip())
+        if (size >= len(title) or size >= _SURE) and (is_framed or not line[:1].isspace()):
+            level = levels.setdefault((adornment[1], is_framed), len(levels) + 1)
+            last = row + 1
+            yield Heading(row, level, title)
+
+
+_ADOC = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)")
+_DELIMITER = re.compile(r"(-{4,}|\.{4,}|={4,}|\+{4,}|_{4,}|\*{4,}|/{4,}|`{3,})[ \t]*\Z")
+
+
+def _of_asciidoc(lines: Sequence[str]) -> Iterator[Heading]:
+    """The headings outside of blocks between two equal lines."""
+    block = ""
+    for row, whole in enumerate(lines):
+        line = whole[:MAX_LINE]
+        if delimiter := _DELIMITER.match(line):
+            block = delimiter[1] if not block else "" if block == delimiter[1] else block
+        elif not block and (heading := _ADOC.match(line)):
+            title = heading[2].rstrip().removesuffix(heading[1]).rstrip()
+            yield Heading(row, len(heading[1]), title)
+
+
+# Comments, scripts and styles have no headings.
+_SKIPPED = re.compile(r"<!--|<(script|style|template)\b", re.IGNORECASE)
+_HTML = re.compile(r"<(h[1-6]|title)\b[^<>]{0,1000}>", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]{0,1000}>")
+MAX_INNER = 2_000  # characters between the tags of a heading
+
+
+def _of_html(lines: Sequence[str]) -> Iterator[Heading]:
+    """`<title>` and `<h1>` to `<h6>`."""
+    text = _without_scripts("\n".join(lines))
+    lower = _lower(text)
+    row = counted = 0
+    for match in _HTML.finditer(text):
+        tag = match[1].lower()
+        end = lower.find(f"</{tag}", match.end(), match.end() + MAX_INNER)
+        inner = _TAG.sub("", text[match.end() : end]) if end >= 0 else ""
+        if title := " ".join(html.unescape(inner).split()):
+            row += text.count("\n", counted, match.start())
+            counted = match.start()
+            yield Heading(row, 0 if tag == "title" else int(tag[1]), title)
+
+
+def _lower(text: str) -> str:
+    """The text in small letters, as long as it was: only `İ` becomes two characters."""
+    return text.replace("\u0130", "I").lower()
+
+
+def _without_scripts(text: str) -> str:
+    """The text with as many lines."""
+    parts: list[str] = []
+    at, lower = 0, _lower(text)
+    while match := _SKIPPED.search(text, at):
+        closing = f"</{match[1].lower()}" if match[1] else "-->"
+        end = lower.find(closing, match.end())
+        end = len(text) if end < 0 else end + len(closing)
+        parts += [text[at : match.start()], "\n" * text.count("\n", match.start(), end)]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+HEADINGS: Mapping[str, Callable[[Sequence[str]], Iterator[Heading]]] = {
+    "restructuredtext": _of_rst,
+    "asciidoc": _of_asciidoc,
+    "html": _of_html,
+}
+
+# --- OpenAPI --------------------------------------------------------------------------------------
+
+METHODS = frozenset("get put post delete options head patch trace query".split())  # noqa: SIM905
+# Schemas of versions 3 and 2.
+SCHEMAS = (("components", "schemas"), ("definitions",))
+_MARKER = re.compile(r"[ \t]{0,4}[\"']?(?:openapi|swagger)[\"']?[ \t]*:[ \t]*[\"']?[1-9]")
+
+
+def _of_openapi(lines: Sequence[str]) -> Iterator[Block]:
+    """The operations (`GET /pets`) and schemas of OpenAPI, in YAML or in JSON, by indentation."""
+    if not any(_MARKER.match(line[:MAX_LINE]) for line in lines):
+        return
+    open_keys: list[tuple[int, str]] = []  # indent and key, outer before inner
+    current: Block | None = None
+    indent_of_current = last = 0
+    for row, line in enumerate(lines):
+        if not (stripped := line.strip()) or stripped.startswith("#"):
+            continue
+        indent = len(line) - len(line.lstrip())
+        if current and indent <= indent_of_current:
+            is_closing = stripped[0] in "}]"
+            yield current._replace(last=row if is_closing else last)
+            current = None
+        last = row
+        if key := _key(stripped[:MAX_LINE]):
+            while open_keys and open_keys[-1][0] >= indent:
+                open_keys.pop()
+            open_keys.append((indent, key))
+            keys = tuple(key for _, key in open_keys)
+            if found := _openapi_block(keys):
+                current, indent_of_current = Block(*found, row, row), indent
+    if current:
+        yield current._replace(last=last)
+
+
+def _key(line: str) -> str:
+    """The key at the beginning of a line of YAML or JSON; "" if there is none."""
+    quote = line[0]
+    if quote in "\"'":
+        end = line.find(quote, 1)
+        return line[1:end] if end > 0 and line[end + 1 :].lstrip().startswith(":") else ""
+    name, colon, _ = f"{line} ".partition(": ")
+    return name.rstrip() if colon and quote not in "-{[" else ""
+
+
+def _openapi_block(keys: tuple[str, ...]) -> tuple[str, str] | None:
+    """The name and kind of what these keys lead to."""
+    if len(keys) == 3 and keys[0] in ("paths", "webhooks") and keys[2].lower() in METHODS:
+        return f"{keys[2].upper()} {keys[1]}"[:MAX_TITLE], "operation"
+    if keys[:-1] in SCHEMAS:
+        return keys[-1][:MAX_TITLE], "schema"
+    return None
+
+
+# --- SQL ------------------------------------------------------------------------------------------
+
+_CREATE = re.compile(
+    r"\s*create\s+(?:or\s+(?:replace|alter)\s+)?"
+    r"(?:(?:temp|temporary|global|local|unlogged|materialized|recursive|unique|external|foreign"
+    r"|virtual|transient|secure|clustered|nonclustered|aggregate|constraint)\s+){0,4}"
+    r"(table|view|function|procedure|proc|trigger|type|index|sequence|schema|domain|package)\s+"
+    r"(?:body\s+)?(?:concurrently\s+)?(?:if\s+not\s+exists\s+)?"
+    r"((?:[\w$]+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])(?:\.(?:[\w$]+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])){0,3})",
+    re.IGNORECASE,
+)
+_KINDS = {"proc": "procedure"}
+_ROUTINES = frozenset({"function", "procedure", "trigger", "package"})
+_DOLLARS = re.compile(r"\$\w*\$")
+_NEXT = re.compile(
+    r"(?:create|alter|insert|comment|grant|revoke|drop|go\b|delimiter|/\s*\Z|--)",
+    re.IGNORECASE,
+)
+
+
+def _of_sql(lines: Sequence[str]) -> Iterator[Block]:
+    """What `CREATE` statements define. `public."order"` is `order`."""
+    row = 0
+    while row < len(lines):
+        statement = lines[row][:MAX_LINE]
+        match = _CREATE.match(statement)
+        if match is None and re.match(r"\s*create\b", statement, re.IGNORECASE):
+            statement = "\n".join(line[:MAX_LINE] for line in lines[row : row + 3])
+            match = _CREATE.match(statement)
+        if match is None:
+            row += 1
+            continue
+        kind = match[1].lower()
+        name = _last_part(match[2])
+        last = _end_of_statement(lines, row, is_routine=kind in _ROUTINES)
+        yield Block(name, _KINDS.get(kind, kind), row, last)
+        row = last + 1
+
+
+def _last_part(name: str) -> str:
+    """The name without its schema and quotes."""
+    if name[-1] in '"`]':
+        return name[name.rfind("[" if name[-1] == "]" else name[-1], 0, -1) + 1 : -1]
+    return name.rpartition(".")[2]
+
+
+def _end_of_statement(lines: Sequence[str], first: int, *, is_routine: bool) -> int:
+    """The last row of a statement: that with a semicolon at its end, outside of `$$ … $$`. A
+    routine may have others inside: it ends before the next statement that is not indented."""
+    quote = ""
+    has_body = False
+    last = first
+    for row in range(first, len(lines)):
+        line = lines[row][: 10 * MAX_LINE]
+        if row > first and not quote and _NEXT.match(line):
+            return last
+        for mark in _DOLLARS.findall(line):
+            quote = mark if not quote else "" if mark == quote else quote
+            has_body = True
+        if line.strip():
+            last = row
+        code = line.partition("--")[0].rstrip()
+        if code.endswith(";") and not quote and (has_body or not is_routine):
+            return row
+    return last
+
+
+BLOCKS: Mapping[str, Callable[[Sequence[str]], Iterator[Block]]] = {
+    "yaml": _of_openapi,
+    "json": _of_openapi,
+    "sql": _of_sql,
+}

@@ -1,0 +1,27 @@
+"""Lines that stand in a relation to a definition or a repository: tests, implementations, ways of
+calls, entry points, routes, settings, frames of a stack trace (docs/questions.md).
+
+Each function takes a `SymbolQuery` or a `Scope`, and returns bounded `Relations`."""
+
+from apps.lookup.relations.call_paths import call_path, calls_of
+from apps.lookup.relations.configuration import settings_of
+from apps.lookup.relations.entry_points import entry_points
+from apps.lookup.relations.implementations import implementations_of
+from apps.lookup.relations.routes import find_routes
+from apps.lookup.relations.tests_of import tests_of
+from apps.lookup.relations.traces import frames_of
+from apps.lookup.relations.types import Relation, Relations, Scope
+
+__all__ = [
+    "Relation",
+    "Relations",
+    "Scope",
+    "call_path",
+    "calls_of",
+    "entry_points",
+    "find_routes",
+    "frames_of",
+    "implementations_of",
+    "settings_of",
+    "tests_of",
+]

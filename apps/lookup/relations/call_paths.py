@@ -1,0 +1,178 @@
+"""Find what a definition calls, and how it calls another through others."""
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from apps.code.callgraph.callers import targets
+from apps.code.callgraph.facts import MODULE, Call, Facts
+from apps.code.callgraph.resolve import Resolver
+from apps.index.models import Root
+from apps.lookup.marking import marked
+from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
+from apps.lookup.symbols.call_types import CallersQuery
+from apps.lookup.symbols.callers import Key, wanted_definitions
+from apps.lookup.symbols.project import RootProject
+from apps.lookup.symbols.types import Place, SymbolQuery
+from apps.retrieval.query import is_inside
+
+# Calls of a way, and definitions that are looked at.
+MAX_CALLS, MAX_SEEN = 8, 1_500
+NOT_READ = "{} files were not read in time: ask again."
+NOT_ALL = "Not all calls were looked at: {} may be reached in another way."
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A call of a way."""
+
+    caller: Key
+    call: Call
+    callee: Key
+    proven: bool
+
+
+@dataclass
+class _Walk:
+    """The search in one root."""
+
+    project: RootProject
+    deadline: float  # as by time.monotonic
+    came_by: dict[Key, _Step | None] = field(default_factory=dict)
+    is_cut: bool = False
+
+    def __post_init__(self) -> None:
+        self.resolver = Resolver(self.project)
+
+    def facts(self, path: str) -> Facts:
+        return self.project.facts(path) or Facts()
+
+    def way(self, starts: Sequence[Key], ends: set[Key], *, proven: bool) -> list[_Step]:
+        """The shortest way, [] if there is none. proven: through proven calls only"""
+        self.came_by = dict.fromkeys(starts)
+        waiting = deque((key, 0) for key in starts)
+        while waiting:
+            key, depth = waiting.popleft()
+            for step in self.calls(key):
+                if step.callee in self.came_by or (proven and not step.proven):
+                    continue
+                self.came_by[step.callee] = step
+                if step.callee in ends:
+                    return list(self._back(step))
+                if depth + 1 < MAX_CALLS:
+                    waiting.append((step.callee, depth + 1))
+            if len(self.came_by) > MAX_SEEN or time.monotonic() >= self.deadline:
+                self.is_cut = True
+                break
+        return []
+
+    def members(self, key: Key) -> Iterator[Key]:
+        """The definitions directly inside of one: a way to a class ends at any of its methods."""
+        for index, definition in enumerate(self.facts(key[0]).definitions):
+            if definition.scope == key[1] and definition.name:
+                yield key[0], index
+
+    def _back(self, last: _Step) -> Iterator[_Step]:
+        steps: list[_Step] = []
+        step: _Step | None = last
+        while step is not None:
+            steps.append(step)
+            step = self.came_by[step.caller]
+        yield from reversed(steps)
+
+    def calls(self, key: Key) -> Iterator[_Step]:
+        """The calls in a definition, and in those without a name and methods inside of it."""
+        path, index = key
+        facts = self.facts(path)
+        for call in facts.calls:
+            if self._is_within(facts, call.scope, index):
+                for target in targets(self.resolver, path, call):
+                    callee = (target.path, target.number)
+                    yield _Step(key, call, callee, target.proven)
+
+    def _is_within(self, facts: Facts, scope: int, index: int) -> bool:
+        while scope != MODULE and scope != index:
+            scope = facts.definitions[scope].scope
+        return scope == index
+
+    def rows(self, steps: Sequence[_Step]) -> Iterator[Relation]:
+        lines = self.project.lines_of({step.caller[0] for step in steps})
+        for step in steps:
+            path, row = step.caller[0], step.call.row
+            text = lines.get(path, ())
+            yield Relation(
+                "step",
+                place_of(self.project, path),
+                row + 1,
+                one_line(text[row]) if row < len(text) else "",
+                self.facts(path).enclosing(step.call.scope) or self._named(step.caller),
+                self._named(step.callee),
+                "proven" if step.proven else "possible",
+            )
+
+    def _named(self, key: Key) -> str:
+        return self.facts(key[0]).definitions[key[1]].path
+
+
+@marked
+def call_path(start: SymbolQuery, end: SymbolQuery) -> Relations:
+    """The calls that lead from one definition to another, in their order: a shortest way of proven
+    calls, otherwise one with possible calls. In the first repository that has one; no rows if none
+    has. The search ends after SECONDS.
+
+    Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
+    """
+    deadline = time.monotonic() + SECONDS
+    cut = False
+    found: list[Relation] = []
+
+    def in_root(root: Root, scope: Scope) -> list[Relation]:
+        nonlocal cut
+        project = RootProject(root, deadline)
+        starts = _inside(project, wanted_definitions(project, CallersQuery(start)), scope)
+        ends = set(_inside(project, wanted_definitions(project, CallersQuery(end)), scope))
+        if found or not starts or not ends:
+            return []
+        walk = _Walk(project, deadline)
+        ends |= {member for key in ends for member in walk.members(key)}
+        steps = walk.way(starts, ends, proven=True) or walk.way(starts, ends, proven=False)
+        cut = cut or walk.is_cut or bool(project.missed)
+        rows = list(walk.rows(steps))
+        if all(is_inside(scope.filters.areas, root, row.place.path) for row in rows):
+            found.extend(rows)
+        return found
+
+    Scope(start.repositories, start.filters).collect(in_root)
+    return Relations(tuple(found), NOT_ALL.format(end.name) if cut and not found else "")
+
+
+@marked
+def calls_of(query: SymbolQuery) -> Relations:
+    """The calls in a definition that mean definitions of its repository, in the order of their
+    lines, one for each line and definition. Raises as `call_path`."""
+    deadline = time.monotonic() + SECONDS
+    missed: list[str] = []
+
+    def in_root(root: Root, scope: Scope) -> list[Relation]:
+        project = RootProject(root, deadline)
+        walk = _Walk(project, deadline)
+        keys = _inside(project, wanted_definitions(project, CallersQuery(query)), scope)
+        steps = [step for key in keys for step in walk.calls(key) if step.callee != key]
+        steps.sort(key=lambda step: (step.caller, step.call.row, step.call.column))
+        missed.extend(project.missed)
+        return list(walk.rows(steps))
+
+    rows = Scope(query.repositories, query.filters).collect(in_root)
+    distinct = {(row.place.root.id, row.place.path, row.line, row.of): row for row in rows}
+    note = NOT_READ.format(len(missed)) if missed else ""
+    return Relations(tuple(distinct.values())[: query.limit], note)
+
+
+def _inside(project: RootProject, keys: Sequence[Key], scope: Scope) -> list[Key]:
+    return [key for key in keys if is_inside(scope.filters.areas, project.root, key[0])]
+
+
+def place_of(project: RootProject, path: str) -> Place:
+    file = project.file(path)
+    return Place(project.root, path, file.language if file else "")

@@ -1,0 +1,71 @@
+"""Find where a name is configured."""
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+import re2
+
+from apps.code.callgraph.facts import words
+from apps.code.paths import DATA_SUFFIXES, kinds
+from apps.index.models import Root
+from apps.lookup.marking import marked
+from apps.lookup.relations.call_paths import place_of
+from apps.lookup.relations.types import Relation, Relations, Scope, one_line
+from apps.lookup.symbols.callers import with_word
+from apps.lookup.symbols.project import RootProject
+from apps.lookup.symbols.types import WORD, SymbolQuery
+
+# Files with the name that are read, and rows of one file.
+MAX_FILES, MAX_OF_FILE = 200, 4
+_STEMS = words(
+    "config configuration configure conf settings setting options option defaults default env "
+    "environment properties params constants dockerfile makefile procfile compose"
+)
+_SUFFIXES = DATA_SUFFIXES - words(".svg .html .css .lock") | words(".env .properties .conf")
+_WORDS = re.compile(r"[a-z]+")
+# What follows a name that gets a value.
+_VALUE = r"(?:[\"'\])\s]*(?::[^=\n]{1,60})?(?::=|\?=|\+=|=(?:[^=>]|$)|:(?:[^:]|$))|[\"'],)"
+
+
+def is_configuration(path: str) -> bool:
+    """Whether a file is of the kind that configures, by its name."""
+    pure = PurePosixPath(path)
+    words = set(_WORDS.findall(pure.name.lower().removesuffix(pure.suffix.lower())))
+    return pure.suffix.lower() in _SUFFIXES or bool(words & _STEMS)
+
+
+@marked
+def settings_of(query: SymbolQuery) -> Relations:
+    """The lines that give a name a value: in files of configuration first, then elsewhere; tests
+    and examples last. As text is compared, all of them are possible.
+
+    Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
+    """
+
+    def in_root(root: Root, scope: Scope) -> list[Relation]:
+        return list(_of_root(RootProject(root, deadline=0), query, scope))
+
+    rows = Scope(query.repositories, query.filters).collect(in_root)
+    rows.sort(key=lambda row: (bool(kinds(row.place.path) & {"test", "example"}), _later(row)))
+    return Relations(tuple(rows[: query.limit]))
+
+
+def _later(row: Relation) -> tuple[bool, str, int]:
+    return not is_configuration(row.place.path), row.place.path, row.line
+
+
+def _of_root(project: RootProject, query: SymbolQuery, scope: Scope) -> Iterator[Relation]:
+    word = max(WORD.findall(query.last), key=len)
+    visible = {path for path, _ in scope.files(project.root)}
+    files = [path for path in with_word(project, word) if path in visible]
+    files = [path for path in files if "prose" not in kinds(path)]
+    files.sort(key=lambda path: not is_configuration(path))
+    setting = re2.compile(rf"(?:^|[^\w.-]){re2.escape(query.last)}{_VALUE}")
+    for path, lines in project.lines_of(files[:MAX_FILES]).items():
+        found = 0
+        for number, line in enumerate(lines, 1):
+            if found < MAX_OF_FILE and query.last in line and setting.search(line):
+                found += 1
+                place, text = place_of(project, path), one_line(line)
+                yield Relation("setting", place, number, text, "", query.last, "possible")

@@ -1,0 +1,226 @@
+"""What routes look like in the text of a file, by framework.
+
+A route is read from a line, and the name of what serves it from there or from below a decorator. If
+a file or a class gives all its routes a prefix, it is added.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import re2
+
+_QUOTED = r"[rbuf]{0,2}[\"'`](?P<path>[^\"'`\n]{0,200})[\"'`]"
+_METHODS = "get|post|put|patch|delete|head|options|all|any|route|websocket"
+
+
+@dataclass(frozen=True)
+class Framework:
+    """How files of some languages declare routes."""
+
+    languages: frozenset[str]
+    route: str  # with the groups path, and maybe method and handler
+    words: tuple[str, ...] = ()  # a file has one of these, in this case
+    prefix: str = ""  # of all routes that follow, with the group path
+    only_in: str = ""  # the end of the path of the file
+
+
+def _languages(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+JAVASCRIPT = _languages("javascript typescript tsx jsx vue svelte astro")
+FRAMEWORKS = (
+    # Django and its REST framework
+    Framework(
+        _languages("python"),
+        rf"\b(?:re_path|path|url)\(\s*{_QUOTED}\s*,\s*(?P<handler>[\w.]+)",
+        ("urlpatterns", "urls"),
+    ),
+    Framework(
+        _languages("python"),
+        rf"\.register\(\s*{_QUOTED}\s*,\s*(?P<handler>[\w.]+)",
+        ("DefaultRouter", "SimpleRouter", "routers"),
+    ),
+    # Flask, FastAPI, Starlette, aiohttp
+    Framework(
+        _languages("python"),
+        rf"^\s*@[\w.]+\.(?P<method>{_METHODS})\(\s*{_QUOTED}",
+        ("Flask", "Blueprint", "FastAPI", "APIRouter", "RouteTableDef", "app", "bp", "router"),
+        prefix=rf"(?:APIRouter|Blueprint)\([^#\n]*(?:prefix|url_prefix)\s*=\s*{_QUOTED}",
+    ),
+    Framework(
+        _languages("python"),
+        rf"\b(?:add_url_rule|Route|WebSocketRoute|Mount|add_route|add_api_route|add_get|add_post)"
+        rf"\(\s*{_QUOTED}(?:\s*,\s*(?:endpoint\s*=\s*)?(?P<handler>[\w.]+))?",
+        ("add_url_rule", "Route", "add_route", "add_api_route", "add_get", "add_post"),
+    ),
+    # Express, Koa, Fastify, Hono
+    Framework(
+        JAVASCRIPT,
+        rf"\b(?:app|router|server|api|fastify|route|routes|\w+Router)\.(?P<method>{_METHODS}|use)"
+        rf"\(\s*[\"'`](?P<path>/[^\"'`\n]{{0,200}})[\"'`]\s*,\s*(?P<handler>[\w.]+)?",
+    ),
+    # NestJS
+    Framework(
+        _languages("typescript"),
+        r"^\s*@(?P<method>Get|Post|Put|Patch|Delete|All)\(\s*"
+        r"(?:[\"'`](?P<path>[^\"'`\n]{0,200})[\"'`])?",
+        ("Controller",),
+        prefix=rf"@Controller\(\s*{_QUOTED}",
+    ),
+    # Spring, JAX-RS
+    Framework(
+        _languages("java kotlin"),
+        r"^\s*@(?P<method>Get|Post|Put|Patch|Delete)Mapping\b"
+        r"(?:\([^\"\n]{0,80}\"(?P<path>[^\"\n]{0,200})\")?",
+        prefix=rf"@(?:RequestMapping|Path)\([^\"\n]{{0,80}}{_QUOTED}",
+    ),
+    # Ktor
+    Framework(
+        _languages("kotlin"),
+        rf"^\s*(?P<method>get|post|put|patch|delete)\({_QUOTED}\)\s*\{{",
+        ("routing", "route", "Route"),
+    ),
+    # Rails, Sinatra, Laravel
+    Framework(
+        _languages("ruby"),
+        rf"^\s*(?P<method>get|post|put|patch|delete|match|root|mount)\s*\(?\s*{_QUOTED}"
+        r"(?:\s*(?:=>|,\s*to:|,\s*controller:)\s*[\"'](?P<handler>[\w/#]+)[\"'])?",
+    ),
+    Framework(
+        _languages("ruby"),
+        r"^\s*(?P<method>resources?)\s*\(?\s*:(?P<path>\w+)",
+        only_in="routes.rb",
+    ),
+    Framework(
+        _languages("php"),
+        rf"\bRoute::(?P<method>get|post|put|patch|delete|any|match|resource|apiResource)"
+        rf"\(\s*{_QUOTED}\s*,\s*\[?(?P<handler>[\w\\]+)?",
+    ),
+    # Go: net/http, gin, chi, echo, mux
+    Framework(
+        _languages("go"),
+        r"\b\w+\.(?P<method>GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS|Any|Get|Post|Put|Patch|Delete|"
+        r"Handle|HandleFunc|Route|Mount|Group)\(\s*[\"`](?P<path>[^\"`\n]{0,200})[\"`]"
+        r"(?:\s*,\s*(?P<handler>[\w.]+))?",
+    ),
+    # axum, actix, Rocket
+    Framework(
+        _languages("rust"),
+        r"\.route\(\s*\"(?P<path>[^\"\n]{0,200})\"\s*,\s*"
+        r"(?:\w+::)*(?P<method>get|post|put|patch|delete|any)?\(?\s*(?P<handler>[\w:]+)?",
+    ),
+    Framework(
+        _languages("rust"),
+        r"^\s*#\[(?P<method>get|post|put|patch|delete|head|options)\(\s*\"(?P<path>[^\"\n]{0,200})\"",
+    ),
+    # ASP.NET
+    Framework(
+        _languages("csharp"),
+        r"\.Map(?P<method>Get|Post|Put|Patch|Delete)\(\s*\"(?P<path>[^\"\n]{0,200})\"",
+    ),
+    Framework(
+        _languages("csharp"),
+        r"^\s*\[Http(?P<method>Get|Post|Put|Patch|Delete)(?:\(\s*\"(?P<path>[^\"\n]{0,200})\")?",
+        prefix=r"\[Route\(\s*\"(?P<path>[^\"\n]{0,200})\"",
+    ),
+    # Phoenix
+    Framework(
+        _languages("elixir"),
+        r"^\s*(?P<method>get|post|put|patch|delete|live|resources)\s*\(?\"(?P<path>[^\"\n]{0,200})\""
+        r"\s*,\s*(?P<handler>[\w.]+)",
+        only_in="router.ex",
+    ),
+)
+# Words of which a file with routes has one: in the order in which they are looked up.
+HINTS = tuple(
+    word
+    for line in (
+        "urlpatterns add_url_rule Blueprint Flask FastAPI APIRouter RouteTableDef Route add_route",
+        "DefaultRouter SimpleRouter express Router fastify Hono Koa Controller GetMapping",
+        "PostMapping RequestMapping PutMapping DeleteMapping routing HandleFunc Handle GET POST",
+        "ServeMux chi gin axum actix_web rocket MapGet MapPost HttpGet HttpPost routes draw",
+        "resources pipe_through app router",
+    )
+    for word in line.split()
+)
+
+
+@dataclass(frozen=True)
+class TextRoute:
+    """A route as the text of a file has it."""
+
+    row: int  # 0-based
+    method: str  # in capitals; "" if it is not said
+    path: str  # as it is written, after the prefix
+    handler: str  # a name; "" if it is not said
+
+
+_routes = {one.route: re2.compile(one.route) for one in FRAMEWORKS}
+_prefixes = {one.prefix: re2.compile(one.prefix) for one in FRAMEWORKS if one.prefix}
+_MANY = frozenset({"ROUTE", "ALL", "ANY", "USE", "HANDLE", "HANDLEFUNC", "MATCH", "RESOURCES"})
+_METHODS_OF = re2.compile(r"methods\s*=\s*[\[({]\s*[\"'](\w{3,7})[\"']")
+_NAME_BELOW = re2.compile(
+    r"^\s*(?:(?:pub|async|export|public|private|protected|internal|static|override|suspend|fun|def"
+    r"|fn|func|function|final|virtual)\s+)*(?:[\w<>\[\],.?]+\s+)?(?P<name>\w+)\s*\("
+)
+COMMENTS = ("//", "#!", "# ", "* ", "--", "/*")
+MAX_LINE = 1_000
+BELOW = 6  # lines between a decorator and its function
+
+
+def routes_in(path: str, language: str, lines: Sequence[str]) -> Iterator[TextRoute]:
+    """The routes that the lines of a file declare."""
+    text_words = None
+    for framework in FRAMEWORKS:
+        if language not in framework.languages or not path.endswith(framework.only_in):
+            continue
+        if framework.words:
+            if text_words is None:
+                text_words = set(re.findall(r"\w+", "\n".join(lines)))
+            if text_words.isdisjoint(framework.words):
+                continue
+        yield from _of_framework(framework, lines)
+
+
+def _of_framework(framework: Framework, lines: Sequence[str]) -> Iterator[TextRoute]:
+    pattern, prefix = _routes[framework.route], ""
+    prefixes = _prefixes.get(framework.prefix)
+    for row, line in enumerate(lines):
+        if len(line) > MAX_LINE or line.lstrip().startswith(COMMENTS):
+            continue
+        if prefixes is not None and (match := prefixes.search(line)):
+            prefix = match["path"]
+            continue
+        # An argument may be on the next line.
+        text = line if not line.rstrip().endswith("(") else line.rstrip() + _at(lines, row + 1)
+        for match in pattern.finditer(text):
+            groups = match.groupdict()
+            method = (groups.get("method") or "").upper()
+            if stated := _METHODS_OF.search(line):
+                method = stated[1].upper()
+            handler = groups.get("handler") or _below(line, lines, row)
+            path = joined(prefix, groups["path"] or "")
+            yield TextRoute(row, "" if method in _MANY else method, path, handler)
+
+
+def _at(lines: Sequence[str], row: int) -> str:
+    return lines[row].strip()[:300] if row < len(lines) else ""
+
+
+def _below(line: str, lines: Sequence[str], row: int) -> str:
+    """The function under a decorator or attribute; "" under another line."""
+    if not line.lstrip().startswith(("@", "#[", "[")):
+        return ""
+    for text in lines[row + 1 : row + 1 + BELOW]:
+        if not text.lstrip().startswith(("@", "#[", "[")) and (match := _NAME_BELOW.match(text)):
+            return str(match["name"])
+    return ""
+
+
+def joined(prefix: str, path: str) -> str:
+    """A path behind a prefix, both as they are written."""
+    if not prefix:
+        return path
+    return f"{prefix.rstrip('/')}/{path.lstrip('/')}" if path else prefix

@@ -1,0 +1,178 @@
+"""Find the routes of web frameworks, and what serves them."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import re2
+
+from apps.code.callgraph.project import join
+from apps.code.paths import kinds
+from apps.index.models import Root
+from apps.lookup.marking import marked
+from apps.lookup.relations.call_paths import place_of
+from apps.lookup.relations.route_patterns import HINTS, TextRoute, joined, routes_in
+from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
+from apps.lookup.symbols.callers import with_word
+from apps.lookup.symbols.project import RootProject
+
+# Files that are read, routes of one repository, and includes of URLs in each other.
+MAX_FILES, MAX_ROUTES, MAX_INCLUDES = 400, 5_000, 5
+ASIDE = frozenset({"test", "example", "prose", "legacy"})
+BY_TEXT = (
+    "Routes are read from the text of files; what is put before a route elsewhere is not known."
+)
+NOT_ALL = "Not all files were read."
+_INCLUDE = re2.compile(
+    r"[\"']([^\"'\n]{0,200})[\"']\s*,\s*include\(\s*[(\[\s]*[\"']([\w.]{1,200})[\"']"
+)
+_NEXT = re2.compile(
+    r"(?:^|.*/)(?:app/(?P<app>.*)/(?:route|page)|pages/(?P<pages>.+))\.[cm]?[jt]sx?"
+)
+# A part of a route that stands for any text: `<int:id>`, `{id}`, `:id`, `*`, `(?P<id>\d+)`, `[id]`.
+_ANY = re2.compile(r"[<{:*(\[$]")
+_SPLIT = re2.compile(r"/+")
+
+
+@marked
+def find_routes(scope: Scope, path: str = "", method: str = "") -> Relations:
+    """The routes that frameworks declare, or those that serve the path of a request: whole matches
+    first, then those whose end matches, as a prefix may be given elsewhere. `of` is the route,
+    `symbol` the name of what serves it.
+
+    Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
+    """
+    deadline = time.monotonic() + SECONDS
+    cut: list[bool] = []
+    wanted = segments(path)
+
+    def in_root(root: Root, scope: Scope) -> list[Relation]:
+        search = _Search(RootProject(root, deadline), scope, deadline)
+        rows = list(search.rows())[:MAX_ROUTES]
+        cut.append(search.is_cut)
+        return rows
+
+    rows = [row for row in scope.collect(in_root) if not method or _has_method(row, method)]
+    if path:
+        rated = [(rating, row) for row in rows if (rating := _rating(row, wanted))]
+        rows = [row for _, row in sorted(rated, key=lambda pair: (*pair[0], *_order(pair[1])))]
+        rows = [_settled(row, wanted) for row in rows]
+    else:
+        rows.sort(key=_order)
+    notes = [BY_TEXT, *([NOT_ALL] if any(cut) else [])]
+    return Relations(tuple(dict.fromkeys(rows))[: scope.limit], " ".join(notes))
+
+
+def _order(row: Relation) -> tuple[bool, str, int]:
+    return bool(kinds(row.place.path) & ASIDE), row.place.path, row.line
+
+
+def _has_method(row: Relation, method: str) -> bool:
+    first, _, rest = row.of.partition(" ")
+    return not rest or first == method.upper()
+
+
+def _rating(row: Relation, wanted: Sequence[str]) -> tuple[int, int] | None:
+    """How well a route fits, smaller is better; None if it does not."""
+    parts = segments(row.of.rpartition(" ")[2])
+    if not parts and wanted:
+        return None
+    count = len(parts)
+    same = sum(a == b for a, b in zip(parts[::-1], wanted[::-1], strict=False))
+    fits = count <= len(wanted) and all(
+        part == given or _ANY.search(part)
+        for part, given in zip(parts[::-1], wanted[::-1], strict=False)
+    )
+    if not fits or (wanted and not same):
+        return None
+    return len(wanted) - count, -same
+
+
+def _settled(row: Relation, wanted: Sequence[str]) -> Relation:
+    """A route that is the whole path is proven."""
+    is_whole = len(segments(row.of.rpartition(" ")[2])) == len(wanted)
+    return replace(row, certainty="proven" if is_whole else "possible")
+
+
+def segments(path: str) -> list[str]:
+    """The parts of a path or a route, without query and anchors."""
+    plain = path.partition("?")[0] if not path.startswith("^") and "(?" not in path else path
+    plain = plain.removeprefix("^").removesuffix("$").removesuffix("/?")
+    return [part for part in _SPLIT.split(plain) if part]
+
+
+class _Search:
+    """The search in one root."""
+
+    def __init__(self, project: RootProject, scope: Scope, deadline: float) -> None:
+        self.project, self.deadline = project, deadline
+        self.visible = {path for path, _ in scope.files(project.root)}
+        self.is_cut = False
+        self._included: dict[str, list[str]] = {}  # prefixes by the file that is included
+
+    def rows(self) -> Iterator[Relation]:
+        paths = self._candidates()
+        self.is_cut = len(paths) > MAX_FILES
+        texts: dict[str, Sequence[str]] = {}
+        for start in range(0, min(len(paths), MAX_FILES), 40):
+            if time.monotonic() >= self.deadline:
+                self.is_cut = True
+                break
+            texts |= self.project.lines_of(paths[start : start + 40])
+        for path, lines in texts.items():
+            self._read_includes(path, lines)
+        for path, lines in texts.items():
+            if time.monotonic() >= self.deadline:
+                self.is_cut = True
+                break
+            place = place_of(self.project, path)
+            for route in routes_in(path, place.language, lines):
+                if "include" not in route.handler:
+                    yield from self._of_prefixes(path, route, lines)
+        yield from self._by_file_name()
+
+    def _candidates(self) -> list[str]:
+        found = dict.fromkeys(path for hint in HINTS for path in with_word(self.project, hint))
+        paths = [path for path in found if path in self.visible and "prose" not in kinds(path)]
+        return sorted(paths, key=lambda path: bool(kinds(path) & ASIDE))
+
+    def _read_includes(self, path: str, lines: Sequence[str]) -> None:
+        if not path.endswith(".py"):
+            return
+        for match in _INCLUDE.finditer("\n".join(lines)[:200_000]):
+            for file in self.project.tree.ending(f"{match[2].replace('.', '/')}.py")[:1]:
+                self._included.setdefault(file, []).append(f"{path}\n{match[1]}")
+
+    def _prefixes(self, path: str, depth: int = 0) -> list[str]:
+        """What is put before the routes of a file of URLs."""
+        if depth >= MAX_INCLUDES or path not in self._included:
+            return [""]
+        return [
+            joined(before, prefix)
+            for including, _, prefix in (one.partition("\n") for one in self._included[path])
+            for before in self._prefixes(including, depth + 1)
+        ][:MAX_INCLUDES]
+
+    def _of_prefixes(self, path: str, route: TextRoute, lines: Sequence[str]) -> Iterator[Relation]:
+        place, text = place_of(self.project, path), one_line(lines[route.row])
+        for prefix in self._prefixes(path):
+            shown = "/" + joined(prefix, route.path).removeprefix("^").lstrip("/")
+            of = f"{route.method} {shown}".strip()
+            yield Relation("route", place, route.row + 1, text, route.handler, of, "possible")
+
+    def _by_file_name(self) -> Iterator[Relation]:
+        """Files of Next.js, whose path is the route."""
+        if "next.config.js" not in self._names() and "next.config.mjs" not in self._names():
+            return
+        for path in sorted(self.visible):
+            if match := _NEXT.fullmatch(path):
+                inner = match["app"] if match["app"] is not None else match["pages"]
+                parts = [part for part in inner.split("/") if not part.startswith(("(", "_"))]
+                parts = [part for part in parts if part != "index"]
+                lines = self.project.lines(path) or [""]
+                place = place_of(self.project, path)
+                of = "/" + join("", "/".join(parts))
+                yield Relation("route", place, 1, one_line(lines[0]), "", of, "possible")
+
+    def _names(self) -> set[str]:
+        return {path.rpartition("/")[2] for path in self.visible if "next.config" in path}

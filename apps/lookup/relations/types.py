@@ -1,0 +1,113 @@
+"""Values of relations."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from apps.index.models import Root
+from apps.index.types import Filters
+from apps.lookup.symbols.call_types import Certainty
+from apps.lookup.symbols.collect import collect_symbols
+from apps.lookup.symbols.project import LiveFile, root_files
+from apps.lookup.symbols.types import DEFAULT_LIMIT, Place, SymbolQuery, degraded_wire
+from apps.retrieval.overlaps import once, repeated_files
+from apps.retrieval.query import fits
+from apps.retrieval.repositories import roots_named
+from apps.retrieval.scope import narrowed
+
+# Seconds in which a look-up may read files, in all roots: a search waits for it.
+SECONDS = 0.8
+# Characters of a line.
+MAX_LINE = 200
+# What the lines are to the question.
+Role = Literal[
+    "definition",
+    "caller",
+    "reference",
+    "test",
+    "implementation",
+    "step",
+    "entry point",
+    "route",
+    "frame",
+    "importer",
+    "setting",
+]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Lines of a file, and what they are to the question."""
+
+    role: Role
+    place: Place
+    line: int  # 1-based, the first
+    text: str  # the lines, joined by "\n"
+    symbol: str = ""  # the definition that has the lines, or that they are
+    of: str = ""  # what they call, test, extend, serve or start
+    certainty: Certainty = "proven"
+
+    @property
+    def end_line(self) -> int:
+        return self.line + self.text.count("\n")
+
+    def as_wire(self) -> dict[str, Any]:
+        wire = {
+            **self.place.as_wire(),
+            "kind": self.role,
+            "certainty": self.certainty,
+            "startLine": self.line,
+            "endLine": self.end_line,
+            "chunk": self.text,
+        }
+        named = {"symbol": self.symbol, "of": self.of}
+        return wire | {key: value for key, value in named.items() if value}
+
+
+@dataclass(frozen=True)
+class Relations:
+    """The rows of a look-up, best first."""
+
+    rows: tuple[Relation, ...] = ()
+    note: str = ""  # what was not looked at, or how the rows were found
+    degraded: str = ""  # as in SearchResult
+
+    def as_wire(self) -> dict[str, Any]:
+        note = {"note": self.note} if self.note else {}
+        rows = [row.as_wire() for row in self.rows]
+        return {"results": rows, **note, **degraded_wire(self.degraded)}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The files that a look-up reads, and how many rows it returns."""
+
+    repositories: tuple[str, ...] = ()  # repository ids; empty: all
+    filters: Filters = field(default_factory=Filters)
+    limit: int = DEFAULT_LIMIT
+
+    def named(self, name: str, limit: int = 0) -> SymbolQuery:
+        """The query for a name in this scope. limit: 0 for that of the scope"""
+        return SymbolQuery(name, self.repositories, limit or self.limit, self.filters)
+
+    def roots(self) -> tuple[Sequence[Root], Filters]:
+        """Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND."""
+        return narrowed(roots_named(self.repositories), self.filters)
+
+    def collect(self, look_up: Callable[[Root, "Scope"], Sequence[Relation]]) -> list[Relation]:
+        """The rows of all roots, each line once. Raises as `roots`."""
+        roots, filters = self.roots()
+        scope = replace(self, filters=filters)
+        rows = collect_symbols(roots, lambda root: look_up(root, scope))
+        return once(rows, repeated_files(roots, filters))
+
+    def files(self, root: Root) -> Iterator[tuple[str, LiveFile]]:
+        """The live files of a root in this scope, by path."""
+        for path, file in sorted(root_files(root).files.items()):
+            if fits(self.filters, root, path, file.language):
+                yield path, file
+
+
+def one_line(text: str) -> str:
+    """A line as rows have it."""
+    return text.strip()[:MAX_LINE]

@@ -1,0 +1,262 @@
+"""Read the shape of a question: what it asks about a name, a file, a route or a stack trace.
+
+The whole question must have the shape. A question with more in it has none, and is searched for as
+any other. docs/questions.md has the table.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import re2
+
+from apps.code.callgraph.facts import words
+from apps.code.languages import known_type
+from apps.lookup.relations.traces import Trace, read_trace
+from apps.lookup.symbols.types import WORD
+from apps.retrieval.ranking.rank import IDENTIFIER, QUALIFIER
+
+ShapeName = Literal[
+    "callers",
+    "uses",
+    "tests",
+    "configuration",
+    "definition",
+    "implementations",
+    "path",
+    "steps",
+    "file",
+    "entry points",
+    "route",
+    "stack trace",
+]
+
+# Characters of a question in a sentence.
+MAX_QUESTION = 300
+_PART = r"[A-Za-z_$][\w$]*[?!]?"
+_BARE = rf"{_PART}(?:(?:::|->|[.#]){_PART})*(?:\(\))?"
+_KINDS = r"(?:function|method|class|struct|interface|trait|type|constant|variable|macro|component)"
+
+
+def _name(group: str) -> str:
+    """A name, in backticks or not, maybe with its kind."""
+    before = rf"(?P<before_{group}>(?:the )?(?:{_KINDS} )?)"
+    return rf"{before}(?P<{group}>`[^`\n]{{1,120}}`|{_BARE})(?P<after_{group}> {_KINDS})?"
+
+
+_N = _name("name")
+_FILE = r"(?:the )?(?:file )?(?P<file>`[^`\n]{1,200}`|[\w@+./()\[\]-]{1,200}|this file)"
+_WHICH = r"which (?:functions?|methods?|class(?:es)?|code|files?|lines?|types?|tests?)"
+_WHO = rf"(?:what|who|{_WHICH})(?: else)?"
+_LIST = r"(?:(?:find|show|list|get|give)(?: me)? )?(?:all )?(?:the )?"
+_METHOD = r"(?:(?P<method>GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) )?"
+_ROUTE = (
+    r"(?:the )?(?:route |url |endpoint |path )?[`\"']?"
+    rf"{_METHOD}(?P<route>/[^\s`\"'?]{{0,200}})[`\"']?"
+)
+_PROGRAM = r"(?:it|this|the (?:program|application|app|server|service|code|project|repository))"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A shape of questions."""
+
+    name: ShapeName
+    answer: str  # what the answer has, for the documentation
+    forms: tuple[str, ...]  # regular expressions of whole questions, in any case
+    examples: tuple[str, ...]
+
+
+SHAPES = (
+    Shape(
+        "callers",
+        "the definition, the lines that call it (proven, then possible), tests; a picture",
+        (
+            rf"{_WHO} (?:calls?|invokes?) {_N}",
+            rf"where (?:is|does) {_N} (?:get )?(?:called|invoked)(?: from)?",
+            rf"{_LIST}callers of {_N}",
+        ),
+        ("What calls `Flask.dispatch_request`?", "Who calls dispatch_request", "callers of run()"),
+    ),
+    Shape(
+        "uses",
+        "the definition, the lines with the name, tests",
+        (
+            rf"(?:where|how) (?:is|are) {_N} (?:used|referenced|imported|instantiated)",
+            rf"{_WHO} (?:uses?|references?|imports?) {_N}",
+            rf"{_LIST}(?:usages?|uses|references) (?:of|to) {_N}",
+            rf"what does {_N} do,? and where is it used",
+        ),
+        ("Where is `TIMEOUT` used?", "usages of RetryPolicy"),
+    ),
+    Shape(
+        "tests",
+        "the definition, and the tests that call it or have its name",
+        (
+            rf"(?:(?:where|how) )?(?:is|are) {_N} tested",
+            rf"{_WHO} (?:tests?|covers?|exercises?) {_N}",
+            rf"{_LIST}tests? (?:of|for) {_N}",
+        ),
+        ("Where is `RetryPolicy` tested?", "Which tests cover should_retry?"),
+    ),
+    Shape(
+        "configuration",
+        "the lines that give the name a value: files of configuration first",
+        (
+            rf"(?:where|how) (?:is|are) {_N} (?:configured|set|assigned)",
+            rf"(?:where|how) (?:do|can|does) (?:i |you |we |one )?(?:configure|set|change) {_N}",
+            rf"{_LIST}(?:configuration|settings?) of {_N}",
+        ),
+        ("Where is `MAX_RETRIES` configured?", "How do I set LOG_LEVEL?"),
+    ),
+    Shape(
+        "definition",
+        "the definitions of the name",
+        (
+            rf"where (?:is|are) {_N} (?:defined|declared|implemented|located)",
+            rf"{_LIST}definitions? of {_N}",
+        ),
+        ("Where is `Client.get` defined?", "definition of RetryPolicy"),
+    ),
+    Shape(
+        "implementations",
+        "the type, and the types that extend or implement it; the methods that override it",
+        (
+            rf"{_WHO} (?:implements?|extends?|subclass(?:es)?|inherits? from|derives? from"
+            rf"|overrides?) {_N}",
+            rf"{_LIST}(?:subclass(?:es)?|subtypes|implementations|implementors|implementers"
+            rf"|derived classes|descendants|overrides) of {_N}",
+        ),
+        ("What implements `Embedder`?", "subclasses of BaseCommand"),
+    ),
+    Shape(
+        "path",
+        "the calls that lead from one to the other, in their order; a picture",
+        (
+            rf"how (?:does|do|can) {_N} (?:reach|call|get to|lead to|end up in|arrive at)"
+            rf" {_name('other')}",
+            rf"{_LIST}(?:call )?(?:paths?|way|chain)(?: of calls)? from {_N} to {_name('other')}",
+            rf"how (?:do|does) (?:we|it|one|i|you) get from {_N} to {_name('other')}",
+        ),
+        ("How does `Flask.wsgi_app` reach `dispatch_request`?", "path from main() to save_ship"),
+    ),
+    Shape(
+        "steps",
+        "the definition, and what it calls, in the order of the lines; a picture",
+        (
+            rf"what does {_N} (?:do,? step by step|call|invoke)",
+            rf"{_LIST}callees of {_N}",
+        ),
+        ("What does `Session.send` do, step by step?", "What does run() call?"),
+    ),
+    Shape(
+        "file",
+        "what the file defines, and who imports it",
+        (
+            rf"what (?:does|is) {_FILE}(?: do| for| about)",
+            rf"what is (?:in|inside|the purpose of|the job of) {_FILE}",
+            rf"(?:explain|describe|summari[sz]e|outline)(?: of)? {_FILE}",
+        ),
+        ("What does src/retry.py do?", "outline of `store.js`"),
+    ),
+    Shape(
+        "entry points",
+        "what manifests start, functions `main`, pages",
+        (
+            r"(?:(?:what|where) (?:is|are) )?(?:the )?(?:main )?entry[ -]?points?"
+            rf"(?: (?:of|to|for) (?:{_PROGRAM}|(?P<of>[^?]{{1,100}}?)))?",
+            rf"where does (?:{_PROGRAM}|(?P<start>[^?]{{1,100}}?)) (?:start|begin)"
+            r"(?:,? and what happens first)?",
+        ),
+        ("Where is the entry point?", "Where does flask start, and what happens first?"),
+    ),
+    Shape(
+        "route",
+        "the routes that serve the path, and the names of what serves them",
+        (
+            rf"where is {_ROUTE}(?: (?:handled|served|defined|declared|implemented|registered))?",
+            rf"(?:what|who|which (?:view|handler|function|controller|endpoint|code|method|class)) "
+            rf"(?:serves?|handles?|answers?|implements?|is behind) {_ROUTE}",
+            rf"{_LIST}(?:view|handler|controller|route) (?:of|for) {_ROUTE}",
+        ),
+        ("Where is route /users/login?", "Which view serves GET /api/items/5?"),
+    ),
+    Shape(
+        "stack trace",
+        "the lines of the trace that are in the repositories, innermost first",
+        (),
+        ("a pasted stack trace of Python, JavaScript, TypeScript, Java, Kotlin, Go, Rust or C#",),
+    ),
+)
+_SCOPE = (
+    r"(?: (?:in|of|from) (?:(?:this|the) (?:repo|repository|project|codebase|code)"
+    r"|(?P<repo>[^\s?]{1,100})))?"
+)
+_AND = r"(?:,? and (?:what for|why|where|how|from where))?"
+_FORMS = [
+    (shape.name, re2.compile(rf"(?i){form}{_SCOPE}{_AND}"))
+    for shape in SHAPES
+    for form in shape.forms
+]
+_NO_NAMES = words("it this that them these those me us you he she they one i we and or")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question that has a shape."""
+
+    shape: ShapeName
+    name: str = ""  # what it is about: a name, a path of a file, or a route
+    other: str = ""  # the end of a path
+    is_sure: bool = True  # no word of a sentence has the form of the names
+    method: str = ""  # of a route, in capitals
+    repository: str = ""  # as it is written; "" if it names none
+    trace: Trace | None = None
+
+
+def read_question(text: str) -> Iterator[Question]:
+    """The readings of a question, best first; none if it has no shape."""
+    if trace := read_trace(text):
+        yield Question("stack trace", trace=trace)
+        return
+    plain = " ".join(text.split()).strip(" ?.!")
+    if len(plain) > MAX_QUESTION:
+        return
+    for shape, form in _FORMS:
+        if (match := form.fullmatch(plain)) and (question := _read(shape, match)):
+            yield question
+
+
+def _read(shape: ShapeName, match: Any) -> Question | None:
+    groups = match.groupdict()
+    repository = (groups.get("repo") or groups.get("of") or groups.get("start") or "").strip("`")
+    if shape == "entry points":
+        return Question(shape, repository=repository)
+    if shape == "route":
+        method = (groups["method"] or "").upper()
+        return Question(shape, groups["route"], method=method, repository=repository)
+    if shape == "file":
+        path = groups["file"].strip("`")
+        is_file = path.lower() == "this file" or known_type(path) is not None
+        return Question(shape, path, repository=repository) if is_file else None
+    names = [groups["name"], groups.get("other") or ""]
+    for group, name in zip(("name", "other"), names, strict=True):
+        # "The app" is a word of the sentence, "the app function" a name.
+        before, after = groups.get(f"before_{group}") or "", groups.get(f"after_{group}")
+        is_word = before.lower() == "the " and not after and not _is_sure(name)
+        # Names of one letter are not indexed.
+        is_known = len(_plain(name)) > 1 and WORD.search(_plain(name))
+        if name and (is_word or not is_known or _plain(name).lower() in _NO_NAMES):
+            return None
+    first, other = map(_plain, names)
+    is_sure = all(_is_sure(name) for name in names if name)
+    return Question(shape, first, other, is_sure, repository=repository)
+
+
+def _plain(name: str) -> str:
+    return name.strip("`").removesuffix("()").strip()
+
+
+def _is_sure(name: str) -> bool:
+    is_call = name[:1] == "`" or name.endswith("()")
+    return is_call or bool(IDENTIFIER.search(name) or QUALIFIER.search(name))

@@ -1,5 +1,0 @@
-from django.apps import AppConfig
-
-
-class ServersConfig(AppConfig):
-    name = "apps.servers"

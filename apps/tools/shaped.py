@@ -1,0 +1,156 @@
+"""The answer to a question by its shape, a field of the outputs of VectorSearch and Context."""
+
+import json
+import logging
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, get_args
+
+from apps.core.config import config
+from apps.core.errors import CodeinfoError
+from apps.core.types import JSON
+from apps.core.values.json_schema import TEXT, list_schema, object_schema, typed
+from apps.index.types import Filters
+from apps.lookup.relations import Scope
+from apps.lookup.relations.types import Role
+from apps.lookup.shaped import ShapedAnswer, answer_by_shape
+from apps.tools import schemas
+from apps.tools.forms import named, place
+from apps.tools.tool import ANSWER
+
+log = logging.getLogger("codeinfo.tools")
+
+_POSSIBLE = "possible "
+_SPAN = re.compile(r":(\d{1,9})-(\d{1,9})(?= |\Z)")
+# The rows have at most this share of CODEINFO_TOOL_MAX_CHARS.
+SHARE = 0.4
+
+_ROW = object_schema(
+    {
+        **schemas.PLACE,
+        "kind": typed("string", "definition, caller, reference, test, implementation, step, …"),
+        "certainty": typed("string", "proven: by scopes, imports or types; possible: by name."),
+        "startLine": schemas.LINE,
+        "endLine": schemas.LINE,
+        "chunk": schemas.QUOTE,
+    },
+    {
+        **schemas.MORE_PLACE,
+        "symbol": typed("string", "The definition that has the lines, or that they are."),
+        "of": typed("string", "What they call, test, extend, serve or start."),
+    },
+)
+_ABOUT: JSON = {
+    "shape": typed("string", "callers, uses, tests, configuration, definition, path, …"),
+    "subject": typed("string", "What the question is about."),
+}
+_NOTES: JSON = {"notes": list_schema(TEXT) | {"description": "What was not found or looked at."}}
+SCHEMA: JSON = {ANSWER: object_schema({**_ABOUT, "rows": list_schema(_ROW)}, _NOTES)}
+COMPACT_SCHEMA: JSON = {
+    ANSWER: object_schema(
+        {
+            **_ABOUT,
+            "rows": list_schema(TEXT)
+            | {"description": "kind repo/path:12 symbol -> of | line: quoted data."},
+        },
+        _NOTES,
+    )
+}
+
+
+def shaped_answer(
+    text: str, repositories: tuple[str, ...], filters: Filters
+) -> tuple[JSON, ShapedAnswer | None]:
+    """The field ANSWER, if a question has a shape, and the answer itself. A look-up that fails
+    leaves it out: passages answer."""
+    try:
+        answer = answer_by_shape(text, Scope(repositories, filters))
+    except CodeinfoError as error:
+        log.info("no answer by shape", extra={"context": {"code": error.code}})
+        return {}, None
+    return ({ANSWER: _fitting(answer.as_wire())}, answer) if answer else ({}, None)
+
+
+def _fitting(wire: JSON) -> JSON:
+    """The answer with as many rows as have room."""
+    rows, room = [], config().tool_max_chars * SHARE
+    for row in wire["rows"]:
+        room -= len(json.dumps(row, ensure_ascii=False))
+        if room < 0:
+            break
+        rows.append(row)
+    return {**wire, "rows": rows}
+
+
+def without_repeats(output: Mapping[str, Any]) -> list[JSON]:
+    """The passages of an output but those whose lines are all in rows of its answer: a model reads
+    no line twice."""
+    shown = {
+        (row["repo"], row["relPath"], line)
+        for row in output.get(ANSWER, {}).get("rows", ())
+        for line in range(row["startLine"], row["endLine"] + 1)
+    }
+    return [row for row in output.get("results", ()) if not shown or not _is_in(row, shown)]
+
+
+def _is_in(row: Mapping[str, Any], shown: set[tuple[str, str, int]]) -> bool:
+    if row["startLine"] is None:
+        return False
+    lines = range(row["startLine"], row["endLine"] + 1)
+    return all((row["repo"], row["relPath"], line) in shown for line in lines)
+
+
+# --- compact and quoted ---------------------------------------------------------------------------
+
+
+def compact(output: Mapping[str, Any]) -> JSON:
+    """The field ANSWER with a text for each row: `caller repo/path:12 symbol -> of | line`."""
+    answer = output.get(ANSWER)
+    if not answer:
+        return {}
+    rows = [line_of(row) for row in answer["rows"]]
+    about = named(answer, "shape", "subject")
+    return {ANSWER: {**about, "rows": rows, **named(answer, "notes")}}
+
+
+def expanded(output: Mapping[str, Any], repositories: Collection[str]) -> Iterator[JSON]:
+    """The rows that `compact` has made texts of, without paths of the machine. Leaves out texts
+    that are not in one of these repositories."""
+    answer = output.get(ANSWER)
+    texts = answer.get("rows") if isinstance(answer, Mapping) else None
+    for text in texts if isinstance(texts, list) else ():
+        head, _, chunk = str(text).partition(" | ")
+        span = _SPAN.search(head)
+        kind = next((one for one in get_args(Role) if _after_kind(head, one)), "")
+        rest = _after_kind(head, kind) if kind else ""
+        repo = max((one for one in repositories if rest.startswith(f"{one}/")), key=len, default="")
+        if span is None or not repo:
+            continue
+        symbol, _, of = head[span.end() :].strip().rpartition(" -> ")
+        symbol, of = (symbol, of) if symbol or "->" in head[span.end() :] else (of, "")
+        yield {
+            "repo": repo,
+            "relPath": head[head.index(rest) + len(repo) + 1 : span.start()],
+            "kind": kind,
+            "certainty": "possible" if head.startswith(_POSSIBLE) else "proven",
+            "startLine": int(span[1]),
+            "endLine": int(span[2]),
+            "symbol": symbol.strip(),
+            "of": of.removeprefix("-> "),
+            "chunk": chunk,
+        }
+
+
+def _after_kind(head: str, kind: str) -> str:
+    """What follows a kind at the beginning of a text; "" if it begins with another."""
+    plain = head.removeprefix(_POSSIBLE)
+    return plain[len(kind) + 1 :] if plain.startswith(f"{kind} ") else ""
+
+
+def line_of(row: Mapping[str, Any]) -> str:
+    """A row as one text."""
+    lines = place(row["repo"], row["relPath"], row["startLine"], row["endLine"])
+    kind = row["kind"] if row["certainty"] == "proven" else f"{_POSSIBLE}{row['kind']}"
+    of = f" -> {row['of']}" if row.get("of") else ""
+    symbol = f" {row['symbol']}" if row.get("symbol") else ""
+    return f"{kind} {lines}{symbol}{of} | {row['chunk']}"

@@ -1,0 +1,61 @@
+"""A question by its shape on the chat page: rows that are citations, and a picture of the calls."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.axe import objections_of_looks
+from tests.browser.chat import done, turn
+from tests.browser.chromium import WIDE
+from tests.browser.conftest import OpenPage
+from tests.browser.product import Product
+from tests.browser.repository import ingested
+from tests.lookup.harbours import FILES
+
+
+@pytest.fixture(scope="module", autouse=True)
+def harbour(product: Product) -> Iterator[None]:
+    with ingested(product, "harbour", FILES):
+        yield
+
+
+def answered(page: Page, question: str) -> None:
+    page.get_by_label("Provider").select_option("builtin")
+    page.get_by_label("Message").fill(question)
+    page.get_by_label("Message").press("Enter")
+    done(page)
+
+
+def test_the_callers_of_a_function_are_listed_and_drawn(look: OpenPage) -> None:
+    page = look("/chat", size=WIDE)
+    answered(page, "What calls `weigh`?")
+    body = turn(page)
+    expect(body.get_by_text("Called by:")).to_be_visible()
+    expect(body.locator("li", has_text="return weigh(tons) + MAX_BERTHS")).to_be_visible()
+    node = body.locator("a.graph__node", has_text="Crane.lift")
+    expect(node).to_be_visible()
+    node.click()
+    expect(page.locator("#source")).to_contain_text("return weigh(tons) + MAX_BERTHS")
+    # A reload shows the same.
+    picture = body.locator(".graph__svg").inner_html()
+    page.reload()
+    expect(turn(page).locator(".graph__svg")).to_be_visible()
+    assert without_current(turn(page).locator(".graph__svg").inner_html()) == without_current(
+        picture
+    )
+
+
+def without_current(html: str) -> str:
+    """The HTML without the mark of the citation that is open."""
+    return re.sub(r' aria-current="true"', "", html)
+
+
+def test_a_path_can_be_read_wide_dark_and_on_a_phone(look: OpenPage) -> None:
+    page = look("/chat", size=WIDE)
+    answered(page, "How does `serve` reach `weigh`?")
+    expect(turn(page).locator("a.graph__node")).to_have_count(3)
+    assert not objections_of_looks(page)
+    # It ends on a phone: the picture is scrolled, and not the page.
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,0 +1,67 @@
+"""A repository in several languages for questions by shape."""
+
+FILES: dict[str, str | bytes] = {
+    "pyproject.toml": (
+        '[project]\nname = "harbour"\n\n[project.scripts]\nharbour = "harbour.cli:main"\n\n'
+        "[tool.harbour]\nMAX_BERTHS = 12\n"
+    ),
+    "package.json": '{\n  "name": "quay",\n  "scripts": {"start": "node web/server.js"}\n}\n',
+    "Dockerfile": 'FROM python:3.12\nCMD ["harbour", "serve"]\n',
+    "src/harbour/__init__.py": "",
+    "src/harbour/cli.py": (
+        "from harbour.crane import Crane\n\n\n"
+        "def main() -> None:\n    serve()\n\n\n"
+        'def serve() -> None:\n    """Serve ships."""\n    Crane().lift(3)\n'
+    ),
+    "src/harbour/crane.py": (
+        "from harbour.settings import MAX_BERTHS\n\n\n"
+        'class Machine:\n    """A machine of the harbour."""\n\n'
+        "    def lift(self, tons: int) -> int:\n        raise NotImplementedError\n\n\n"
+        "class Crane(Machine):\n"
+        "    def lift(self, tons: int) -> int:\n        return weigh(tons) + MAX_BERTHS\n\n\n"
+        "class Tall(Crane):\n    pass\n\n\n"
+        'def weigh(tons: int) -> int:\n    """How heavy it is."""\n'
+        '    if tons < 0:\n        raise ValueError("a load has no negative weight")\n'
+        "    return tons\n"
+    ),
+    "src/harbour/settings.py": "MAX_BERTHS = 12\n",
+    "src/harbour/urls.py": (
+        "from django.urls import include, path\n\nfrom harbour import views\n\n"
+        "urlpatterns = [\n    path('ships/<int:pk>/', views.show_ship),\n"
+        "    path('api/', include('harbour.api_urls')),\n]\n"
+    ),
+    "src/harbour/api_urls.py": (
+        "from django.urls import path\n\nfrom harbour import views\n\n"
+        "urlpatterns = [path('berths/', views.list_berths)]\n"
+    ),
+    "src/harbour/views.py": (
+        "def show_ship(request, pk):\n    return pk\n\n\ndef list_berths(request):\n    return []\n"
+    ),
+    "tests/test_crane.py": (
+        "from harbour.crane import Crane, weigh\n\n\n"
+        "def test_weigh():\n    assert weigh(3) == 3\n    assert weigh(4) == 4\n\n\n"
+        "def test_a_crane_lifts():\n    assert Crane().lift(1) == 13\n"
+    ),
+    "web/server.js": (
+        "const app = require('express')()\n\n"
+        "app.get('/tides/:day', showTide)\n\nfunction showTide(req, res) {\n  res.send('low')\n}\n"
+    ),
+    "lib/buoy.rb": (
+        "class Buoy\n  def ring(times)\n    times\n  end\nend\n\n"
+        "class Bell < Buoy\nend\n\ndef storm(buoy)\n  buoy.ring(3)\nend\n"
+    ),
+    "go.mod": "module quay\n",
+    "quay.go": (
+        "package main\n\ntype Moorer interface {\n\tMoor(name string) error\n}\n\n"
+        "type Ship struct{}\n\nfunc (s Ship) Moor(name string) error { return nil }\n\n"
+        'func main() { Ship{}.Moor("a") }\n'
+    ),
+    "lamp.rs": (
+        "pub trait Light {\n    fn shine(&self) -> u32;\n}\n\npub struct Lamp;\n\n"
+        "impl Light for Lamp {\n    fn shine(&self) -> u32 {\n        3\n    }\n}\n"
+    ),
+    "Tug.cs": (
+        "namespace Harbour\n{\n    public interface ITow { void Tow(int tons); }\n\n"
+        "    public class Tug : ITow\n    {\n        public void Tow(int tons) { }\n    }\n}\n"
+    ),
+}
