@@ -92,10 +92,8 @@ class Watcher(threading.Thread):
                     self._stopping.wait(CHECK_SECONDS)
         finally:
             self._kernel.close()
-            for key, watched in self._watched.items():
-                # Another thread may have taken the root over meanwhile.
-                if states.folders.get(key) is watched.folder:
-                    states.forget(key)
+            for key in list(self._watched):
+                self._forget(key)
             connections.close_all()
 
     def _turn(self) -> None:
@@ -123,7 +121,6 @@ class Watcher(threading.Thread):
             for key in self._others.keys() - shared:
                 self._others.pop(key).stop()
             for key in shared - self._others.keys():
-                self._watched.pop(key, None)
                 self._others[key] = Watcher(key)
                 self._others[key].start()
             for key, other in self._others.items():
@@ -135,8 +132,7 @@ class Watcher(threading.Thread):
     def _take_roots(self, roots: dict[UUID, Root]) -> None:
         """Begin with new roots, and forget removed ones."""
         for key in self._watched.keys() - roots.keys():
-            del self._watched[key]
-            states.forget(key)
+            self._forget(key)
             self._kernel.is_outdated = True
         model = queries.locked_model()
         for key, root in roots.items():
@@ -158,6 +154,11 @@ class Watcher(threading.Thread):
                     self._set(watched, is_unknown=True)
                 self._set(watched, mode=mode, note=note)
                 hub.notify_here(changes.ROOTS)
+
+    def _forget(self, key: UUID) -> None:
+        """Forget a root, and what is known of it unless another thread has taken it over."""
+        if states.folders.get(key) is self._watched.pop(key).folder:
+            states.forget(key)
 
     def _distribute(self, events: Iterable[Event]) -> None:
         changed: dict[UUID, set[str]] = {}
