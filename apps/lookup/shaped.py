@@ -206,10 +206,11 @@ def _ends_with(path: str, name: str) -> bool:
 def _definitions(hits: Sequence[Hit]) -> Iterator[Relation]:
     lines = ingested_lines((hit.root, hit.symbol.source_file) for hit in hits)
     for root, symbol in hits:
-        first, last = symbol.start_line - 1, min(symbol.end_line, symbol.start_line + 7)
+        first = symbol.start_line - 1
+        last = min(symbol.end_line, first + DEFINITION_LINES)
         text = lines.get(symbol.source_file, [])[first:last] or [symbol.signature]
         place = Place(root, symbol.file_path, symbol.language)
-        shown = "\n".join(line[:200] for line in text[:DEFINITION_LINES]).rstrip()
+        shown = "\n".join(line[:200] for line in text).rstrip()
         yield Relation("definition", place, symbol.start_line, shown, symbol.path)
 
 

@@ -55,12 +55,13 @@ def standing(tool: Tool) -> Tool:
     @wraps(tool.function)
     def function(arguments: Mapping[str, Any]) -> JSON:
         seconds = config().fresh_wait_ms / 1_000
-        if states.states.folders:
-            states.wait_for(_asked(tool, arguments), seconds)
+        followed = _asked(tool, arguments) if states.states.folders else []
+        if followed:
+            states.wait_for(followed, seconds)
         output = tool.function(arguments)
         # Nothing is there: perhaps what was written a moment ago was not known yet.
-        if output.get("results") == [] and states.are_behind(_asked(tool, arguments), seconds):
-            states.wait_for(_asked(tool, arguments), seconds)
+        if output.get("results") == [] and states.are_behind(followed, seconds):
+            states.wait_for(followed, seconds)
             output = tool.function(arguments)
         output = with_cells(output)
         notes = _notes(_asked(tool, arguments), output)

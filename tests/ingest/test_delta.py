@@ -31,20 +31,6 @@ ALL_CUT = {"README.md", "main.txt", "src/retry.py", "src/store.js"}
 
 
 @pytest.fixture
-def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths of the chunks that are embedded from here on."""
-    paths: list[str] = []
-    real = StaticCodeEmbedder.embed_documents
-
-    def noting(self: StaticCodeEmbedder, texts: Any) -> Any:
-        paths.extend(text.path for text in texts)
-        return real(self, texts)
-
-    monkeypatch.setattr(StaticCodeEmbedder, "embed_documents", noting)
-    return paths
-
-
-@pytest.fixture
 def nothing_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the files of a test had been there for long: their times are trusted."""
     monkeypatch.setattr(discovery, "SETTLE_NS", -(10**12))

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from apps.embedding.static import StaticCodeEmbedder
 from apps.index import queries
 from apps.index.models import Root, SourceFile
 from apps.ingest.verification.compare import verify_root
@@ -19,20 +18,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 SALES = book(
     prose("# Sales\n"), code("def revenue(rows):\n    return sum(rows)\n", PLOT, TEXT_OUTPUT)
 )
-
-
-@pytest.fixture
-def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths of the chunks that are embedded from here on."""
-    paths: list[str] = []
-    real = StaticCodeEmbedder.embed_documents
-
-    def noting(self: StaticCodeEmbedder, texts: Any) -> Any:
-        paths.extend(text.path for text in texts)
-        return real(self, texts)
-
-    monkeypatch.setattr(StaticCodeEmbedder, "embed_documents", noting)
-    return paths
 
 
 def skipped(folder: Path) -> dict[str, str]:

@@ -9,7 +9,6 @@ from unittest.mock import patch
 import pytest
 
 from apps.core.errors import Unavailable
-from apps.embedding.static import StaticCodeEmbedder
 from apps.index import queries
 from apps.index.lexical import words
 from apps.index.mapped import lists, part
@@ -55,20 +54,6 @@ def module(number: int, note: str = "") -> str:
 
 FILES = {f"port/harbour_{number}.py": module(number) for number in range(8)}
 FILES["README.md"] = "# Port\n\nShips sail against the wind and raise the anchor.\n"
-
-
-@pytest.fixture
-def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths of the chunks that are embedded from here on."""
-    paths: list[str] = []
-    real = StaticCodeEmbedder.embed_documents
-
-    def noting(self: StaticCodeEmbedder, texts: Any) -> Any:
-        paths.extend(text.path for text in texts)
-        return real(self, texts)
-
-    monkeypatch.setattr(StaticCodeEmbedder, "embed_documents", noting)
-    return paths
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from apps.agents.events import ModelEvent, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall, ToolResult
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
-from apps.agents.providers.builtin_shapes import by_shape, inline, longest_run
+from apps.agents.providers.builtin_shapes import by_shape, fenced, inline
 from apps.core.config import config
 from apps.core.types import JSON
 from apps.tools.forms import place
@@ -193,12 +193,10 @@ def quoted(match: JSON, question: str = "") -> str:
     start, end = match.get("startLine"), match.get("endLine")
     if start is not None and not is_whole:
         start, end = start + first, start + first + len(shown) - 1
-    text = "\n".join(shown)
-    fence = "`" * max(3, longest_run(text) + 1)
-    language = re.sub(r"[^\w+#.-]", "", match.get("language") or "").lower()
+    code = fenced("\n".join(shown), match.get("language") or "")
     citation = inline(place(match["repo"], match["relPath"], start, end))
     part = "" if is_whole else "; part of a longer passage"
-    return f"{citation} ({reason(match)}{part})\n\n{fence}{language}\n{text}\n{fence}"
+    return f"{citation} ({reason(match)}{part})\n\n{code}"
 
 
 def complete_lines(match: JSON) -> tuple[list[str], bool]:

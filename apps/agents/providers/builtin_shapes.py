@@ -30,7 +30,6 @@ _POSSIBLE = {
 }
 # Rows of these kinds are by name only, and their head says so.
 _BY_NAME = frozenset({"reference", "setting"})
-MAX_CODE = 8
 
 
 def by_shape(answer: JSON, quote: Callable[[JSON], str]) -> Iterator[str]:
@@ -70,11 +69,8 @@ def _head(kind: str, is_proven: bool) -> str:
 
 def _definition(row: JSON) -> str:
     """A definition as its citation, and a fence with exactly the cited lines."""
-    text = row["chunk"]
-    fence = "`" * max(3, longest_run(text) + 1)
-    language = re.sub(r"[^\w+#.-]", "", row.get("language") or "").lower()
     name = f" (definition of {row['symbol'][:40]})" if _is_plain(row.get("symbol") or "") else ""
-    return f"{_cited(row)}{name}\n\n{fence}{language}\n{text}\n{fence}"
+    return f"{_cited(row)}{name}\n\n{fenced(row['chunk'], row.get('language') or '')}"
 
 
 def _item(row: JSON) -> str:
@@ -123,11 +119,18 @@ def _is_plain(text: str) -> bool:
 
 def inline(text: str) -> str:
     """Return Markdown inline code, with enough backticks for those in the text."""
-    ticks = "`" * (longest_run(text) + 1)
+    ticks = "`" * (_longest_run(text) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{ticks}{pad}{' '.join(text.splitlines())}{pad}{ticks}"
 
 
-def longest_run(text: str) -> int:
+def fenced(text: str, language: str) -> str:
+    """Return Markdown of lines of code, with a fence that is longer than those in the text."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    plain = re.sub(r"[^\w+#.-]", "", language).lower()
+    return f"{fence}{plain}\n{text}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
     """The length of the longest run of backticks."""
     return max(map(len, re.findall("`+", text)), default=0)

@@ -77,10 +77,9 @@ class Attempts:
         if self._has_tools or last.role != "user":
             return None
         offered = {tool.name for tool in self._request.tools}
-        arguments = {"question": last.text[:MAX_QUERY]}
         for name, argument in SEARCHES:
             if name in offered:
-                return ToolCall("search", name, {argument: arguments["question"]})
+                return ToolCall("search", name, {argument: last.text[:MAX_QUERY]})
         return None
 
     def body(self) -> JSON:

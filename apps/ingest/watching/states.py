@@ -6,7 +6,7 @@ The threads of `watcher` write it, in the server; others read. A process without
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
@@ -132,12 +132,11 @@ def are_behind(roots: Iterable[Root], seconds: float) -> bool:
         return False
     # What was written while a turn ends is noted in the next one.
     last, deadline = states.turns + 2, time.monotonic() + seconds
-    states.wake.set()
-    pause = threading.Event()
     while not any(_is_about_to(states.folders.get(key)) for key in keys):
-        if states.turns >= last or time.monotonic() > deadline or pause.wait(LOOK_SECONDS):
+        if states.turns >= last or time.monotonic() > deadline:
             return False
         states.wake.set()
+        time.sleep(LOOK_SECONDS)
     return True
 
 
@@ -152,9 +151,14 @@ def _is_about_to(folder: Folder | None) -> bool:
 
 
 def has_ended(run: UUID) -> bool:
-    """Whether an automatic run has ended. Its row may be deleted by then."""
-    states = IngestRun.objects.filter(id=run).values_list("state", flat=True)
-    return all(state in TERMINAL_STATES for state in states)
+    """Whether an automatic run has ended."""
+    return _is_in(run, TERMINAL_STATES)
+
+
+def _is_in(run: UUID, states: Container[str]) -> bool:
+    """Whether an automatic run is in one of these states. A row that is deleted was in all."""
+    found = IngestRun.objects.filter(id=run).values_list("state", flat=True)
+    return all(state in states for state in found)
 
 
 def behind(roots: Iterable[Root], name: Callable[[Root], str]) -> str:
@@ -171,5 +175,4 @@ def _is_ingested(folder: Folder) -> bool:
     """Whether all that is known was in a run that has published it, which is not noted yet."""
     if folder.problem or folder.waiting or folder.is_unknown or folder.run is None:
         return False
-    states = IngestRun.objects.filter(id=folder.run).values_list("state", flat=True)
-    return all(state in PUBLISHED_STATES for state in states)
+    return _is_in(folder.run, PUBLISHED_STATES)

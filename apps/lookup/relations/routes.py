@@ -108,7 +108,8 @@ class _Search:
         self.project, self.deadline = project, deadline
         self.visible = {path for path, _ in scope.files(project.root)}
         self.is_cut = False
-        self._included: dict[str, list[str]] = {}  # prefixes by the file that is included
+        # By the file that is included: who includes it, and the prefix.
+        self._included: dict[str, list[tuple[str, str]]] = {}
 
     def rows(self) -> Iterator[Relation]:
         paths = self._candidates()
@@ -141,7 +142,7 @@ class _Search:
             return
         for match in _INCLUDE.finditer("\n".join(lines)[:200_000]):
             for file in self.project.tree.ending(f"{match[2].replace('.', '/')}.py")[:1]:
-                self._included.setdefault(file, []).append(f"{path}\n{match[1]}")
+                self._included.setdefault(file, []).append((path, match[1]))
 
     def _prefixes(self, path: str, depth: int = 0) -> list[str]:
         """What is put before the routes of a file of URLs."""
@@ -149,7 +150,7 @@ class _Search:
             return [""]
         return [
             joined(before, prefix)
-            for including, _, prefix in (one.partition("\n") for one in self._included[path])
+            for including, prefix in self._included[path]
             for before in self._prefixes(including, depth + 1)
         ][:MAX_INCLUDES]
 
