@@ -169,7 +169,7 @@ def opened_pages(profiles: Profiles, complaints: Complaints) -> Iterator[Callabl
     yield open_one
     for context in taken:
         profiles.give_back(context)
-    assert complaints.unexpected() == []
+    assert not complaints.unexpected(), complaints.unexpected()
 
 
 def drawn(page: Page) -> None:

@@ -118,6 +118,9 @@ def failed_ingest(page: Page) -> None:
     page.get_by_label("Display name").fill("nothing")
     page.get_by_role("button", name="Start ingest").click()
     expect(page.locator("#active-run")).to_contain_text("No eligible files", timeout=LONG_WAIT)
+    # The rows follow the run's end.
+    again = row(page, "lighthouse").get_by_role("button", name="Re-embed")
+    expect(again).to_be_enabled()
 
 
 def asked(model: str, end: str) -> Callable[[Page], None]:

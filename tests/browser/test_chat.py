@@ -17,6 +17,14 @@ from tests.stand_ins.openai_scripts import (
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.support.ingested import SAMPLE
 
+# Closes the sockets of a page, and ends when the page says that it has noticed.
+CLOSED = """() => new Promise((done) => {
+  const page = document.documentElement;
+  new MutationObserver(() => page.dataset.live === "closed" && done())
+    .observe(page, { attributes: true });
+  sockets.forEach((socket) => socket.close());
+})"""
+
 
 def at_end(page: Page) -> None:
     """The transcript comes to show its end; the content grows first, then the page follows it."""
@@ -166,8 +174,7 @@ def test_a_socket_that_breaks_is_mended_without_a_trace(
     page = open_page("/chat", script=keep)
     ask(page)
     expect(turn(page)).to_contain_text("Sentence 1 of a slow answer.", timeout=LONG_WAIT)
-    page.evaluate("sockets.forEach(socket => socket.close())")
-    page.wait_for_function("document.documentElement.dataset.live === 'closed'")
+    page.evaluate(CLOSED)
     expect(page.locator("html")).to_have_attribute("data-live", "open", timeout=LONG_WAIT)
     done(page)
     text = turn(page).locator(".answer").last.inner_text()

@@ -13,6 +13,7 @@ from tests.browser.citations import open_wide, rows, stands_at
 from tests.browser.conftest import OpenPage
 from tests.browser.lantern import LONG, LONG_FILE, line, middle_of, panel
 from tests.browser.narrow import sideways_at
+from tests.support.waiting import wait_until
 
 RETRY = "/code/lantern/src/retry.py"
 POLICY = 11  # line of `class RetryPolicy`
@@ -177,9 +178,8 @@ def test_lines_are_selected_and_their_permalink_is_copied(lantern: None, look: O
     expect(page.get_by_text("Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == page.url
     page.get_by_role("button", name="Copy path and lines").click()
-    page.wait_for_function(
-        "navigator.clipboard.readText().then(text => text === 'lantern/src/retry.py:6-8')"
-    )
+    copied = "lantern/src/retry.py:6-8"
+    wait_until(lambda: page.evaluate("navigator.clipboard.readText()") == copied)
     editor = page.get_by_role("link", name="Open in VS Code")
     expect(editor).to_have_attribute(
         "href", re.compile(r"^vscode://file/.*/lantern/src/retry\.py:6$")

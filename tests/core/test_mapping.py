@@ -75,3 +75,23 @@ def test_what_was_read_while_a_file_got_shorter_is_read_again(
 
 def test_without_that_the_process_ends(tmp_path: object) -> None:
     assert read(str(tmp_path), 1, "die").returncode == -signal.SIGBUS
+
+
+# Sent by the process to itself: from outside it may interrupt a thread that waits for Python's
+# lock, which the handler waits for then. A file that gets shorter interrupts no such thread.
+SENT = """
+import faulthandler, signal
+from apps.core.system import mapping
+
+faulthandler.enable()
+mapping.survive()
+signal.raise_signal(signal.SIGBUS)
+"""
+
+
+def test_a_signal_that_no_mapping_explains_leaves_the_stacks() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SENT], cwd=HOME, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == -signal.SIGBUS
+    assert "Fatal Python error: Bus error" in done.stderr
