@@ -4,11 +4,11 @@
     python -m benchmarks.current 70000         a tree of so many files, each of one function
 
 Prints one table: seconds from the last write to the first answer that has it, by the kernel's
-word (`auto`) and by looking (`poll`); searches with and without; the processor's share of a server
-that follows 30 idle repositories, which nobody asks. Then EDITS random edits, moves, deletions and
-checkouts while four clients search: how many answers had a line that no version of a file had, and
-how many had one that was gone for longer than STALE_SECONDS without saying so. All state is in a
-temporary folder.
+word (`auto`) and by looking (`poll`); searches with and without; the processor's share and the
+memory of a server that follows 30 idle repositories, which nobody asks. Then EDITS random edits,
+moves, deletions and checkouts while four clients search: how many answers had a line that no
+version of a file had, and how many had one that was gone for longer than STALE_SECONDS without
+saying so. All state is in a temporary folder.
 """
 
 import random
@@ -109,17 +109,16 @@ def percentiles(values: Sequence[float]) -> tuple[float, float]:
     return cuts[9], cuts[18]
 
 
+def metric(client: httpx.Client, name: str) -> float:
+    text = client.get("/metrics").text
+    return float(next(one for one in text.splitlines() if one.startswith(name)).split()[1])
+
+
 def processor_share(client: httpx.Client) -> float:
     """Percent of a core that an idle server uses."""
-
-    def used() -> float:
-        text = client.get("/metrics").text
-        line = next(one for one in text.splitlines() if one.startswith("process_cpu_seconds_total"))
-        return float(line.split()[1])
-
-    before = used()
+    before = metric(client, "process_cpu_seconds_total")
     time.sleep(IDLE_SECONDS)
-    return 100 * (used() - before) / IDLE_SECONDS
+    return 100 * (metric(client, "process_cpu_seconds_total") - before) / IDLE_SECONDS
 
 
 class Edits:
@@ -243,9 +242,9 @@ def main() -> None:
             with followed(small, base, mode) as client:
                 time.sleep(UNASKED_SECONDS)
                 share = processor_share(client)
-                print(
-                    f"{len(small)} idle repositories | {mode} | {share:.2f} % of a core", flush=True
-                )
+                memory = metric(client, "process_resident_memory_bytes") / 1e6
+                row = f"{len(small)} idle repositories | {mode} | {share:.2f} % of a core"
+                print(f"{row} | {memory:.0f} MB", flush=True)
         files = tree(base / "edited", 1_000)
         with followed([base / "edited"], base, "auto") as client:
             faults, is_equal = edit_beside_searches(client, files)

@@ -68,6 +68,16 @@ VERBS = (
         (("codeinfo context -n 2000 how are retries limited", "In at most 2000 tokens."),),
     ),
     Verb(
+        "overview",
+        "Read",
+        "Show what a repository is, and where to start.",
+        "overview_verb:overview",
+        (
+            ("codeinfo overview", "The repository of this folder."),
+            ("codeinfo overview --json app", "Another one, for a program."),
+        ),
+    ),
+    Verb(
         "read",
         "Read",
         "Show lines of an ingested file.",

@@ -103,6 +103,15 @@ LONG = (
     "recipes/test_recipes.py",
     "damage/test_grid.py",
     "power/test_power_loss.py",
+    "site/test_backup.py",
+    "site/test_chroma_follows.py",
+    "house/test_patterns.py",
+    "site/test_failing_starts.py",
+    "site/test_database_alone.py",
+    "cli/test_server_verbs.py",
+    "site/test_closed_folders.py",
+    "site/test_worker.py",
+    "house/test_posix.py",
 )
 
 
@@ -116,11 +125,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         first = {TESTS / name for name in LONG}
         sizes = Counter(item.path for item in items)
+        slow = Counter(item.path for item in items if not item.get_closest_marker("unit"))
         browser = TESTS / "browser"  # together, as they share what is started for them
         items.sort(
             key=lambda item: (
                 item.path not in first,
                 not item.path.is_relative_to(browser),
+                -slow[item.path],
                 -sizes[item.path],
             )
         )

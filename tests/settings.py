@@ -23,6 +23,10 @@ os.environ["CODEINFO_INGEST_BASE"] = f"{tempfile.gettempdir()},{Path(__file__).p
 # Nor do files that the user of this machine has git ignore.
 os.environ["GIT_CONFIG_GLOBAL"] = str(FOLDER / "no-gitconfig")
 os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "no-config")
+# Nor the certificates of all authorities, which take a client of HTTP 30 ms to read: no test asks
+# the world.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = str(FOLDER / "no-certificates")
 # Tests of Chroma say so: its process takes a second to start.
 os.environ["CODEINFO_CHROMA"] = "off"
 os.environ["CODEINFO_FIRST_ROOT"] = "none"

@@ -29,7 +29,7 @@ from apps.ingest.watching import states
 from apps.lookup.symbols import find_definitions, find_references
 from apps.retrieval import scope
 from apps.retrieval.query import SearchQuery, language_named
-from apps.retrieval.repositories import repo_id
+from apps.retrieval.repositories import partly_ingested, repo_id
 from apps.retrieval.results import SearchResult, setting_of_cutoff
 
 # Limits of the page.
@@ -53,6 +53,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "languages": languages(chosen, query.language),
         "ingested": bool(roots),
         "generations": generations(chosen),
+        "partial": partly_ingested(chosen),
         "stale": states.behind(chosen, repo_id),
         # Filters that were typed are then shown beside the box only.
         "is_moved": not is_live and query.q != typed.q,

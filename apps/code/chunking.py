@@ -53,9 +53,9 @@ def digest_of(data: bytes, encoding: str = "") -> str:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether bytes are valid UTF-8 without NUL, which UTF-16 has."""
+    """Whether bytes are valid UTF-8 without NUL. UTF-16 has NULs; it may have ASCII bytes only."""
     try:
-        return data.isascii() or bool(data.decode()) and b"\0" not in data
+        return b"\0" not in data and (data.isascii() or bool(data.decode()))
     except UnicodeDecodeError:
         return False
 

@@ -19,8 +19,9 @@ _DECLARABLE = """
     shift_jisx0213 tis-620
 """
 DECLARABLE = frozenset(_DECLARABLE.split())
-# What is guessed. CP932, CP949 and GB 18030 extend Shift-JIS, EUC-KR and GBK.
-GUESSED = ("gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1251", "koi8_r", "cp1252")
+# What is guessed. CP932, CP949 and GB 18030 extend Shift-JIS, EUC-KR and GBK. If a text is as
+# likely in several, as one with two characters may be, it is in the first.
+GUESSED = ("gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1252", "cp1251", "koi8_r")
 WINDOWS = "cp1252"
 LATIN_1 = "iso8859-1"
 # Python reads a declaration in the first two lines (PEP 263), Vim in the first and last five.
@@ -59,7 +60,7 @@ _RARE: Mapping[str, Callable[[bytes], bool]] = {
             and (0xB0 <= code[0] <= 0xD7 or code[0] in (0xA1, 0xA3))
         )
     ),
-    "big5": _is_rare_in_rows(0xA4, 0xC6, 0xA1),
+    "big5": _is_rare_in_rows(0xA3, 0xC6, 0xA1),
     "cp932": lambda code: not (0x81 <= code[0] <= 0x83 or 0x88 <= code[0] <= 0x98),
     "euc_jp": _is_rare_in_rows(0xB0, 0xCF, 0xA1, 0xA3, 0xA4, 0xA5),
     "cp949": lambda code: (
@@ -140,6 +141,8 @@ def utf16_without_mark(data: bytes) -> str:
 
 
 def _is_text(text: str) -> bool:
+    if "\0" in text:
+        return False  # most binary files: to count characters takes longer
     ascii_count = sum(character.isascii() for character in text)
     # Few characters may be ASCII by chance, as those of `x = 1` and a NUL.
     least = _MIN_ASCII if len(text) >= _SHORT else 0.5
@@ -173,7 +176,7 @@ def guesses(data: bytes) -> Sequence[str]:
         for match in found
         if match.encoding in GUESSED
     }
-    return sorted(doubts, key=doubts.__getitem__) or [
+    return sorted(doubts, key=lambda name: (doubts[name], GUESSED.index(name))) or [
         WINDOWS if _is_valid(lines, WINDOWS) else LATIN_1
     ]
 

@@ -35,20 +35,23 @@ _VERSION = re.compile(r"_?v(\d{1,4})$", re.IGNORECASE)
 
 def kinds(path: str) -> frozenset[str]:
     """The kinds of a file among `test`, `example`, `prose`, `data`, `legacy`; most have none."""
-    return frozenset(_kinds(PurePosixPath(path)))
+    return frozenset(_kinds(path))
 
 
-def _kinds(path: PurePosixPath) -> Iterator[str]:
-    stem = _stem(path)
-    folders = {part.lower() for part in path.parts[:-1]}
-    words = folders | set(_WORD.findall(" ".join(folders))) | set(_WORD.findall(stem.lower()))
+def _kinds(path: str) -> Iterator[str]:
+    # Without pathlib, which takes longer: a search asks this of many files.
+    folder, _, name = path.rpartition("/")
+    dot = name.rfind(".")
+    stem, suffix = (name[:dot], name[dot:].lower()) if 0 < dot < len(name) - 1 else (name, "")
+    folder = folder.lower()
+    folders = set(folder.split("/"))
+    words = folders | set(_WORD.findall(folder)) | set(_WORD.findall(stem.lower()))
     if words & TEST_WORDS or _CAMEL_TEST.search(stem):
         yield "test"
     if words & EXAMPLE_WORDS:
         yield "example"
     if words & LEGACY_WORDS:
         yield "legacy"
-    suffix = path.suffix.lower()
     if suffix in PROSE_SUFFIXES or folders & {"docs", "doc"}:
         yield "prose"
     if suffix in DATA_SUFFIXES:

@@ -8,18 +8,12 @@ from typing import Any
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
+from apps.conversations.examples import OWN_EXAMPLES
 from apps.core.config import BASE_DIR, config
 from apps.index.models import Root
 from apps.ingest import folders
 from apps.lookup.questions import questions_about
 from apps.retrieval.repositories import repo_id
-
-# Questions about this project's source, which the first start ingests.
-OWN_EXAMPLES = (
-    "How does a chat answer get from the model to the page?",
-    "What happens to half-read files when an ingest run is killed?",
-    "Where is the distance cutoff applied to search results?",
-)
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,7 @@ class Config:
     chat_provider: str = chat("CODEINFO_CHAT_PROVIDER", choice(*PROVIDERS), "", "Provider that pages preselect (first available when unset)")
     mcp_provider: str = chat("CODEINFO_MCP_PROVIDER", choice(*PROVIDERS), "", "Provider that answers codebase_question when a call names none (the first available when unset); while a set one is away that endpoint is unavailable")
     mcp_ingest: bool = chat("CODEINFO_MCP_INGEST", boolean, False, "Whether clients of /mcp may ingest folders beneath CODEINFO_INGEST_BASE (the tool index_repository)")
+    mcp_workspace: str = chat("CODEINFO_MCP_WORKSPACE", choice("auto", "ask", "off"), "auto", "Whether calls over `codeinfo mcp` without `repository` mean the folder that the client works in: auto: yes, and it is ingested at the first call; ask: it is ingested when the user agrees; off: no")
     mcp_legacy_names: bool = chat("CODEINFO_MCP_LEGACY_NAMES", boolean, False, "Whether the MCP endpoints are named codeinfo2-mcp and codeinfo2-agents-mcp in serverInfo, as in codeinfo2")
     openai_base_url: str = chat("CODEINFO_OPENAI_BASE_URL", http_url, "", "Any OpenAI-compatible server, with its /v1. It comes before the one saved on the Providers page")
     openai_api_key: str = chat("CODEINFO_OPENAI_API_KEY", text, "", "Its key, for CODEINFO_OPENAI_BASE_URL only")

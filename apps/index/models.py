@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db import models
-from django.db.models import Case, F, Q, When
+from django.db.models import Case, Count, F, Q, Sum, When
+from django.db.models.functions import Coalesce
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 
@@ -30,11 +31,16 @@ class RootQuerySet(models.QuerySet["Root"]):
         """Roots that can be searched: their first run has published."""
         return self.filter(generation__gt=0)
 
+    def published_by(self, run_id: uuid.UUID) -> "RootQuerySet":
+        """Roots of which this run has published all, as the last one."""
+        return self.filter(last_run_id=run_id, awaited_files=None)
+
 
 class Root(models.Model):
     """An ingested folder, identified by its real path.
 
-    At generation 0 its first run has not published yet. `last_run_id` is the run that published
+    At generation 0 its first run has not published yet. While `awaited_files` is set, it has
+    published a part of the files (`runs.first_slices`). `last_run_id` is the run that published
     last. `last_state` and `last_error` belong to the latest run, which may have failed.
 
     `store` is the id of its Chroma collection. Roots with equal files (worktrees, forks, copies)
@@ -71,6 +77,8 @@ class Root(models.Model):
     chunks = models.PositiveIntegerField(default=0)
     embedded = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
+    # How many files its first run has found, until all of them are published; None: all are.
+    awaited_files = models.PositiveIntegerField(null=True, editable=False)
     last_run_id = models.UUIDField(null=True, blank=True)
     # A run that was ended while it published, as its process was taken for dead: should it go on,
     # it publishes nothing more.
@@ -226,6 +234,15 @@ class SourceFileQuerySet(models.QuerySet["SourceFile"]):
         reason = Case(When(skip_reason="", then=F("problem")), default=F("skip_reason"))
         return self.annotate(reason=reason).exclude(reason="")
 
+    def totals(self) -> dict[str, int]:
+        """The counts of a root with these rows, by the names of its fields."""
+        return self.aggregate(
+            files=Count("id", filter=Q(skip_reason="")),
+            skipped=Count("id", filter=~Q(skip_reason="")),
+            chunks=Coalesce(Sum("chunks"), 0),
+            embedded=Coalesce(Sum("embedded"), 0),
+        )
+
 
 class SourceFile(models.Model):
     """A file of a root as one run read it, or the reason why the run skipped it.
@@ -241,9 +258,15 @@ class SourceFile(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     document = models.UUIDField(editable=False)
-    # Its rows stay when a root is deleted, as there may be 100,000: a sweep deletes them.
+    # Its rows stay when a root is deleted, as there may be 100,000: a sweep deletes them. Indexes
+    # begin with it.
     root = models.ForeignKey(
-        Root, null=True, blank=True, on_delete=models.DO_NOTHING, db_constraint=False
+        Root,
+        null=True,
+        blank=True,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
     )
     run = models.ForeignKey(IngestRun, on_delete=models.CASCADE)
     path = models.TextField()

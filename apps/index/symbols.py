@@ -16,11 +16,11 @@ from apps.index.types import StoredSymbol
 
 
 @read_again
-def definitions_of(root: Root, name: str) -> list[StoredSymbol]:
-    """Return the definitions of a name; if there are none, those of the name in other case. Raises
-    Unavailable."""
+def definitions_of(root: Root, name: str, most: int | None = None) -> list[StoredSymbol]:
+    """Return the definitions of a name; if there are none, those of the name in other case; none of
+    them if they are more than `most` in any case. Raises Unavailable."""
     with _mapped(root) as mapped:
-        return mapped.definitions(name)
+        return mapped.definitions(name, most)
 
 
 @read_again
@@ -32,11 +32,13 @@ def symbols_beginning(root: Root, prefix: str, n: int) -> list[StoredSymbol]:
 
 
 @read_again
-def outline_of(root: Root, document: UUID | str) -> list[StoredSymbol]:
-    """Return the definitions in a live file (`SourceFile.document`), by line. Raises
-    Unavailable."""
+def outline_of(
+    root: Root, document: UUID | str, lines: tuple[int, int] | None = None
+) -> list[StoredSymbol]:
+    """Return the definitions in a live file (`SourceFile.document`), by line. lines: the first and
+    the last line on which one may begin. Raises Unavailable."""
     with _mapped(root) as mapped:
-        return mapped.outline(str(document)) or []
+        return mapped.outline(str(document), lines) or []
 
 
 @read_again

@@ -32,7 +32,7 @@ class Start(APIView):
     serializer_class = StartSerializer
 
     def post(self, request: Request) -> Response:
-        run = services.start_run(**StartSerializer.parse(request.data))
+        run = services.start_run(**StartSerializer.read(request.data))
         return Response({"runId": str(run.id)}, status=202)
 
 
@@ -63,7 +63,7 @@ class Reembed(APIView):
     serializer_class = ReembedSerializer
 
     def post(self, request: Request, path: str) -> Response:
-        run = services.reembed(path, **ReembedSerializer.parse(request.data))
+        run = services.reembed(path, **ReembedSerializer.read(request.data or {}))
         return Response({"runId": str(run.id)}, status=202)
 
 
@@ -96,7 +96,7 @@ class Model(APIView):
     serializer_class = ModelSerializer
 
     def post(self, request: Request) -> Response:
-        runs = services.change_model(ModelSerializer.parse(request.data))
+        runs = services.change_model(**ModelSerializer.read(request.data))
         return Response({"runIds": [str(run.id) for run in runs]}, status=202)
 
 
@@ -123,7 +123,7 @@ class RemoveBase(APIView):
 
 def _changed(request: Request, change: Callable[[str], Path]) -> Response:
     refuse_all_but_commands(request.headers.get("Authorization", ""))
-    path = change(BaseSerializer.parse(request.data))
+    path = change(BaseSerializer.read(request.data)["path"])
     return Response({"status": "ok", "path": str(path), **bases_wire()})
 
 

@@ -18,7 +18,7 @@ from apps.core.values.surrogates import has_surrogates
 from apps.index.types import Check
 from apps.ingest.bases import bases
 from apps.ingest.discovery.eligibility import BY_NAME, EXCLUDED
-from apps.ingest.discovery.git_index import tracked_entries
+from apps.ingest.discovery.git_index import read_index
 from apps.ingest.discovery.own_data import refuse_own_data
 from apps.ingest.discovery.repository import Repository, find_repository
 
@@ -165,7 +165,7 @@ def _described(folder: Path, check: Check) -> GitFolder:
 def _measured(plain: GitFolder, repository: Repository, folder: Path, check: Check) -> GitFolder:
     files = size = 0
     languages: Counter[str] = Counter()
-    for path, (_, count, *_) in tracked_entries(repository, folder, check).items():
+    for path, (_, count, *_) in read_index(repository, folder, check).entries.items():
         kind = known_type(path)
         if kind is None or NOT_COUNTED & {*PurePosixPath(path).parts}:
             continue

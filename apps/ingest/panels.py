@@ -202,7 +202,7 @@ def _phases(run: IngestRun, status: RunStatus) -> tuple[Phase, ...]:
         "Embedding": _embedding_text(run, status),
         "Publish": "Nothing is published in a dry run"
         if run.dry_run
-        else "Makes all files searchable in one step",
+        else "Makes all files searchable",
     }
     waits = status.state == "queued"
     return tuple(

@@ -37,75 +37,54 @@ class StrictBooleanField(serializers.BooleanField):
         return data
 
 
-class StartSerializer(serializers.Serializer[Any]):
-    """The body of `POST /ingest/start`. Unknown keys are ignored."""
+class Body(serializers.Serializer[Any]):
+    """The body of a request. Unknown keys are ignored."""
+
+    @classmethod
+    def read(cls, body: Any) -> JSON:
+        """Return the values, by the names of arguments. Raises InvalidInput with all wrong
+        fields."""
+        serializer = cls(data=body)
+        if not serializer.is_valid():
+            # A body that is no object has no names.
+            wrong = {"non_field_errors": "body"}
+            errors = serializer.errors.items()
+            problems = [f"{wrong.get(name, name)}: {texts[0]}" for name, texts in errors]
+            raise InvalidInput(" ".join(problems))
+        return dict(serializer.validated_data)
+
+
+class StartSerializer(Body):
+    """The body of `POST /ingest/start`: the arguments of `services.start_run`."""
 
     path = UTF8StringField(trim_whitespace=False)
     name = UTF8StringField(max_length=255)
     model = UTF8StringField(max_length=255)
     description = UTF8StringField(required=False, allow_blank=True, allow_null=True, default="")
-    dryRun = StrictBooleanField(required=False, default=False)
-    plainFolder = StrictBooleanField(required=False, default=False)
+    dryRun = StrictBooleanField(required=False, default=False, source="dry_run")
+    plainFolder = StrictBooleanField(required=False, default=False, source="plain_folder")
     force = StrictBooleanField(required=False, default=False)
 
-    @classmethod
-    def parse(cls, body: Any) -> JSON:
-        """Return the arguments of `services.start_run`. Raises InvalidInput with all wrong
-        fields."""
-        serializer = cls(data=body)
-        if not serializer.is_valid():
-            problems = [f"{name}: {texts[0]}" for name, texts in serializer.errors.items()]
-            raise InvalidInput(" ".join(problems))
-        values = dict(serializer.validated_data)
-        return {
-            **{name: values[name] for name in ("path", "name", "model")},
-            "description": values["description"] or "",
-            "dry_run": values["dryRun"],
-            "plain_folder": values["plainFolder"],
-            "force": values["force"],
-        }
+    def validate_description(self, value: str | None) -> str:
+        return value or ""
 
 
-class ReembedSerializer(serializers.Serializer[Any]):
-    """The optional body of `POST /ingest/reembed/<root>`. Unknown keys are ignored."""
+class ReembedSerializer(Body):
+    """The optional body of `POST /ingest/reembed/<root>`: options of `services.reembed`."""
 
     force = StrictBooleanField(required=False, default=False)
 
-    @classmethod
-    def parse(cls, body: Any) -> JSON:
-        """Return the options of `services.reembed`. Raises InvalidInput."""
-        serializer = cls(data=body or {})
-        if not serializer.is_valid():
-            raise InvalidInput(f"force: {next(iter(serializer.errors.values()))[0]}")
-        return {"force": serializer.validated_data["force"]}
 
-
-class BaseSerializer(serializers.Serializer[Any]):
+class BaseSerializer(Body):
     """The body of `POST /ingest/bases` and `POST /ingest/bases/remove`."""
 
     path = UTF8StringField(trim_whitespace=False, max_length=4096)
 
-    @classmethod
-    def parse(cls, body: Any) -> str:
-        """Return the path. Raises InvalidInput."""
-        serializer = cls(data=body)
-        if not serializer.is_valid():
-            raise InvalidInput(f"path: {next(iter(serializer.errors.values()))[0]}")
-        return str(serializer.validated_data["path"])
 
-
-class ModelSerializer(serializers.Serializer[Any]):
+class ModelSerializer(Body):
     """The body of `POST /ingest/model`."""
 
     model = UTF8StringField(max_length=255)
-
-    @classmethod
-    def parse(cls, body: Any) -> str:
-        """Return the model's id. Raises InvalidInput."""
-        serializer = cls(data=body)
-        if not serializer.is_valid():
-            raise InvalidInput(f"model: {next(iter(serializer.errors.values()))[0]}")
-        return str(serializer.validated_data["model"])
 
 
 def bases_wire() -> JSON:

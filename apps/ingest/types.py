@@ -83,6 +83,8 @@ class Discovery:
     skipped: Sequence[Skipped]  # sorted by path
     nothing: str = ""  # why git tracks no file at all
     left_out: LeftOut = LeftOut()
+    # Whether files differ from the commit; None if that is not known, or not all were looked at.
+    dirty: bool | None = None
 
 
 @dataclass(frozen=True)

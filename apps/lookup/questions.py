@@ -6,7 +6,6 @@ read, for a limited time; what they do not show is not asked about.
 """
 
 import re
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,8 +22,9 @@ from apps.index.models import Root
 from apps.index.queries import generation_files
 from apps.index.query_cache import per_generation
 from apps.index.symbols import outline_of
+from apps.lookup.deadline import Deadline
 from apps.lookup.symbols import SymbolQuery, find_definitions
-from apps.lookup.symbols.project import FILES_AT_ONCE, RootProject
+from apps.lookup.symbols.project import RootProject
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.results import Match
@@ -32,7 +32,7 @@ from apps.retrieval.search import search
 
 QUESTIONS = 4
 # Limits of what is read to make them.
-SECONDS = 1.5
+SECONDS = 2.5
 MAX_ROWS = 400
 MAX_FILES = 24
 MAX_CALLS = 6_000
@@ -143,14 +143,12 @@ class _Graph:
 
 def _from_code(root: Root, shows: _Answers) -> Iterator[str]:
     """Questions from the call graph, the best of each kind first."""
-    deadline = time.monotonic() + SECONDS
-    project = RootProject(root, deadline)
+    project = RootProject(root, Deadline(SECONDS))
     paths = [path for path, language in _files(root) if language in BY_LANGUAGE][:MAX_FILES]
     if not paths:
         return
-    project.read(paths[:FILES_AT_ONCE], always=True)
     project.read(paths)
-    graph = _graph(project, paths, deadline)
+    graph = _graph(project, paths)
     named: set[str] = set()
     kinds_of_question = (_reaching, _called, _steps, _classes, _reaching, _steps, _called, _classes)
     for make in kinds_of_question:
@@ -168,14 +166,14 @@ def _files(root: Root) -> list[tuple[str, str]]:
     return [(path, language) for path, language in files if not kinds(path) & ASIDE]
 
 
-def _graph(project: RootProject, paths: Sequence[str], deadline: float) -> _Graph:
+def _graph(project: RootProject, paths: Sequence[str]) -> _Graph:
     graph = _Graph(project)
     resolver = Resolver(project)
     left = MAX_CALLS
     for path in paths:
         facts = graph.facts(path)
         for call in facts.calls:
-            if not left or time.monotonic() >= deadline:
+            if not left or project.deadline.is_over:
                 return graph
             left -= 1
             scope = call.scope

@@ -8,6 +8,7 @@ from apps.code.languages import known_type
 from apps.code.paths import kinds
 from apps.index.symbols import outline_of
 from apps.index.types import Area
+from apps.lookup.deadline import Deadline
 from apps.lookup.ingested import ingested_lines, live_file
 from apps.lookup.marking import marked
 from apps.lookup.relations import (
@@ -37,8 +38,6 @@ from apps.retrieval.repositories import is_named, repo_id, roots_named
 MAX_ROWS, MAX_DEFINITIONS, MAX_CALLERS, MAX_TESTS, MAX_OUTLINE = 24, 3, 14, 5, 12
 # Lines at the beginning of a definition.
 DEFINITION_LINES = 8
-# Files are read for these seconds, as a search waits for the answer. What is not read is said.
-CALLERS_SECONDS, REFERENCES_SECONDS = 0.8, 0.4
 NOTHING_FOUND = "Nothing was found: {}."
 NO_RULES = "Calls of {} are not resolved: these lines have the name."
 NO_RULES_AT_ALL = "Calls of {} are not resolved."
@@ -86,6 +85,7 @@ class _Draft:
 
     question: Question
     scope: Scope
+    deadline: Deadline
     rows: list[Relation] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)
     degraded: dict[str, None] = field(default_factory=dict)
@@ -110,22 +110,23 @@ class _Draft:
         return any(row.role == role for row in self.rows)
 
 
-def answer_by_shape(text: str, scope: Scope) -> ShapedAnswer | None:
-    """The answer to a question; None if it has no shape. Bounded by MAX_ROWS.
+def answer_by_shape(text: str, scope: Scope, deadline: Deadline) -> ShapedAnswer | None:
+    """The answer to a question; None if it has no shape. Bounded by MAX_ROWS. Its parts read files
+    until the deadline: the notes say how many they have not read.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
     for question in read_question(text):
-        if answer := _answered(question, scope):
+        if answer := _answered(question, scope, deadline):
             return answer
     return None
 
 
-def _answered(question: Question, scope: Scope) -> ShapedAnswer | None:
+def _answered(question: Question, scope: Scope, deadline: Deadline) -> ShapedAnswer | None:
     narrowed = _in_repository(question, scope)
     if narrowed is None or not _may_be_meant(question, narrowed):
         return None
-    answer = _build(question, narrowed)
+    answer = _build(question, narrowed, deadline)
     # "Where is /src/retry.py?" asks for a file, if no route is like it.
     is_file = question.shape == "route" and known_type(question.name) is not None
     return None if is_file and not answer.rows else answer
@@ -156,8 +157,8 @@ def _is_defined(name: str, scope: Scope) -> bool:
 
 
 @marked
-def _build(question: Question, scope: Scope) -> ShapedAnswer:
-    draft = _Draft(question, scope)
+def _build(question: Question, scope: Scope, deadline: Deadline) -> ShapedAnswer:
+    draft = _Draft(question, scope, deadline)
     _BUILDERS[question.shape](draft)
     role, missing = MISSING.get(question.shape, ("definition", ""))
     found = {row.role for row in draft.rows} | ({"caller"} if draft.has("test") else set())
@@ -166,6 +167,7 @@ def _build(question: Question, scope: Scope) -> ShapedAnswer:
         draft.note(NOTHING_FOUND.format(missing.format(*names)))
     if left_out := draft.left_out + len(draft.rows[MAX_ROWS:]):
         draft.note(LEFT_OUT.format(left_out))
+    draft.note(deadline.note)
     trace = question.trace
     return ShapedAnswer(
         question.shape,
@@ -227,7 +229,7 @@ def _callers(draft: _Draft) -> None:
     query = draft.scope.named(name, limit=100)
     languages = {hit.symbol.language for hit in hits}
     if languages & BY_LANGUAGE.keys():
-        found = find_callers(CallersQuery(query, seconds=CALLERS_SECONDS))
+        found = find_callers(CallersQuery(query), draft.deadline)
         rows = [
             _row("test" if "test" in kinds(r.place.path) else "caller", r, r.callee, r.kind)
             for r in found.results
@@ -238,7 +240,7 @@ def _callers(draft: _Draft) -> None:
     if unresolved := languages - BY_LANGUAGE.keys():
         draft.note(NO_RULES.format(", ".join(sorted(unresolved))))
     if not draft.has("caller") and not draft.has("test"):
-        if hits and not unresolved:
+        if hits and not unresolved and not draft.deadline.unread:
             draft.note(NO_CALL)
         _refer(draft, most=12)
     if not draft.has("test"):
@@ -259,14 +261,14 @@ def _uses(draft: _Draft) -> None:
 def _refer(draft: _Draft, most: int) -> None:
     """Add lines with the name: those of tests are added by `_test`."""
     query = draft.scope.named(draft.question.name, limit=100)
-    found = find_references(query, seconds=REFERENCES_SECONDS)
+    found = find_references(query, draft.deadline)
     used = [r for r in found.results if not r.defines and "test" not in kinds(r.place.path)]
     draft.add((_row("reference", line, found.name, "possible") for line in used), most)
     draft.note("", found.degraded)
 
 
 def _test(draft: _Draft, most: int = MAX_TESTS) -> None:
-    found = tests_of(draft.scope.named(draft.question.name, most))
+    found = tests_of(draft.scope.named(draft.question.name, most), draft.deadline)
     draft.take(replace(found, note=""), most)
 
 
@@ -278,25 +280,26 @@ def _tests(draft: _Draft) -> None:
 def _configuration(draft: _Draft) -> None:
     if matching(draft.scope.named(draft.question.name))[0]:
         _define(draft, draft.question.name)
-    draft.take(settings_of(draft.scope.named(draft.question.name, MAX_ROWS)))
+    draft.take(settings_of(draft.scope.named(draft.question.name, MAX_ROWS), draft.deadline))
 
 
 def _implementations(draft: _Draft) -> None:
     _define(draft, draft.question.name)
-    draft.take(implementations_of(draft.scope.named(draft.question.name, MAX_ROWS)))
+    query = draft.scope.named(draft.question.name, MAX_ROWS)
+    draft.take(implementations_of(query, draft.deadline))
 
 
 def _path(draft: _Draft) -> None:
     start, end = draft.question.name, draft.question.other
     _define(draft, start, most=1)
-    found = call_path(draft.scope.named(start), draft.scope.named(end))
+    found = call_path(draft.scope.named(start), draft.scope.named(end), draft.deadline)
     draft.take(found)
     _define(draft, end, most=1)
 
 
 def _steps(draft: _Draft) -> None:
     hits = _define(draft, draft.question.name, most=1)
-    draft.take(calls_of(draft.scope.named(draft.question.name, MAX_ROWS - 1)))
+    draft.take(calls_of(draft.scope.named(draft.question.name, MAX_ROWS - 1), draft.deadline))
     languages = {hit.symbol.language for hit in hits} - BY_LANGUAGE.keys()
     if languages and not draft.has("step"):
         draft.note(NO_RULES_AT_ALL.format(", ".join(sorted(languages))))
@@ -325,7 +328,7 @@ def _file(draft: _Draft) -> None:
         for symbol in outer[:MAX_OUTLINE]
     )
     query = replace(draft.scope, repositories=(repo_id(place.root),)).named(place.path, 8)
-    found = find_imports(ImportsQuery(query, "importers"))
+    found = find_imports(ImportsQuery(query, "importers"), draft.deadline)
     draft.add(
         (
             Relation("importer", e.place, e.line, one_line(e.text), "", place.path)
@@ -360,12 +363,14 @@ def _only_file(scope: Scope) -> str:
 
 
 def _entry_points(draft: _Draft) -> None:
-    draft.take(entry_points(replace(draft.scope, limit=16)))
+    draft.take(entry_points(replace(draft.scope, limit=16), draft.deadline))
 
 
 def _route(draft: _Draft) -> None:
     question = draft.question
-    found = find_routes(replace(draft.scope, limit=10), question.name, question.method)
+    found = find_routes(
+        replace(draft.scope, limit=10), question.name, question.method, draft.deadline
+    )
     draft.take(found)
     handlers = {row.symbol: None for row in found.rows[:2] if row.symbol}
     for handler in handlers:
@@ -375,8 +380,8 @@ def _route(draft: _Draft) -> None:
 
 
 def _trace(draft: _Draft) -> None:
-    if draft.question.trace:
-        draft.take(frames_of(replace(draft.scope, limit=16), draft.question.trace.frames))
+    if trace := draft.question.trace:
+        draft.take(frames_of(replace(draft.scope, limit=16), trace.frames, draft.deadline))
 
 
 _BUILDERS: dict[ShapeName, Callable[[_Draft], None]] = {

@@ -75,6 +75,17 @@ def with_places(
     return placed
 
 
+def repository_of(folder: str) -> str:
+    """The id of the innermost ingested repository that contains a folder, an absolute path, or has
+    it as its name; "" if there is none."""
+    if not _is_absolute(folder):
+        with suppress(NotFound):
+            return repo_id(find_root(folder))
+        return ""
+    place = _within(_Place(_normal(folder)), _named(()))
+    return place.repository if place else ""
+
+
 def _place(text: str, scope: Any, allowed: Sequence[str]) -> _Place:
     """What a text means in the repositories of a call. Raises InvalidInput."""
     read = _read(text)

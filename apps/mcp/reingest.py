@@ -52,7 +52,7 @@ async def ingest_to_end(start: Callable[[], IngestRun], call: Call) -> IngestRun
     require_staff()
     ingest = await begin(_database(_named_when_busy, start), _cancel)
     try:
-        return await _wait_for_end(ingest, call)
+        return await wait_for_end(ingest, call)
     except asyncio.CancelledError:
         await finally_do(_cancel(ingest))
         raise
@@ -89,14 +89,17 @@ async def _cancel(ingest: IngestRun) -> None:
     await _database(services.cancel, ingest.id, 0.0)
 
 
-async def _wait_for_end(ingest: IngestRun, call: Call) -> IngestRun:
-    """Wait for the end of the run, and report progress whenever its text changes."""
+async def wait_for_end(
+    ingest: IngestRun, call: Call, is_enough: Callable[[], bool] = lambda: False
+) -> IngestRun:
+    """Wait for the end of the run, or until it `is_enough`, and report progress whenever its text
+    changes."""
     reported = ""
     with hub.subscribe(changes.RUNS) as runs:
         while True:
             row = await _database(queries.find_run, ingest.id)
             status = status_of(row)
-            if status.state in TERMINAL_STATES:
+            if status.state in TERMINAL_STATES or await _database(is_enough):
                 return row
             if (step := _progress_text(status)) != reported:
                 await call.progress(step, status.file_index, status.file_total)

@@ -66,7 +66,7 @@ def links(output: JSON) -> list[str]:
     if "repos" in output:
         return [uri_of(row["id"]) for row in output["repos"]]
     rows = [output] if "relPath" in output else output.get("results", ())
-    return [uri for row in rows for uri in _links(row)]
+    return [uri for row in rows if isinstance(row, dict) for uri in _links(row)]
 
 
 def _links(row: JSON) -> list[str]:
@@ -75,6 +75,8 @@ def _links(row: JSON) -> list[str]:
         return [_link(row)]
     if "repo" not in row:
         return []
+    if isinstance(row.get("references"), dict):
+        return [_link({"repo": row["repo"], "relPath": path}) for path in row["references"]]
     files = [*row.get("files", ()), *row.get("entries", ())]
     return [uri_of(row["repo"], file.partition(": ")[0]) for file in files]
 

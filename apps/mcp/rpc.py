@@ -230,7 +230,7 @@ async def _work(call: Call, request: HttpRequest) -> tuple[Call, Work]:
         call = replace(call, tool=tool)
         with _refusing(call):
             check_rate("api", address_of(request))
-            call, work = _tool_work(call, tool)
+            call, work = _tool_work(call, tool, request)
     else:
         work = _lookup(call)
 
@@ -270,8 +270,8 @@ def _lookup(call: Call) -> Work:
     return answer
 
 
-def _tool_work(call: Call, tool: McpTool) -> tuple[Call, Work]:
-    prepared = prepare(tool, call.message, call.protocol)
+def _tool_work(call: Call, tool: McpTool, request: HttpRequest) -> tuple[Call, Work]:
+    prepared = prepare(tool, call.message, call.protocol, request.headers)
     if not (tool.takes_long and tasks.is_declared(call.protocol) and tasks.has_room()):
         return call, prepared.run
     return replace(call, is_task=True), replace(prepared, seconds=tasks.WORK_SECONDS).run

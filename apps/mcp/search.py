@@ -7,15 +7,18 @@ from apps.core.concurrency.computed import in_thread
 from apps.core.config import config
 from apps.core.errors import InvalidInput
 from apps.core.types import JSON
-from apps.core.values.json_schema import either, one_of
+from apps.core.values.json_schema import TEXT, either, one_of
 from apps.mcp.indexing import INDEX_REPOSITORY
-from apps.mcp.places import with_places
 from apps.mcp.prompts import PROMPTS
 from apps.mcp.reingest import REINGEST_REPOSITORY
 from apps.mcp.resource_uris import links
 from apps.mcp.resources import RESOURCES
-from apps.mcp.types import Call, McpEndpoint, McpTool
-from apps.tools.tool import SNIPPET_LINES, Tool
+from apps.mcp.scoping import EVERY as EVERYWHERE
+from apps.mcp.scoping import NOTE, Allowed, Scope, in_workspace, scope_of
+from apps.mcp.scoping import REPOSITORY as SCOPE
+from apps.mcp.scoping import answer as scoped_answer
+from apps.mcp.types import Call, InputRequired, McpEndpoint, McpTool
+from apps.tools.tool import REPOSITORY, SNIPPET_LINES, Tool
 from apps.tools.tools import TOOLS
 
 EVERY: tuple[Tool | McpTool, ...] = (*TOOLS, REINGEST_REPOSITORY, INDEX_REPOSITORY)
@@ -24,7 +27,8 @@ NEEDS = {tool.name: tool.need for tool in EVERY}
 INSTRUCTIONS = (
     "codeinfo searches and reads the source repositories that are ingested on this machine. Which "
     "tool for what:\n{needs}\n"
-    "`repository` takes the `id` of a repository; without it, all are searched. Results have file "
+    "`repository` takes the `id` of a repository, or `*` for all; without it, that of the folder "
+    "you work in is searched, or all if it has none. Results have file "
     "and lines (1-based), so that you can open and cite them. If an answer has `nextCursor`, call "
     "again with it as `cursor` to get more. `score` is a distance: lower is better, 0 is the same, "
     "above about 1.4 is unrelated. Where nothing is found, use other names for it, or fewer "
@@ -59,27 +63,40 @@ def chosen_format(arguments: Mapping[str, Any]) -> str:
 def _input_schema(tool: Tool) -> JSON:
     """The arguments of a tool, and those that only MCP offers."""
     more = {"snippet_lines": SNIPPET_LINES} if tool.has_passages else {}
+    if tool.parameters["properties"].get(SCOPE) == REPOSITORY:
+        more[SCOPE] = REPOSITORY | {"description": f"`id`s; {EVERYWHERE} is all."}
     return tool.parameters | {"properties": {**tool.parameters["properties"], **more}}
 
 
-def mcp_tool(tool: Tool, repositories: Sequence[str] = ()) -> McpTool:
-    """Convert a tool, which may look into these repositories; empty: all. It runs in a thread; it
-    only reads: calls run in parallel."""
+def _output_schema(tool: Tool) -> JSON:
+    schema = either(tool.compact_schema or tool.output_schema, tool.output_schema)
+    more = {NOTE: TEXT} if SCOPE in tool.parameters["properties"] else {}
+    return schema | {"properties": schema["properties"] | more}
 
-    def answer(arguments: Mapping[str, Any]) -> JSON:
+
+def mcp_tool(tool: Tool, allowed: Allowed = None) -> McpTool:
+    """Convert a tool, which may look into the `allowed` repositories. It runs in a thread; it only
+    reads: calls run in parallel."""
+
+    def answer(arguments: Mapping[str, Any], scope: Scope | None) -> JSON:
         is_compact = chosen_format(arguments) == COMPACT
-        placed = with_places(arguments, tool.parameters["properties"], repositories)
-        return tool.hinted(tool.run(placed, is_compact=is_compact))
+        scope = scope or scope_of(tool, arguments, (), allowed)
+        return scoped_answer(tool, scope, is_compact=is_compact)
 
-    async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
-        return await in_thread(answer, arguments)
+    async def run(arguments: Mapping[str, Any], call: Call) -> JSON | InputRequired:
+        scope: Scope | InputRequired | None = None
+        if call.workspace.folders:
+            scope = await in_workspace(tool, arguments, call, allowed)
+        if isinstance(scope, InputRequired):
+            return scope
+        return await in_thread(answer, arguments, scope)
 
     return McpTool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         input_schema=_input_schema(tool),
-        output_schema=either(tool.compact_schema or tool.output_schema, tool.output_schema),
+        output_schema=_output_schema(tool),
         run=run,
         checks_arguments=True,
         unlisted={"format": FORMAT},

@@ -9,6 +9,9 @@ from apps.core.types import JSON
 # report(message, done, total): sends progress to the client.
 Report = Callable[[str, float | None, float | None], Awaitable[None]]
 
+# A field of an answer: what its client may ask the user. It is not for the model.
+QUESTION = "_question"
+
 # The longest arguments, in characters: a question or an instruction, a name, a path of a folder.
 MAX_TEXT, MAX_NAME, MAX_FOLDER = 100_000, 255, 10_000
 
@@ -35,6 +38,20 @@ class Annotations:
 
 
 @dataclass(frozen=True)
+class Workspace:
+    """Where a client works, as its request says.
+
+    folders: absolute paths, or ids of repositories; empty if it does not say
+    may_ingest: it is the bridge of the user who runs codeinfo, which may have a folder ingested
+    consent: to that: "auto", "ask" (a question comes first) or "yes" (it is answered)
+    """
+
+    folders: tuple[str, ...] = ()
+    may_ingest: bool = False
+    consent: str = "auto"
+
+
+@dataclass(frozen=True)
 class Call:
     """One call of a tool. If the client disconnects, the task that runs the tool is cancelled.
 
@@ -43,12 +60,16 @@ class Call:
     report: sends progress to the client; does nothing if the client did not request progress.
     capabilities: the client's capabilities by name. Handshake revisions state them in another
         request, so they are empty there.
+    workspace: where the client works.
+    answers: the client's answers to the questions of an InputRequired, by their names.
     """
 
     request_id: str
     version: str
     report: Report
     capabilities: Mapping[str, Any] = field(default_factory=dict)
+    workspace: Workspace = Workspace()
+    answers: Mapping[str, Any] = field(default_factory=dict)
 
     async def progress(
         self, message: str, done: float | None = None, total: float | None = None
@@ -68,6 +89,14 @@ class Contents:
 
 
 @dataclass(frozen=True)
+class InputRequired:
+    """Questions to the user, in place of a result (2026-07-28): texts to agree to, by their names.
+    The client calls again with the answers."""
+
+    questions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class McpTool:
     """A tool of an endpoint.
 
@@ -76,7 +105,7 @@ class McpTool:
     need: what to use it for, in the instructions of the endpoint; "": they do not say.
     input_schema, output_schema: JSON Schemas with an object at the root.
     run: called with the arguments of a call; returns a JSON object that satisfies `output_schema`,
-        or Contents; raises types of `apps.core.errors`.
+        or Contents, or InputRequired; raises types of `apps.core.errors`.
     annotations: hints for the client's user.
     checks_arguments: True if `run` checks its arguments itself. Otherwise they satisfy
         `input_schema` when `run` is called.
@@ -90,7 +119,7 @@ class McpTool:
     description: str
     input_schema: JSON
     output_schema: JSON | None
-    run: Callable[[Mapping[str, Any], Call], Awaitable[JSON | Contents]]
+    run: Callable[[Mapping[str, Any], Call], Awaitable[JSON | Contents | InputRequired]]
     need: str = ""
     annotations: Annotations = Annotations()
     checks_arguments: bool = False

@@ -245,6 +245,14 @@ def parse_limit(
     return max(1, min(maximum, int(limit)))
 
 
+def parse_flag(value: Any, name: str, problems: list[str]) -> bool:
+    """True or False; False if it is missing."""
+    if value is None or value in (True, False):
+        return bool(value)
+    problems.append(f"{name} must be true or false")
+    return False
+
+
 def parse_filters(data: Mapping[str, Any], problems: list[str]) -> Filters:
     """The filters in `{path?, language?}`. Appends what is wrong to `problems`.
 

@@ -150,6 +150,17 @@ def _is_current(root: Root) -> bool:
     return Root.objects.filter(id=root.id, generation=root.generation).exists()
 
 
+def partly_ingested(roots: Iterable[Root]) -> str:
+    """Return of which of these roots a first ingest has published a part, a sentence each; "" for
+    none."""
+    return " ".join(
+        f"{repo_id(root)}: {root.files:,} of {root.awaited_files:,} files are ingested so far, the "
+        "last changed first."
+        for root in roots
+        if root.awaited_files is not None
+    )
+
+
 def damages(roots: Sequence[Root]) -> str:
     """The text of `degraded` for damaged roots; "" if there are none."""
     return "; ".join(f"{repo_id(root)}: {root.damage}" for root in roots if root.damage)

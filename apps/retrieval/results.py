@@ -244,7 +244,7 @@ def with_evidence(
 ) -> list[Match]:
     """Look for evidence in the matches with words of the query that are beyond the cutoff; if it is
     lower than the default, by at most EVIDENCE_MARGIN. One without a vector is left out without
-    evidence."""
+    evidence; if no other is left, a few are weak."""
     if cutoff is None:
         return list(matches)
     most = cutoff + EVIDENCE_MARGIN if cutoff < DEFAULT_CUTOFF else math.inf
@@ -256,11 +256,13 @@ def with_evidence(
         return match.has_evidence or query.is_answered_by(text)
 
     evident = [is_evident(match) for match in matches]
-    return [
+    chosen = [
         match if match.has_evidence == has_evidence else replace(match, has_evidence=has_evidence)
         for match, has_evidence in zip(matches, evident, strict=True)
         if match.score is not None or has_evidence
     ]
+    few = matches[: config().retrieval_fallback_chunks]
+    return chosen or [replace(match, is_weak=True) for match in few]
 
 
 def fallback_of(matches: Sequence[Match], count: int, *, ranked: bool) -> list[Match]:

@@ -26,6 +26,7 @@ from apps.core.system.mapping import read_again
 from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.types import Vectors
 from apps.index import queries, searches, unread
+from apps.index.lexical import is_foreign
 from apps.index.models import Root
 from apps.retrieval.candidates import Candidates
 from apps.retrieval.gather import gather
@@ -118,16 +119,19 @@ def _find(query: SearchQuery, model_id: str) -> SearchResult:
 
 @span("embed question")
 def _embed(text: str, model_id: str) -> Vectors:
-    """The vector of the query, float32 (dimension,), by the model that the index is locked to."""
+    """The vector of the query, float32 (dimension,), by the model that the index is locked to. The
+    built-in model knows English: of another language it has noise, so that words rank alone."""
     try:
         vector = get_embedder(model_id).embed_query(text)
     except (InvalidInput, NotFound) as error:
         # The lock names a model that this installation no longer has.
         raise Unavailable(error.message, code="EMBED_MODEL_MISSING", retryable=False) from error
     if len(vector) != queries.locked_dimension():
-        text = f"{model_id} has vectors of {len(vector)} dimensions now, unlike those of the index"
-        raise Unavailable(text, code="EMBEDDER_UNAVAILABLE")
-    return vector
+        reason = (
+            f"{model_id} has vectors of {len(vector)} dimensions now, unlike those of the index"
+        )
+        raise Unavailable(reason, code="EMBEDDER_UNAVAILABLE")
+    return np.zeros_like(vector) if model_id == DEFAULT_MODEL and is_foreign(text) else vector
 
 
 @read_again

@@ -1,19 +1,13 @@
-"""A process that searches mapped roots: `python -m apps.retrieval.search_process FD`.
+"""What a process that searches mapped roots calls (`core.concurrency.background`).
 
-Protocol, over the socket FD, pickled: the parent sends the settings; then any number of
-(function, arguments). Each is answered by a Reply as a plain tuple.
-
-The process reads the files of the data folder and writes none. It leaves to its parent what it
-cannot answer from them: roots that are not mapped, and every error. It ends when the parent's end
-of the socket is closed, and ignores SIGINT and SIGTERM, as the parent ends it.
+It reads the files of the data folder and writes none. It leaves to its parent what it cannot answer
+from them: roots that are not mapped, and every error. It ignores SIGINT and SIGTERM, as the parent
+ends it.
 """
 
 import logging
 import signal
-import socket
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -22,7 +16,6 @@ from django.conf import settings
 
 from apps.core.errors import CodeinfoError
 from apps.core.system.heap import settled
-from apps.core.system.pipe import Pipe
 
 # Imported before the first search, with all that it needs.
 SEARCH = "apps.retrieval.search"
@@ -54,43 +47,27 @@ class Records(logging.Handler):
         return records
 
 
-def main() -> None:
+_records = Records()
+
+
+def set_up(values: Mapping[str, Any]) -> None:
+    """Set up Django with the settings of the parent."""
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.SIG_IGN)
-    # The parent may end at any time.
-    with suppress(EOFError, ConnectionError), closing(Pipe(_socket())) as parent:
-        records = set_up(parent.receive())
-        parent.send(tuple(Reply(True, None, records.take())))
-        while True:
-            function, arguments = parent.receive()
-            parent.send(tuple(answer(function, arguments, records)))
-
-
-def _socket() -> socket.socket:
-    return socket.socket(fileno=int(sys.argv[1]))
-
-
-def set_up(values: Mapping[str, Any]) -> Records:
-    """Set up Django with the settings of the parent."""
     values = dict(values)
-    records = Records()
-    logging.getLogger().addHandler(records)
+    logging.getLogger().addHandler(_records)
     logging.getLogger("codeinfo").setLevel(values.pop("LOG_LEVEL"))
     settings.configure(**values, LOGGING_CONFIG=None)
     django.setup(set_prefix=False)
     import_module(SEARCH)
     settled()
-    return records
 
 
-def answer(function: Callable[..., Any], arguments: tuple[Any, ...], records: Records) -> Reply:
+def answer(function: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
+    """Call a function. Return a Reply as a plain tuple, which takes less time to pickle."""
     try:
-        return Reply(True, function(*arguments), records.take())
+        return tuple(Reply(True, function(*arguments), _records.take()))
     except CodeinfoError:
         # The parent meets the error itself, or succeeds.
-        records.take()
-        return Reply(False, None, [])
-
-
-if __name__ == "__main__":
-    main()
+        _records.take()
+        return tuple(Reply(False, None, []))

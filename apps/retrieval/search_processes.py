@@ -12,15 +12,11 @@ generations it searches, so that its result is the same in each process. If a pr
 leaves the search to this one, the search runs here.
 """
 
-import atexit
 import logging
-import socket
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
@@ -28,16 +24,15 @@ from typing import Any, NamedTuple, TypeVar
 from django.conf import settings
 from django.db import connection
 
+from apps.core.concurrency.background import Background, ProcessLost
 from apps.core.config import config
-from apps.core.system import crashes, programs
-from apps.core.system.pipe import Pipe
-from apps.retrieval.search_process import Reply
+from apps.core.system import crashes
+from apps.retrieval.search_process import Reply, answer, set_up
 
 Result = TypeVar("Result")
 
 log = logging.getLogger("codeinfo.retrieval")
 
-COMMAND = (sys.executable, "-P", "-m", "apps.retrieval.search_process")
 # The apps of Django that a search needs.
 APPS = ("apps.logs", "apps.servers", "apps.index")
 BUSY_SECONDS = 1.0
@@ -54,86 +49,26 @@ DEPTH = 2
 HERE, HERE_ALONE = 1, 2
 
 
-class ProcessLost(Exception):
-    """A search process ended, or did not answer in time."""
+class SearchProcess(Background):
+    """One search process."""
 
-
-class SearchProcess:
-    """One search process, and the socket to it. Thread-safe: requests run in their order."""
-
-    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+    def __init__(self) -> None:
         """Start it, and wait until it is ready. Raises ProcessLost."""
-        self._lock = threading.Lock()
-        self._last = threading.Event()  # the last request has its reply
-        self._last.set()
-        ours, theirs = socket.socketpair()
-        self._pipe = Pipe(ours)
-        self._pipe.limit(START_SECONDS)
-        try:
-            self._process = programs.start(
-                [*command, str(theirs.fileno())],
-                # numpy's threads, as in the settings of this process.
-                env={
-                    **programs.import_path(),
-                    **crashes.VARIABLES,
-                    "OPENBLAS_NUM_THREADS": "1",
-                },
-                stdin=subprocess.DEVNULL,
-                stderr=crashes.file(),
-                pass_fds=[theirs.fileno()],
-                # Ctrl-C in a terminal goes to all processes of the session, but not to this one.
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._pipe.close()
-            raise ProcessLost(str(error)) from error
-        finally:
-            theirs.close()
+        # numpy's threads, as in the settings of this process.
+        super().__init__("search", seconds=START_SECONDS, env={"OPENBLAS_NUM_THREADS": "1"})
         self.ended = threading.Event()
-        atexit.register(self.end)
-        self._request(_settings())
+        self.call(set_up, _settings())
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def has_started(self) -> None:
-        """Limit calls to CALL_SECONDS from now on."""
-        self._pipe.limit(CALL_SECONDS)
-
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Call a function there. Raises ProcessLost, and has ended then."""
-        return self._request((function, arguments))
-
-    def _request(self, message: Any) -> Reply:
-        replied = threading.Event()
-        try:
-            with self._lock:
-                self._pipe.send(message)
-                before, self._last = self._last, replied
-            before.wait()
-            reply = Reply(*self._pipe.receive())
-        except TimeoutError as error:
-            self.end()
-            text = f"process {self.pid} did not answer within {self._pipe.seconds:.0f} s"
-            raise ProcessLost(text) from error
-        except (EOFError, OSError, ValueError) as error:
-            self.end()
-            raise ProcessLost(f"process {self.pid}: {error or 'it ended'}") from error
-        finally:
-            replied.set()
+        reply = Reply(*self.call(answer, function, *arguments))
         for record in reply.records:
             # With the request id of this thread.
             logging.getLogger(record["name"]).handle(logging.makeLogRecord(record))
         return reply
 
-    def end(self) -> None:
-        """End it. Requests in progress raise ProcessLost."""
-        atexit.unregister(self.end)
-        self._process.kill()
-        self._process.wait()
-        with self._lock:
-            self._pipe.close()
+    def close(self) -> None:
+        super().close()
         self.ended.set()
 
 
@@ -194,7 +129,7 @@ class SearchProcesses:
         """
         place = self._acquire(first_call)
         try:
-            if place is not None and (reply := place.call(search, *arguments)).answered:
+            if place is not None and (reply := place.ask(search, *arguments)).answered:
                 result: Result = reply.value
                 return result
         except ProcessLost as error:
@@ -212,14 +147,14 @@ class SearchProcesses:
             processes = list(self.processes)
         for process in processes:
             try:
-                process.call(function, *arguments)
+                process.ask(function, *arguments)
             except ProcessLost as error:
                 self._lose(process, error)
 
     @property
     def pids(self) -> list[int]:
         with self._changed:
-            return [process.pid for process in self.processes]
+            return [process.pid for process in self.processes if process.pid]
 
     def wait(self, seconds: float) -> bool:
         """Wait until no process is being started. Return False on a timeout."""
@@ -233,7 +168,7 @@ class SearchProcesses:
             processes = list(self.processes)
         for process in processes:
             self._remove(process)
-            process.end()
+            process.close()
 
     def _lose(self, process: Place, error: ProcessLost) -> None:
         """Tell of a process that was lost, unless it was ended or another search has told."""
@@ -315,18 +250,18 @@ class SearchProcesses:
             return
         while (rest := self._rest(process)) > 0:
             process.ended.wait(rest)
-        process.end()
+        process.close()
 
     def _started(self, first_call: Callable[[], Call] | None) -> SearchProcess | None:
         try:
             process = self._start()
             if first_call is not None:
                 function, arguments = first_call()
-                process.call(function, *arguments)
+                process.ask(function, *arguments)
         except ProcessLost as error:
             self._tell("no search process", error)
             return None
-        process.has_started()
+        process.limit(CALL_SECONDS)
         return process
 
     def _rest(self, process: SearchProcess) -> float:

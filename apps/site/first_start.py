@@ -39,7 +39,7 @@ def ensure_first_root(config: Config) -> IngestRun | None:
     An interrupted ingest of it does not count, so it is repeated; a cancelled one counts.
     """
     first_root = folders.first_root(config)
-    if not first_root or Root.objects.published().exists():
+    if not first_root or Root.objects.published().filter(awaited_files=None).exists():
         return None
     folder = Path(first_root)
     cut_off = {

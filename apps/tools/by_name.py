@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+from apps.core.errors import InvalidInput
 from apps.core.types import JSON
 from apps.index.types import Area, Filters
+from apps.lookup.relations.implementations import Implementations
 from apps.lookup.symbols import SymbolQuery, find_definitions, find_references
 from apps.lookup.symbols.types import (
     DEFAULT_LIMIT,
@@ -20,21 +23,35 @@ from apps.tools.snippets import cut, parse_snippet_lines
 from apps.tools.tool import CURSOR, LANGUAGE, PATH, REPOSITORY, Tool, limit, log_call, schema
 
 
+class Other(NamedTuple):
+    """What else a tool finds for a name."""
+
+    find: Callable[[SymbolQuery], Implementations]
+    empty_hint: str
+
+
 def by_name(
     name: str,
     find: Callable[[SymbolQuery], Definitions | References],
     *,
     has_passages: bool = False,
+    others: Mapping[str, Other] = MappingProxyType({}),
     **fields: Any,
 ) -> Tool:
-    """A tool that looks up a name. `fields` are the other fields of Tool."""
+    """A tool that looks up a name. `fields` are the other fields of Tool.
+
+    others: what the argument `kind` finds instead, by its value
+    """
 
     def run(arguments: Mapping[str, Any]) -> JSON:
+        other = _chosen(arguments, others)
         query = SymbolQuery.parse(arguments)
         count = parse_snippet_lines(arguments) if has_passages else 0
-        answer = find(query)
+        answer = (other.find if other else find)(query)
         log_call(name, **query.as_log(), results=len(answer.results))
         output = with_hint(answer.as_wire(), query.repositories, query.filters)
+        if not answer.results and other:
+            output.setdefault("hint", other.empty_hint)
         if not answer.results and (elsewhere := _where_else(query, areas_of(arguments))):
             output.setdefault("hint", elsewhere)
         return cut(output, query.name, count)
@@ -48,6 +65,7 @@ def by_name(
         "repository": REPOSITORY,
         "path": PATH,
         "language": LANGUAGE,
+        **({"kind": {"enum": [*others]}} if others else {}),
         "limit": limit(DEFAULT_LIMIT, MAX_LIMIT),
         "cursor": CURSOR,
     }
@@ -61,6 +79,16 @@ def by_name(
     )
 
 
+def _chosen(arguments: Mapping[str, Any], others: Mapping[str, Other]) -> Other | None:
+    kind = arguments.get("kind") if others else None
+    if kind in (None, ""):
+        return None
+    if not isinstance(kind, str) or kind not in others:
+        problem = f"kind must be {', '.join(others)}"
+        raise InvalidInput(problem, details={"details": [problem]})
+    return others[kind]
+
+
 def _where_else(query: SymbolQuery, areas: tuple[Area, ...] = ()) -> str:
     """Where a name that was not found is used or defined, in any repository and case; "" if it is
     not. Looks only into the areas, if there are any."""
@@ -71,7 +99,7 @@ def _where_else(query: SymbolQuery, areas: tuple[Area, ...] = ()) -> str:
         place = used[0].place
         return (
             f"{query.last} is used elsewhere, as in {place.repo}, {place.path}:{used[0].line}. "
-            "Leave out `repository`, `path` and `language` to see all lines."
+            "Look into all repositories without `path` and `language` to see all lines."
         )
     if defined and defined[0].name != query.last:
         place = defined[0].place

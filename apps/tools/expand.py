@@ -39,7 +39,9 @@ def expand(output: Any) -> Any:
         return {**output, "results": list(_read_rows(output, _place(output, root)))}
     if isinstance(output.get("results"), list):
         roots = _roots()
-        rows = [row for item in output["results"] for row in _expanded(item, roots)]
+        items = [item for item in output["results"] if not isinstance(item, str)]
+        rows = [row for item in items for row in _expanded(item, roots)]
+        rows += _looked_up_rows(_strings(output["results"]), roots)  # of Overview
         rows += [
             {**row, **_looked_up(roots[row["repo"]], row["relPath"])}
             for row in expanded_lines(output, roots)
@@ -57,11 +59,13 @@ def _expanded_answer(output: Mapping[str, Any], roots: Mapping[str, Root]) -> JS
     answer = output.get(ANSWER)
     if not isinstance(answer, Mapping):
         return {}
-    rows = [
-        {**row, **_looked_up(roots[row["repo"]], row["relPath"])}
-        for row in shaped.expanded(output, roots)
-    ]
-    return {ANSWER: {**answer, "rows": rows}}
+    return {ANSWER: {**answer, "rows": _looked_up_rows(answer.get("rows"), roots)}}
+
+
+def _looked_up_rows(texts: Any, roots: Mapping[str, Root]) -> list[JSON]:
+    """The rows of texts that `shaped.line_of` made."""
+    rows = shaped.expanded(texts, roots)
+    return [{**row, **_looked_up(roots[row["repo"]], row["relPath"])} for row in rows]
 
 
 def is_compact(output: Any) -> bool:
@@ -77,18 +81,18 @@ def _is_compact_row(row: Any) -> bool:
     counts = row.get("counts")
     is_repository = isinstance(counts, Mapping) and "embedded" not in counts
     names = ("lines", "references", "matches", "files", "entries")
-    return is_repository or any(isinstance(row.get(name), str | list) for name in names)
+    return is_repository or any(isinstance(row.get(name), str | list | Mapping) for name in names)
 
 
 def _expanded(row: Any, roots: Mapping[str, Root]) -> Iterable[Any]:
     if not _is_compact_row(row):
         return [row]
-    place = _place(row, roots.get(str(row.get("repo"))))
+    root = roots.get(str(row.get("repo")))
+    place = _place(row, root)
+    if isinstance(row.get("references"), Mapping):
+        return list(_reference_rows(row, root))
     if any(name in row for name in ("matches", "files", "entries")):
         return list(_text_rows(row, place))
-    if _strings(row.get("references")):
-        found = _lines_below(row["references"], place, "reference")
-        return [line | {"match": row.get("match", "identifier")} for line in found]
     if "references" in row:
         return [place | reference for reference in _expanded_references(row)]
     chunk = row.get("chunk")
@@ -101,6 +105,14 @@ def _expanded(row: Any, roots: Mapping[str, Root]) -> Iterable[Any]:
         kept["kind"] = "passage"  # of Context
     text = "\n".join(map(str, chunk)) if isinstance(chunk, list) else chunk
     return [{**place, **lines, **kept, "chunk": text}]
+
+
+def _reference_rows(row: Mapping[str, Any], root: Root | None) -> Iterator[JSON]:
+    """The rows of FindReferences, which has the lines of a repository by file."""
+    for path, lines in row["references"].items():
+        place = _place({"repo": row.get("repo"), "relPath": path}, root)
+        for line in _lines_below(lines, place, row.get("kind", "reference")):
+            yield line | {"match": row.get("match", "identifier")}
 
 
 def _expanded_references(row: Mapping[str, Any]) -> Iterable[JSON]:

@@ -5,13 +5,14 @@ from typing import Any
 
 from apps.core.types import JSON
 from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, typed
+from apps.lookup.relations import find_tests
 from apps.lookup.symbols import CallersQuery, find_callers
 from apps.lookup.symbols.call_types import MAX_DEPTH, Callers
 from apps.lookup.symbols.types import MAX_LIMIT, MAX_NAME
 from apps.retrieval.scope import with_hint
 from apps.tools import forms, schemas
 from apps.tools.errors import OF_PAGES, OF_SYMBOLS
-from apps.tools.tool import CURSOR, LANGUAGE, PATH, REPOSITORY, Tool, limit, log_call, schema
+from apps.tools.tool import CURSOR, FLAG, LANGUAGE, PATH, REPOSITORY, Tool, limit, log_call, schema
 
 _CALLED = object_schema({"repo": TEXT, "relPath": TEXT, "symbol": TEXT, "startLine": schemas.LINE})
 _KIND = typed("string", "proven: by scopes, imports or types; possible: by name.")
@@ -55,7 +56,8 @@ _COMPACT = schemas.rows(
 
 def _output(arguments: Mapping[str, Any]) -> JSON:
     query = CallersQuery.parse(arguments)
-    callers, symbol = find_callers(query), query.symbol
+    callers = find_tests(query) if query.tests else find_callers(query)
+    symbol = query.symbol
     log_call("FindCallers", **query.as_log(), results=len(callers.results))
     output = with_hint(callers.as_wire(), symbol.repositories, symbol.filters)
     if not callers.results and not callers.notes and "hint" not in output:
@@ -64,6 +66,8 @@ def _output(arguments: Mapping[str, Any]) -> JSON:
 
 
 def _no_callers(query: CallersQuery, found: Callers) -> str:
+    if query.tests:
+        return "No test calls it, imports it or has its name. RelatedCode or Grep may find one."
     if not found.definitions:
         where = f"{query.path}:{query.line}" if query.path else query.symbol.name
         return f"Nothing that calls are resolved for defines {where}. Try FindReferences."
@@ -107,6 +111,7 @@ FIND_CALLERS = Tool(
             "path": PATH,
             "language": LANGUAGE,
             "depth": limit(None, MAX_DEPTH),
+            "tests": FLAG | {"description": "Only tests; `name` may be a file."},
             "limit": limit(None, MAX_LIMIT),
             "cursor": CURSOR,
         },
@@ -114,7 +119,7 @@ FIND_CALLERS = Tool(
     ),
     function=_output,
     title="Find who calls a definition",
-    need="who calls a function, method or class",
+    need="who calls a function, method or class; which tests cover it, or a file",
     output_schema=_CALLERS,
     compact=_compact,
     compact_schema=_COMPACT,

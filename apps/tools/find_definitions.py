@@ -57,8 +57,8 @@ FIND_DEFINITIONS = by_name(
     errors=(*OF_SYMBOLS, *OF_PAGES),
     progress="Looking up where it is defined:",
     empty_hint=(
-        "Nothing ingested defines this name; it may come from a library. Check the spelling, "
-        "leave out `repository` and filters, or describe it to VectorSearch."
+        "Nothing ingested defines this name; it may come from a library. Check the spelling, look "
+        "into all repositories without filters, or describe it to VectorSearch."
     ),
     result_words=("definition", "definitions"),
 )

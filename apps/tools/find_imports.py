@@ -117,6 +117,6 @@ FIND_IMPORTS = Tool(
     errors=(*OF_SYMBOLS, *OF_PAGES),
     progress="Looking up the imports of",
     subject="name",
-    empty_hint="No file imports it. Check the path, or leave out `repository` and filters.",
+    empty_hint="No file imports it. Check the path, or look into all repositories without filters.",
     result_words=("import", "imports"),
 )

@@ -139,6 +139,6 @@ GREP = Tool(
     subject="pattern",
     empty_hint=(
         "No line matches. Try a shorter part with ignore_case, fixed if it is no regular "
-        "expression, or leave out `repository` and filters."
+        "expression, or look into all repositories without filters."
     ),
 )

@@ -11,8 +11,9 @@ from apps.core.errors import CodeinfoError
 from apps.core.types import JSON
 from apps.core.values.json_schema import TEXT, list_schema, object_schema, typed
 from apps.index.types import Filters
+from apps.lookup.deadline import Deadline
 from apps.lookup.relations import Scope
-from apps.lookup.relations.types import Role
+from apps.lookup.relations.types import SECONDS, Role
 from apps.lookup.shaped import ShapedAnswer, answer_by_shape
 from apps.tools import schemas
 from apps.tools.forms import named, place
@@ -25,7 +26,7 @@ _SPAN = re.compile(r":(\d{1,9})-(\d{1,9})(?= |\Z)")
 # The rows have at most this share of CODEINFO_TOOL_MAX_CHARS.
 SHARE = 0.4
 
-_ROW = object_schema(
+ROW = object_schema(
     {
         **schemas.PLACE,
         "kind": typed("string", "definition, caller, reference, test, implementation, step, …"),
@@ -45,7 +46,7 @@ _ABOUT: JSON = {
     "subject": typed("string", "What the question is about."),
 }
 _NOTES: JSON = {"notes": list_schema(TEXT) | {"description": "What was not found or looked at."}}
-SCHEMA: JSON = {ANSWER: object_schema({**_ABOUT, "rows": list_schema(_ROW)}, _NOTES)}
+SCHEMA: JSON = {ANSWER: object_schema({**_ABOUT, "rows": list_schema(ROW)}, _NOTES)}
 COMPACT_SCHEMA: JSON = {
     ANSWER: object_schema(
         {
@@ -64,7 +65,7 @@ def shaped_answer(
     """The field ANSWER, if a question has a shape, and the answer itself. A look-up that fails
     leaves it out: passages answer."""
     try:
-        answer = answer_by_shape(text, Scope(repositories, filters))
+        answer = answer_by_shape(text, Scope(repositories, filters), Deadline(SECONDS))
     except CodeinfoError as error:
         log.info("no answer by shape", extra={"context": {"code": error.code}})
         return {}, None
@@ -82,14 +83,19 @@ def _fitting(wire: JSON) -> JSON:
     return {**wire, "rows": rows}
 
 
-def without_repeats(output: Mapping[str, Any]) -> list[JSON]:
-    """The passages of an output but those whose lines are all in rows of its answer: a model reads
-    no line twice."""
-    shown = {
+def lines_of(output: Mapping[str, Any]) -> set[tuple[str, str, int]]:
+    """The lines that the rows of an answer have: repository, path, line."""
+    return {
         (row["repo"], row["relPath"], line)
         for row in output.get(ANSWER, {}).get("rows", ())
         for line in range(row["startLine"], row["endLine"] + 1)
     }
+
+
+def without_repeats(output: Mapping[str, Any]) -> list[JSON]:
+    """The passages of an output but those whose lines are all in rows of its answer: a model reads
+    no line twice."""
+    shown = lines_of(output)
     return [row for row in output.get("results", ()) if not shown or not _is_in(row, shown)]
 
 
@@ -113,11 +119,9 @@ def compact(output: Mapping[str, Any]) -> JSON:
     return {ANSWER: {**about, "rows": rows, **named(answer, "notes")}}
 
 
-def expanded(output: Mapping[str, Any], repositories: Collection[str]) -> Iterator[JSON]:
-    """The rows that `compact` has made texts of, without paths of the machine. Leaves out texts
+def expanded(texts: Any, repositories: Collection[str]) -> Iterator[JSON]:
+    """The rows that `line_of` has made texts of, without paths of the machine. Leaves out texts
     that are not in one of these repositories."""
-    answer = output.get(ANSWER)
-    texts = answer.get("rows") if isinstance(answer, Mapping) else None
     for text in texts if isinstance(texts, list) else ():
         head, _, chunk = str(text).partition(" | ")
         span = _SPAN.search(head)

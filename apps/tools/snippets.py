@@ -19,12 +19,21 @@ def best_lines(lines: Sequence[str], query: str, count: int) -> int:
 
     Of equals, the one with more matching lines, then the earliest. 0 if no line matches.
     """
-    last = len(lines) - count
+    return best_start(shared_stems(lines, query), count) if len(lines) > count else 0
+
+
+def shared_stems(lines: Sequence[str], query: str) -> list[set[str]]:
+    """The stems of the query that each line has."""
+    wanted = set(query_stems(query))
+    return [wanted.intersection(stems(line)) for line in lines]
+
+
+def best_start(shared: Sequence[set[str]], count: int) -> int:
+    """As `best_lines`, of lines with these stems of the query."""
+    last = len(shared) - count
     if last <= 0:
         return 0
     lead = min(LEAD_LINES, count - 1)
-    wanted = set(query_stems(query))
-    shared = [wanted.intersection(stems(line)) for line in lines]
     starts = {max(0, min(at - lead, last)) for at, words in enumerate(shared) if words} or {0}
 
     def value(start: int) -> tuple[int, int, int]:

@@ -14,6 +14,7 @@ from apps.core.config import config
 from apps.core.types import JSON
 from apps.core.values.json_schema import (
     BOOLEAN,
+    COUNT,
     TEXT,
     TIME,
     list_schema,
@@ -26,9 +27,10 @@ from apps.index import queries
 from apps.index.models import Root
 from apps.index.root_directory import RootDirectory
 from apps.ingest.watching import mounts, states
+from apps.ingest.watching.files import FileState, is_as_published, published_states, state_of
 from apps.lookup.cells import with_cells
 from apps.retrieval.query import areas_of, repositories_of
-from apps.retrieval.repositories import is_named, repo_id
+from apps.retrieval.repositories import is_named, partly_ingested, repo_id
 from apps.tools.forms import named
 from apps.tools.tool import INDEX, NOTES, Tool
 
@@ -38,12 +40,19 @@ MAX_FILES, MAX_NAMED = 200, 20
 STAT_SECONDS = 0.005
 
 _NOTES: JSON = {
+    "partial": typed("string", "Which repositories are ingested in part so far."),
     "stale": typed("string", "Which repositories have changed since, and are not ingested yet."),
     "changedFiles": list_schema(TEXT) | {"description": "repo/path, differing on disk."},
     "gone": list_schema(TEXT) | {"description": "repo/path, no more on disk."},
 }
 _STANDING = object_schema(
-    {"ingestedAt": or_null(TIME)}, {"commit": TEXT, "branch": TEXT, "dirty": BOOLEAN}
+    {"ingestedAt": or_null(TIME)},
+    {
+        "commit": TEXT,
+        "branch": TEXT,
+        "dirty": BOOLEAN,
+        "partial": object_schema({"files": COUNT, "of": COUNT}),
+    },
 )
 _INDEX: JSON = {INDEX: {"type": "object", "additionalProperties": _STANDING}}
 
@@ -108,6 +117,9 @@ def _notes(subjects: Sequence[Root], output: JSON) -> JSON:
     # Without results, the answer is about all that was asked.
     shown = [roots[name] for name in files if name in roots] or list(subjects)
     notes: JSON = {}
+    # The files to come may match, too, where there are no rows of a repository yet.
+    if partial := partly_ingested(subjects):
+        notes["partial"] = partial
     if stale := states.behind(shown, repo_id):
         notes["stale"] = stale
     away = {root.id for root in shown if (one := states.known(root)) and one.problem}
@@ -128,7 +140,9 @@ def _index(root: Root) -> JSON:
     at = root.last_ingest_at
     git = named(vars(root), "commit", "branch")
     dirty = {} if root.dirty is None else {"dirty": root.dirty}
-    return {**git, **dirty, "ingestedAt": at and wire_time(at)}
+    of = root.awaited_files
+    partial = {} if of is None else {"partial": {"files": root.files, "of": of}}
+    return {**git, **dirty, **partial, "ingestedAt": at and wire_time(at)}
 
 
 def _files(output: JSON) -> Iterator[tuple[str, str]]:
@@ -168,7 +182,7 @@ _hanging: set[UUID] = set()
 def _look(root: Root, paths: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return which of the files differ on disk, and which are not there any more."""
     since = root.looked_at.timestamp() * 1e9 if root.looked_at else 0.0
-    states: dict[str, tuple[int, int]] = {}
+    present: dict[str, FileState] = {}
     gone: list[str] = []
     try:
         with RootDirectory(Path(root.path)) as directory:
@@ -182,14 +196,10 @@ def _look(root: Root, paths: Sequence[str]) -> tuple[list[str], list[str]]:
                 else:
                     # Programs can set the modification time, but not this one.
                     if status.st_ctime_ns >= since:
-                        states[path] = status.st_size, status.st_mtime_ns
+                        present[path] = state_of(status)
     except OSError:
         return [], []
-    if not states:
-        return [], gone
-    rows = queries.live_files(root).filter(path__in=list(states)).order_by()
-    published = {path: (size, mtime) for path, size, mtime in rows.values_list(*_STATE)}
-    return [path for path in states if published.get(path, states[path]) != states[path]], gone
-
-
-_STATE = ("path", "size", "mtime_ns")
+    rows = queries.live_files(root).filter(path__in=list(present)).order_by()
+    published = dict(published_states(rows))
+    known = present.keys() & published.keys()
+    return sorted(p for p in known if not is_as_published(present[p], published[p])), gone

@@ -24,9 +24,10 @@ _route: ContextVar[str] = ContextVar("route", default="")
 INDEX = "index"
 # What answers a question by its shape, before the rows (`shaped`).
 ANSWER = "answer"
+# partial: which repositories are ingested in part
 # stale: which repositories have changed, and why that is not ingested
 # changedFiles, gone: files of the answer that differ on disk, or are not there any more
-NOTES = ("stale", "changedFiles", "gone")
+NOTES = ("partial", "stale", "changedFiles", "gone")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from apps.tools.find_references import FIND_REFERENCES
 from apps.tools.grep import GREP
 from apps.tools.list_files import LIST_FILES
 from apps.tools.list_repositories import LIST_REPOSITORIES
+from apps.tools.overview import OVERVIEW
 from apps.tools.read_file import READ_FILE
 from apps.tools.related_code import RELATED_CODE
 from apps.tools.standing import standing
@@ -21,6 +22,7 @@ TOOLS: tuple[Tool, ...] = (
         standing,
         (
             CONTEXT,
+            OVERVIEW,
             VECTOR_SEARCH,
             FIND_DEFINITIONS,
             FIND_REFERENCES,

@@ -6,6 +6,7 @@ from typing import Any
 
 from apps.core.types import JSON
 from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, or_null, typed
+from apps.index.lexical import is_foreign
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, SearchQuery
 from apps.retrieval.scope import with_hint
 from apps.retrieval.search import search
@@ -62,6 +63,11 @@ COMPACT_MATCHES = schemas.rows(
     **shaped.COMPACT_SCHEMA,
 )
 
+ASK_IN_ENGLISH = (
+    "Not answerable in the language of the question: these files hardly have its words. Ask in "
+    "English, or with words that the files use."
+)
+
 
 def compact_matches(output: JSON) -> JSON:
     rows = [
@@ -95,6 +101,8 @@ def _output(arguments: Mapping[str, Any]) -> JSON:
     result = search(query)
     log_call("VectorSearch", **query.as_log(), results=len(result.matches), modelId=result.model_id)
     output = with_hint(result.as_wire(), query.repositories, query.filters)
+    if is_foreign(query.text) and all(row.get("weak") for row in output["results"]):
+        output = {"hint": ASK_IN_ENGLISH, **output}
     return cut(answer | output, query.text, snippet_lines)
 
 
@@ -137,7 +145,7 @@ VECTOR_SEARCH = Tool(
     subject="query",
     empty_hint=(
         "Nothing came close. Search again with names and words that the code itself would use, one "
-        "thing at a time; leave out `repository` and filters, or call ListIngestedRepositories to "
-        "see whether the right repository is ingested."
+        "thing at a time; look into all repositories without filters, or call "
+        "ListIngestedRepositories to see whether the right repository is ingested."
     ),
 )

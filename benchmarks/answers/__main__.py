@@ -177,7 +177,7 @@ def _print_context(asked: Sequence[Asked]) -> None:
             for index, row in enumerate(best)
             if row and _tokens([row])[0] <= budget - 100  # a longer one is counted apart
         ]
-        whole = [_has_all(context[index]["results"], best[index] or {}) for index in usable]
+        whole = [_has_all(_shown(context[index]), best[index] or {}) for index in usable]
         listed = [best[index] in rows[index]["results"][: fits[index]] for index in usable]
         used = median(answer["tokens"] for answer in context) / budget
         print(
@@ -230,6 +230,11 @@ def _rows_within(budget: int, answers: Sequence[Sequence[Row]]) -> list[int]:
             number += room >= 0
         fitting.append(number)
     return fitting
+
+
+def _shown(answer: Row) -> Sequence[Row]:
+    """The rows of an answer; it does not repeat those of the answer by shape."""
+    return [*answer["results"], *answer.get("answer", {}).get("rows", ())]
 
 
 def _has_all(rows: Sequence[Row], wanted: Row) -> bool:

@@ -1,9 +1,10 @@
-"""Passes messages between a client and an endpoint of the server."""
+"""Passes messages between a client and an endpoint of the server, which learns where it works."""
 
 import asyncio
 import json
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 from codeinfo_cli.bridge import messages
@@ -18,6 +19,7 @@ from codeinfo_cli.bridge.messages import (
     Message,
 )
 from codeinfo_cli.bridge.streams import Input, Output, log
+from codeinfo_cli.bridge.workspace import CONSENT, YES, ClientRequests, Workspace
 from codeinfo_cli.server import ServerUnavailable
 
 # Requests under way and waiting, and the bytes of their messages.
@@ -26,6 +28,8 @@ MAX_PENDING, MAX_PENDING_BYTES = 100, 32 * 2**20
 # there.
 LINGER_SECONDS, LOOK_SECONDS = 10.0, 0.05
 LISTEN = "subscriptions/listen"
+# The client's roots may have changed.
+LOOK_AGAIN = ("notifications/initialized", "notifications/roots/list_changed")
 ENDED = "The server of codeinfo ended before it answered. Call again: it is started again."
 
 
@@ -40,6 +44,8 @@ class Bridge:
         self._input = Input(stdin)
         self._stopped = asyncio.Event()
         self._output = Output(stdout, self._stopped.set)
+        self._client = ClientRequests(self._output.write)
+        self._workspace = Workspace(self._client, is_used=endpoint == "tools")
         self._pending: dict[str, tuple[Message, asyncio.Task[None]]] = {}
         self._others: set[asyncio.Task[None]] = set()
         # Of the handshake revisions: the client's own `initialize`, and what it led to.
@@ -70,6 +76,7 @@ class Bridge:
                 await self._output.write(error)
             else:
                 await self._receive(messages.parse(line))
+        self._client.end()
         await self._linger()
 
     async def _linger(self) -> None:
@@ -90,12 +97,15 @@ class Bridge:
         if message.method == "notifications/cancelled":
             self._cancel(message)
         elif message.kind == "notification":
+            if message.method in LOOK_AGAIN:
+                self._workspace.look()
             self._spawn(message)
         elif message.kind == "request":
             await self._request(message)
         elif message.kind == "invalid":
             await self._refused_by_server(message)
-        # A response: the server sends no requests.
+        else:
+            self._client.answered(message)
 
     def _cancel(self, notification: Message) -> None:
         """Close the connection of a request, which cancels it. It is not answered."""
@@ -112,6 +122,7 @@ class Bridge:
         if is_hello:
             self._hello, self._version, self._session = message, "", ""
             self._hello_is_answered = False
+            self._workspace.greeted(message)
         stored = not self._link.is_up and stored_answer(self._endpoint, message, self._version)
         if stored:
             if is_hello:
@@ -208,24 +219,34 @@ class Bridge:
                 self._hello_is_answered = True
                 await self._answer(hello, line)
 
-    async def _exchange(self, message: Message) -> None:
+    async def _exchange(self, message: Message, agreed: Mapping[str, str] | None = None) -> None:
+        """agreed: the folders that the user was asked about, which the roots may not be any more"""
         headers = messages.headers_of(message, version=self._version, session=self._session)
+        place = agreed or await self._workspace.headers(message)
+        headers |= place
         async with await self._http.post(message, headers) as answer:
             if answer.is_stream:
-                await self._stream(message, answer)
+                await self._stream(message, answer, place)
                 return
             body = await answer.body()
         if message.kind != "notification":
-            await self._answer(message, messages.answer_line(body, message.id))
+            await self._answered(message, messages.answer_line(body, message.id), place)
         elif answer.status >= 400:
             log(f"{message.method}: refused with {answer.status}")
 
-    async def _stream(self, message: Message, answer: Answer) -> None:
+    async def _answered(self, message: Message, line: bytes, place: Mapping[str, str]) -> None:
+        """Write the answer to a request, or send it again if the user agrees to what it asks."""
+        if place.get(CONSENT) != YES and await self._workspace.agrees(message, line):
+            await self._exchange(message, {**place, CONSENT: YES})
+        else:
+            await self._answer(message, line)
+
+    async def _stream(self, message: Message, answer: Answer, place: Mapping[str, str]) -> None:
         is_answered = False
         async for line in answer.events():
             if messages.is_answer(line, message.id):
                 is_answered = True
-                await self._answer(message, line)
+                await self._answered(message, line, place)
             else:
                 await self._output.write(line)
         if not is_answered:

@@ -11,6 +11,14 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.chromium import WIDE, OpenPage
 from tests.browser.product import Product
 from tests.browser.repository import LONG_WAIT, ingested
+from tests.support.waiting import wait_until
+
+# Whether all of the first cited line is shown.
+IS_IN_SIGHT = """() => {
+  const pane = document.querySelector(".viewer__code").getBoundingClientRect();
+  const line = document.querySelector(".viewer__code .is-cited").getBoundingClientRect();
+  return line.top >= pane.top && line.bottom <= pane.bottom;
+}"""
 
 DEEDS = {
     "crane.py": "load_container_with_crane",
@@ -83,13 +91,7 @@ def stands_at(page: Page, place: Cited) -> None:
     expect(lines.first.locator(".ln")).to_have_text(str(place.first))
     wanted = FILES[place.path].split("\n")[place.first - 1]
     expect(lines.first).to_contain_text(wanted)
-    page.wait_for_function(
-        """() => {
-            const pane = document.querySelector(".viewer__code").getBoundingClientRect();
-            const line = document.querySelector(".viewer__code .is-cited").getBoundingClientRect();
-            return line.top >= pane.top && line.bottom <= pane.bottom;
-        }"""
-    )
+    wait_until(lambda: page.evaluate(IS_IN_SIGHT))
 
 
 def open_wide(open_page: OpenPage, conversation: str) -> Page:

@@ -11,7 +11,7 @@ import httpx
 from tests.browser.product import Product
 from tests.support.ingested import write_files
 from tests.support.served import ingest_into
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 LONG_WAIT = 60_000
 
@@ -29,7 +29,9 @@ def remove(product: Product, folder: Path) -> None:
     """The folder, and its root if it has one, as soon as no run is under way."""
 
     def removed() -> bool:
-        answer = httpx.post(f"{product.url}/ingest/remove/{quote(str(folder), safe='')}")
+        answer = httpx.post(
+            f"{product.url}/ingest/remove/{quote(str(folder), safe='')}", timeout=PATIENCE
+        )
         assert answer.status_code in (200, 404, 429), answer.text
         return answer.status_code != 429
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
+from apps.conversations.examples import OWN_EXAMPLES
 from tests.browser.chromium import CHROMIUM, PHONE, chromium
 from tests.browser.product import HOME, Product, running
 
@@ -24,7 +25,7 @@ TARGET = HOME / "docs" / "screenshots"
 # Wide enough for an answer with its lines beside it, small enough to load with the README.
 PICTURE = (1280, 800)
 VARIANTS = {"light": (PICTURE, False), "dark": (PICTURE, True), "phone": (PHONE, False)}
-QUESTION = "Where is the distance cutoff applied to search results?"
+QUESTION = OWN_EXAMPLES[-1]
 INGEST_MILLISECONDS = 180_000
 
 

@@ -16,6 +16,7 @@ from tests.stand_ins.openai_scripts import (
 )
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.support.ingested import SAMPLE
+from tests.support.waiting import wait_until
 
 # Closes the sockets of a page, and ends when the page says that it has noticed.
 CLOSED = """() => new Promise((done) => {
@@ -24,12 +25,13 @@ CLOSED = """() => new Promise((done) => {
     .observe(page, { attributes: true });
   sockets.forEach((socket) => socket.close());
 })"""
+# How many pixels of a box are below what it shows.
+BELOW = "box => box.scrollHeight - box.scrollTop - box.clientHeight"
 
 
 def at_end(page: Page) -> None:
     """The transcript comes to show its end; the content grows first, then the page follows it."""
-    box = page.locator("#transcript").element_handle()
-    page.wait_for_function("b => b.scrollHeight - b.scrollTop - b.clientHeight <= 64", arg=box)
+    wait_until(lambda: page.locator("#transcript").evaluate(BELOW) <= 64)
 
 
 def test_a_question_is_answered_live_with_steps_and_citations(

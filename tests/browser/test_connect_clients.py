@@ -14,6 +14,7 @@ from tests.browser.conftest import OpenPage
 from tests.browser.narrow import sideways_at
 from tests.browser.product import Product
 from tests.mcp.speech import META, PREFIX, STATELESS, headers_for, request
+from tests.support.waiting import PATIENCE
 
 NAME = '<b onclick="alert(1)">client'
 
@@ -30,7 +31,9 @@ def cursor(product: Product) -> Iterator[Path]:
 def call(product: Product, name: str) -> None:
     info = {f"{PREFIX}/clientInfo": {"name": name, "version": "1"}}
     body = request("tools/list", {"_meta": META | info})
-    httpx.post(f"{product.url}/mcp", json=body, headers=headers_for(body, STATELESS))
+    httpx.post(
+        f"{product.url}/mcp", json=body, headers=headers_for(body, STATELESS), timeout=PATIENCE
+    )
 
 
 def test_cursor_is_added_and_removed_by_button(

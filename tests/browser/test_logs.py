@@ -15,6 +15,7 @@ from tests.browser.chromium import Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
 from tests.stand_ins.openai_server import OpenAIStandIn
+from tests.support.waiting import PATIENCE
 
 Send = Callable[..., None]
 LIVE = "[data-log-state]"
@@ -175,7 +176,9 @@ def test_errors_of_a_page_are_sent_to_the_log(
     with page.expect_response("**/ui/logs/entries") as answered:
         page.evaluate("setTimeout(() => { throw new Error('Broken on purpose'); })")
     assert answered.value.status == 202
-    found = httpx.get(f"{product.url}/logs?source=client&text=broken+on+purpose").json()["items"]
+    found = httpx.get(
+        f"{product.url}/logs?source=client&text=broken+on+purpose", timeout=PATIENCE
+    ).json()["items"]
     entry = found[-1]
     assert (entry["level"], entry["route"], entry["url"]) == (
         "error",
@@ -195,7 +198,9 @@ def test_tool_events_of_a_chat_are_sent_to_the_log_without_what_was_asked(
     with page.expect_response("**/ui/logs/entries") as answered:
         page.get_by_label("Message").press("Enter")
     assert answered.value.status == 202
-    found = httpx.get(f"{product.url}/logs?source=client&text=client-chat").json()["items"]
+    found = httpx.get(
+        f"{product.url}/logs?source=client&text=client-chat", timeout=PATIENCE
+    ).json()["items"]
     entry = found[-1]
     assert (entry["source"], entry["context"]["channel"]) == ("client", "client-chat")
     assert (entry["message"], entry["context"]["name"]) == ("chat tool event", "VectorSearch")
@@ -221,8 +226,8 @@ def test_errors_that_cannot_be_sent_are_sent_later(
     with page.expect_response(lambda answer: answer.status == 202):
         page.evaluate("setTimeout(() => { throw new Error('Told later'); })")
     assert len(tries) == 3 and len(set(tries)) == 1
-    found = httpx.get(f"{product.url}/logs?source=client&text=told+later").json()["items"]
-    assert len(found) == 1
+    found = httpx.get(f"{product.url}/logs?source=client&text=told+later", timeout=PATIENCE).json()
+    assert len(found["items"]) == 1
 
 
 def test_axe_has_no_objections(look: OpenPage, send: Send) -> None:

@@ -23,7 +23,7 @@ from tests.cli.capabilities import served as answer_of
 from tests.house.sources import HOME
 from tests.mcp.speech import BOTH, EVERY, META, STATELESS, headers_for, request
 from tests.ports import free_ports, taken
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 MODERN = {"_meta": META}
 WAIT = {"name": "wait", "arguments": {}}
@@ -178,7 +178,7 @@ def waiting(product: Product) -> list[str]:
     """The calls of the tool `wait` that are under way."""
     body = request("tools/call", {"name": "who_waits"})
     headers = {"accept": BOTH, **headers_for(body, STATELESS)}
-    answer = httpx.post(f"{product.url}/mcp", json=body, headers=headers).json()
+    answer = httpx.post(f"{product.url}/mcp", json=body, headers=headers, timeout=PATIENCE).json()
     found: list[str] = answer["result"]["structuredContent"]["waiting"]
     return found
 

@@ -285,6 +285,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "context": ("context", "-n", "1", "x"),
     "read": ("read", "nowhere.py"),
     "ls": ("ls", "-g", "!a"),
+    "overview": ("overview", "nobody"),
     "open": ("open", "nowhere.py"),
     "ingest": ("ingest", "/nowhere"),
     "repos": ("repos", "x"),

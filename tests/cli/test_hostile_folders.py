@@ -24,6 +24,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "context": ("how are retries limited",),
     "read": ("src/retry.py",),
     "ls": ("-l",),
+    "overview": (),
     "open": ("--print", "src/retry.py"),
     "repos": (),
     "status": (".",),

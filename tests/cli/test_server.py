@@ -22,7 +22,7 @@ from apps.site import server_file
 from codeinfo_cli import server
 from tests.house.sources import HOME
 from tests.ports import free_ports
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.door
 
@@ -102,11 +102,16 @@ def test_the_file_of_a_killed_server_is_not_believed(data: Path) -> None:
     assert json.loads((data / "server.json").read_text())["pid"] == address.pid
     with server.attached(data) as second:
         assert second.pid != address.pid
-        assert httpx.get(f"{second.url}/version").status_code == 401
+        assert httpx.get(f"{second.url}/version", timeout=PATIENCE).status_code == 401
         headers = {"Authorization": f"Bearer {second.token}"}
-        assert httpx.get(f"{second.url}/version", headers=headers).json()["app"] == "server"
+        assert (
+            httpx.get(f"{second.url}/version", headers=headers, timeout=PATIENCE).json()["app"]
+            == "server"
+        )
         headers = {"Authorization": f"Bearer {address.token}"}
-        assert httpx.get(f"{second.url}/version", headers=headers).status_code == 401
+        assert (
+            httpx.get(f"{second.url}/version", headers=headers, timeout=PATIENCE).status_code == 401
+        )
 
 
 def test_a_server_that_was_killed_is_no_zombie_of_the_program_that_started_it(data: Path) -> None:
@@ -128,9 +133,11 @@ def ask(address: server.Address) -> None:
     question = {"provider": "builtin", "model": "search", "message": "Why?"}
     question |= {"conversationId": "c1"}
     headers = {"Authorization": f"Bearer {address.token}"}
-    httpx.post(f"{address.url}/chat", json=question, headers=headers).raise_for_status()
+    httpx.post(
+        f"{address.url}/chat", json=question, headers=headers, timeout=PATIENCE
+    ).raise_for_status()
     turns = f"{address.url}/conversations/c1/turns"
-    wait_until(lambda: "ok" in statuses(httpx.get(turns, headers=headers)))
+    wait_until(lambda: "ok" in statuses(httpx.get(turns, headers=headers, timeout=PATIENCE)))
 
 
 def statuses(turns: httpx.Response) -> list[str]:

@@ -26,6 +26,7 @@ from tests.stand_ins.responses_server import ResponsesStandIn, write_config
 from tests.support.git import commit_all, init
 from tests.support.ingested import SAMPLE, write_files
 from tests.support.served import ingest_into
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.door
 
@@ -73,7 +74,7 @@ def test_every_method_answers_as_over_http(product: Product, endpoint: str, vers
     path = "/mcp" if endpoint == "tools" else f"/mcp/{endpoint}"
     with (
         bridge(product.data, "--endpoint", endpoint) as client,
-        httpx.Client(base_url=product.url) as http,
+        httpx.Client(base_url=product.url, timeout=PATIENCE) as http,
     ):
         hello = request("initialize", HELLO | {"protocolVersion": version}, "2025-11-25")
         greeted = http.post(path, json=hello)
@@ -217,9 +218,28 @@ def test_the_real_codex_finds_what_it_has_just_written(tmp_path: Path) -> None:
     assert "stale" not in after, output
 
 
-def what_codex_sends(folder: Path, variables: dict[str, str], *asked: str) -> tuple[list[str], str]:
+def test_the_real_codex_asks_in_a_fresh_folder_and_gets_lines_of_it(tmp_path: Path) -> None:
+    """Its folder is ingested meanwhile; another repository, which has such lines too, is not
+    cited."""
+    with running(tmp_path) as product:
+        ingest_into(product, write_files(product.repos / "lighthouse", SAMPLE))
+        fresh = init(write_files(product.repos / "buoy", {"src/tries.py": SAMPLE["src/retry.py"]}))
+        commit_all(fresh)
+        asked = ("-C", str(fresh), "-m", "tool", "How long does a retry wait?")
+        sent, output = what_codex_sends(tmp_path, environment(product.data), *asked, cwd=fresh)
+    (found,) = outputs(json.loads(sent[-1]))
+    assert "src/tries.py" in found and "lighthouse" not in found, output
+    assert "It is in `buoy/src/tries.py:1-18`." in output
+
+
+def what_codex_sends(
+    folder: Path, variables: dict[str, str], *asked: str, cwd: Path | None = None
+) -> tuple[list[str], str]:
     """Ask the real Codex with `codeinfo mcp` in its configuration. Return the requests to its
-    model, and what it printed."""
+    model, and what it printed.
+
+    cwd: the folder in which it is started; it waits for the tools there, however slow the start is
+    """
     home = folder / "codex"
     own = {name: variables[name] for name in variables if name not in os.environ}
     own |= {"CODEINFO_DATA_DIR": variables["CODEINFO_DATA_DIR"]}
@@ -234,8 +254,9 @@ def what_codex_sends(folder: Path, variables: dict[str, str], *asked: str) -> tu
 command = {json.dumps(COMMAND[0])}
 args = {json.dumps(COMMAND[1:])}
 env = {{ {described} }}
+required = {"true" if cwd else "false"}
 """)
         asked = "exec", "--skip-git-repo-check", *(asked or ("-m", "tool", "Where?"))
         env = variables | {"HOME": str(folder)}
-        done = codex(*asked, home=home, folder=folder, env=env)
+        done = codex(*asked, home=home, folder=cwd or folder, env=env)
         return [json.dumps(one.body) for one in api.requests], done.stdout + done.stderr

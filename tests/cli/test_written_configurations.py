@@ -34,6 +34,7 @@ from tests.mcp.judges import PROGRAMS
 from tests.stand_ins.responses_server import ResponsesStandIn, write_config
 from tests.support.ingested import SAMPLE, write_files
 from tests.support.served import ingest_into
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.door
 
@@ -237,7 +238,7 @@ def test_a_typescript_client_finds_a_line(
 def test_a_link_of_the_connect_page_starts_what_runs_nothing_of_the_open_folder(
     product: Product, user: User, client: str, workspace: Hostile
 ) -> None:
-    page = httpx.get(f"{product.url}/connect", params={"client": client}).text
+    page = httpx.get(f"{product.url}/connect", params={"client": client}, timeout=PATIENCE).text
     (address,) = re.findall(r'href="((?:vscode|cursor):[^"]+)"', page)
     query = unquote(html.unescape(address).partition("?")[2])
     text = query if client == "vs-code" else b64decode(query.partition("&config=")[2]).decode()

@@ -316,7 +316,7 @@ price 0 = "HERE"
 price x = "more"
 limit = 1
 """,
-        "Shop Big Small Id Priced quote price limit",
+        "Market Shop Big Small Id Priced quote price limit",
         "price",
     ),
     Sample(

@@ -54,7 +54,7 @@ KINDS = {
     "trait Priced, method Priced.quote",
     "a.lua": "variable Shop, constant LIMIT, function plain, function Shop.price, "
     "function Shop.open, function close",
-    "a.hs": "type Shop, member Shop.Big, member Shop.Small, type Id, class Priced, "
+    "a.hs": "module Market, type Shop, member Shop.Big, member Shop.Small, type Id, class Priced, "
     "method Priced.quote, function price, value limit",
     "a.ex": "module Market.Shop, function Market.Shop.price, function Market.Shop.hidden, "
     "macro Market.Shop.shout",
@@ -97,6 +97,66 @@ KINDS = {
 }
 
 
+# Path → source and definitions, of kinds that the samples lack.
+MORE = {
+    "b.jl": (
+        "mutable struct SplayTree{K} <: Abs{K}\n"
+        "    a::Int\n"
+        "end\n"
+        "abstract type AbstractHeap{VT} end\n"
+        "function Base.union(s::S{K}) where K\n"
+        "    1\n"
+        "end\n"
+        "function sized(x::Int)::Int\n"
+        "    x\n"
+        "end\n"
+        "short(x) where T = 1\n"
+        "Base.length(x::S) = 2\n"
+        "checked(x::Int)::Bool = x\n"
+        "struct Leaf <: Tree\n"
+        "end\n"
+        "SortedSet{K}(x) where {K} = 1\n",
+        "struct SplayTree, type AbstractHeap, function Base.union, function sized, function short, "
+        "function Base.length, function checked, struct Leaf, function SortedSet",
+    ),
+    "b.m": (
+        "@interface Player : NSObject\n"
+        "@property (nonatomic) BOOL *enabled;\n"
+        "@property NSString *title;\n"
+        "@end\n",
+        "interface Player, property Player.enabled, property Player.title",
+    ),
+    "b.cpp": (
+        "template <> struct is_unit<char32_t> : std::true_type {};\n"
+        "template <> inline bool assign<bool>(int x) { return x; }\n",
+        "struct is_unit, function assign",
+    ),
+    "b.ex": (
+        "defmodule M do\n  @type t(s) :: %X{}\n  @typep op :: a\n  def f, do: 1\nend\n",
+        "module M, type M.t, type M.op, function M.f",
+    ),
+    "b.erl": (
+        "-module(shop).\n-type parse_state() :: a | b.\n-opaque hidden() :: atom().\nf() -> 1.\n",
+        "module shop, type parse_state, type hidden, function f",
+    ),
+    "b.ml": (
+        "module type S = sig\n  val x : int\nend\n",
+        "interface S",
+    ),
+    "b.mli": (
+        "type 'a qlist = (q * 'a) list\n"
+        "val get : t -> int\n"
+        "module type IO = sig end\n"
+        'external now : unit -> float = "now"\n',
+        "type qlist, function get, module IO, function now",
+    ),
+    "B.hs": (
+        "module Shop.Cart where\ndata P = P\n  { ratio :: !Rational\n  , name :: String }\n",
+        "module Cart, type P, member P.P, field P.ratio, field P.name",
+    ),
+}
+
+
 @pytest.fixture(scope="module")
 def chunker() -> Iterator[Chunker]:
     with Chunker(parse_seconds=10) as opened:
@@ -112,6 +172,15 @@ def test_each_name_has_its_kind_and_path(chunker: Chunker, path: str) -> None:
     found = symbols(chunker, path, SOURCES[path])
     assert ", ".join(f"{each.kind} {each.path}" for each in found) == KINDS[path]
     assert all(each.path.endswith(each.name) for each in found)
+
+
+@pytest.mark.parametrize("path", MORE)
+def test_definitions_with_parameters_types_and_fields_are_found(
+    chunker: Chunker, path: str
+) -> None:
+    source, expected = MORE[path]
+    found = symbols(chunker, path, source)
+    assert ", ".join(f"{each.kind} {each.path}" for each in found) == expected
 
 
 def test_lines_span_the_declaration_and_the_signature_precedes_the_body(chunker: Chunker) -> None:

@@ -18,10 +18,11 @@ from websockets.sync.client import connect
 from tests.browser.product import Product, running
 from tests.stand_ins.openai_scripts import Script, Stall, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
+from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.door
 
-PATIENCE = 60
+
 HALF = Script([[*say("half", 9), Stall()]])
 WHOLE = Script([[*say("half whole", 5), *end()]])
 
@@ -51,17 +52,7 @@ def lines(response: httpx.Response) -> Iterator[str]:
 
 
 def turns(product: Product, conversation: str) -> Any:
-    return httpx.get(f"{product.url}/conversations/{conversation}/turns").json()
-
-
-def final_frame(product: Product, conversation: str) -> dict[str, Any]:
-    """The end of the run that is live now, as the socket tells it."""
-    with connect(f"{product.url.replace('http', 'ws')}/ws") as socket:
-        hello = {"protocolVersion": "v1", "requestId": "r", "type": "subscribe_conversation"}
-        socket.send(json.dumps({**hello, "conversationId": conversation}))
-        while (frame := json.loads(socket.recv(PATIENCE)))["type"] != "turn_final":
-            pass
-    return dict(frame)
+    return httpx.get(f"{product.url}/conversations/{conversation}/turns", timeout=PATIENCE).json()
 
 
 def test_the_first_byte_comes_before_the_model_speaks(
@@ -99,7 +90,7 @@ def test_a_stream_that_broke_off_continues_where_it_was(
         "GET", url, headers={**accept, "Last-Event-ID": last}, timeout=PATIENCE
     ) as rest:
         assert next(received := lines(rest)) == ":"
-        httpx.post(f"{product.url}/conversations/broken-off/cancel")
+        httpx.post(f"{product.url}/conversations/broken-off/cancel", timeout=PATIENCE)
         messages = [json.loads(line.removeprefix("data: ")) for line in received]
     said += "".join(one["content"] for one in messages if one["type"] == "token")
     assert said == "half"
@@ -121,11 +112,10 @@ def test_hanging_up_stops_the_model_only_where_the_body_said_so(
     exchange = model.chats[-1]
     if not stops:
         assert turns(product, conversation)["inflight"]["assistantText"] == "half"
-        httpx.post(f"{product.url}/conversations/{conversation}/cancel")
+        httpx.post(f"{product.url}/conversations/{conversation}/cancel", timeout=PATIENCE)
     # Stop, whoever asks for it, hangs up on the model.
     assert exchange.client_left.wait(PATIENCE)
-    if "inflight" in turns(product, conversation):
-        final_frame(product, conversation)
+    wait_until(lambda: "inflight" not in turns(product, conversation))
     answered = turns(product, conversation)["items"][0]
     assert (answered["status"], answered["content"]) == ("stopped", "half")
 
@@ -143,16 +133,16 @@ def test_a_wrong_frame_is_closed_with_1008_and_the_reason(product: Product, fram
 
 def test_a_malformed_form_is_refused_in_json(product: Product) -> None:
     kind = {"Content-Type": "multipart/form-data"}
-    answer = httpx.post(f"{product.url}/chat", content=b"no part", headers=kind)
+    answer = httpx.post(f"{product.url}/chat", content=b"no part", headers=kind, timeout=PATIENCE)
     assert (answer.status_code, answer.headers["content-type"]) == (415, "application/json")
 
 
 def half_said(product: Product, conversation: str) -> None:
     """Ask, and return when the first half of the answer has come; the other will not."""
-    started = httpx.post(f"{product.url}/chat", json=body(conversation, "half"))
+    started = httpx.post(f"{product.url}/chat", json=body(conversation, "half"), timeout=PATIENCE)
     assert started.status_code == 202
-    while turns(product, conversation).get("inflight", {}).get("assistantText") != "half":
-        pass
+    said = {"assistantText": "half"}
+    wait_until(lambda: said.items() <= turns(product, conversation).get("inflight", {}).items())
 
 
 def interrupted(product: Product, conversation: str) -> dict[str, Any]:

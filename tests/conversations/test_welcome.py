@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
 from apps.conversations import welcome
+from apps.conversations.examples import OWN_EXAMPLES
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
 from apps.core.config import BASE_DIR
@@ -37,8 +38,8 @@ class TestExamples:
     """What an empty chat offers to ask: what the ingested repositories can answer."""
 
     def test_of_the_projects_own_source_only_where_that_is_ingested(self) -> None:
-        assert texts(published(str(BASE_DIR))) == list(welcome.OWN_EXAMPLES)
-        assert not set(welcome.OWN_EXAMPLES) & set(texts(published("/src/codeinfo")))
+        assert texts(published(str(BASE_DIR))) == list(OWN_EXAMPLES)
+        assert not set(OWN_EXAMPLES) & set(texts(published("/src/codeinfo")))
 
     def test_code_spans_are_markup_and_all_else_is_escaped(self) -> None:
         example = welcome.Example("What is `<b>` & <i>?", "r")

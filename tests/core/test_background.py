@@ -17,7 +17,7 @@ NICE = 7
 
 @pytest.fixture
 def background() -> Iterator[Background]:
-    process = Background(NICE)
+    process = Background("test", nice=NICE)
     yield process
     process.close()
 

@@ -8,6 +8,7 @@ from channels.testing import HttpCommunicator
 from django.test import Client
 
 from codeinfo.asgi import application
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
@@ -239,6 +240,6 @@ async def test_a_client_cannot_say_that_the_server_is_mounted_elsewhere(
     configure(require_login=True, api_token="key-1", mcp_token="key-2")
     door = HttpCommunicator(application, "GET", mount + path, headers=[(b"host", b"localhost")])
     door.scope["root_path"] = mount
-    answer = await door.get_response(timeout=10)
+    answer = await door.get_response(timeout=PATIENCE)
     await door.wait()
     assert answer["status"] in (302, 401, 404, 405)

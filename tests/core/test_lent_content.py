@@ -37,8 +37,8 @@ DATA = frozenset(
         format id ignore_case inflightId instruction jsonrpc kind language level limit lines
         max_tokens message method mode model modelReasoningEffort multiline name offset params path
         pattern provider query question repository requestId role route scope skipped snippet_lines
-        source start_line status tags timestamp timing title toolCalls url usage userAgent within
-        within_path word
+        source start_line status tags tests timestamp timing title toolCalls url usage userAgent
+        within within_path word
         """,
     )
 )

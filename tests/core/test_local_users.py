@@ -107,7 +107,7 @@ def test_a_request_whose_sender_has_left_already_changes_nothing(served: Product
     for _ in range(20):
         as_user(NOBODY, port_of(served), request, "leave")
     assert b" 201 " in as_user(0, port_of(served), request).split(b"\r\n")[0]
-    assert len(httpx.get(f"{served.url}/conversations").json()["items"]) == 1
+    assert len(httpx.get(f"{served.url}/conversations", timeout=PATIENCE).json()["items"]) == 1
 
 
 # Becomes another user, and opens connections, of which it holds until its input ends what it may.
@@ -147,16 +147,16 @@ def test_connections_that_another_user_holds_leave_room_for_the_owner(
     port = port_of(product)
     with held_by(NOBODY, port, 1200):
         for _ in range(20):
-            assert httpx.get(f"{product.url}/ingest/roots").status_code == 200
+            assert httpx.get(f"{product.url}/ingest/roots", timeout=PATIENCE).status_code == 200
         assert b" 200 " in as_user(0, port, get("/version")).split(b"\r\n")[0]
     # They count no longer when they have ended, which the server reads before this answer.
-    assert httpx.get(f"{product.url}/version").status_code == 200
+    assert httpx.get(f"{product.url}/version", timeout=PATIENCE).status_code == 200
     assert answered in as_user(NOBODY, port, get("/version")).split(b"\r\n")[0]
 
 
 @pytest.mark.fault("Other users of the machine")
 def test_this_user_and_root_are_served(served: Product) -> None:
-    assert httpx.get(f"{served.url}/ingest/roots").status_code == 200
+    assert httpx.get(f"{served.url}/ingest/roots", timeout=PATIENCE).status_code == 200
     if os.geteuid() == 0:
         assert as_user(0, port_of(served), get("/version")).startswith(b"HTTP/1.1 200")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.site.control.client import ask
+from apps.site.control.client import Refused, ask
 from tests.browser.product import Product, running
 from tests.damage import asking
 from tests.damage.harms import (
@@ -103,7 +103,7 @@ def until(condition: Callable[[], bool], polls: int = POLLS) -> bool:
 
 
 def is_whole(product: Product, before: asking.Answers) -> bool:
-    return asking.ask(product) == before and not asking.health(product)
+    return not asking.health(product) and asking.ask(product) == before
 
 
 def assert_holds(product: Product, prepared: Prepared, kind: str, harm: Harm) -> None:
@@ -121,7 +121,8 @@ def assert_becomes_whole(product: Product, prepared: Prepared, kind: str, harm: 
     polls = POLLS_OF_LOST if kind in LOST_FOR_GOOD else POLLS
     if until(lambda: is_whole(product, prepared.answers), polls):
         return
-    told = asking.health(product)
+    # SQLite copies what was zeroed of a log into the database: health sees only some pages of it.
+    told = asking.health(product) or not asking.untold(product, prepared.answers)
     assert told and kind in LOST_FOR_GOOD, (asking.ask(product), told, product.log())
 
 
@@ -182,6 +183,15 @@ def server(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Iter
     made.end()
 
 
+def verified(product: Product) -> bool:
+    """Verify, unless that is refused: the first who meets what an earlier harm has left is told."""
+    try:
+        ask(product.data, "verify", {"mending": True}, lambda message: None)
+    except Refused:
+        return False
+    return True
+
+
 @pytest.mark.fault("A file of the index changes on the disk")
 @pytest.mark.parametrize(("kind", "harm"), pairs(KINDS, running=True))
 def test_a_running_server_answers_as_before_or_tells(
@@ -191,7 +201,7 @@ def test_a_running_server_answers_as_before_or_tells(
     harm(file_of(product.data, kind))
     if kind == "n-grams" and harm in (flip, zero):
         # Nobody reads the checksum of a file that is mapped before the next scrub (docs/faults.md).
-        ask(product.data, "verify", {"mending": True}, lambda message: None)
+        assert until(lambda: verified(product))
         assert_becomes_whole(product, prepared, kind, harm)
     else:
         assert_holds(product, prepared, kind, harm)

@@ -16,9 +16,9 @@ from apps.index import queries
 from apps.index.mapped import lists
 from apps.index.models import IngestRun, Root
 from apps.index.vectors import chroma, sync
-from apps.index.vectors.embedded import DATABASE, LOCK, Embedded
 from apps.index.vectors.follower import Follower, follow
 from apps.index.vectors.following import fingerprint, following, of_stores, progress
+from apps.index.vectors.process import DATABASE, LOCK, ChromaProcess
 from apps.index.vectors.store import client, folder, nearest, reset_client
 from apps.ingest import services
 from apps.ingest.runs import merging, queue
@@ -38,14 +38,14 @@ Configure = Callable[..., None]
 def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of all rows that are added, as they are added."""
     ids: list[str] = []
-    call = Embedded.call
+    call = ChromaProcess.call
 
-    def noting(self: Embedded, verb: Any, *args: Any, **none: Any) -> Any:
+    def noting(self: ChromaProcess, verb: Any, *args: Any, **none: Any) -> Any:
         if verb.__name__ == "add":
             ids.extend(args[1])
         return call(self, verb, *args, **none)
 
-    monkeypatch.setattr(Embedded, "call", noting)
+    monkeypatch.setattr(ChromaProcess, "call", noting)
     return ids
 
 
@@ -88,7 +88,7 @@ def test_it_is_not_opened_if_nothing_was_published(
     root = ingest(repo)
     follow()
     merging.merge(root.path)
-    monkeypatch.setattr(Embedded, "call", lambda *args: pytest.fail("it was opened"))
+    monkeypatch.setattr(ChromaProcess, "call", lambda *args: pytest.fail("it was opened"))
     progress.end()
     follow()
     assert following().state == "complete"
@@ -107,7 +107,7 @@ def test_what_a_killed_follower_leaves_is_completed(
     root = ingest(repo)
     client().close()
     shutil.copytree(chroma_folder, chroma_folder.with_name("before"))
-    call = Embedded.call
+    call = ChromaProcess.call
     for after in (False, True):
         for at in itertools.count(1):
             shutil.rmtree(chroma_folder)
@@ -115,7 +115,7 @@ def test_what_a_killed_follower_leaves_is_completed(
             progress.end()  # as in a new process
             writes = itertools.count(1)
 
-            def kill(self: Embedded, verb: Any, *args: Any, **none: Any) -> Any:
+            def kill(self: ChromaProcess, verb: Any, *args: Any, **none: Any) -> Any:
                 if verb.__name__ not in ("add", "delete") or next(writes) != at:  # noqa: B023
                     return call(self, verb, *args, **none)
                 if after:  # noqa: B023
@@ -123,7 +123,7 @@ def test_what_a_killed_follower_leaves_is_completed(
                 raise chroma.Failed("killed")
 
             with monkeypatch.context() as patched:
-                patched.setattr(Embedded, "call", kill)
+                patched.setattr(ChromaProcess, "call", kill)
                 killed = Follower().turn() == 15
             assert killed == (following().state == "failed")
             if not killed:
@@ -271,7 +271,7 @@ def test_on_a_full_disk_nothing_is_deleted_and_the_reason_is_told(
     follower = Follower()
     with monkeypatch.context() as patched:
         patched.setattr(disk, "has_no_room", lambda: True)
-        patched.setattr(Embedded, "call", full)
+        patched.setattr(ChromaProcess, "call", full)
         pauses = [follower.turn() for _ in range(4)]
     assert pauses == [15, 30, 60, 120]
     assert following().state == "failed"

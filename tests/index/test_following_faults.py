@@ -3,12 +3,10 @@ state tells no more than is known, and it ends with what is published."""
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 from django.db import InterfaceError
@@ -18,15 +16,18 @@ from apps.index import changes, queries
 from apps.index.mapped import lists
 from apps.index.mapped.opened import opened_roots
 from apps.index.models import IngestRun, Root
-from apps.index.vectors import chroma, follower, sync
+from apps.index.vectors import follower, sync
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.follower import Follower, follow
 from apps.index.vectors.following import following, of_stores, progress
+from apps.index.vectors.process import ChromaProcess
 from apps.index.vectors.store import client, nearest, reset_client
 from tests.index.chroma_files import chroma_folder, ids_of, stored, turn_until_complete
+from tests.support.following import server_client
 from tests.support.index import Server
 from tests.support.ingested import ingest, write_files
 from tests.support.parts import spoil_part
+from tests.support.waiting import PATIENCE
 
 __all__ = ["chroma_folder"]
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -70,7 +71,7 @@ def test_it_stops_although_something_is_published_meanwhile(
     class Due(threading.Event):
         def clear(self) -> None:
             at_wait.set()
-            go_on.wait(10)
+            go_on.wait(PATIENCE)
             super().clear()
 
     due = Due()
@@ -79,14 +80,14 @@ def test_it_stops_although_something_is_published_meanwhile(
     monkeypatch.setattr(Follower, "turn", lambda self: 1.0)
     one = Follower()
     one.start()
-    assert at_wait.wait(10)
+    assert at_wait.wait(PATIENCE)
     (thread,) = [thread for thread in threading.enumerate() if thread.name == "chroma"]
     stopping = threading.Thread(target=one.stop, daemon=True)
     stopping.start()
     while not due.is_set():
         pass
     go_on.set()
-    thread.join(10)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
 
 
@@ -191,7 +192,7 @@ def test_a_search_is_not_ended_by_a_further_shard(
 
     thread = threading.Thread(target=search)
     thread.start()
-    assert searching.wait(10)
+    assert searching.wait(PATIENCE)
     for _ in range(5):
         client().close()
     thread.join()
@@ -210,7 +211,7 @@ def on_server(server: Server, configure: Configure) -> Iterator[Server]:
 
 
 def rows_of_server(url: str) -> list[str]:
-    with closing(chroma.open_server(url)) as opened:
+    with server_client(url) as opened:
         return sorted(key for each in opened.list_collections() for key in each.get()["ids"])
 
 
@@ -221,7 +222,7 @@ def test_a_server_that_was_emptied_is_noticed_without_a_publication(
     one = Follower()
     one.turn()
     assert following().state == "complete"
-    with closing(chroma.open_server(on_server.url)) as opened:
+    with server_client(on_server.url) as opened:
         for each in opened.list_collections():
             opened.delete_collection(each.name)
     one.turn()
@@ -249,17 +250,16 @@ def test_a_second_follower_of_the_same_folder_waits(
     """Two servers share a data folder and a Chroma server."""
     monkeypatch.setattr(sync, "SLICE", 2)
     root = ingest(repo)
-    add = Collections.add
+    call = ChromaProcess.call
     pauses: list[float] = []
 
-    def adding(self: Collections, *args: Any) -> None:
-        if not pauses:
+    def calling(self: ChromaProcess, verb: Any, *args: Any) -> Any:
+        if verb is Collections.add and not pauses:
             pauses.append(0.0)
             pauses[0] = Follower().turn()
-        add(self, *args)
+        return call(self, verb, *args)
 
-    adding.__name__ = "add"
-    monkeypatch.setattr(Collections, "add", adding)
+    monkeypatch.setattr(ChromaProcess, "call", calling)
     Follower().turn()
     assert pauses == [follower.BUSY_SECONDS]
     turn_until_complete(Follower())
@@ -267,7 +267,7 @@ def test_a_second_follower_of_the_same_folder_waits(
 
 
 def test_collections_of_others_stay(repo: Path, on_server: Server) -> None:
-    with closing(chroma.open_server(on_server.url)) as opened:
+    with server_client(on_server.url) as opened:
         opened.create_collection("ingest_vectors_theirs").add(
             ids=["1"], embeddings=[[1.0, 2.0]], metadatas=[{"a": 1}]
         )
@@ -277,41 +277,6 @@ def test_collections_of_others_stay(repo: Path, on_server: Server) -> None:
         assert rows_of_server(on_server.url) == ["1"]
         turn_until_complete(Follower())
         assert rows_of_server(on_server.url) == sorted(["1", *ids_of(root)])
-
-
-def test_no_client_is_kept_after_it_was_closed(on_server: Server) -> None:
-    chroma.open_server(on_server.url).close()
-    from chromadb.api.shared_system_client import SharedSystemClient  # noqa: PLC0415 - heavy
-
-    before = len(SharedSystemClient._identifier_to_system)
-    for _ in range(3):
-        chroma.open_server(on_server.url).close()
-    assert len(SharedSystemClient._identifier_to_system) == before
-
-
-def test_no_client_is_kept_that_could_not_be_opened() -> None:
-    from chromadb.api.shared_system_client import SharedSystemClient  # noqa: PLC0415 - heavy
-
-    before = len(SharedSystemClient._identifier_to_system)
-    for _ in range(3):
-        with pytest.raises(Unavailable):
-            chroma.open_server("http://127.0.0.1:9")
-    assert len(SharedSystemClient._identifier_to_system) == before
-
-
-def test_a_proxy_that_answers_for_a_server_is_a_failure(
-    repo: Path, on_server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ingest(repo)
-    one = Follower()
-    one.turn()
-    monkeypatch.setattr(
-        httpx.Client, "request", lambda *args, **rest: httpx.Response(
-            502, text="<h1>Bad gateway</h1>", request=httpx.Request("GET", "http://x/")
-        )
-    )  # fmt: skip
-    assert one.turn() == 15
-    assert following().state == "failed"
 
 
 def test_a_root_that_waits_for_another_model_is_left_out(repo: Path, folder: Path) -> None:

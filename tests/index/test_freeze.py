@@ -14,6 +14,7 @@ from apps.index.models import Root
 from tests.support.changing import other_process
 from tests.support.ingested import ingest, outdate, run_ingest
 from tests.support.locked import locked_elsewhere
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.door
 
@@ -87,13 +88,13 @@ def test_no_change_begins_while_a_freeze_waits_for_those_in_progress() -> None:
     thread = threading.Thread(target=freeze_it)
     with freeze.index.changing():
         thread.start()
-        assert asked.wait(20)
+        assert asked.wait(PATIENCE)
         with pytest.raises(Conflict):
             change_in_a_thread()
         with freeze.index.changing(wait=False):
             pass  # it has begun before
         assert not entered.is_set()
-    assert entered.wait(20)
+    assert entered.wait(PATIENCE)
     thread.join()
     change_in_a_thread()
 

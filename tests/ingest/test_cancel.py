@@ -22,7 +22,7 @@ from apps.ingest.worker.supervisor import supervisor
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
 from tests.support.parts import chunk_ids, parts_on_disk, unlisted_parts
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.working import working
 
 pytestmark = pytest.mark.door
@@ -282,14 +282,14 @@ def test_cancel_returns_when_the_worker_has_stopped(
 
     def wait() -> None:
         reached.set()
-        assert never_cancelled.wait(20)
+        assert never_cancelled.wait(PATIENCE)
 
     hook("storing", Nth(1, wait), monkeypatch.setattr)
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
-    assert reached.wait(20)
+    assert reached.wait(PATIENCE)
     assert client.get(f"/ingest/status/{run.id}").json()["state"] == "embedding"
     assert services.cancel(run.id, timeout=0) == "pending"
-    monkeypatch.setattr(queue, "CANCEL_SECONDS", 20)
+    monkeypatch.setattr(queue, "CANCEL_SECONDS", PATIENCE)
     never_cancelled.set()
     answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
     assert answer.json() == {"status": "ok", "cleanup": "complete"}
@@ -312,7 +312,7 @@ def test_cancel_answers_while_a_batch_is_written_and_the_run_ends_afterwards(
 
     hook("storing", Nth(1, wait), monkeypatch.setattr)
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
-    assert reached.wait(20)
+    assert reached.wait(PATIENCE)
     # The disk is not free before the cancel has answered.
     answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "cleanup": "pending"})
@@ -323,7 +323,7 @@ def test_cancel_answers_while_a_batch_is_written_and_the_run_ends_afterwards(
     assert "Cancelling lighthouse" in re.sub(r"<[^>]*>| (?= )", "", panels)
     assert re.search(r'id="cancel-run" disabled', panels)
     disk_is_free.set()
-    assert queue.stop_run(run.id, 20)
+    assert queue.stop_run(run.id, PATIENCE)
     status = client.get(f"/ingest/status/{run.id}").json()
     assert (status["state"], status["message"]) == ("cancelled", "Cancelled")
     assert not parts_on_disk()
@@ -365,7 +365,7 @@ def test_cancel_does_not_wait_for_what_is_left_to_the_sweep(
         run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
         assert reached.wait(30)
         answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
-        queue.stop_run(run.id, 30)
+        queue.stop_run(run.id, PATIENCE)
     assert answer.json() == {"status": "ok", "cleanup": "pending"}
     run.refresh_from_db()
     assert run.state == "cancelled"
@@ -389,9 +389,9 @@ def test_a_flag_set_by_another_process_is_seen(
     monkeypatch.setattr("apps.ingest.runs.heartbeat.BEAT_SECONDS", 0.01)
     hook("chunking", Nth(1, chunk_for_ever), monkeypatch.setattr)
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
-    assert reached.wait(20)
+    assert reached.wait(PATIENCE)
     IngestRun.objects.filter(id=run.id).update(cancel_requested=True)
-    queue.stop_run(run.id, 20)
+    queue.stop_run(run.id, PATIENCE)
     run.refresh_from_db()
     assert run.state == "cancelled"
 
@@ -408,12 +408,12 @@ def test_stopping_the_server_interrupts_the_run_and_keeps_the_queue(
 
     def wait() -> None:
         reached.set()
-        assert never_cancelled.wait(20)
+        assert never_cancelled.wait(PATIENCE)
 
     hook("embedding", Nth(1, wait), monkeypatch.setattr)
     active, waiting = submit.queue_reembeds([first.id, second.id])
     with working():
-        assert reached.wait(20)
+        assert reached.wait(PATIENCE)
         threading.Timer(0.05, never_cancelled.set).start()
     active.refresh_from_db()
     waiting.refresh_from_db()

@@ -33,6 +33,7 @@ from tests.support import forks
 from tests.support.ingested import outdate, run_ingest, write_files
 from tests.support.parts import parts_on_disk
 from tests.support.small_disk import fill, make_room, small_disk, use_up_files
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.door
 
@@ -138,7 +139,7 @@ def test_a_disk_that_fills_up_in_mid_run_ends_the_run_and_everything_says_why(
             again = start(product, repo).json()
             code = again.get("code") or end_of(product, again["runId"])["errorCode"]
             assert code == "DISK_FULL"
-            health = httpx.get(f"{product.url}/health").json()
+            health = httpx.get(f"{product.url}/health", timeout=PATIENCE).json()
             assert health["parts"]["disk"]["state"] == "bad"
             assert "disk" in health["degraded"]
             assert doctor(product)["disk"]["level"] == "bad"
@@ -164,7 +165,10 @@ def test_a_disk_that_fills_up_in_mid_run_ends_the_run_and_everything_says_why(
             assert reason == status["lastError"]
             done = end_of(product, second.json()["runId"])
             assert done["state"] == "completed", (done, product.log())
-            assert "disk" not in httpx.get(f"{product.url}/health").json()["degraded"]
+            assert (
+                "disk"
+                not in httpx.get(f"{product.url}/health", timeout=PATIENCE).json()["degraded"]
+            )
 
 
 @pytest.mark.fault("The disk is full")
@@ -176,7 +180,7 @@ def test_a_disk_that_has_bytes_but_no_inodes_is_full(folder: Path) -> None:
             repo = write_files(product.repos / "repo", {"a.py": "a = 1\n"})
             assert end_of(product, start(product, repo).json()["runId"])["state"] == "completed"
             use_up_files(full)
-            health = httpx.get(f"{product.url}/health").json()
+            health = httpx.get(f"{product.url}/health", timeout=PATIENCE).json()
             found = health["parts"]["disk"]
             assert (found["state"], found["word"]) == ("bad", "Full")
             assert f"The disk of {full} has room for 0 more files" in found["detail"]

@@ -26,6 +26,7 @@ KOREAN = "# 주문을 취소하고 환불한다\ndef cancel(order):\n    return 
 TAIWANESE = "# 根據客戶等級計算訂單折扣\ndef discount(order):\n    return order\n"
 GERMAN = "# Größe der Straße berechnen\ndef de_size(a):\n    return a\n"
 FRENCH = "# Vérifie l'accès à la réponse\ndef fr_access(a):\n    return a\n"
+BOPOMOFO = '// 例如 "ㄇㄚ" 可能是 "嗎" 或 "媽"\nint reading(int key) {\n    return key;\n}\n'
 SHARP = "class NoBom { int GetNoBom() { return 1; } }\n// Preis für Größe\n"
 
 # Name of the file → its text, its encoding, a text of it to look for.
@@ -41,6 +42,12 @@ FILES = {
     "latin_1.py": (FRENCH, "latin-1", "réponse"),
     "le.cs": (SHARP, "utf-16-le", "Größe"),
     "be.cs": (SHARP, "utf-16-be", "Größe"),
+    "le_russian.py": (RUSSIAN, "utf-16-le", "стоимости"),
+    "be_russian.py": (RUSSIAN, "utf-16-be", "стоимости"),
+    "le_ascii.py": ("def ascii_only(a):\n    return a\n", "utf-16-le", "ascii_only"),
+    "two_characters.java": ("/**\n * 处理 404\n */\nclass NotFound {}\n", "gbk", "处理"),
+    "one_letter.php": ("<?php // rien à tester\nfunction screen() {}\n", "cp1252", "rien à tester"),
+    "bopomofo.c": (BOPOMOFO, "big5", "可能是"),
     "utf8.py": (CHINESE, "utf-8", "订单总价"),
 }
 

@@ -13,7 +13,7 @@ import pytest
 
 from apps.core.errors import Unavailable
 from apps.ingest.discovery.discovery import discover
-from apps.ingest.discovery.git_index import tracked_entries
+from apps.ingest.discovery.git_index import read_index
 from apps.ingest.discovery.repository import find_repository
 from tests.ingest.discovered import names, reasons
 from tests.support.git import commit_all, git, init, listed
@@ -27,7 +27,7 @@ FILES = {"a.py": "a = 1\n", "sub/b.py": "b = 1\n", "sub/deep/c.py": "c = 1\n", "
 def ours(folder: Path) -> list[str]:
     repository = find_repository(folder)
     assert repository is not None
-    return sorted(tracked_entries(repository, folder))
+    return sorted(read_index(repository, folder).entries)
 
 
 def refusal(folder: Path) -> str:

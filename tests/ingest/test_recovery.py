@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import OperationalError, connection
+from django.test import Client
 from django.utils import timezone
 
 from apps.embedding.static import MODEL_ID
 from apps.index import endings, queries
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest import services
-from apps.ingest.runs import queue, recovery, sweep
+from apps.ingest.runs import integrity, queue, recovery, sweep
+from apps.ingest.runs.batches import READ_AT_ONCE as FIRST_SLICE
 from tests.ingest.stages import STAGES
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, write_files
 from tests.support.parts import chunk_ids, parts_on_disk, unlisted_parts
@@ -93,6 +95,57 @@ def test_a_first_ingest_that_was_killed_leaves_nothing(
     assert not IndexLock.objects.exists()
     assert not parts_on_disk()
     assert len(contents(ingest(repo))) >= 4
+
+
+@pytest.mark.fault("The server is killed during an ingest")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("stage", "call"), [("parts", 3), ("parts", 4), ("publishing", 1)])
+def test_a_first_ingest_that_was_killed_after_a_slice_says_so_and_is_completed(
+    client: Client,
+    folder: Path,
+    index: None,
+    contents: Contents,
+    die_at: DieAt,
+    stage: str,
+    call: int,
+) -> None:
+    many = {f"f{n}.py": f"def f{n}():\n    return {n}\n" for n in range(FIRST_SLICE + 6)}
+    repo = write_files(folder / "lighthouse", many)
+    run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
+    die_at(stage, call)
+    start_anew()
+    run.refresh_from_db()
+    assert (run.state, run.last_error) == ("error", "Interrupted")
+    root = queries.find_root(str(repo))
+    assert (root.files, root.last_state) == (FIRST_SLICE, "error")
+    assert only_what_is_live(root)
+    body = {"pattern": "def f", "limit": 100}
+    answer = client.post("/tools/grep", body, content_type="application/json").json()
+    assert answer["partial"].startswith(f"lighthouse: {FIRST_SLICE} of {len(many)} files")
+    integrity.check()
+    queue.drain()
+    answer = client.post("/tools/grep", body, content_type="application/json").json()
+    assert "partial" not in answer
+    assert queries.find_root(str(repo)).files == len(many)
+    assert only_what_is_live(root)
+    assert_equals_clean(folder, repo, contents)
+
+
+@pytest.mark.fault("A run is cancelled")
+@pytest.mark.django_db(transaction=True)
+def test_of_a_cancelled_first_ingest_that_is_killed_before_it_has_seen_it_nothing_is_left(
+    folder: Path, index: None, die_at: DieAt
+) -> None:
+    many = {f"f{n}.py": f"def f{n}():\n    return {n}\n" for n in range(FIRST_SLICE + 6)}
+    repo = write_files(folder / "lighthouse", many)
+    run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
+    die_at("parts", 3)
+    assert services.cancel(run.id, timeout=0) == "pending"
+    start_anew()
+    integrity.check()
+    assert queue.drain() == []
+    assert not Root.objects.exists() and not SourceFile.objects.exists()
+    assert not parts_on_disk()
 
 
 @pytest.mark.fault("The server is killed during an ingest")

@@ -23,6 +23,7 @@ from tests.support.ingested import ingest, write_files
 from tests.support.locked import locked_elsewhere
 from tests.support.parts import lose_parts, spoil_part
 from tests.support.verification import verify
+from tests.support.waiting import PATIENCE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -111,10 +112,10 @@ def test_a_frozen_index_publishes_when_it_is_thawed_and_removing_is_refused(
     with freeze.index.frozen():
         other = threading.Thread(target=change)
         other.start()
-        assert waiting.wait(10)
+        assert waiting.wait(PATIENCE)
         with freeze.index.changing():  # whoever has frozen it may
             assert not done.is_set()
-    assert done.wait(10)
+    assert done.wait(PATIENCE)
     other.join()
     assert queries.find_root(root.path)
 
@@ -137,14 +138,14 @@ def test_waiting_to_freeze_can_be_given_up() -> None:
     def change() -> None:
         with freezing.changing():
             entered.set()
-            leave.wait(10)
+            leave.wait(PATIENCE)
 
     def stop() -> None:
         raise RunCancelled
 
     thread = threading.Thread(target=change)
     thread.start()
-    assert entered.wait(10)
+    assert entered.wait(PATIENCE)
     with pytest.raises(RunCancelled), freezing.frozen(stop):
         pass
     leave.set()
@@ -173,14 +174,14 @@ def test_a_freeze_that_begins_while_a_root_is_removed_waits_for_its_end(
         with freeze.index.frozen(check=begun.set):
             order.append("frozen")
             begun.set()
-            over.wait(5)
+            over.wait(PATIENCE)
 
     other = threading.Thread(target=freeze_it)
     enter, drop = services._enter, sweep.drop_root
 
     def enter_late(**fields: Any) -> IngestRun:
         other.start()
-        assert begun.wait(10)
+        assert begun.wait(PATIENCE)
         return enter(**fields)
 
     def drop_root(*arguments: Any, **options: Any) -> None:

@@ -27,7 +27,7 @@ def watched(folder: Path) -> Watched:
     commit_all(folder)
     root = ingest(folder)
     watched = Watched(root)
-    watched.read(root)
+    watched.folders.read(root)
     look.fresh(watched)
     assert changed(watched) == set()
     return watched
@@ -47,12 +47,29 @@ def test_a_file_that_comes_back_before_it_was_ingested_and_goes_again(watched: W
     assert "src/two.py" in changed(watched)
 
 
+@pytest.mark.parametrize("sent", [["src/two.py", "src/new.py"], []])
+def test_a_look_after_runs_compares_with_what_they_have_published(
+    watched: Watched, sent: list[str]
+) -> None:
+    """Also one that was not told what has changed, and leaves as many files."""
+    file = Path(watched.root.path, "src/two.py")
+    file.rename(file.with_name("new.py"))
+    assert changed(watched) == {"src/", "src/two.py"}
+    watched.sent = frozenset(sent)
+    watched.run_published(ingest(Path(watched.root.path)))
+    assert changed(watched) == set()
+    file.with_name("new.py").write_text("def other(): ...\n")
+    assert changed(watched) == {"src/new.py"}
+    file.with_name("new.py").unlink()
+    assert changed(watched) == {"src/", "src/new.py"}
+
+
 def test_a_file_that_came_after_its_run_has_looked(watched: Watched) -> None:
     """Its changes are told; those of an ignored file are not."""
     watched.sent = frozenset({"src/new.py", "src/run.log"})
     write_files(Path(watched.root.path), {"src/new.py": "x = 1\n", "src/run.log": "y\n"})
-    watched.run_ended(watched.root)
-    assert watched.without_rows == {"src/run.log"}
+    watched.run_published(watched.root)
+    assert watched.folders.left_out == {"src/run.log"}
 
 
 def test_a_folder_that_cannot_be_listed_hides_no_change(
@@ -73,28 +90,28 @@ def test_a_folder_that_cannot_be_listed_hides_no_change(
 def test_a_folder_that_came_before_its_parent_was_watched(watched: Watched) -> None:
     folder = Path(watched.root.path)
     (folder / "new").mkdir()
-    assert watched.take_folders(["new/"]) == {"new/"}
+    assert watched.folders.take(watched.root, ["new/"]) == {"new/"}
     (folder / "new/deep").mkdir()
     os.utime(folder / "new", ns=(1, 1))
     assert "new/" in look.fresh(watched)
-    assert {"new/", "new/deep/"} <= watched.folders.keys()
-    assert watched.fresh == {"new/deep/"}
+    assert {"new/", "new/deep/"} <= watched.folders.changed_at.keys()
+    assert watched.folders.fresh == {"new/deep/"}
 
 
 def test_an_empty_folder_that_was_there_before(watched: Watched) -> None:
     (Path(watched.root.path) / "src/empty").mkdir()
     (Path(watched.root.path) / "node_modules/empty").mkdir(parents=True)
     later = Watched(watched.root)
-    later.read(watched.root)
+    later.folders.read(watched.root)
     look.fresh(later)
-    assert later.folders.keys() == {"", "src/", "src/empty/"}
+    assert later.folders.changed_at.keys() == {"", "src/", "src/empty/"}
 
 
 def test_names_that_are_not_utf8(watched: Watched) -> None:
     """The kernel's words end there."""
     (Path(watched.root.path) / os.fsdecode(b"new/\xff/deep")).mkdir(parents=True)
     changed(watched)
-    assert {"", "src/", "new/"} == watched.folders.keys()
+    assert {"", "src/", "new/"} == watched.folders.changed_at.keys()
 
 
 def test_many_new_folders_are_one_discovery(
@@ -111,7 +128,7 @@ def test_many_new_folders_are_one_discovery(
     new = {f"src/new{number}/" for number in range(200)}
     for name in new:
         (Path(watched.root.path) / name).mkdir()
-    assert watched.take_folders(new) == new
+    assert watched.folders.take(watched.root, new) == new
     assert len(listed) < 2 * len(new)
 
 

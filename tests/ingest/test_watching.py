@@ -14,8 +14,8 @@ from tests.browser.product import Product, running
 from tests.power.recording import mounted
 from tests.support.git import commit_all, git, init
 from tests.support.ingested import write_files
-from tests.support.served import PATIENCE, ingest_into, start_ingest
-from tests.support.waiting import wait_until
+from tests.support.served import ingest_into, start_ingest
+from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.door
 
@@ -206,7 +206,9 @@ def test_automatic_runs_are_not_in_the_way(product: Product, repo: Path) -> None
         (repo / "src/app.py").write_text(f"def version_{number}(): ...\n")
         start_ingest(product, repo)  # 202, never 429
         until_at(product, repo, f"version_{number}", "src/app.py")
-        wait_until(lambda: httpx.get(f"{product.url}/ingest/runs").json()["runs"] == [])
+        wait_until(
+            lambda: httpx.get(f"{product.url}/ingest/runs", timeout=PATIENCE).json()["runs"] == []
+        )
 
 
 def test_they_can_be_switched_off(product: Product, repo: Path) -> None:

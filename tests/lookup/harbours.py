@@ -42,6 +42,19 @@ FILES: dict[str, str | bytes] = {
         "def test_weigh():\n    assert weigh(3) == 3\n    assert weigh(4) == 4\n\n\n"
         "def test_a_crane_lifts():\n    assert Crane().lift(1) == 13\n"
     ),
+    "src/harbour/pier.py": (
+        "from fastapi import APIRouter\n\nrouter = APIRouter()\n\n\n"
+        "@router.get('/anchors/{number}')\ndef show_anchor(number):\n    return number\n"
+    ),
+    "src/harbour/anchors.py": (
+        'class Anchors:\n    """Routes of anchors.\n\n    router = APIRouter()\n\n'
+        "    @router.get('/port/anchors/{number}')\n    def example(number): ...\n"
+        '    """\n'
+    ),
+    "tests/test_pier.py": (
+        "from fastapi import FastAPI\n\napp = FastAPI()\n@app.get('/port/anchors/{number}')\n"
+        "def test_anchor(number):\n    return number\n"
+    ),
     "web/server.js": (
         "const app = require('express')()\n\n"
         "app.get('/tides/:day', showTide)\n\nfunction showTide(req, res) {\n  res.send('low')\n}\n"

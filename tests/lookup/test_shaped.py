@@ -29,6 +29,12 @@ def harbour(
         yield
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No answer depends on how busy the machine is."""
+    monkeypatch.setattr("apps.tools.shaped.SECONDS", 60.0)
+
+
 def ask(post: Post, query: str, **more: Any) -> dict[str, Any]:
     """The answer by the shape of a question."""
     status, body = post("vector-search", query=query, **more)
@@ -176,17 +182,17 @@ def test_a_route_leads_to_what_serves_it(post: Post, query: str, route: str, han
     assert lines(answer, "definition")[0].endswith(handler.rpartition(".")[2])
 
 
+def test_routes_in_docstrings_and_tests_come_after_code(post: Post) -> None:
+    answer = ask(post, "Where is route /port/anchors/7?")
+    assert lines(answer, "route") == [
+        "pier.py:6 show_anchor ?",  # its prefix is not known
+        "anchors.py:6 example ?",
+        "test_pier.py:4 test_anchor",
+    ]
+
+
 def test_a_path_of_a_file_is_no_route(post: Post) -> None:
     assert "answer" not in post("vector-search", query="Where is /src/harbour/crane.py?")[1]
-
-
-def test_routes_that_no_time_is_left_for_are_said_to_be_missing(
-    post: Post, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("apps.lookup.relations.routes.SECONDS", 0.0)
-    answer = ask(post, "Where is route /ships/7?")
-    assert answer["rows"] == []
-    assert any("Not all files were read." in note for note in answer["notes"])
 
 
 def test_a_trace_leads_to_its_lines_though_they_have_moved(post: Post) -> None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -18,6 +19,7 @@ pytestmark = [pytest.mark.door]
 # Of OpenAI's encoding o200k.
 MOST_ON_AVERAGE = 231
 MOST_OF_ONE = 400
+MOST_OF_ALL = 3_300
 
 
 def test_the_tools_of_mcp_cost_few_tokens() -> None:
@@ -33,6 +35,7 @@ def test_the_tools_of_mcp_cost_few_tokens() -> None:
     counts = dict(zip(tools, token_counts(texts), strict=True))
     assert sum(counts.values()) <= MOST_ON_AVERAGE * len(counts), counts
     assert max(counts.values()) <= MOST_OF_ONE, counts
+    assert sum(counts.values()) <= MOST_OF_ALL, counts
 
 
 @pytest.mark.django_db(transaction=True)
@@ -44,6 +47,20 @@ async def test_references_cost_little_more_than_plain_text(folder: Path) -> None
         form = {"name": name, "limit": 50}
         full = (await call("FindReferences", STATELESS, format="full", **form)).result
         compact = (await call("FindReferences", STATELESS, **form)).result
-        texts += [plain(full["structuredContent"]), compact["content"][0]["text"]]
+        lean = grouped(full["structuredContent"]["results"])
+        texts += [plain(full["structuredContent"]), lean, compact["content"][0]["text"]]
     counts = token_counts(texts)
-    assert sum(counts[1::2]) <= LIMIT * sum(counts[0::2])
+    assert sum(counts[2::3]) <= LIMIT * sum(counts[0::3])
+    assert sum(counts[2::3]) <= LIMIT * sum(counts[1::3])
+
+
+def grouped(rows: list[dict[str, Any]]) -> str:
+    """The rows as plain text of fewest tokens: a heading for each file and each definition."""
+    text, headings = [], ("", "")
+    for row in rows:
+        file, symbol = f"{row['repo']}/{row['relPath']}", f"@{row.get('symbol', '')}"
+        text += [file] if file != headings[0] else []
+        text += [symbol] if (file, symbol) != headings else []
+        text.append(f"{row['startLine']}: {row['chunk']}")
+        headings = file, symbol
+    return "\n".join(text)

@@ -17,6 +17,7 @@ from tests.browser.product import Product
 from tests.mcp.judges import PROGRAMS
 from tests.mcp.speech import PATIENCE
 from tests.mcp.waiting import waiting
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
 
@@ -25,9 +26,7 @@ HERE = Path(__file__).parent
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not await asyncio.to_thread(condition):
-            pass
+    await asyncio.to_thread(wait_until, condition)
 
 
 async def ignore(*progress: Any) -> None: ...

@@ -66,8 +66,8 @@ def test_a_dedicated_port_serves_only_its_endpoint(
     body = request("server/discover")
     sent = headers(body, STATELESS)
     for path in ("/", "/mcp", "/any/path"):
-        result = httpx.post(url + path, json=body, headers=sent).json()["result"]
+        result = httpx.post(url + path, json=body, headers=sent, timeout=PATIENCE).json()["result"]
         assert tool in result["instructions"]
-    assert httpx.get(f"{url}/health").status_code == 405
+    assert httpx.get(f"{url}/health", timeout=PATIENCE).status_code == 405
     with pytest.raises(InvalidStatus), connect(f"{url.replace('http', 'ws')}/ws"):
         pass

@@ -69,6 +69,7 @@ def post(client: Client, tmp_path: Path, configure) -> Post:
         ("STRASSE", "de.py"),
         ("reponse", "fr.py"),
         (unicodedata.normalize("NFD", "réponse"), "fr.py"),
+        ("未登録の在庫 取得はどこで行われますか？", "ja.py"),
     ],
 )
 def test_the_file_of_the_language_is_first(post: Post, query: str, path: str) -> None:
@@ -100,10 +101,71 @@ def test_grep_finds_texts_of_either_normal_form(
 
 def test_an_empty_answer_says_what_to_try(post: Post) -> None:
     answer = post("vector-search", query="天気予報")
-    assert answer["results"] or answer["hint"].startswith("Nothing came close.")
+    assert answer["results"] == [] and answer["hint"].startswith("Not answerable in the language")
     answer = post("grep", pattern="天気予報")
     assert answer["results"] == [] and answer["hint"]
 
 
 def test_words_that_no_file_has_find_nothing_sure(post: Post) -> None:
     assert all(match.get("weak") for match in post("vector-search", query="天気予報")["results"])
+
+
+def test_a_question_in_another_language_counts_by_its_words_alone(post: Post) -> None:
+    """The built-in model knows neither them nor their parts between accents."""
+    for query in ("Où est vérifiée la réponse du serveur ?", "Wie wird die Strasse berechnen"):
+        matches = post("vector-search", query=query)["results"]
+        assert {match["matchedBy"] for match in matches} == {"words"}
+    for query in ("where is the réponse of the server checked", "check DER reply"):
+        matches = post("vector-search", query=query)["results"]
+        assert matches[0]["matchedBy"] == "both"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "naïve check reply",
+        "São Paulo reply check",
+        "von Kármán check reply",
+        "el niño order cost",
+        "µs order cost",
+        "λ order cost",
+        "crème brûlée order cost",
+        "MIT von Neumann order cost",
+        "check DER reply, EST",
+        "Größe field of order",
+        "handle 日本語 reply text",
+        "parse `für` reply",
+        "x² order cost",
+    ],
+)
+def test_names_loanwords_and_signs_do_not_make_a_question_foreign(post: Post, query: str) -> None:
+    matches = post("vector-search", query=query)["results"]
+    assert {match["matchedBy"] for match in matches} & {"both", "vector"}, matches
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "¿Cómo funciona le reply?",
+        "Wie funktioniert reply",
+        "Где происходит reply?",
+        "Hur fungerar förfrågningar för sökning reply",
+        "HTTPAdapter 怎样重试 reply",
+    ],
+)
+def test_a_question_with_few_words_of_another_language_is_foreign(post: Post, query: str) -> None:
+    matches = post("vector-search", query=query)["results"]
+    assert {match["matchedBy"] for match in matches} <= {"words"}, matches
+
+
+@pytest.mark.parametrize("query", ["怎么处理退款？", "Où est gérée la réplication ?"])
+def test_what_cannot_be_answered_in_the_language_of_the_question_says_so(
+    client: Client, tmp_path: Path, configure, query: str
+) -> None:
+    configure(ingest_base=(tmp_path,))
+    ingest(write_files(tmp_path / "english", {"refund.py": "def refund(order): ...\n"}), "english")
+    answer = client.post(
+        "/tools/vector-search", {"query": query}, content_type="application/json"
+    ).json()
+    assert all(match["weak"] for match in answer["results"])
+    assert answer["hint"].startswith("Not answerable in the language of the question")

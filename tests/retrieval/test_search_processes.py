@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from apps.core.concurrency.background import ProcessLost
 from apps.core.errors import Unavailable
 from apps.embedding.static import load_weights
 from apps.index.mapped.opened import opened_roots
@@ -32,7 +33,6 @@ from apps.retrieval.search_processes import (
     HERE_ALONE,
     RETRY_SECONDS,
     Call,
-    ProcessLost,
     SearchProcess,
     SearchProcesses,
 )
@@ -82,7 +82,7 @@ class StandIn:
         self.calls: list[str] = []
         self.lost = self.leaves_it = False
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         if self.lost:
             raise ProcessLost("gone")
         self.calls.append(function.__name__)
@@ -90,10 +90,10 @@ class StandIn:
             return Reply(False, None, [])
         return Reply(True, function(*arguments), [])
 
-    def has_started(self) -> None:
-        """It has no limit."""
+    def limit(self, seconds: float) -> None:
+        """It has none."""
 
-    def end(self) -> None:
+    def close(self) -> None:
         self.lost = True
         self.ended.set()
 
@@ -354,8 +354,8 @@ class Counted(SearchProcess):
     answered = 0
     first = ""  # name of the function that was called first
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Reply:
-        reply = super().call(function, *arguments)
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+        reply = super().ask(function, *arguments)
         Counted.first = Counted.first or function.__name__
         if function.__name__ == "_hybrid":
             Counted.answered += reply.answered
@@ -431,10 +431,10 @@ def test_each_of_many_callers_gets_the_reply_to_its_request() -> None:
     try:
         with ThreadPoolExecutor(8) as pool:
             texts = [str(number) * (number % 50) for number in range(400)]
-            replies = list(pool.map(lambda text: process.call(word, text), texts))
+            replies = list(pool.map(lambda text: process.ask(word, text), texts))
         assert [reply.value for reply in replies] == texts
     finally:
-        process.end()
+        process.close()
 
 
 @pytest.mark.kill

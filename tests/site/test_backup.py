@@ -36,6 +36,7 @@ from tests.stand_ins.embeddings_server import EmbeddingsServer
 from tests.support.changing import Other, other_process
 from tests.support.ingested import SAMPLE, ingest_sample, write_files
 from tests.support.served import ended, ingest_into, start_ingest, until
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.door
 
@@ -95,8 +96,8 @@ def test_a_backup_taken_during_an_ingest_is_restored_verified_and_searched(
             done = manage_data(product.data, "backup", str(packed))
             assert done.returncode == 0, done.stderr
             # The run was under way all the time, and goes on.
-            state = httpx.get(f"{product.url}/ingest/status/{run}").json()["state"]
-            assert state == "embedding"
+            status = httpx.get(f"{product.url}/ingest/status/{run}", timeout=PATIENCE).json()
+            assert status["state"] == "embedding"
             stalled.release.set()
             assert until(product, run, ended)["state"] == "completed"
             assert stat.S_IMODE(packed.stat().st_mode) == 0o600
@@ -113,7 +114,7 @@ def test_a_backup_taken_during_an_ingest_is_restored_verified_and_searched(
         assert root["rows"] == 4 and root["indexed"] == root["chunks"] > 0
         with running(copy, **environ) as restored:
             assert "src/retry.py" in search(restored, "seconds to wait before an attempt")
-            status = httpx.get(f"{restored.url}/ingest/status/{run}").json()
+            status = httpx.get(f"{restored.url}/ingest/status/{run}", timeout=PATIENCE).json()
             assert status["state"] in ("cancelled", "error"), status
             done = manage_data(restored.data, "verify_index")
             assert done.returncode == 0, done.stdout

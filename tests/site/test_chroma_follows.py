@@ -14,6 +14,7 @@ import pytest
 from apps.index.vectors import chroma
 from tests.browser.product import STOP_SECONDS, Product, running
 from tests.ports import free_ports
+from tests.support.following import server_client
 from tests.support.index import Server, server  # noqa: F401 - a fixture
 from tests.support.ingested import write_files
 from tests.support.served import ingest_into, until_followed
@@ -156,7 +157,7 @@ def test_any_client_of_a_chroma_server_reads_ids_and_places(
     with running(tmp_path, CHROMA_URL=server.url, **FOLLOW) as product:
         ingest(product, "lighthouse")
         until_followed(product)
-    with closing(chroma.open_server(server.url)) as client:
+    with server_client(server.url) as client:
         ((name, rows),) = collections(client).items()
     assert name.startswith("ingest_vectors_")
     assert len(rows) == FILES

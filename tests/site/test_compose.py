@@ -20,6 +20,7 @@ from tests.browser.product import running
 from tests.house.sources import HOME
 from tests.support import forks, image
 from tests.support.served import ingest_into
+from tests.support.waiting import PATIENCE
 
 COMPOSE = find_spec("compose")
 HADOLINT = shutil.which("hadolint", path=str(Path(sys.executable).parent))
@@ -258,7 +259,9 @@ def test_the_content_of_the_image_serves_the_end_to_end_fixture(tmp_path: Path) 
     Path(environment["CODEINFO_DATA_DIR"]).mkdir(parents=True)
     with running(tmp_path, home=built.home, command=built.command, **environment) as product:
         assert "codeinfo" in httpx.get(product.url, timeout=30).text
-        assert httpx.get(f"{product.url}/static/css/tokens.css").status_code == 200
+        assert (
+            httpx.get(f"{product.url}/static/css/tokens.css", timeout=PATIENCE).status_code == 200
+        )
         ingest_into(product, fixtures / "repo")
         question = {"query": "What does main.txt say about the project?"}
         found = httpx.post(f"{product.url}/tools/vector-search", json=question, timeout=30).json()

@@ -2,7 +2,6 @@
 them. Each is damaged between two starts."""
 
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.browser.product import Product
-from tests.site.stopped import PATIENCE, Home, call, made
+from tests.site.stopped import Home, call, made
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
 
@@ -49,11 +49,11 @@ def texts_changed(data: Path) -> None:
 
 def until(answers: Callable[[], Any], is_so: Callable[[Any], bool]) -> Any:
     """What is said once it is so."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if is_so(answer := answers()):
-            return answer
-    raise AssertionError(answer)
+
+    def said() -> Any:
+        return answer if is_so(answer := answers()) else None
+
+    return wait_until(said)
 
 
 def roots(product: Product) -> list[Any]:

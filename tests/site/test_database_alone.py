@@ -20,7 +20,7 @@ from tests.house.sources import HOME
 from tests.ports import free_ports
 from tests.support import forks
 from tests.support.ingested import ingest_sample
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.door
 
@@ -110,7 +110,7 @@ def test_what_sqlite_drops_of_a_damaged_log_is_kept_aside_and_told(tmp_path: Pat
         assert (kept / log.name).read_bytes() == damaged
         assert (kept / database.name).read_bytes() == whole
         assert str(kept) in product.log()
-        found = httpx.get(f"{product.url}/health").json()["parts"]["database"]
+        found = httpx.get(f"{product.url}/health", timeout=PATIENCE).json()["parts"]["database"]
         assert (found["state"], str(kept) in found["detail"]) == ("warn", True)
         assert str(kept) in httpx.get(f"{product.url}/ui/site/connected", timeout=60).text
         shutil.rmtree(kept)
@@ -136,7 +136,7 @@ def test_a_log_that_is_deleted_or_cut_after_a_kill_is_told(
     else:
         os.truncate(log, size)
     with running(tmp_path) as product:
-        found = httpx.get(f"{product.url}/health").json()["parts"]["database"]
+        found = httpx.get(f"{product.url}/health", timeout=PATIENCE).json()["parts"]["database"]
         assert (found["state"], "the latest changes are lost" in found["detail"]) == ("warn", True)
 
 

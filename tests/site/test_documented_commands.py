@@ -55,7 +55,7 @@ def test_each_curl_command_succeeds_in_the_order_of_the_document(tmp_path: Path)
             if "runId" in answer.text and "/ingest/start" in command:
                 run = answer.json()["runId"]
                 until_ingested(product, run)
-        roots = httpx.get(f"{product.url}/ingest/roots").json()["roots"]
+        roots = httpx.get(f"{product.url}/ingest/roots", timeout=PATIENCE).json()["roots"]
         assert [root["name"] for root in roots] == ["repo"]
 
 

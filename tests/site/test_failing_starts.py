@@ -15,6 +15,7 @@ import pytest
 from tests.browser.product import running
 from tests.site.commands import env_of, manage
 from tests.support.small_disk import small_disk
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.door
 
@@ -170,8 +171,8 @@ def test_data_from_before_the_first_release_is_set_aside_with_its_conversations(
     assert {path.name for path in data.iterdir()} == {aside.name, "data.lock", "ingest-bases.json"}
 
     with running(tmp_path) as product:
-        assert httpx.get(f"{product.url}/conversations").json() == {"items": []}
-        assert httpx.get(f"{product.url}/ingest/roots").json()["roots"] == []
+        assert httpx.get(f"{product.url}/conversations", timeout=PATIENCE).json() == {"items": []}
+        assert httpx.get(f"{product.url}/ingest/roots", timeout=PATIENCE).json()["roots"] == []
     done = manage(env, "set_aside")
     assert done.returncode == 1 and "nothing to set aside" in done.stderr
     assert list(data.glob("set-aside-*")) == [aside]

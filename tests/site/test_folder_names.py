@@ -36,11 +36,13 @@ def test_whatever_a_data_folder_is_called_all_of_it_is_in_there(tmp_path: Path) 
         ingest(product)
         until_followed(product)
         assert "src/retry.py" in paths_found(product)
-        assert httpx.get(f"{product.url}/static/css/tokens.css").status_code == 200
+        assert (
+            httpx.get(f"{product.url}/static/css/tokens.css", timeout=PATIENCE).status_code == 200
+        )
     for name in ("codeinfo.sqlite3", "chroma/chroma.sqlite3", "secret.key", "logs/server.log"):
         assert (first / "data" / name).is_file(), name
     with running(other) as product:
-        assert httpx.get(f"{product.url}/ingest/roots").json()["roots"] == []
+        assert httpx.get(f"{product.url}/ingest/roots", timeout=PATIENCE).json()["roots"] == []
         assert not paths_found(product)
     with running(first) as product:
         assert "src/retry.py" in paths_found(product)

@@ -14,7 +14,7 @@ from tests.support import damage
 from tests.support.ingested import write_files
 from tests.support.locked import is_used
 from tests.support.served import start_ingest, until
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.door
 
@@ -63,7 +63,7 @@ def test_of_a_killed_server_the_folder_is_free_and_its_run_is_interrupted(tmp_pa
         until(product, run, lambda status: status["state"] != "queued")
         os.kill(product.pid, signal.SIGKILL)
     with running(tmp_path) as product:
-        status = httpx.get(f"{product.url}/ingest/status/{run}").json()
+        status = httpx.get(f"{product.url}/ingest/status/{run}", timeout=PATIENCE).json()
     assert (status["state"], status["lastError"]) == ("error", "Interrupted")
 
 
@@ -75,4 +75,4 @@ def test_servers_whose_ingests_are_celerys_share_a_folder_with_no_other(tmp_path
         beside = tmp_path / "beside"
         beside.mkdir()
         with running(beside, CODEINFO_DATA_DIR=str(one.data), **broker) as other:
-            assert httpx.get(f"{other.url}/health").status_code == 200
+            assert httpx.get(f"{other.url}/health", timeout=PATIENCE).status_code == 200

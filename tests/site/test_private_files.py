@@ -14,6 +14,7 @@ import pytest
 from apps.core.security import private_files
 from tests.browser.product import HOME, SERVE, Product, running
 from tests.support.served import ingest_into, until_followed
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.door
 
@@ -42,11 +43,13 @@ def ingest(product: Product) -> None:
     folder = product.repos / "repo"
     folder.mkdir(exist_ok=True)
     (folder / "a.py").write_text("def area(width, height):\n    return width * height\n")
-    known = httpx.get(f"{product.url}/ingest/roots").json()
+    known = httpx.get(f"{product.url}/ingest/roots", timeout=PATIENCE).json()
     if not known["roots"]:
         ingest_into(product, folder)
     question = {"query": "area of a rectangle"}
-    assert httpx.post(f"{product.url}/tools/vector-search", json=question).json()["results"]
+    assert httpx.post(f"{product.url}/tools/vector-search", json=question, timeout=PATIENCE).json()[
+        "results"
+    ]
 
 
 def exposed_files(folder: Path) -> list[str]:
@@ -76,7 +79,7 @@ def test_the_data_folder_is_private_from_the_start_and_a_copy_becomes_so(
     (shared / "b").mkdir()
     product.data.rename(shared / "b" / "data")
     with running(shared / "b", command=(*FOR_ALL, *SERVE)) as product:
-        httpx.get(f"{product.url}/conversations")
+        httpx.get(f"{product.url}/conversations", timeout=PATIENCE)
         assert exposed_files(product.data) == []
 
 
@@ -84,7 +87,7 @@ def test_the_data_folder_is_private_from_the_start_and_a_copy_becomes_so(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_user_can_copy_nothing(shared: Path) -> None:
     with running(shared, command=(*FOR_ALL, *SERVE)) as product:
-        httpx.get(f"{product.url}/conversations")
+        httpx.get(f"{product.url}/conversations", timeout=PATIENCE)
         command = [sys.executable, "-c", LISTING, str(product.data), str(NOBODY)]
         read = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert read == ""
@@ -98,7 +101,7 @@ def test_files_elsewhere_are_private_too(shared: Path) -> None:
         file.parent.chmod(0o755)
     elsewhere = {"DATABASE_URL": f"sqlite:///{database}", "LOG_FILE_PATH": str(log)}
     with running(shared / "own", command=(*FOR_ALL, *SERVE), **elsewhere) as product:
-        httpx.get(f"{product.url}/conversations")
+        httpx.get(f"{product.url}/conversations", timeout=PATIENCE)
         files = [*database.parent.iterdir(), *log.parent.iterdir()]
         assert len(files) >= 4
         assert [str(file) for file in files if file.stat().st_mode & 0o077] == []

@@ -158,7 +158,9 @@ def use(caller: Caller, repos: Path) -> None:
     assert caller.post("/ingest/start", f'{{"api_key": "{BODY}"').status_code in (400, 415)
     broken = {"path": str(repo), "name": BODY, "model": BODY}
     assert caller.post("/ingest/start", broken).status_code == 409
-    wrong = httpx.get(f"{caller.url}/info", headers={"Authorization": f"Bearer {QUERY}"})
+    wrong = httpx.get(
+        f"{caller.url}/info", headers={"Authorization": f"Bearer {QUERY}"}, timeout=PATIENCE
+    )
     assert wrong.status_code == 401
 
 

@@ -23,6 +23,7 @@ from codeinfo import asgi
 from tests.house.sources import HOME
 from tests.ports import free_ports
 from tests.support.killable import output_of
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.door
 
@@ -75,13 +76,16 @@ def test_it_starts_from_nothing_and_ends_in_order(tmp_path: Path) -> None:
         assert f"http://127.0.0.1:{port}" in first_line(process)
         base = f"http://127.0.0.1:{port}"
         # It answers within a second even now, when a busy machine is still loading its parts.
-        output = (httpx.get(f"{base}/health").json() for _ in range(20))
+        output = (httpx.get(f"{base}/health", timeout=PATIENCE).json() for _ in range(20))
         assert any(each["mongoConnected"] for each in output)
-        assert httpx.get(f"{base}/").status_code == 200
-        assert httpx.get(f"{base}/static/css/tokens.css").status_code == 200
+        assert httpx.get(f"{base}/", timeout=PATIENCE).status_code == 200
+        assert httpx.get(f"{base}/static/css/tokens.css", timeout=PATIENCE).status_code == 200
         # Beside it two endpoints on ports of their own.
         for other in (port + 1, port + 2):
-            assert httpx.get(f"http://127.0.0.1:{other}/health").json()["jsonrpc"] == "2.0"
+            assert (
+                httpx.get(f"http://127.0.0.1:{other}/health", timeout=PATIENCE).json()["jsonrpc"]
+                == "2.0"
+            )
         password = tmp_path / "data" / "admin-password.txt"
         assert password.stat().st_mode & 0o777 == 0o600
         process.send_signal(signal.SIGTERM)
@@ -98,7 +102,7 @@ def test_an_interrupt_ends_it_as_well(tmp_path: Path) -> None:
     with serving(command_env(tmp_path, port)) as process:
         assert "serves on" in first_line(process)
         # It is announced just before signals are heard; an answer comes after.
-        assert httpx.get(f"http://127.0.0.1:{port}/version").status_code == 200
+        assert httpx.get(f"http://127.0.0.1:{port}/version", timeout=PATIENCE).status_code == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0
 
@@ -182,7 +186,7 @@ def test_stopped_while_requests_are_under_way_it_prints_no_traceback(tmp_path: P
     request = f"{head}Content-Length: {len(chat_body)}\r\n\r\n".encode() + chat_body
     with serving(command_env(tmp_path, port)) as process:
         assert "serves on" in first_line(process)
-        assert httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200
+        assert httpx.get(f"http://127.0.0.1:{port}/health", timeout=PATIENCE).status_code == 200
         with ExitStack() as stack:
             # Whoever wants to write waits for this lock, for seconds: its request is under way.
             locking = stack.enter_context(closing(sqlite3.connect(tmp_path / "codeinfo.sqlite3")))
@@ -190,7 +194,9 @@ def test_stopped_while_requests_are_under_way_it_prints_no_traceback(tmp_path: P
             for part in (request, request, request[:-3]):
                 address = ("127.0.0.1", port)
                 stack.enter_context(socket.create_connection(address)).sendall(part)
-            assert httpx.get(f"http://127.0.0.1:{port}/version").status_code == 200
+            assert (
+                httpx.get(f"http://127.0.0.1:{port}/version", timeout=PATIENCE).status_code == 200
+            )
             process.send_signal(signal.SIGTERM)
             assert process.stdout is not None
             output = process.stdout.read()

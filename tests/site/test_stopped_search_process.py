@@ -25,7 +25,7 @@ QUERY = {"query": "sail_17"}
 
 
 def processes(server: int) -> list[int]:
-    command = ["pgrep", "-P", str(server), "-f", "apps.retrieval.search_process"]
+    command = ["pgrep", "-P", str(server), "-f", "concurrency.background search"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return [int(pid) for pid in done.stdout.split()]
 

@@ -17,6 +17,7 @@ from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.stand_ins.otlp_receiver import Receiver, receiving
 from tests.support.ingested import SAMPLE, write_files
 from tests.support.served import ingest_into, until_followed
+from tests.support.waiting import PATIENCE
 
 CANARY = "canary-4711"
 TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -58,7 +59,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
                 f"{product.url}/chat?q={CANARY}", json=question, headers=headers, timeout=60
             )
             assert '"type":"final"' in response.text.replace(" ", ""), response.text
-            httpx.get(f"{product.url}/{CANARY}")
+            httpx.get(f"{product.url}/{CANARY}", timeout=PATIENCE)
         # The last spans are sent while the process ends.
         yield receiver
 

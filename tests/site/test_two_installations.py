@@ -1,14 +1,14 @@
 """Two servers, each with a database of its own, on one Chroma server: neither deletes the other's
 vectors, whatever becomes of its database."""
 
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import httpx
 import pytest
 
-from apps.index.vectors.chroma import open_server
 from tests.browser.product import Product, running
+from tests.support.following import server_client
 from tests.support.index import Server, server  # noqa: F401 - a fixture
 from tests.support.ingested import write_files
 from tests.support.served import ingest_into, until_followed
@@ -33,7 +33,7 @@ def ingest(product: Product, name: str) -> None:
 def vector_counts(url: str) -> dict[str, int]:
     """How many vectors each collection has, as the Chroma server says."""
     # Chroma's own client never closes its connections.
-    with closing(open_server(url)) as client:
+    with server_client(url) as client:
         return {each.name: each.count() for each in client.list_collections()}
 
 
@@ -60,6 +60,6 @@ def test_two_installations_on_one_chroma_server_keep_their_vectors(
     with serving(here, server) as one:
         ingest(one, "third")
         assert both.items() <= vector_counts(server.url).items()
-        orphans_part = httpx.get(f"{one.url}/health").json()["parts"]["orphans"]
+        orphans_part = httpx.get(f"{one.url}/health", timeout=PATIENCE).json()["parts"]["orphans"]
         assert f"{one.repos}/second" in orphans_part["detail"]
         assert f"{other.repos}" not in orphans_part["detail"]

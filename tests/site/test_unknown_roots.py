@@ -63,8 +63,8 @@ def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(
         told = log.index("conversations, users and settings of the database that it had")
         assert told < log.index("(shown once)"), "before a user is created"
         assert str(repo) in log
-        assert httpx.get(f"{product.url}/ingest/roots").json()["roots"] == []
-        report = httpx.get(f"{product.url}/health").json()
+        assert httpx.get(f"{product.url}/ingest/roots", timeout=PATIENCE).json()["roots"] == []
+        report = httpx.get(f"{product.url}/health", timeout=PATIENCE).json()
         assert report["parts"]["orphans"]["state"] == "warn" and "orphans" in report["degraded"]
         (found,) = [
             each
@@ -73,11 +73,11 @@ def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(
         ]
         assert str(repo) in found["detail"]
         assert "conversations and users are missing, too" in found["detail"]
-        page = httpx.get(f"{product.url}/ingest").text
+        page = httpx.get(f"{product.url}/ingest", timeout=PATIENCE).text
         assert "not in this database" in page and "conversations and users are missing" in page
         # A run comes after a sweep: the sweep has left everything.
         ingest_into(product, repo)
-        assert "not in this database" not in httpx.get(f"{product.url}/").text
+        assert "not in this database" not in httpx.get(f"{product.url}/", timeout=PATIENCE).text
         assert part.exists()
         report = doctor(product, "doctor")
         (line,) = [each for each in report.stdout.splitlines() if "manage.py drop_index" in each]
@@ -85,7 +85,12 @@ def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(
         dropped = doctor(product, "drop_index", root_id)
         assert f"Deleted {repo} ({root_id}): 1 file." in dropped.stdout, dropped.stderr
         assert not part.exists()
-        wait_until(lambda: "orphans" not in httpx.get(f"{product.url}/health").json()["degraded"])
+        wait_until(
+            lambda: (
+                "orphans"
+                not in httpx.get(f"{product.url}/health", timeout=PATIENCE).json()["degraded"]
+            )
+        )
     assert "Every index has a folder" in doctor(product, "doctor").stdout
 
 

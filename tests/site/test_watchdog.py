@@ -6,7 +6,6 @@ import json
 import logging
 import sys
 import threading
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 
 from apps.core.monitoring.watchdog import Watchdog
 from tests.browser.product import running
+from tests.support.waiting import wait_until
 
 PATIENCE = 60
 SERVE = (sys.executable, "-m", "tests.site.stalling_server")
@@ -132,13 +132,13 @@ def test_health_is_answered_while_the_loop_stands_still(tmp_path: Path) -> None:
 
 def health_until(url: str, word: str) -> dict[str, Any]:
     """What /health says once its event loop is in that state."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+
+    def said() -> dict[str, Any] | None:
         try:
             with urllib.request.urlopen(f"{url}/health", timeout=2) as answer:
                 body: dict[str, Any] = json.load(answer)
         except OSError:
-            continue
-        if body["parts"].get("eventLoop", {}).get("word") == word:
-            return body
-    raise AssertionError(f"/health never said {word}")
+            return None
+        return body if body["parts"].get("eventLoop", {}).get("word") == word else None
+
+    return wait_until(said)

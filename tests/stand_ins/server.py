@@ -11,6 +11,8 @@ import threading
 from abc import ABC, abstractmethod
 from typing import Self
 
+from tests.support.waiting import PATIENCE
+
 
 class Hangup(Exception):
     """Raised by a script to drop the connection."""
@@ -52,13 +54,13 @@ class StandIn(ABC):
 
     def __enter__(self) -> Self:
         self._thread.start()
-        assert self._ready.wait(10), "the stand-in did not start"
+        assert self._ready.wait(PATIENCE), "the stand-in did not start"
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.release()
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

@@ -19,6 +19,7 @@ from pymongo.errors import PyMongoError
 
 from apps.core.config import config
 from tests.ports import free_ports
+from tests.support.waiting import PATIENCE
 
 START_SECONDS = 60
 # PostgreSQL refuses to run as root; Debian's package makes this user.
@@ -122,7 +123,10 @@ def chroma(folder: Path) -> Iterator[str]:
     command = [program, "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
     url = f"http://127.0.0.1:{port}"
     with server(command, folder) as process:
-        until_it_answers(process, lambda: httpx.get(f"{url}/api/v2/heartbeat").raise_for_status())
+        until_it_answers(
+            process,
+            lambda: httpx.get(f"{url}/api/v2/heartbeat", timeout=PATIENCE).raise_for_status(),
+        )
         yield url
 
 

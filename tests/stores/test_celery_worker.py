@@ -71,5 +71,7 @@ def test_the_worker_ingests_and_the_server_s_pages_see_it(
         assert ended["state"] == "completed", ended
         (signature,) = owners_of_runs(stores["DATABASE_URL"])
         assert str(worker) in signature.split(":")
-        found = httpx.post(f"{product.url}/tools/vector-search", json={"query": "retry"})
+        found = httpx.post(
+            f"{product.url}/tools/vector-search", json={"query": "retry"}, timeout=PATIENCE
+        )
         assert found.json()["results"][0]["relPath"] == "src/retry.py"

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import httpx
@@ -11,9 +10,9 @@ import pytest
 from websockets.sync.client import connect
 
 from apps.core.config import config
-from apps.index.vectors.chroma import open_server
 from tests.browser.product import Product, running
 from tests.stores.servers import stores_called
+from tests.support.following import server_client
 from tests.support.ingested import SAMPLE, write_files
 from tests.support.served import ingest_into
 
@@ -70,7 +69,7 @@ def test_a_repository_ingested_by_one_process_is_searched_by_the_other(
     ask(other.url, "/chat", conversationId="shared", **question)
     turns: list[Any] = []
     while len(turns) < 2:
-        turns = httpx.get(f"{one.url}/conversations/shared/turns").json()["items"]
+        turns = httpx.get(f"{one.url}/conversations/shared/turns", timeout=PATIENCE).json()["items"]
     assert any("store.js" in turn["content"] for turn in turns)
 
 
@@ -79,12 +78,12 @@ def test_the_chroma_server_has_once_what_either_process_has_published(
 ) -> None:
     one, _ = two
     ingest_into(one, write_files(one.repos / "harbour", {"port.py": "def port(): ...\n"}))
-    roots = httpx.get(f"{one.url}/ingest/roots").json()["roots"]
+    roots = httpx.get(f"{one.url}/ingest/roots", timeout=PATIENCE).json()["roots"]
     published = sorted(root["counts"]["embedded"] for root in roots)
     deadline = time.monotonic() + PATIENCE
     counts: list[int] = []
     # Both follow, each at its own time.
-    with closing(open_server(config().chroma_url)) as client:
+    with server_client(config().chroma_url) as client:
         while counts != published and time.monotonic() < deadline:
             counts = sorted(
                 each.count()

@@ -14,6 +14,7 @@ from django.test import override_settings
 
 from apps.core.concurrency import background
 from apps.core.system import programs
+from apps.index.vectors import chroma
 from apps.index.vectors.follower import follow
 from apps.index.vectors.following import progress
 from apps.index.vectors.store import folder, reset_client
@@ -62,3 +63,16 @@ def fill_chroma(configure: Callable[..., Any]) -> Iterator[Callable[[], None]]:
     configure(chroma="follow")
     with chroma_deleted():
         yield follow
+
+
+@contextmanager
+def server_client(url: str) -> Iterator[Any]:
+    """A client of a Chroma server, in this process."""
+    client = chroma.open_server(url)
+    try:
+        yield client
+    finally:
+        # Chroma leaves them open.
+        client._server._session.close()
+        client._admin_client._server._session.close()
+        client.close()

@@ -42,6 +42,7 @@ OF_SERVER = (
     "prometheus_client",
     "pygments.lexers.special",
     "tomlkit",
+    "watchfiles",
 )
 SET_CHILD_SUBREAPER = 36  # of prctl
 _one_at_a_time = Lock()

@@ -20,6 +20,7 @@ from apps.index.types import ChunkRecord
 from tests.ports import free_ports
 from tests.support.ingested import SAMPLE, write_files
 from tests.support.parts import chunk_ids, clear_index
+from tests.support.waiting import PATIENCE
 
 Contents = dict[str, str]
 
@@ -101,7 +102,7 @@ def server(folder: Path) -> Iterator[Server]:
         stderr=subprocess.DEVNULL,
     ) as process:
         # It is tried until it listens, after pauses that grow to a minute in all.
-        with httpx.Client(transport=httpx.HTTPTransport(retries=8)) as client:
+        with httpx.Client(transport=httpx.HTTPTransport(retries=8), timeout=PATIENCE) as client:
             client.get(f"{url}/api/v2/heartbeat").raise_for_status()
         yield Server(url, process)
         process.kill()

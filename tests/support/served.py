@@ -8,9 +8,10 @@ import httpx
 
 from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import Product
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
-PATIENCE = 60
+# Seconds that an ingest may take.
+LONG = 10 * PATIENCE
 
 
 def start_ingest(
@@ -25,10 +26,12 @@ def start_ingest(
 def until(product: Product, run: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """The status of a run as soon as it is so, or as it ended."""
     address = f"{product.url}/ingest/status/{run}"
-    while True:
+
+    def there() -> dict[str, Any] | None:
         status: dict[str, Any] = httpx.get(address, timeout=PATIENCE).json()
-        if reached(status) or ended(status):
-            return status
+        return status if reached(status) or ended(status) else None
+
+    return wait_until(there, LONG)
 
 
 def ended(status: dict[str, Any]) -> bool:

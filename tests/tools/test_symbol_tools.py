@@ -18,8 +18,8 @@ NAMED = {"name", "repository", "path", "language", "limit", "cursor"}
 
 
 def test_tool_schemas_match_the_endpoints() -> None:
-    for tool in (FIND_DEFINITIONS, FIND_REFERENCES):
-        assert set(tool.parameters["properties"]) == NAMED
+    for tool, more in ((FIND_DEFINITIONS, set()), (FIND_REFERENCES, {"kind"})):
+        assert set(tool.parameters["properties"]) == NAMED | more
         assert tool.parameters["required"] == ["name"]
     assert FILE_OUTLINE.parameters["required"] == ["repository", "path"]
 

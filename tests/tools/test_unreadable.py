@@ -17,7 +17,7 @@ from apps.index.texts import get_texts, reset_texts
 from apps.ingest.runs.scrub import Scrub
 from apps.lookup.symbols import callers, imports, project
 from apps.lookup.symbols.project import reset_facts
-from apps.tools.context import related
+from apps.tools.context import build
 from apps.tools.tools import TOOLS
 from tests.support.calls import CALLS
 from tests.support.index import index
@@ -32,7 +32,7 @@ SECONDS = 60.0
 # What tells of the disk or of the way, and not of the result.
 ASIDE = (
     *("changed", "slow", "generations", "generation"),
-    *("index", "stale", "changedFiles", "gone"),
+    *("index", "partial", "stale", "changedFiles", "gone"),
 )
 FOLDERS = ("index", "texts", "grams")
 
@@ -72,7 +72,7 @@ ALL_GONE: Sequence[Damage] = [
 def lighthouse(folder: Path, index: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The source of a repository, whose index is in a copy too."""
     # No answer depends on how busy the machine is.
-    monkeypatch.setattr(related, "CALLERS_SECONDS", SECONDS)
+    monkeypatch.setattr(build, "USES_SECONDS", SECONDS)
     for module in (callers, imports, project):
         monkeypatch.setattr(module, "PARSE_SECONDS", SECONDS)
     reset()

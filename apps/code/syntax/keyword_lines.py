@@ -59,8 +59,20 @@ _SQL = re.compile(
     ["`\[]? (?P<name> (?<= ["`\[] ) [^"`\]]+ | [A-Za-z_$][\w$]* )""",
     re.IGNORECASE | re.VERBOSE,
 )
+_OCAML = re.compile(
+    r"""\A [ \t]*
+    (?: (?P<function> val|external) | (?P<keyword> type|class|exception|module (?: \s+ type )? ) )
+    \s+ (?: (?: nonrec|rec|virtual ) \s+ )? (?: (?: [+-]?'\w+ | \( [^()]{0,100} \) ) \s+ )?
+    (?P<name> [A-Za-z_][\w']*)""",
+    re.VERBOSE,
+)
 # Language → its own pattern. The last group that matches beside `name` is the kind.
-_PATTERNS: Mapping[str, re.Pattern[str]] = {"cobol": _COBOL, "abap": _ABAP, "sql": _SQL}
+_PATTERNS: Mapping[str, re.Pattern[str]] = {
+    "cobol": _COBOL,
+    "abap": _ABAP,
+    "sql": _SQL,
+    "ocamli": _OCAML,
+}
 
 
 class KeywordLine(NamedTuple):

@@ -32,7 +32,34 @@ def _groovy(kind: str, name: str, *keywords: str) -> str:
 
 _GROOVY_BLOCK = "(block . (unit . (identifier) @name .))"
 
+# A signature may have a return type and `where`, and is the left side of a short definition.
+_CALL = "(call_expression . [(identifier) (field_expression) (parametrized_type_expression)] @name)"
+_SIGNATURES = [
+    _CALL,
+    f"(typed_expression . {_CALL})",
+    f"(where_expression . {_CALL})",
+    f"(where_expression . (typed_expression . {_CALL}))",
+]
+_JULIA = "\n".join(
+    line
+    for call in _SIGNATURES
+    for line in (
+        f"(function_definition (signature {call})) @def",
+        f"(assignment . {call}) @def @function",
+    )
+)
+_JULIA += """
+(macro_definition (signature (call_expression . (_) @name))) @def
+(struct_definition (type_head [(identifier) (parametrized_type_expression)] @name)) @def
+(struct_definition (type_head (binary_expression . (_) @name))) @def
+(abstract_definition (type_head [(identifier) (parametrized_type_expression)] @name)) @type
+(abstract_definition (type_head (binary_expression . (_) @name))) @type
+(module_definition name: (_) @name) @def
+(const_statement (assignment . (identifier) @name)) @constant
+"""
+
 MORE_PATTERNS: Mapping[str, str] = {
+    "julia": _JULIA,
     "groovy": _groovy("process", _GROOVY_BLOCK, "process")
     + _groovy("workflow", _GROOVY_BLOCK, "workflow")
     + _groovy("function", "(block . (unit . (func . (identifier) @name)))", "def")

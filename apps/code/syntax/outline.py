@@ -23,6 +23,8 @@ QUALIFIER = re.compile(r"::|[.:]")
 QUALIFIED = re.compile(r"\A[\w$#~]+(?:(?:::|[.:])[\w$#~]+)+\Z")
 # Separators in symbol paths, by grammar; the default is a dot.
 SEPARATORS = {"markdown": " > "}
+# Nodes of names with arguments, in C++ and Julia.
+WITH_ARGUMENTS = frozenset({"template_type", "template_function", "parametrized_type_expression"})
 COMMENT_LINE = re.compile(r"\n[ \t]*(?:#|//)[^\n]*")
 
 
@@ -144,7 +146,12 @@ def scopes_around(scopes: Sequence[Key], positions: Iterable[int]) -> Iterator[i
 
 def _named(captures: dict[str, list[Node]]) -> list[Node]:
     declarators = [_innermost(node) for node in captures.get("declarator", ())]
-    return captures.get("name", []) + declarators
+    return [_without_arguments(node) for node in captures.get("name", []) + declarators]
+
+
+def _without_arguments(node: Node) -> Node:
+    """The name in that of a specialisation or of a type with parameters: `Box` in `Box<int>`."""
+    return node.named_children[0] if node.type in WITH_ARGUMENTS and node.named_children else node
 
 
 def _innermost(node: Node) -> Node:

@@ -121,6 +121,9 @@ _ELIXIR = f"""
 {_elixir_call("macro", "defmacro", "defmacrop", "defguard", "defguardp")}
 ((call target: (identifier) @keyword (arguments . (string (quoted_content) @label)) (do_block)) @def
   (#any-of? @keyword "test" "describe"))
+((unary_operator operand: (call target: (identifier) @keyword
+    (arguments (binary_operator left: [(identifier) @name (call target: (_) @name)])))) @type
+  (#any-of? @keyword "type" "typep" "opaque"))
 """
 
 PATTERNS: dict[str, str] = {
@@ -191,6 +194,7 @@ PATTERNS: dict[str, str] = {
 (protocol_declaration . (identifier) @name) @def
 (method_definition (identifier) @name) @def
 (method_declaration (identifier) @name) @method
+(property_declaration (struct_declaration (struct_declarator (_) @declarator))) @property
 (function_definition declarator: (_) @declarator) @def
 (preproc_def name: (_) @name) @macro
 (type_definition declarator: (_) @declarator) @type
@@ -230,6 +234,8 @@ PATTERNS: dict[str, str] = {
 (instance name: (_) @label) @def
 (signature name: (variable) @name) @prototype
 (data_constructor constructor: (_ name: (constructor) @name)) @member
+(field name: (field_name (variable) @name)) @field
+(header module: (module) @name) @module
 """,
     "elixir": _ELIXIR,
     "zig": """
@@ -297,26 +303,21 @@ PATTERNS: dict[str, str] = {
 (binary_operator lhs: (identifier) @name rhs: (function_definition)) @def @function
 (program (binary_operator lhs: (identifier) @name) @variable)
 """,
-    "julia": """
-(function_definition (signature (call_expression . (_) @name))) @def
-(macro_definition (signature (call_expression . (_) @name))) @def
-(assignment . (call_expression . (identifier) @name)) @def @function
-(struct_definition (type_head (identifier) @name)) @def
-(abstract_definition (type_head (identifier) @name)) @type
-(module_definition name: (_) @name) @def
-(const_statement (assignment . (identifier) @name)) @constant
-""",
     "ocaml": """
 (compilation_unit (value_definition (let_binding pattern: (value_name) @name)) @def)
 (structure (value_definition (let_binding pattern: (value_name) @name)) @def)
 (type_definition (type_binding name: (_) @name)) @def
 (module_definition (module_binding (module_name) @name)) @def
+(module_type_definition (module_type_name) @name) @def @interface
 (class_definition (class_binding (class_name) @name)) @def
 (method_definition (method_name) @name) @def
 """,
     "erlang": """
 (fun_decl clause: (function_clause name: (_) @name)) @def
 (pp_define lhs: (macro_lhs name: (_) @name)) @macro
+(module_attribute name: (_) @name) @module
+(type_alias name: (type_name name: (_) @name)) @type
+(opaque name: (type_name name: (_) @name)) @type
 """,
     "terraform": """
 (block (string_lit (template_literal) @name) . (block_start)) @def

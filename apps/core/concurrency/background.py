@@ -1,9 +1,10 @@
-"""Processes that compute: for requests (`computed`), and Chroma's.
+"""Processes that compute: for requests (`computed`), for searches, and Chroma's.
 
 In the server's process one thread computes at a time (Python's global lock), and nothing there can
 be killed at a deadline.
 
-A process is `python -P -m apps.core.concurrency.background FD NICE`. Protocol, over the socket FD:
+A process is `python -P -m apps.core.concurrency.background PURPOSE NICE FD`. Protocol, over the
+socket FD:
 the parent sends (function, args); the process calls the function and sends (True, result) or
 (False, CodeinfoError). It ends when the parent's end of the socket is closed, or at any other
 exception.
@@ -14,7 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from typing import ParamSpec, TypeVar
 
@@ -35,40 +36,80 @@ class ProcessLost(Exception):
 
 
 class Background:
-    """One process, started by the first call. Calls run one at a time; `kill` and `close` may be
-    called from any thread, also during a call."""
+    """One process, started by the first call. The methods may be called from any thread, also
+    during a call. Calls run one at a time, in their order."""
 
-    def __init__(self, nice: int = 0, seconds: float | None = None) -> None:
-        """`seconds`: how long a call waits for the process; None: until it has answered."""
-        self._nice = nice
-        self._seconds = seconds
+    def __init__(
+        self,
+        purpose: str,
+        *,
+        nice: int = 0,
+        seconds: float | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        purpose: a word for people who look at the processes of a machine
+        seconds: how long a call waits for the process; None: until it has answered
+        env: further variables of its environment
+        """
+        self._command = [*COMMAND, purpose, str(nice)]
+        self._seconds, self._env = seconds, env or {}
         self._lock = threading.Lock()
+        self._last = threading.Event()  # the last call has its answer
+        self._last.set()
         self._state = threading.Lock()
         self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Pipe | None = None
 
+    @property
+    def pid(self) -> int | None:
+        """Its process id; None if it was not started yet."""
+        return self._process.pid if self._process else None
+
     def call(self, function: Callable[P, Result], *args: P.args, **none: P.kwargs) -> Result:
         """Return the result of a function of a module, called in the process. Arguments and result
-        are pickled. Raises ProcessLost, and the CodeinfoError of the function."""
-        with self._lock:
-            try:
+        are pickled. Raises ProcessLost, and the CodeinfoError of the function.
+
+        The process has the next call in its socket while it runs one.
+        """
+        answered = threading.Event()
+        try:
+            with self._lock:
                 pipe = self._started()
                 pipe.send((function, args))
-                good, value = pipe.receive()
-            except (EOFError, OSError) as error:
-                self._end()
-                raise ProcessLost(f"a process that computes was lost: {error}") from error
+                before, self._last = self._last, answered
+            before.wait()
+            good, value = pipe.receive()
+        except (EOFError, OSError, ValueError) as error:
+            self.close()
+            reason = str(error) or "it ended"
+            if isinstance(error, TimeoutError):
+                reason = f"it did not answer within {self._seconds:.0f} s"
+            which = f"process {self.pid}: " if self.pid else ""
+            raise ProcessLost(which + reason) from error
+        finally:
+            answered.set()
         if not good:
             raise value
         result: Result = value
         return result
 
+    def limit(self, seconds: float) -> None:
+        """Set how long calls wait from now on."""
+        self._seconds = seconds
+        if self._pipe is not None:
+            self._pipe.limit(seconds)
+
     def close(self) -> None:
-        """End the process. A call in progress raises ProcessLost, and so do later ones."""
+        """End the process. Calls in progress raise ProcessLost, and so do later ones."""
         self.kill()
+        atexit.unregister(self.close)
         with self._lock:
-            self._end()
+            if self._process is not None:
+                self._process.wait()
+            if self._pipe is not None:
+                self._pipe.close()
 
     def _started(self) -> Pipe:
         """Return the pipe to the process. Raises EOFError if it has ended, OSError if it cannot be
@@ -86,8 +127,8 @@ class Background:
                     if self._seconds is not None:
                         self._pipe.limit(self._seconds)
                     self._process = programs.start(
-                        [*COMMAND, str(theirs.fileno()), str(self._nice)],
-                        env={**programs.import_path(), **crashes.VARIABLES},
+                        [*self._command, str(theirs.fileno())],
+                        env={**self._env, **programs.import_path(), **crashes.VARIABLES},
                         stdin=subprocess.DEVNULL,
                         stderr=crashes.file(),
                         pass_fds=[theirs.fileno()],
@@ -109,22 +150,13 @@ class Background:
         with self._state:
             return not self._closed and (self._process is None or self._process.poll() is None)
 
-    def _end(self) -> None:
-        """Wait until the process has ended. The caller has the lock of calls."""
-        self.kill()
-        atexit.unregister(self.close)
-        if self._process is not None:
-            self._process.wait()
-        if self._pipe is not None:
-            self._pipe.close()
-
 
 def main() -> None:
     posix.lower_priority(int(sys.argv[2]))
     # The parent may end at any time.
     with (
         suppress(EOFError, ConnectionError),
-        closing(Pipe(socket.socket(fileno=int(sys.argv[1])))) as parent,
+        closing(Pipe(socket.socket(fileno=int(sys.argv[3])))) as parent,
     ):
         while True:
             function, args = parent.receive()

@@ -212,7 +212,7 @@ class Places:
         while self._idle:
             if (process := self._idle.pop()).is_usable():
                 return process
-        return Background()
+        return Background("request")
 
     def stop(self) -> None:
         """End all work and all processes. More work is refused."""

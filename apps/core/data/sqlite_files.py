@@ -37,8 +37,8 @@ class ConnectionPool:
         self._path = path
         self._open = open
         self._lock = threading.Lock()
-        # Idle connections, each with the inode of its file.
-        self._idle: list[tuple[int, sqlite3.Connection]] = []
+        # Idle connections, each with the inode of its file and the size that the log had then.
+        self._idle: list[tuple[int, int, sqlite3.Connection]] = []
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection | None]:
@@ -61,7 +61,7 @@ class ConnectionPool:
         finally:
             if succeeded:
                 with self._lock:
-                    self._idle.append((inode, database))
+                    self._idle.append((inode, self._log_size(), database))
             else:
                 database.close()
                 # SQLite reads a damaged log anew once all connections are closed.
@@ -71,19 +71,28 @@ class ConnectionPool:
         """Close all idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for _, database in idle:
+        for *_, database in idle:
             database.close()
 
     def _pooled(self, inode: int) -> sqlite3.Connection | None:
-        """An idle connection to this inode. Closes connections to a file that was replaced."""
+        """An idle connection to this inode. Closes connections to a file that was replaced, or
+        whose log was cut: SQLite does not notice that."""
+        log_size = self._log_size()
         with self._lock:
-            current = [entry for entry in self._idle if entry[0] == inode]
-            replaced = [entry for entry in self._idle if entry[0] != inode]
-            database = current.pop()[1] if current else None
+            is_cut = any(log_size < size for _, size, _ in self._idle)
+            current = [] if is_cut else [entry for entry in self._idle if entry[0] == inode]
+            others = [entry for entry in self._idle if entry not in current]
+            database = current.pop()[-1] if current else None
             self._idle = current
-        for _, old in replaced:
-            old.close()
+        for *_, other in others:
+            other.close()
         return database
+
+    def _log_size(self) -> int:
+        try:
+            return Path(f"{self._path}-wal").stat().st_size
+        except OSError:
+            return 0
 
 
 def create_file(path: Path, exists: Callable[[], bool], build: Callable[[Path], None]) -> None:

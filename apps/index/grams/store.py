@@ -14,6 +14,7 @@ from secrets import randbits
 
 import numpy as np
 
+from apps.core.concurrency.per_process import PerProcess
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
@@ -277,23 +278,6 @@ class GramWriter:
             self._texts, self._pairs, self._pieces, self._size = {}, [], 0, 0
 
 
-_store: GramStore | None = None
-_opening = threading.Lock()
-
-
-def get_grams() -> GramStore:
-    """Return the n-gram index of this process, in the data folder."""
-    global _store
-    with _opening:
-        if _store is None:
-            _store = GramStore(config().data_dir.absolute() / "grams")
-        return _store
-
-
-def reset_grams() -> None:
-    """Close the n-gram index. The next `get_grams` reads the settings again."""
-    global _store
-    with _opening:
-        if _store is not None:
-            _store.close()
-        _store = None
+_store = PerProcess(lambda: GramStore(config().data_dir.absolute() / "grams"))
+# The n-gram index of this process, in the data folder.
+get_grams, reset_grams = _store.get, _store.reset

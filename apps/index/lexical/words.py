@@ -26,6 +26,7 @@ _UNSPACED = (
     "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _SEGMENT = re.compile(rf"([{_UNSPACED}]+)|(?:[^\W\d_{_UNSPACED}]|[{_MARKS}])+|\d+")
+_PAIRED = re.compile(f"[{_UNSPACED}]")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 LONGEST_WHOLE = 64  # longer runs are keys and hashes
@@ -84,6 +85,11 @@ def _folded(word: str) -> str:
 
 def _whole(word: str) -> str:
     return word if len(word) > LONGEST_WORD else stem(word)
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether a word is of a script that puts no spaces between words. It may have no meaning."""
+    return _PAIRED.match(word) is not None
 
 
 def has_other_scripts(text: str) -> bool:

@@ -4,7 +4,7 @@ Names are found in any case of ASCII letters: letters of other alphabets have to
 """
 
 import json
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from apps.index.mapped.framed_rows import FramedRows
 
 Numbers = NDArray[np.uint32]
 _FIELDS = attrgetter("name", "path", "kind", "start_line", "end_line", "signature")
+_FIRST_LINE = 3  # of the fields
 # Sorts behind whatever begins with a prefix.
 _LAST = "\U0010ffff"
 
@@ -76,8 +77,20 @@ class Definitions(NamedTuple):
         for place in range(self._find(folded(prefix)), self._find(folded(prefix + _LAST))):
             yield self._name(place), self._at(place)
 
-    def of_file(self, file: int) -> range:
-        return range(self.bounds.item(file), self.bounds.item(file + 1))
+    def of_file(self, file: int, lines: tuple[int, int] | None = None) -> range:
+        """The definitions of a file, which are in the order of their first lines; lines: the first
+        and the last on which one may begin."""
+        numbers = range(self.bounds.item(file), self.bounds.item(file + 1))
+        if lines is None:
+            return numbers
+
+        row = self.rows.one_by_one()
+
+        def begins(number: int) -> int:
+            return int(row(number)[_FIRST_LINE])
+
+        start = bisect_left(numbers, lines[0], key=begins)
+        return numbers[start : bisect_right(numbers, lines[1], start, key=begins)]
 
     def files_of(self, numbers: Numbers) -> NDArray[np.intp]:
         """The file of each of some definitions."""

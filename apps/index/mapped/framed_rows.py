@@ -1,7 +1,8 @@
 """Rows of JSON values in frames (`index.frames`), as arrays of a part."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
@@ -41,6 +42,19 @@ class FramedRows(NamedTuple):
                     raise files.Damaged("a frame has no row for a number")
                 values[place] = json.loads(lines[rows[place] % FRAME_ROWS])
         return values
+
+    def one_by_one(self) -> Callable[[int], Any]:
+        """Return a function that returns the value of a row. Each frame is decompressed once.
+        Raises files.Damaged."""
+        frame = cache(partial(self._lines, Frames()))
+
+        def row(number: int) -> Any:
+            lines = frame(number // FRAME_ROWS)
+            if number % FRAME_ROWS >= len(lines):
+                raise files.Damaged("a frame has no row for a number")
+            return json.loads(lines[number % FRAME_ROWS])
+
+        return row
 
     def lines(self, count: int) -> list[bytes]:
         """Return all rows as they were written. Raises files.Damaged if there are not so many."""

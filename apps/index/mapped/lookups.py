@@ -30,10 +30,13 @@ class _Place(NamedTuple):
     file: int  # in the part
 
 
-def definitions(parts: Parts, name: str) -> list[StoredSymbol]:
+def definitions(parts: Parts, name: str, most: int | None) -> list[StoredSymbol]:
     """As MappedRoot.definitions."""
     named = enumerate(part.part.definitions.named(name) for part in parts)
-    symbols = list(_symbols(parts, _live(parts, named)))
+    places = _live(parts, named)
+    if most is not None and len(places) > most:
+        return []
+    symbols = list(_symbols(parts, places))
     return [symbol for symbol in symbols if symbol.name == name] or symbols
 
 
@@ -48,7 +51,9 @@ def beginning(parts: Parts, prefix: str, n: int) -> list[StoredSymbol]:
     return list(_symbols(parts, places[:n]))
 
 
-def outline(parts: Parts, document: str) -> list[StoredSymbol] | None:
+def outline(
+    parts: Parts, document: str, lines: tuple[int, int] | None
+) -> list[StoredSymbol] | None:
     """As MappedRoot.outline."""
     places = [
         (part, file)
@@ -59,7 +64,7 @@ def outline(parts: Parts, document: str) -> list[StoredSymbol] | None:
     outlined = [
         _Place("", part, number, file)
         for part, file in places
-        for number in parts[part].part.definitions.of_file(file)
+        for number in parts[part].part.definitions.of_file(file, lines)
     ]
     return list(_symbols(parts, outlined)) if places else None
 

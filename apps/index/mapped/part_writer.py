@@ -56,9 +56,11 @@ class PartWriter:
         self._builder.add(group, codes.at(np.arange(start, end)))
 
     def finish(self) -> list[Part]:
-        """Write the rest. Return all parts that were written. Raises as `add`."""
+        """Write the rest. Return the parts that were written since the last call. Raises as
+        `add`."""
         self._write()
-        return self._written
+        written, self._written = self._written, []
+        return written
 
     def _write(self) -> None:
         if not len(self._builder):

@@ -92,17 +92,21 @@ class MappedRoot:
         pairs = zip(words, self.find(words), strict=True)
         return {word: hits.count for word, hits in pairs if hits}
 
-    def definitions(self, name: str) -> list[StoredSymbol]:
-        """The definitions of a name; if there are none, those of the name in other case."""
-        return lookups.definitions(self.parts, name)
+    def definitions(self, name: str, most: int | None = None) -> list[StoredSymbol]:
+        """The definitions of a name; if there are none, those of the name in other case; none of
+        them if they are more than `most` in any case."""
+        return lookups.definitions(self.parts, name, most)
 
     def symbols_beginning(self, prefix: str, n: int) -> list[StoredSymbol]:
         """n symbols whose name begins with a prefix, in any case, by name."""
         return lookups.beginning(self.parts, prefix, n)
 
-    def outline(self, document: str) -> list[StoredSymbol] | None:
-        """The definitions in a file, by line; None if no part has it."""
-        return lookups.outline(self.parts, document)
+    def outline(
+        self, document: str, lines: tuple[int, int] | None = None
+    ) -> list[StoredSymbol] | None:
+        """The definitions in a file, by line; None if no part has it. lines: the first and the last
+        on which one may begin."""
+        return lookups.outline(self.parts, document, lines)
 
     def files_with_identifier(self, name: str) -> dict[str, str]:
         """Document → path of the files whose text has an identifier, by path. The match is exact:

@@ -1,6 +1,5 @@
 """Finds the occurrences of an identifier in files, and reads their facts for the call graph."""
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,6 +9,7 @@ from apps.code.callgraph.facts import Facts
 from apps.code.languages import language_of
 from apps.code.syntax.pieces import Occurrence, declared_by_words, whole_word
 from apps.core.concurrency.computed import PLACES, TimedOut, computing
+from apps.core.concurrency.per_process import PerProcess
 from apps.index.parsing.failures import PARSE_SECONDS, ParseFailure
 from apps.index.parsing.pool import ParsePool, Request, batches
 from apps.index.parsing.process import COMMAND, Command, ParseProcess, Source
@@ -120,23 +120,6 @@ def _matches(name: str, file: SourceText, parsed: list[Occurrence] | None) -> Na
     return NameMatches(occurrences, parsed=False)
 
 
-_finder: Finder | None = None
-_opening = threading.Lock()
-
-
-def get_finder() -> Finder:
-    """Return the finder of this process. It starts parse processes when it is first used."""
-    global _finder
-    with _opening:
-        if _finder is None:
-            _finder = Finder()
-        return _finder
-
-
-def reset_finder() -> None:
-    """End its processes. The next `get_finder` creates a new one."""
-    global _finder
-    with _opening:
-        if _finder is not None:
-            _finder.close()
-        _finder = None
+_finder = PerProcess(Finder)
+# The finder of this process. It starts parse processes when it is first used.
+get_finder, reset_finder = _finder.get, _finder.reset

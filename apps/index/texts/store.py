@@ -15,6 +15,7 @@ from secrets import randbits
 
 import zstandard
 
+from apps.core.concurrency.per_process import PerProcess
 from apps.core.config import config
 from apps.core.values.slices import slices
 from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
@@ -377,23 +378,6 @@ def _delete(database: sqlite3.Connection, keys: Iterable[str]) -> None:
     database.executemany("DELETE FROM text WHERE sha256 = ?", values)
 
 
-_store: TextStore | None = None
-_opening = threading.Lock()
-
-
-def get_texts() -> TextStore:
-    """Return the text store of this process, in the data folder."""
-    global _store
-    with _opening:
-        if _store is None:
-            _store = TextStore(config().data_dir.absolute() / "texts")
-        return _store
-
-
-def reset_texts() -> None:
-    """Close the text store. The next `get_texts` reads the settings again."""
-    global _store
-    with _opening:
-        if _store is not None:
-            _store.close()
-        _store = None
+_store = PerProcess(lambda: TextStore(config().data_dir.absolute() / "texts"))
+# The text store of this process, in the data folder.
+get_texts, reset_texts = _store.get, _store.reset

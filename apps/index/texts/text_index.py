@@ -21,6 +21,7 @@ from apps.core.data.sqlite_files import (
     remove_file,
 )
 from apps.core.errors import Unavailable
+from apps.index.changes import check_due
 from apps.index.texts.segments import Block
 
 _VERSION = 1
@@ -38,10 +39,12 @@ KEYS_AT_ONCE = 500
 @contextmanager
 def text_errors() -> Iterator[None]:
     """Translate errors of SQLite, of the file system and of damaged blocks to Unavailable
-    TEXTS_UNAVAILABLE."""
+    TEXTS_UNAVAILABLE. The worker looks at it: SQLite reads a damaged log anew once no process has
+    the file open."""
     try:
         yield
     except (sqlite3.Error, OSError, zstandard.ZstdError) as error:
+        check_due.set()
         raise Unavailable(f"The text store failed: {error}", code="TEXTS_UNAVAILABLE") from error
 
 

@@ -1,16 +1,12 @@
 """Opens Chroma, and translates its errors. Only this module imports chromadb.
 
-The import takes about a second, so it happens at the first use.
+The import takes about a second, so it happens at the first use. It reads settings from `.env` in
+the current folder, which is `/` in the process that imports it (`process`).
 """
 
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +15,6 @@ import httpx
 from apps.core.errors import Unavailable
 
 CALL_SECONDS = 60.0
-_LOADING = threading.Lock()
 _TIMEOUT = httpx.Timeout(CALL_SECONDS, connect=5.0)
 
 
@@ -34,32 +29,14 @@ class Failed(Unavailable):
     code = "CHROMA_UNAVAILABLE"
 
 
-def _load() -> None:
-    """Import chromadb. Else its import takes settings from `.env` in the current folder. Raises
-    Unavailable if it is not installed."""
-    with _LOADING:
-        if "chromadb" in sys.modules:
-            return
-        if (found := find_spec("chromadb")) is None:
-            text = "Chroma is not installed: pip install codeinfo[chroma]"
-            raise unavailable(text, retryable=False)
-        package = ModuleType("chromadb")
-        package.__path__ = list(found.submodule_search_locations or ())
-        sys.modules["chromadb"] = package
-        try:
-            config = import_module("chromadb.config")
-        finally:
-            del sys.modules["chromadb"]
-        config.Settings.model_config["env_file"] = None
-        import_module("chromadb").config = config  # type: ignore[attr-defined]
-
-
 @contextmanager
 def chroma_errors() -> Iterator[None]:
     """Translate errors of Chroma to Failed, and those of the way to its server to Unavailable."""
-    _load()
     try:
         yield
+    except ModuleNotFoundError as error:
+        text = "Chroma is not installed: pip install codeinfo[chroma]"
+        raise unavailable(text, retryable=False) from error
     except httpx.HTTPError as error:
         raise unavailable(f"Chroma does not answer: {error}") from error
     except Unavailable:
@@ -69,49 +46,41 @@ def chroma_errors() -> Iterator[None]:
         raise Failed(f"Chroma failed: {error}") from error
 
 
-def is_missing(error: Unavailable) -> bool:
-    """Whether the cause of `error` is that the collection does not exist."""
-    _load()
+def not_found() -> type[Exception]:
+    """Return what Chroma raises for a collection that does not exist."""
     from chromadb.errors import NotFoundError  # noqa: PLC0415 - heavy, see above
 
-    return isinstance(error.__cause__, NotFoundError)
+    error: type[Exception] = NotFoundError
+    return error
 
 
 def open_embedded(folder: Path) -> Any:
     """Return a client of the store in `folder`, which no other process has open. Raises
     Unavailable."""
-    _load()
-    import chromadb  # noqa: PLC0415 - heavy, see above
-
     with chroma_errors():
-        settings = chromadb.config.Settings(anonymized_telemetry=False)
-        return chromadb.PersistentClient(path=str(folder), settings=settings)
+        import chromadb  # noqa: PLC0415 - heavy, see above
+
+        return chromadb.PersistentClient(path=str(folder), settings=_silent())
 
 
 def open_server(url: str) -> Any:
     """Return a client of the server at `url`. Raises Unavailable if it does not answer."""
-    _load()
-    import chromadb  # noqa: PLC0415 - heavy, see above
-
     parts = urlsplit(url)
     with chroma_errors():
+        import chromadb  # noqa: PLC0415 - heavy, see above
+
         client = chromadb.HttpClient(
-            host=parts.hostname or "", port=parts.port or 8000, ssl=parts.scheme == "https"
+            host=parts.hostname or "",
+            port=parts.port or 8000,
+            ssl=parts.scheme == "https",
+            settings=_silent(),
         )
-        # By default Chroma never times out and never closes connections; there is no setting.
-        session = client._server._session
-        session.timeout = _TIMEOUT
-        system, release = client._system, client.close
-
-        def close() -> None:
-            session.close()
-            release()
-            # Chroma keeps it under a third name, too.
-            systems = client._identifier_to_system
-            for name in [name for name, one in systems.items() if one is system]:
-                del systems[name]
-
-        client.close = close
-        # The admin client has a connection of its own, which is no longer needed.
-        client._admin_client._server._session.close()
+        # By default Chroma never times out; there is no setting.
+        client._server._session.timeout = _TIMEOUT
         return client
+
+
+def _silent() -> Any:
+    from chromadb.config import Settings  # noqa: PLC0415 - heavy, see above
+
+    return Settings(anonymized_telemetry=False)

@@ -10,10 +10,10 @@ name, the others `name.2`, `name.3` and so on.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
-from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
 from apps.index.vectors import chroma
 
@@ -98,28 +98,17 @@ class Collections:
 
     def drop(self, shard: str) -> None:
         """Delete a shard."""
-        try:
-            with chroma.chroma_errors():
-                self._client.delete_collection(shard)
-        except Unavailable as error:
-            if not chroma.is_missing(error):
-                raise
-
-    def close(self) -> None:
-        self._client.close()
+        with chroma.chroma_errors(), suppress(chroma.not_found()):
+            self._client.delete_collection(shard)
 
     def _find(self, shard: str) -> Any:
         return self._client.get_collection(shard, embedding_function=None)
 
     def _call(self, shard: str, work: Callable[[Any], Result]) -> Result | None:
         """Call `work` with a shard; return None if it does not exist."""
-        try:
-            with chroma.chroma_errors():
-                return work(self._find(shard))
-        except Unavailable as error:
-            if chroma.is_missing(error):
-                return None
-            raise
+        with chroma.chroma_errors(), suppress(chroma.not_found()):
+            return work(self._find(shard))
+        return None
 
     def _listed(self) -> Iterator[Any]:
         offset = 0

@@ -26,9 +26,9 @@ from apps.index.mapped.files import Damaged
 from apps.index.types import Check, never_cancelled
 from apps.index.vectors import chroma
 from apps.index.vectors.collections import Collections, Shard, collection_of
-from apps.index.vectors.embedded import DATABASE, Embedded
 from apps.index.vectors.following import fingerprint, progress, searched_stores
 from apps.index.vectors.note import NAME, Note
+from apps.index.vectors.process import DATABASE
 from apps.index.vectors.store import client, collection, folder, interrupt, reset_client
 from apps.index.vectors.sync import StoreSync, drop_shards
 
@@ -138,14 +138,13 @@ def _is_there(note: Note) -> bool:
 def write_anew() -> None:
     """Delete all that Chroma has of this installation, so that `follow` writes it again. Raises as
     `follow`."""
-    used = client()
     with _alone():
-        if isinstance(used, Embedded):
-            used.delete_all()
+        if not config().chroma_url:
+            client().delete_all()
             return
         for shards in _own_shards().values():
             for shard in reversed(shards):
-                used.call(Collections.drop, shard)
+                client().call(Collections.drop, shard)
         remove_file(folder() / NAME)
 
 

@@ -23,7 +23,8 @@ from apps.index.vectors.chroma import Failed
 from apps.index.vectors.collections import SPACE, Collections, Facts, Shard, shard_name
 from apps.index.vectors.following import progress
 from apps.index.vectors.note import Note, Noted
-from apps.index.vectors.store import Client, collection
+from apps.index.vectors.process import ChromaProcess
+from apps.index.vectors.store import collection
 
 Item = TypeVar("Item")
 
@@ -87,7 +88,7 @@ class StoreSync:
     """Raises Unavailable, and as `check`, which is called before each slice."""
 
     def __init__(
-        self, store: UUID, roots: Sequence[Root], client: Client, note: Note, check: Check
+        self, store: UUID, roots: Sequence[Root], client: ChromaProcess, note: Note, check: Check
     ) -> None:
         listed = [lists.read(root) for root in roots]
         self._store, self._roots, self._live = store, roots, live_documents(listed)
@@ -204,7 +205,7 @@ class StoreSync:
         return files[0][0].dimension if files else 0
 
 
-def drop_shards(shards: Iterable[str], client: Client, note: Note) -> None:
+def drop_shards(shards: Iterable[str], client: ChromaProcess, note: Note) -> None:
     """Delete the shards of a collection, given in order: the first one last, without which the
     others are not known. Raises Unavailable."""
     for name in reversed([*shards]):

@@ -8,8 +8,7 @@ from pathlib import Path
 from apps.core.errors import CodeinfoError
 from apps.index.root_directory import MISSING, read_file
 from apps.index.types import Check
-from apps.ingest.discovery.git_index import Entry, Index, Kind, read_index
-from apps.ingest.discovery.repository import find_repository
+from apps.ingest.discovery.git_index import Entry, Index, Kind
 from apps.ingest.types import Candidate, Discovery
 
 # Files whose content is compared, as their times differ. All times of a copied folder do.
@@ -17,24 +16,12 @@ MAX_READ = 1_000
 MODULUS = 1 << 32
 
 
-def is_dirty(folder: Path, discovery: Discovery, check: Check) -> bool | None:
+def is_dirty(folder: Path, index: Index, discovery: Discovery, check: Check) -> bool | None:
     """Return whether a file of a discovery of everything differs from the commit, is untracked, or
-    is missing, or whether something is staged. None if there is no repository, or if it is not
-    known."""
-    try:
-        repository = find_repository(folder)
-        index = read_index(repository, folder, check) if repository else None
-    except (CodeinfoError, OSError):
-        return None
-    if repository is None or index is None:
-        return None
+    is missing, or whether something is staged. None if it is not known."""
     if index.is_staged or _lacks_files(index, discovery):
         return True
-    try:
-        written = int((repository.git_dir / "index").stat().st_mtime)
-    except OSError:
-        return None
-    return _files_differ(folder, written, index, discovery, check)
+    return _files_differ(folder, index, discovery, check)
 
 
 def _lacks_files(index: Index, discovery: Discovery) -> bool:
@@ -51,16 +38,13 @@ def _lacks_files(index: Index, discovery: Discovery) -> bool:
     )
 
 
-def _files_differ(
-    folder: Path, written: int, index: Index, discovery: Discovery, check: Check
-) -> bool | None:
-    """written: when git wrote the index, seconds"""
+def _files_differ(folder: Path, index: Index, discovery: Discovery, check: Check) -> bool | None:
     # A file that was written when the index was may have been written once more.
     unsure = [
         (file, entry)
         for file in discovery.files
         if (entry := index.entries.get(file.path))
-        and (not _has_stamp(file, entry) or entry.mtime[0] >= written)
+        and (not _has_stamp(file, entry) or entry.mtime[0] >= index.written)
     ]
     for file, entry in unsure[:MAX_READ]:
         check()

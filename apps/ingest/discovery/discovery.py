@@ -11,6 +11,7 @@ import stat
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from apps.index.root_directory import (
     reason_of,
 )
 from apps.index.types import Check, never_cancelled
+from apps.ingest.discovery.dirty import is_dirty
 from apps.ingest.discovery.eligibility import SCAN_BYTES, Rules
 from apps.ingest.discovery.git_index import INDEX_MISSING, NOTHING_TRACKED, lacks_index
 from apps.ingest.discovery.own_data import OwnData, refuse_own_data
@@ -80,7 +82,10 @@ def discover(
         found = _sorted(classifier.classify_all(walk.files(tracked), check))
     left_out = walk.left_out.total()
     nothing = repository is not None and tracked.is_empty and not found.files and left_out.text
-    return replace(found, left_out=left_out, nothing=NOTHING_TRACKED if nothing else "")
+    found = replace(found, left_out=left_out, nothing=NOTHING_TRACKED if nothing else "")
+    if tracked.index is not None:
+        found = replace(found, dirty=is_dirty(root, tracked.index, found, check))
+    return found
 
 
 def left_out_at(root: Path, only: Collection[str], *, plain: bool = False) -> frozenset[str]:
@@ -93,6 +98,14 @@ def left_out_at(root: Path, only: Collection[str], *, plain: bool = False) -> fr
         walk, tracked = _walk(directory, root, never_cancelled, plain=plain, only=only)
         folders = {file.path for file in walk.files(tracked) if file.path.endswith("/")}
     return frozenset(folders.union(path for path, _ in walk.left_out.total().names))
+
+
+def count_files(root: Path, most: int) -> int:
+    """Return the number of files that a discovery would look at, `most` + 1 at most. No file is
+    read. Raises as `discover`."""
+    with open_root(root) as directory:
+        walk, tracked = _walk(directory, root, never_cancelled, plain=False, only=None)
+        return sum(1 for _ in islice(walk.files(tracked), most + 1))
 
 
 def _walk(

@@ -70,24 +70,20 @@ class Index(NamedTuple):
     escapes.
 
     is_staged: something was added since the last commit, as far as git has noted it
+    written: when git wrote it, seconds
     """
 
     entries: Mapping[str, Entry]
     is_staged: bool = False
-
-
-def tracked_entries(
-    repository: Repository, root: Path, check: Check = never_cancelled
-) -> Mapping[str, Entry]:
-    """Return the entries of `read_index`. Raises as it."""
-    return read_index(repository, root, check).entries
+    written: int = 0
 
 
 def read_index(repository: Repository, root: Path, check: Check = never_cancelled) -> Index:
     """Read the index of a repository. Raises Unavailable GIT_FAILED."""
-    data = _content(repository.git_dir)
-    if data is None:
+    content = _content(repository.git_dir)
+    if content is None:
         return Index({})  # nothing was ever added
+    data, written = content
     inside = root.relative_to(repository.work_tree).parts
     prefix = b"".join(os.fsencode(part) + b"/" for part in inside)
     names, is_staged = _names(data, check)
@@ -97,11 +93,12 @@ def read_index(repository: Repository, root: Path, check: Check = never_cancelle
         for name, entry in names
         if (path := _beneath(prefix, name)) is not None
     }
-    return Index(entries, is_staged)
+    return Index(entries, is_staged, written)
 
 
 def state_of_index(repository: Repository) -> tuple[int, ...] | None:
-    """Return what changes whenever git writes the index; None if there is none."""
+    """Return inode, size, modification and change time, of which one differs whenever git has
+    written the index; None if there is none."""
     try:
         status = (repository.git_dir / "index").lstat()
     except OSError:
@@ -130,9 +127,12 @@ def _beneath(prefix: bytes, name: bytes) -> bytes | None:
     return b"" if name.endswith(b"/") and prefix.startswith(name) else None
 
 
-def _content(git_dir: Path) -> bytes | None:
+def _content(git_dir: Path) -> tuple[bytes, int] | None:
+    """Return the bytes of an index, and `Index.written`."""
     try:
         with RootDirectory(git_dir) as folder:
+            # Before the content, which may become newer.
+            written = int(folder.stat("index").st_mtime)
             data = folder.read("index", MAX_INDEX_BYTES + 1)
     except FileNotFoundError:
         return None
@@ -140,7 +140,7 @@ def _content(git_dir: Path) -> bytes | None:
         raise refused(f"cannot be read: {reason_of(error)}: index") from error
     if len(data) > MAX_INDEX_BYTES:
         raise refused(f"is too large: its index has more than {MAX_INDEX_BYTES:,} bytes")
-    return data
+    return data, written
 
 
 def _names(data: bytes, check: Check) -> tuple[list[tuple[bytes, Entry]], bool]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from apps.index.root_directory import MAX_DEPTH, TOO_DEEP
 from apps.index.types import Check
-from apps.ingest.discovery.git_index import Kind, state_of_index, tracked_entries
+from apps.ingest.discovery.git_index import Index, Kind, read_index, state_of_index
 from apps.ingest.discovery.repository import Repository
 from apps.ingest.discovery.selection import Selection, is_selected
 from apps.ingest.discovery.types import NOT_CHECKED_OUT, ListedFile
@@ -16,7 +16,7 @@ MAX_RECENT = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Index:
+class _Paths:
     """The tracked paths of a repository, relative to the root, and the folders above them. These
     end with a slash."""
 
@@ -28,6 +28,7 @@ class Tracked:
     """The tracked paths of a work tree, or of the part of it that is below the root.
 
     repository: None if the files are not in a repository: then none is tracked
+    index: that of the repository, unless it was read earlier
     selection: the paths that are looked at
     prefix: path of the work tree; "", also if the root is inside it, or with a slash at its end
 
@@ -44,17 +45,20 @@ class Tracked:
     ) -> None:
         self.repository = repository
         self._selection = selection
-        index = _Index({}, frozenset())
-        if repository:
-            read = _read if selection is None else _read_once
-            index = read(repository, root, check, prefix)
-        self.is_empty = not index.kinds
-        self._folders = index.folders
-        self._waiting = dict(index.kinds)
+        self.index: Index | None = None
+        paths = _Paths({}, frozenset())
+        if repository and selection is None:
+            self.index = read_index(repository, root, check)
+            paths = _paths(self.index, prefix)
+        elif repository:
+            paths = _read_once(repository, root, check, prefix)
+        self.is_empty = not paths.kinds
+        self._folders = paths.folders
+        self._waiting = dict(paths.kinds)
         if selection is not None:
             self._waiting = {
                 path: kind
-                for path, kind in index.kinds.items()
+                for path, kind in paths.kinds.items()
                 # The folder of another kind may be missing, and above a selected path.
                 if kind is not Kind.FILE or is_selected(selection, path)
             }
@@ -107,25 +111,24 @@ class Tracked:
         return next((folder for folder in _above(path) if folder not in self._entered), path)
 
 
-_recent: dict[object, _Index] = {}
+_recent: dict[object, _Paths] = {}
 
 
-def _read_once(repository: Repository, root: Path, check: Check, prefix: str) -> _Index:
+def _read_once(repository: Repository, root: Path, check: Check, prefix: str) -> _Paths:
     """Read an index, unless it is one of the last and git has not written it since."""
     key = (repository, root, prefix, state_of_index(repository))
-    index = _recent.get(key)
-    if index is None:
-        index = _read(repository, root, check, prefix)
+    paths = _recent.get(key)
+    if paths is None:
+        paths = _paths(read_index(repository, root, check), prefix)
         while len(_recent) >= MAX_RECENT:
             del _recent[next(iter(_recent))]
-        _recent[key] = index
-    return index
+        _recent[key] = paths
+    return paths
 
 
-def _read(repository: Repository, root: Path, check: Check, prefix: str) -> _Index:
-    entries = tracked_entries(repository, root, check)
-    kinds = {f"{prefix}{path}": entry.kind for path, entry in entries.items()}
-    return _Index(kinds, _folders_of(kinds))
+def _paths(index: Index, prefix: str) -> _Paths:
+    kinds = {f"{prefix}{path}": entry.kind for path, entry in index.entries.items()}
+    return _Paths(kinds, _folders_of(kinds))
 
 
 def _above(path: str) -> Iterator[str]:

@@ -10,11 +10,11 @@ from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.values.slices import slices
 from apps.embedding.texts import split_to_fit
-from apps.index.models import SourceFile
 from apps.index.parsing import Chunker
 from apps.index.records import embedded_chunks
 from apps.index.root_directory import Unreadable, read_content
 from apps.ingest.runs.job import Job
+from apps.ingest.runs.shared import SharedFile
 from apps.ingest.types import Candidate, Skipped
 
 # A second of work, so that progress is frequent and a cancel takes effect soon.
@@ -23,14 +23,14 @@ ROWS_PER_WRITE = 2_000
 READ_AT_ONCE = 64
 
 
-# Path → content of files, and path → encoding of those that are not UTF-8; returns path → row of
+# Path → content of files, and path → encoding of those that are not UTF-8; returns path → file of
 # another root.
-FindShared = Callable[[Mapping[str, bytes], Mapping[str, str]], Mapping[str, SourceFile]]
+FindShared = Callable[[Mapping[str, bytes], Mapping[str, str]], Mapping[str, SharedFile]]
 
 
 def _no_shared(
     contents: Mapping[str, bytes], encodings: Mapping[str, str]
-) -> Mapping[str, SourceFile]:
+) -> Mapping[str, SharedFile]:
     return {}
 
 
@@ -43,8 +43,8 @@ class Batch:
     skipped: tuple[Skipped, ...] = ()  # they cannot be read, or are no longer eligible
     unread: tuple[Skipped, ...] = ()  # they cannot be read, and stay published as they are
     unchanged: tuple[str, ...] = ()  # parsed again with the same result; they stay published
-    # Their chunks are stored for another root. With the row of that root.
-    shared: tuple[tuple[Candidate, SourceFile], ...] = ()
+    # Their chunks are stored for another root. With the file of that root.
+    shared: tuple[tuple[Candidate, SharedFile], ...] = ()
 
     @property
     def chunked(self) -> list[ChunkedFile]:
@@ -105,21 +105,22 @@ def batches(
     find_shared: FindShared = _no_shared,
 ) -> Iterator[Batch]:
     """Yield all files, in batches of at least INGEST_FLUSH_EVERY files and ROWS_PER_WRITE chunks.
+    The first one is smaller: a first ingest publishes it at once.
 
     max_tokens: limit of the embedder; longer chunks are split
     reconcile: called with READ_AT_ONCE files at a time; returns them without those that stay
         published as they are
     find_shared: returns the files that are not parsed, as their chunks are stored
     """
-    batch, choice = Batch(), EncodingChoice()
+    batch, choice, is_first = Batch(), EncodingChoice(), True
     for part in slices(files, READ_AT_ONCE):
         job.check()
         with job.timed("chunking"):
             piece = _chunked(root, part, chunker, max_tokens, find_shared, choice)
             batch += reconcile(piece)
-        if batch.is_full:
+        if batch.is_full or is_first:
             yield batch
-            batch = Batch()
+            batch, is_first = Batch(), False
     if len(batch):
         yield batch
 

@@ -29,6 +29,7 @@ from apps.ingest.types import Candidate, Discovery, FileStat, Skipped
 
 # Up to this many paths are selected in SQL; more are filtered in Python.
 MAX_PATHS_IN_QUERY = 500
+MINUTE_NS = 60 * 10**9
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,9 @@ class Delta:
 
     def __bool__(self) -> bool:
         return bool(self.files or self.skipped or self.retired)
+
+
+NO_CHANGES = Delta(files=(), skipped=(), retired=(), emptied=0, unchanged=0)
 
 
 class _PublishedFile(NamedTuple):
@@ -125,7 +129,7 @@ class Published:
         if self._root is None:
             return self._run.dry_run
         if self._only is not None:
-            return not self._root.damage
+            return not self._root.damage and self._root.awaited_files is None
         return self._run.dry_run or integrity.is_whole(self._root)
 
     @cached_property
@@ -157,6 +161,8 @@ class Published:
         head_moved = self._head_moved(commit)
         retired = [row for row in self._rows if row.path not in unchanged]
         files = [candidate for candidate in discovery.files if candidate.path not in unchanged]
+        if self._root is None:
+            files.sort(key=_newest_first)
         ingested = {row.path: row.stat.size for row in self._rows if not row.skip_reason}
         return Delta(
             files=files,
@@ -220,6 +226,11 @@ class Published:
         if row is None:
             return False
         return (row.skip_reason, row.stat.size) == (item.reason[:LONGEST_REASON], item.size)
+
+
+def _newest_first(candidate: Candidate) -> int:
+    """Sort key. By minutes, so that the files of a checkout keep their order."""
+    return -(candidate.stat.mtime_ns // MINUTE_NS)
 
 
 def _unread_problem(reason: str, problem: str, *, current: bool) -> str:

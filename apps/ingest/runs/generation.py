@@ -9,8 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q, Sum
-from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from apps.code.values import ChunkedFile
@@ -19,13 +17,13 @@ from apps.core.values.slices import slices
 from apps.index import changes, freeze, spans
 from apps.index.mapped import lists
 from apps.index.mapped.live_files import LiveFiles
-from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile, SourceFileQuerySet
+from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
 from apps.index.queries import find_root
 from apps.index.types import Check, never_cancelled
 from apps.ingest.discovery.checkout import NO_GIT, Checkout
 from apps.ingest.runs import shared, sweep
 from apps.ingest.runs.chunker_version import chunker_version
-from apps.ingest.runs.delta import Delta
+from apps.ingest.runs.delta import NO_CHANGES, Delta
 from apps.ingest.runs.job import RunCancelled
 from apps.ingest.runs.retry import retry_on_locked
 from apps.ingest.types import Candidate, Counts, Skipped
@@ -113,9 +111,7 @@ class Generation:
                 language=chunked.language,
                 sha256=chunked.sha256,
                 encoding=chunked.encoding,
-                size=candidate.stat.size,
-                mtime_ns=candidate.stat.mtime_ns,
-                ctime_ns=candidate.stat.ctime_ns,
+                **candidate.stat._asdict(),
                 chunks=len(chunked.chunks),
                 spans=spans.pack(chunked.chunks),
                 problem=chunked.problem,
@@ -124,26 +120,14 @@ class Generation:
             for candidate, chunked in files
         ]
 
-    def shared_rows_of(self, files: Sequence[tuple[Candidate, SourceFile]]) -> list[SourceFile]:
+    def shared_rows_of(
+        self, files: Sequence[tuple[Candidate, shared.SharedFile]]
+    ) -> list[SourceFile]:
         """Return unsaved rows of files that take over the documents of other roots' rows."""
+        own = {"root_id": self.root.id, "run_id": self.run.id, "since": self.number}
         return [
-            SourceFile(
-                root=self.root,
-                run=self.run,
-                document=row.document,
-                path=candidate.path,
-                language=row.language,
-                sha256=row.sha256,
-                encoding=row.encoding,
-                size=candidate.stat.size,
-                mtime_ns=candidate.stat.mtime_ns,
-                ctime_ns=candidate.stat.ctime_ns,
-                chunks=row.chunks,
-                embedded=row.embedded,
-                spans=row.spans,
-                since=self.number,
-            )
-            for candidate, row in files
+            SourceFile(**file._asdict() | candidate.stat._asdict() | own)
+            for candidate, file in files
         ]
 
     def add_files(self, rows: Sequence[SourceFile]) -> None:
@@ -186,8 +170,22 @@ class Generation:
         claimable = IngestRun.objects.running().filter(id=self.run.id, cancel_requested=False)
         if not retry_on_locked(partial(claimable.update, publishing=True)):
             self._raise_unclaimed()
+        self._publish(delta, parts, None)
+
+    @freeze.index.changing()
+    def publish_slice(self, parts: Sequence[LiveFiles], awaited: int) -> None:
+        """Make the rows live that a first run has written so far. It can still be cancelled.
+
+        awaited: how many files it has found
+
+        Raises RunCancelled, and Conflict as `publish`.
+        """
+        self.check()
+        self._publish(NO_CHANGES, parts, awaited)
+
+    def _publish(self, delta: Delta, parts: Sequence[LiveFiles], awaited: int | None) -> None:
         try:
-            published = retry_on_locked(lambda: self.advance(delta, parts))
+            published = retry_on_locked(lambda: self.advance(delta, parts, awaited))
         except IntegrityError:
             raise name_taken(self.run.name) from None
         if not published:
@@ -196,11 +194,13 @@ class Generation:
         changes.roots_changed()
 
     @transaction.atomic
-    def advance(self, delta: Delta, parts: Sequence[LiveFiles]) -> int:
-        changed: dict[str, Any] = {}
-        if delta:
-            changed = {"generation": self.number, "revision": 0, "parts": lists.listed(parts)}
+    def advance(self, delta: Delta, parts: Sequence[LiveFiles], awaited: int | None) -> int:
+        changed = _looked_at(self.run, self.checkout)
+        if delta or awaited:
+            changed |= {"generation": self.number, "revision": 0, "parts": lists.listed(parts)}
             changed |= asdict(self._counts)
+        if awaited:
+            changed |= {"last_state": "embedding"}
         current = Root.objects.filter(
             id=self.root.id, generation=self.root.generation, revision=self.root.revision
         )
@@ -211,7 +211,7 @@ class Generation:
             plain_folder=self.run.plain_folder,
             chunker_version=chunker_version(),
             **changed,
-            **_looked_at(self.run, self.checkout),
+            awaited_files=awaited,
             last_run_id=self.run.id,
             damage="",
         )
@@ -226,12 +226,11 @@ class Generation:
         counts its own rows only."""
         rows = SourceFile.objects.filter(root=self.root).order_by()
         if self.run.paths is None:
-            return _total(rows.filter(until__isnull=True))
+            return Counts(**rows.filter(until__isnull=True).totals())
         root = self.root
         before = Counts(root.files, root.chunks, root.embedded, root.skipped)
-        return (
-            before + _total(rows.filter(since=self.number)) - _total(rows.filter(until=self.number))
-        )
+        added = Counts(**rows.filter(since=self.number).totals())
+        return before + added - Counts(**rows.filter(until=self.number).totals())
 
     def _raise_unclaimed(self) -> None:
         if IngestRun.objects.running().filter(id=self.run.id).exists():
@@ -291,16 +290,6 @@ def _looked_at(run: IngestRun, checkout: Checkout) -> dict[str, Any]:
         "last_error": "",
         "last_ingest_at": timezone.now(),
     }
-
-
-def _total(rows: SourceFileQuerySet) -> Counts:
-    counted = rows.aggregate(
-        files=Count("id", filter=Q(skip_reason="")),
-        skipped=Count("id", filter=~Q(skip_reason="")),
-        chunks=Coalesce(Sum("chunks"), 0),
-        embedded=Coalesce(Sum("embedded"), 0),
-    )
-    return Counts(**counted)
 
 
 def _save_problems(problems: Mapping[UUID, str]) -> None:

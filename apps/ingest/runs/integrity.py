@@ -4,6 +4,8 @@ A root is damaged if chunks are in no readable part, or if texts of its files ar
 `Root.damage` describes that. The root can still be searched. Then it is ingested again, unless
 CODEINFO_INGEST_REPAIR leaves that to the user.
 
+The same goes for a root whose first run was interrupted, and has published a part of it.
+
 A damaged root is queued once. After a run that failed, was cancelled or needs confirmation, the
 user decides. After an interrupted run it is queued once more.
 """
@@ -95,7 +97,8 @@ def check(before_each: Check = never_cancelled) -> None:
 def _check(root: Root) -> str:
     damage = damage_of(root)
     is_new = _save_damage(root, damage)
-    if damage and config().ingest_repair == "auto" and (is_new or _has_not_failed(root)):
+    is_incomplete = bool(damage) or root.awaited_files is not None
+    if is_incomplete and config().ingest_repair == "auto" and (is_new or _has_not_failed(root)):
         _queue(root)
     return damage
 
@@ -137,4 +140,4 @@ def _queue(root: Root) -> None:
     """Queue another ingest of a root, unless one is queued."""
     for run in submit.queue_reembeds([root.id]):
         facts = {"root": root.path, "runId": str(run.id)}
-        logger.info("damaged folder queued", extra={"context": facts})
+        logger.info("damaged or incomplete folder queued", extra={"context": facts})

@@ -24,16 +24,16 @@ from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.parsing import Chunker
 from apps.index.records import records
 from apps.index.texts import get_texts
-from apps.index.types import Check, ChunkRecord
+from apps.index.types import ChunkRecord
 from apps.ingest import skips
 from apps.ingest.discovery.checkout import Checkout, checkout_of
-from apps.ingest.discovery.dirty import is_dirty
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.discovery.eligibility import EMPTY
 from apps.ingest.discovery.refusal import CODE as GIT_FAILED
 from apps.ingest.runs import listing, lock, sweep
 from apps.ingest.runs.batches import Batch, batches
 from apps.ingest.runs.delta import Delta, Published, Reconciler
+from apps.ingest.runs.first_slices import FirstSlices
 from apps.ingest.runs.generation import Generation, confirm, save_skipped
 from apps.ingest.runs.guards import FILES_UNREADABLE, Guard, guard_root, needs_confirmation
 from apps.ingest.runs.job import Job
@@ -65,7 +65,7 @@ def ingest(run: IngestRun, job: Job) -> Ending:
             run.paths = None
             discovery, delta = _compared(run, job, checkout)
         if checkout.commit:
-            checkout = checkout._replace(dirty=_is_dirty(run, discovery, delta, job.check))
+            checkout = checkout._replace(dirty=_is_dirty(run, discovery, delta))
         progress.add(files=len(delta.files), skipped=len(discovery.skipped))
         if run.paths is None:
             progress.leave_out(discovery.left_out)
@@ -82,11 +82,11 @@ def ingest(run: IngestRun, job: Job) -> Ending:
         return _ingest(run, job, progress, guard, discovery, delta, checkout)
 
 
-def _is_dirty(run: IngestRun, discovery: Discovery, delta: Delta, check: Check) -> bool | None:
+def _is_dirty(run: IngestRun, discovery: Discovery, delta: Delta) -> bool | None:
     """Return whether files differ from the commit. What a run was told has changed, for all that is
     known until the next look at everything."""
     if run.paths is None:
-        return is_dirty(Path(run.path), discovery, check)
+        return discovery.dirty
     if delta:
         return True
     roots = Root.objects.filter(path=run.path)
@@ -130,7 +130,8 @@ def _ingest(
         parts = PartWriter(lists.owner_of(root, run), root.store, job.check)
         with Writer(job, parts) as writer:
             shared = SharedFiles(root, run)
-            written = _write(generation, job, progress, maker, writer, chunked(shared.find))
+            slices = FirstSlices(generation, guard, job, len(discovery.files))
+            written = _write(generation, job, progress, maker, writer, slices, chunked(shared.find))
         progress.flush()
         guard.check_root()
         delta = reconciler.delta()
@@ -240,10 +241,12 @@ def _write(
     progress: Progress,
     maker: VectorMaker,
     writer: Writer,
+    slices: FirstSlices,
     chunked: Iterator[Batch],
 ) -> list[Part]:
-    """Write rows, texts and parts of all files, unpublished. Return the new parts."""
-    in_writing = 0  # vectors of the last batch
+    """Write rows, texts and parts of all files. Return the new parts, without those of slices that
+    were published."""
+    in_writing = done = 0  # vectors of the last batch, and files
     for batch in _with_progress(chunked, progress):
         rows = generation.rows_of(batch.files)
         files = list(zip(rows, batch.chunked, strict=True))
@@ -263,6 +266,9 @@ def _write(
                 lock.take(generation.run, vectors.shape[1])
             writer.put(files, chunks, vectors)
             in_writing = embedded
+        done += len(batch)
+        if progress.counts.chunks and slices.are_due(done):
+            slices.publish(writer, done)
         job.pause()
     maker.check(progress.counts.embedded)
     parts = writer.finish()

@@ -112,7 +112,7 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
             journal.run_started(run)
             with Heartbeat(job) if beating else nullcontext():
                 ending = recovery.final_state(run, _perform(run, job))
-            _clean_up(run)
+            _clean_up(run, ending)
             finish.end(run.id, ending)
             database.fold_log("PASSIVE")
     finally:
@@ -220,11 +220,11 @@ def _as_disk_full(error: CodeinfoError) -> CodeinfoError:
     return disk.full_error(reason=error.message)
 
 
-def _clean_up(run: IngestRun) -> None:
+def _clean_up(run: IngestRun, ending: Ending) -> None:
     """Delete what an unpublished run wrote, and release the model lock if the index is empty."""
     try:
-        if not Root.objects.filter(last_run_id=run.id).exists():
-            sweep.discard_run(run)
+        if not Root.objects.published_by(run.id).exists():
+            sweep.discard_run(run, with_slices=ending != INTERRUPTED)
         lock.release(ending=run.id)
     except (CodeinfoError, DatabaseError, OSError) as error:
         facts = {"runId": str(run.id), "reason": str(error)}

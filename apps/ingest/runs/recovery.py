@@ -58,7 +58,7 @@ def _end(run: IngestRun) -> bool:
 
     Should the process only be slow, it can publish nothing from here on.
     """
-    unpublished = Root.objects.filter(path=run.path).exclude(last_run_id=run.id)
+    unpublished = Root.objects.filter(path=run.path).exclude(last_run_id=run.id, awaited_files=None)
     unpublished.update(fenced_run_id=run.id)
     return finish(run.id, final_state(run, INTERRUPTED), publishing=run.publishing)
 
@@ -70,7 +70,7 @@ def final_state(run: IngestRun, ending: Ending) -> Ending:
     if run.operation == IngestRun.Operation.REMOVE:
         removed = not Root.objects.filter(path=run.path).exists()
         return Ending("completed", "Removed") if removed else ending
-    published = Root.objects.filter(last_run_id=run.id).exists()
+    published = Root.objects.published_by(run.id).exists()
     return COMPLETED if published else ending
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from apps.code.chunking import digest_of
@@ -67,39 +68,64 @@ def leave_store(root: Root, run: IngestRun, files: Sequence[Candidate], check: C
     root.store = store
 
 
+class SharedFile(NamedTuple):
+    """The columns of a row that the row of an equal file takes over, and its root."""
+
+    root_id: UUID
+    path: str
+    document: UUID
+    language: str
+    sha256: str
+    chunks: int
+    embedded: int
+    encoding: str
+    spans: bytes
+
+
 class SharedFiles:
     """What the other roots of a store have published."""
 
     def __init__(self, root: Root, run: IngestRun) -> None:
         self._root = root
         self._run = run
+        self._is_whole: dict[UUID, bool] = {}
 
     def find(
         self, contents: Mapping[str, bytes], encodings: Mapping[str, str]
-    ) -> dict[str, SourceFile]:
-        """Return path → row of another root, for the files (path → content) that one has.
+    ) -> dict[str, SharedFile]:
+        """Return path → file of another root, for the files (path → content) that one has.
 
         encodings: path → encoding of those that are not UTF-8
         """
         if not contents or not self._roots:
             return {}
         hashes = {path: digest_of(data, encodings.get(path, "")) for path, data in contents.items()}
-        matches: dict[str, SourceFile] = {}
+        matches: dict[str, SharedFile] = {}
         # One of twenty equal roots has most files; all of them together, each twenty times.
-        for roots in (self._roots[:1], self._roots[1:]):
-            wanted = {digest for path, digest in hashes.items() if path not in matches}
+        first, *others = self._roots
+        for roots in ({first.id: first}, {root.id: root for root in others}):
+            wanted = {path: key for path, key in hashes.items() if path not in matches}
             if roots and wanted:
-                rows = _published(roots).filter(sha256__in=wanted)
-                matches |= {row.path: row for row in rows if hashes.get(row.path) == row.sha256}
+                rows = _published(roots.values()).filter(sha256__in=set(wanted.values()))
+                rows = rows.filter(path__in=list(wanted))
+                for row in map(SharedFile._make, rows.values_list(*SharedFile._fields)):
+                    if hashes.get(row.path) == row.sha256 and self._has_all(roots[row.root_id]):
+                        matches[row.path] = row
         missing = set(get_texts().missing({row.sha256 for row in matches.values()}))
         return {path: row for path, row in matches.items() if row.sha256 not in missing}
 
     @cached_property
     def _roots(self) -> list[Root]:
-        """The other roots of the store whose chunks are all there, the largest first."""
+        """The other roots of the store, the largest first."""
         roots = [root for root in _current_roots(self._run) if root.store == self._root.store]
-        roots.sort(key=lambda root: root.files, reverse=True)
-        return [root for root in roots if integrity.is_whole(root)]
+        return sorted(roots, key=lambda root: root.files, reverse=True)
+
+    def _has_all(self, root: Root) -> bool:
+        """Whether the chunks of a root are all there. Most of twenty equal roots are never asked
+        for."""
+        if root.id not in self._is_whole:
+            self._is_whole[root.id] = integrity.is_whole(root)
+        return self._is_whole[root.id]
 
 
 def _current_roots(run: IngestRun) -> list[Root]:

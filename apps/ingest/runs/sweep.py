@@ -14,6 +14,7 @@ from django.db.models import Q
 from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
 from apps.index import changes, freeze
+from apps.index.endings import INTERRUPTED
 from apps.index.grams import get_grams
 from apps.index.mapped.collecting import collect
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
@@ -38,7 +39,9 @@ def sweep(check: Check = never_cancelled) -> None:
     busy = set(IngestRun.objects.running().values_list("path", flat=True))
     for root in Root.objects.exclude(path__in=busy):
         check()
-        if root.generation:
+        if _is_given_up(root):
+            drop_root(root)
+        elif root.generation:
             sweep_root(root)
         else:
             delete_files(SourceFile.objects.filter(root=root), check)
@@ -49,6 +52,15 @@ def sweep(check: Check = never_cancelled) -> None:
     orphans.log_new()
     lock.release()
     due.clear()
+
+
+def _is_given_up(root: Root) -> bool:
+    """Whether a first run has published a part of a root, and failed or was cancelled: what was to
+    delete it ended before. An interrupted one is kept."""
+    if root.awaited_files is None or root.last_run_id is None:
+        return False
+    ended_otherwise = Q(cancel_requested=True) | ~Q(last_error=INTERRUPTED.last_error)
+    return IngestRun.objects.filter(ended_otherwise, id=root.last_run_id).exists()
 
 
 def maintain_grams(check: Check = never_cancelled) -> None:
@@ -113,16 +125,21 @@ def drop_root(root: Root, *, all_now: bool | None = None) -> None:
 
 
 @freeze.index.changing()
-def discard_run(run: IngestRun) -> None:
+def discard_run(run: IngestRun, *, with_slices: bool) -> None:
     """Delete the rows that an unpublished run wrote. They are left to the sweep if they are many.
-    Raises Unavailable."""
+    Raises Unavailable.
+
+    with_slices: also what a first run has published (`first_slices`), unless another process has
+        ended it: the next run may be under way
+    """
     root = Root.objects.filter(ingestrun=run).first()
     if root is None:
         return
-    if root.generation == 0:
+    is_own = with_slices and root.last_run_id == run.id != root.fenced_run_id
+    if root.generation == 0 or is_own:
         drop_root(root)
         return
-    files = SourceFile.objects.filter(root=root, run=run)
+    files = SourceFile.objects.filter(root=root, run=run, since__gt=root.generation)
     if files.count() > MAX_DELETED_NOW:
         due.set()
         return
@@ -133,8 +150,8 @@ def discard_run(run: IngestRun) -> None:
 
 def has_leftovers(run_id: UUID) -> bool:
     """Whether rows of files that a run wrote and did not publish are left to the sweep."""
-    # All have the same root, which may be removed by now, and the same generation.
-    written = SourceFile.objects.filter(run=run_id, root__isnull=False).order_by()
+    # All have the same root, which may be removed by now.
+    written = SourceFile.objects.filter(run=run_id, root__isnull=False).order_by("-since")
     return any(
         not Root.objects.filter(id=root_id, generation__gte=since).exists()
         for root_id, since in written.values_list("root_id", "since")[:1]

@@ -43,13 +43,18 @@ class Writer:
 
     def finish(self) -> list[Part]:
         """Wait for the last batch, and write what is still in memory. Call it before the run is
-        published. Return all parts."""
-        self.wait()
-        with self._job.timed("parts"):
-            parts = self._parts.finish()
+        published. Return the parts that `parts` has not returned."""
+        parts = self.parts()
         with self._job.timed("n-grams"):
             self._grams.flush()
         return parts
+
+    def parts(self) -> list[Part]:
+        """Wait for the last batch. Return the parts of what was put since the last call. Texts
+        without n-grams are looked through as they are."""
+        self.wait()
+        with self._job.timed("parts"):
+            return self._parts.finish()
 
     def put(
         self,

@@ -44,12 +44,12 @@ def verify_root(
     Raises Unavailable if the texts are unavailable.
     """
     for _ in range(TRIES):
-        before = rows.RootVersion.of(root)
+        before = rows.version_of(root)
         if before is None:
             return RootComparison(root.path, root.name, notes=["removed meanwhile"])
         root.refresh_from_db()
-        comparison = _compared(root, source, check, busy=before.busy)
-        if rows.RootVersion.of(root) == before:
+        comparison = _compared(root, source, check)
+        if rows.version_of(root) == before:
             return comparison
     comparison = RootComparison(root.path, root.name)
     comparison.add("unsettled", "It was changed during each comparison: verify it again later.")
@@ -70,8 +70,8 @@ def _grams(check: Check) -> Iterator[Difference]:
             yield Difference("", "grams_damaged", f"{path.name} differs from its checksum")
 
 
-def _compared(root: Root, with_source: bool, check: Check, *, busy: bool) -> RootComparison:
-    comparison = RootComparison(root.path, root.name)
+def _compared(root: Root, with_source: bool, check: Check) -> RootComparison:
+    comparison, busy = RootComparison(root.path, root.name), rows.is_busy(root)
     live = rows.live_rows(root)
     comparison.rows = sum(not row.skip_reason for row in live)
     _compare_counts(root, comparison)
@@ -91,7 +91,7 @@ def _compared(root: Root, with_source: bool, check: Check, *, busy: bool) -> Roo
 
 
 def _compare_counts(root: Root, found: RootComparison) -> None:
-    counted = rows.counted(root)
+    counted = queries.live_files(root).totals()
     for name, number in counted.items():
         if root.generation and getattr(root, name) != number:
             stated = getattr(root, name)

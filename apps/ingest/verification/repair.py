@@ -65,7 +65,7 @@ def _repair_root(root: Root, kinds: set[Kind], check: Check) -> bool:
     if "left_over" in kinds:
         sweep.sweep_root(root)
     if "counts_differ" in kinds:
-        Root.objects.filter(id=root.id).update(**rows.counted(root))
+        Root.objects.filter(id=root.id).update(**queries.live_files(root).totals())
     if "texts_missing" in kinds:
         # Otherwise the process of the run would take a damaged text for one that it need not add.
         for segment in get_texts().segments.names():

@@ -20,7 +20,7 @@ from apps.ingest.runs.batches import fitted
 from apps.ingest.runs.chunker_version import makes_the_same_chunks
 from apps.ingest.types import Discovery
 from apps.ingest.verification.rows import FileRow
-from apps.ingest.verification.types import NameSample, RootComparison
+from apps.ingest.verification.types import RootComparison
 
 # Files that are read and parsed together.
 FILES_AT_ONCE = 64
@@ -47,35 +47,25 @@ def compare(root: Root, live: Sequence[FileRow], found: RootComparison, check: C
 
 
 def _compare_names(live: Sequence[FileRow], folder: Discovery, found: RootComparison) -> None:
-    missing, left_out, new, unsolved = NameSample(), NameSample(), NameSample(), NameSample()
     eligible = {candidate.path for candidate in folder.files}
     skipped = {item.path: item.reason for item in folder.skipped}
-    for row in live:
-        if row.problem and not problems.is_partly_read(row.problem):
-            unsolved.add(f"{row.path} ({row.problem})")
-        if row.skip_reason or row.path in eligible:
-            continue
-        if row.path in skipped:
-            left_out.add(f"{row.path} ({skipped[row.path]})")
-        else:
-            missing.add(row.path)
-    ingested = {row.path for row in live if not row.skip_reason}
-    new.extend(path for path in sorted(eligible) if path not in ingested)
-    if missing:
-        found.add("file_missing", f"files that are no longer in the folder, {missing}")
-    if left_out:
-        found.add("file_changed", f"files that would be left out today, {left_out}")
-    if new:
-        found.add("file_new", f"files that are not in the index, {new}")
-    if unsolved:
-        found.add("file_problem", f"files that the last run had trouble with, {unsolved}")
+    ingested = [row.path for row in live if not row.skip_reason]
+    gone = [path for path in ingested if path not in eligible]
+    missing = [path for path in gone if path not in skipped]
+    left_out = [f"{path} ({skipped[path]})" for path in gone if path in skipped]
+    unsolved = [f"{row.path} ({row.problem})" for row in live if not _is_complete(row.problem)]
+    new = sorted(eligible.difference(ingested))
+    found.add_files("file_missing", "files that are no longer in the folder", missing)
+    found.add_files("file_changed", "files that would be left out today", left_out)
+    found.add_files("file_new", "files that are not in the index", new)
+    found.add_files("file_problem", "files that the last run had trouble with", unsolved)
 
 
 def _compare_contents(
     root: Root, rows: Sequence[FileRow], found: RootComparison, check: Check
 ) -> list[FileRow]:
     """The rows whose files have the content that was ingested."""
-    same, changed = [], NameSample()
+    same, changed = [], []
     for row in rows:
         check()
         data = _content(root, row)
@@ -83,9 +73,8 @@ def _compare_contents(
         if data is not None and digest_of(data, row.encoding) == row.sha256:
             same.append(row)
         else:
-            changed.add(row.path)
-    if changed:
-        found.add("file_changed", f"files with other content than was ingested, {changed}")
+            changed.append(row.path)
+    found.add_files("file_changed", "files with other content than was ingested", changed)
     return same
 
 
@@ -104,7 +93,8 @@ def _compare_chunks(
         return
     longest = embedder.max_tokens
     embedder.close()
-    chunks, symbols = NameSample(), NameSample()
+    chunks: list[str] = []
+    symbols: list[str] = []
     with Chunker() as chunker:
         for part in slices(rows, FILES_AT_ONCE):
             check()
@@ -112,13 +102,11 @@ def _compare_chunks(
             for row, file in _cut(root, some, chunker):
                 found.parsed += 1
                 if not _same_chunks(row, fitted(file, longest).chunks):
-                    chunks.add(row.path)
+                    chunks.append(row.path)
                 if not _same_symbols(root, row, file.symbols):
-                    symbols.add(row.path)
-    if chunks:
-        found.add("index_differs", f"files that give other chunks than the index has, {chunks}")
-    if symbols:
-        found.add("index_differs", f"files with other definitions than the index has, {symbols}")
+                    symbols.append(row.path)
+    found.add_files("index_differs", "files that give other chunks than the index has", chunks)
+    found.add_files("index_differs", "files with other definitions than the index has", symbols)
 
 
 def _is_complete(problem: str) -> bool:

@@ -15,7 +15,7 @@ from apps.index.spans import Span, unpack
 from apps.index.texts import get_texts
 from apps.index.types import Check
 from apps.ingest.verification.rows import FileRow
-from apps.ingest.verification.types import NameSample, RootComparison
+from apps.ingest.verification.types import RootComparison
 
 # Files whose texts are read together.
 FILES_AT_ONCE = 64
@@ -30,15 +30,14 @@ def compare(root: Root, live: Sequence[FileRow], found: RootComparison, check: C
     found.indexed = indexed.total()
     # What an unreadable part has is not known.
     if len(parts) == len(root.parts):
-        incomplete = NameSample()
+        incomplete = []
         for row in rows:
             if (number := indexed[str(row.document)]) != row.chunks:
-                incomplete.add(f"{row.path} ({number} of {row.chunks})")
+                incomplete.append(f"{row.path} ({number} of {row.chunks})")
             elif (number := vectors[str(row.document)]) != row.embedded:
-                incomplete.add(f"{row.path} ({number} of {row.embedded} vectors)")
-        if incomplete:
-            detail = f"files of which the index has too few or too many chunks, {incomplete}"
-            found.add("index_differs", detail)
+                incomplete.append(f"{row.path} ({number} of {row.embedded} vectors)")
+        detail = "files of which the index has too few or too many chunks"
+        found.add_files("index_differs", detail, incomplete)
     _compare_texts(rows, found, check)
     _compare_dimensions(root, parts, found)
 
@@ -46,15 +45,15 @@ def compare(root: Root, live: Sequence[FileRow], found: RootComparison, check: C
 def _readable(root: Root, found: RootComparison, check: Check) -> list[LiveFiles]:
     """The parts of a root that agree with their checksums; the others are reported."""
     parts, lost = lists.read(root)
-    reasons, readable = list(lost), []
+    readable = []
+    for reason in lost:
+        found.add("index_unreadable", reason)
     for one in parts:
         try:
             files.verify(part.path_of(lists.folder(), one.part.name), check)
             readable.append(one)
         except (files.Damaged, OSError) as error:
-            reasons.append(str(error))
-    for reason in reasons:
-        found.add("index_unreadable", reason)
+            found.add("index_unreadable", str(error))
     return readable
 
 
@@ -65,7 +64,7 @@ def _compare_chunks(
     → number of those with a vector."""
     row_of = {str(row.document): row for row in rows}
     indexed, vectors = Counter[str](), Counter[str]()
-    differing, unnamed = NameSample(), NameSample()
+    differing, unnamed = [], []
     for one in parts:
         for place in np.flatnonzero(one.live).tolist():
             check()
@@ -74,13 +73,12 @@ def _compare_chunks(
             vectors[file.source_file] += one.part.vectors_of_files[place]
             row = row_of.get(file.source_file)
             if row is None:
-                unnamed.add(file.path)
+                unnamed.append(file.path)
             elif not _is_of(one.part, place, row):
-                differing.add(file.path)
-    if unnamed:
-        found.add("index_differs", f"files in the index that no row names, {unnamed}")
-    if differing:
-        found.add("index_differs", f"files that the index has with other facts, {differing}")
+                differing.append(file.path)
+    found.add_files("index_differs", "files in the index that no row names", unnamed)
+    detail = "files that the index has with other facts"
+    found.add_files("index_differs", detail, differing)
     return indexed, vectors
 
 
@@ -100,16 +98,15 @@ def _is_of(one: Part, place: int, row: FileRow) -> bool:
 
 
 def _compare_texts(rows: Sequence[FileRow], found: RootComparison, check: Check) -> None:
-    lost = NameSample()
+    lost = []
     for some in slices([row for row in rows if row.spans], FILES_AT_ONCE):
         check()
         texts = get_texts().read({row.sha256 for row in some})
         for row in some:
             end = max((span.offset + span.length for span in _spans(row)), default=0)
             if len(texts.get(row.sha256, "")) < end:
-                lost.add(row.path)
-    if lost:
-        found.add("texts_missing", f"files without their text, {lost}")
+                lost.append(row.path)
+    found.add_files("texts_missing", "files without their text", lost)
 
 
 def _compare_dimensions(root: Root, parts: Iterable[LiveFiles], found: RootComparison) -> None:

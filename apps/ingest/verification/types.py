@@ -1,6 +1,6 @@
 """Value types of a comparison."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -68,26 +68,9 @@ class RootComparison:
     def add(self, kind: Kind, detail: str) -> None:
         self.differences.append(Difference(self.root, kind, detail))
 
-
-class NameSample:
-    """A count of items, and the names of the first few."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._first: list[str] = []
-
-    def add(self, *names: str) -> None:
-        self.extend(names)
-
-    def extend(self, names: Iterable[str]) -> None:
-        for name in names:
-            self.count += 1
-            if len(self._first) < MAX_NAMES:
-                self._first.append(name)
-
-    def __bool__(self) -> bool:
-        return self.count > 0
-
-    def __str__(self) -> str:
-        more = f" and {self.count - MAX_NAMES:,} more" if self.count > MAX_NAMES else ""
-        return f"{self.count:,}: {', '.join(self._first)}{more}"
+    def add_files(self, kind: Kind, detail: str, names: Sequence[str]) -> None:
+        """Add a difference of some files, if there are any: their number and the first few."""
+        if names:
+            rest = len(names) - MAX_NAMES
+            more = f" and {rest:,} more" if rest > 0 else ""
+            self.add(kind, f"{detail}, {len(names):,}: {', '.join(names[:MAX_NAMES])}{more}")

@@ -63,7 +63,7 @@ class Kernel:
         # Without a lock, nothing has been embedded yet, or not any more.
         if root.watch is False or (model is not None and root.model != model):
             return "off", ""
-        if root.watch is None and not _is_near(root.model):
+        if root.watch is None and not is_near(root.model):
             return "off", ELSEWHERE
         if config().watch == "poll":
             return "poll", ""
@@ -71,7 +71,7 @@ class Kernel:
             return "poll", f"The kernel does not tell of changes: {self._problem}."
         if watched.is_shared:
             return "poll", "Its file system does not tell of changes."
-        if len(watched.folders) > MAX_FOLDERS:
+        if len(watched.folders.changed_at) > MAX_FOLDERS:
             return "poll", f"It has more than {MAX_FOLDERS:,} folders."
         return "watch", ""
 
@@ -83,7 +83,7 @@ class Kernel:
         now = time.monotonic()
         seconds = WAIT_MS_BUSY if any(one.folder.is_behind for one in roots) else WAIT_MS
         end = min(until, now + seconds / 1_000)
-        if found or any(one.fresh and one.folder.mode != "off" for one in roots):
+        if found or any(one.folders.fresh and one.folder.mode != "off" for one in roots):
             end = now
         if self._notify is None:
             wake.wait(max(STEP_MS / 1_000, end - now))
@@ -102,9 +102,9 @@ class Kernel:
         """Watch the folders of these roots. Return the last changes of those until now."""
         self.is_outdated, self._problem = False, ""
         owners: dict[str, list[Watched]] = defaultdict(list)
-        for watched in sorted(roots, key=lambda one: len(one.folders)):
+        for watched in sorted(roots, key=lambda one: len(one.folders.changed_at)):
             if watched.folder.mode == "watch" and not watched.folder.problem:
-                if len(owners) + len(watched.folders) > MAX_FOLDERS_IN_ALL:
+                if len(owners) + len(watched.folders.changed_at) > MAX_FOLDERS_IN_ALL:
                     self._problem = "there are too many folders"
                     break
                 for path in watched.paths():
@@ -150,7 +150,7 @@ class Kernel:
                 yield Event(watched, path, change == Change.added)
 
 
-def _is_near(model: str) -> bool:
+def is_near(model: str) -> bool:
     """Whether nothing is sent to another machine to embed with a model."""
     server = server_of(model)
     host = urlsplit(server.origin).hostname if server else "localhost"

@@ -1,14 +1,17 @@
 """Compares a folder with what is published, by size and modification time."""
 
 import errno
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 
 from apps.core.values.surrogates import is_storable
+from apps.index import queries
 from apps.index.models import Root
 from apps.index.root_directory import RootDirectory
 from apps.ingest.discovery.eligibility import EXCLUDED
+from apps.ingest.watching.files import UNKNOWN, published_states
+from apps.ingest.watching.states import MAX_TOLD
 from apps.ingest.watching.watched import Watched
 
 
@@ -33,19 +36,37 @@ def changed(watched: Watched, goes_on: Callable[[], bool]) -> set[str]:
     goes_on: called for each file; nothing is returned after it was False
     """
     found: set[str] = set()
+    files = watched.files
     with RootDirectory(Path(watched.root.path)) as directory:
-        for path, state in watched.files():
+        for path, state in files.published(watched.root).items():
             if not goes_on():
                 return set()
-            if watched.differs(directory, path, state):
+            if state != UNKNOWN and files.differs(directory, path, state):
                 found.add(path)
-        return found.union(_changed_folders(watched, directory, sorted(watched.folders)))
+        return found | _changed_folders(watched, directory, sorted(watched.folders.changed_at))
+
+
+def changed_of(watched: Watched, paths: Set[str]) -> Set[str]:
+    """Return the paths without those of files that are as they are published. Folders stay."""
+    if len(paths) > MAX_TOLD:
+        return paths
+    rows = queries.generation_files(watched.root).filter(path__in=paths).order_by()
+    found = dict(published_states(rows))
+    try:
+        with RootDirectory(Path(watched.root.path)) as directory:
+            return {
+                path
+                for path in paths
+                if path.endswith("/") or watched.files.differs(directory, path, found.get(path))
+            }
+    except OSError:
+        return paths
 
 
 def fresh(watched: Watched) -> set[str]:
     """Return the folders that have changed before the kernel watched them. Raises OSError if the
     root cannot be opened."""
-    folders, watched.fresh = sorted(watched.fresh), set()
+    folders, watched.folders.fresh = sorted(watched.folders.fresh), set()
     if not folders:
         return set()
     with RootDirectory(Path(watched.root.path)) as directory:
@@ -57,20 +78,21 @@ def _changed_folders(
 ) -> set[str]:
     found: set[str] = set()
     new: set[str] = set()
+    known = watched.folders.changed_at
     for folder in folders:
         try:
             now = directory.stat(folder.rstrip("/") or ".").st_mtime_ns
         except OSError:
-            watched.folders.pop(folder, None)
+            known.pop(folder, None)
             found.add(folder)
             continue
-        if watched.folders.get(folder) != now:
-            watched.folders[folder] = now
+        if known.get(folder) != now:
+            known[folder] = now
             found.add(folder)
             # A folder that cannot be listed hides no other change.
             with suppress(OSError):
                 new.update(_folders_in(folder, directory))
-    watched.take_folders(new - watched.folders.keys())
+    watched.folders.take(watched.root, new - known.keys())
     return found
 
 

@@ -25,13 +25,13 @@ from apps.core.config import config
 from apps.core.errors import CodeinfoError
 from apps.index import changes, queries
 from apps.index.models import IngestRun, Root
-from apps.index.root_directory import RootDirectory
 from apps.ingest.discovery.eligibility import EXCLUDED
 from apps.ingest.runs.submit import queue_update
 from apps.ingest.watching import look, mounts
 from apps.ingest.watching.kernel import Event, Kernel
-from apps.ingest.watching.states import MAX_TOLD, PUBLISHED_STATES, Folder, has_ended, states
-from apps.ingest.watching.watched import NO_TIME, RULES, Watched
+from apps.ingest.watching.states import PUBLISHED_STATES, Folder, has_ended, states
+from apps.ingest.watching.timing import QUIET_SECONDS
+from apps.ingest.watching.watched import Watched
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -39,9 +39,8 @@ logger = logging.getLogger("codeinfo.ingest")
 TEMPORARY = re.compile("|".join([*DefaultFilter.ignore_entity_patterns, r"^4913$"]))
 # More changes than this are a checkout or a build: more of them follow.
 BURST = 20
-QUIET_SECONDS, LONGEST_BURST_SECONDS = 0.3, 5.0
-# After a run that failed; after each further one twice as long.
-RETRY_SECONDS, MAX_RETRY_SECONDS = 5.0, 300.0
+# Files that change which others belong to the folder.
+RULES = frozenset({".gitignore", ".codeinfoignore", ".gitattributes", ".gitmodules"})
 # From one look at a root's folder itself to the next.
 CHECK_SECONDS = 2.0
 # From one look at all files of a root to the next: at least this, and so many times the processor
@@ -97,7 +96,9 @@ class Watcher(threading.Thread):
             connections.close_all()
 
     def _turn(self) -> None:
-        self._take_roots(self._own(queries.published_roots()))
+        # Of a first ingest, what is to come is no change.
+        roots = [root for root in queries.published_roots() if root.awaited_files is None]
+        self._take_roots(self._own(roots))
         looks = (self._next_look(one) for one in self._watched.values() if one.is_polled)
         events = self._kernel.wait(self._watched.values(), self._wake, min(looks, default=math.inf))
         self._wake.clear()
@@ -141,16 +142,16 @@ class Watcher(threading.Thread):
                 watched = self._watched[key] = Watched(root, is_shared=self._alone is not None)
             watched.root = root
             mode, note = self._kernel.mode_of(watched, model)
-            if mode != "off" and watched.generation != root.generation:
-                new = watched.read(root)
+            if mode != "off" and watched.folders.generation != root.generation:
+                new = watched.folders.read(root)
                 self._kernel.is_outdated |= bool(new)
                 self._tell(watched, new)
             if (mode, note) != (watched.folder.mode, watched.folder.note):
                 self._kernel.is_outdated = True
-                watched.looked_at = -math.inf
+                watched.timing.looked_at = -math.inf
                 if watched.folder.mode == "off":
                     # What happened before is not known.
-                    watched.seen.clear()
+                    watched.files.forget_told()
                     self._set(watched, is_unknown=True)
                 self._set(watched, mode=mode, note=note)
                 hub.notify_here(changes.ROOTS)
@@ -165,8 +166,8 @@ class Watcher(threading.Thread):
         new: dict[UUID, set[str]] = {}
         for watched, path, is_new in events:
             relative = watched.relative(path)
-            if watched.is_of_git(path):
-                watched.check_git = True
+            if watched.work_tree.has(path):
+                watched.work_tree.is_touched = True
             elif relative is None or relative.startswith(".git/"):
                 continue
             elif not TEMPORARY.search(relative.rpartition("/")[2]):
@@ -175,76 +176,56 @@ class Watcher(threading.Thread):
                 of_root = (new if is_folder else changed).setdefault(watched.root.id, set())
                 of_root.update(found)
         for key, paths in new.items():
-            self._tell(self._watched[key], self._watched[key].take_folders(paths))
+            watched = self._watched[key]
+            self._tell(watched, watched.folders.take(watched.root, paths))
         for key, paths in changed.items():
             watched = self._watched[key]
-            self._tell(watched, self._news(watched, paths))
+            self._tell(watched, look.changed_of(watched, paths))
         for watched in self._watched.values():
-            if watched.check_git:
-                watched.check_git = False
-                if watched.has_moved():
-                    watched.without_rows.clear()
-                    self._kernel.is_outdated = True
-                    self._set(watched, is_unknown=True)
+            if watched.work_tree.is_touched and watched.work_tree.has_moved():
+                self._rules_changed(watched)
 
     def _changes(self, watched: Watched, relative: str, path: str, *, is_new: bool) -> set[str]:
         """Return the paths that one event is about."""
         name = relative.rpartition("/")[2]
         if name in RULES or name == ".git" or not relative:
-            watched.find_git()
-            watched.without_rows.clear()
-            self._kernel.is_outdated = True
-            self._set(watched, is_unknown=True)
+            watched.work_tree.find(watched.root)
+            self._rules_changed(watched)
             return set()
         is_folder = Path(path).is_dir() and not Path(path).is_symlink()
-        is_known = f"{relative}/" in watched.folders
+        is_known = f"{relative}/" in watched.folders.changed_at
         if not is_folder:
             told_of = {relative, f"{relative}/"} if is_known else {relative}
-            return told_of - watched.without_rows
+            return told_of - watched.folders.left_out
         if name in EXCLUDED or (is_known and not is_new):
             return set()
         self._kernel.is_outdated = True
         return {f"{relative}/"}
 
-    def _news(self, watched: Watched, paths: set[str]) -> set[str]:
-        """Return the paths without those of files that are as they are published."""
-        if len(paths) > MAX_TOLD:
-            return paths
-        rows = queries.generation_files(watched.root).filter(path__in=paths).order_by()
-        states = {
-            path: (size, NO_TIME if reason else mtime)
-            for path, size, mtime, reason in rows.values_list(
-                "path", "size", "mtime_ns", "skip_reason"
-            )
-        }
-        try:
-            with RootDirectory(Path(watched.root.path)) as directory:
-                return {
-                    path
-                    for path in paths
-                    if path.endswith("/") or watched.differs(directory, path, states.get(path))
-                }
-        except OSError:
-            return paths
+    def _rules_changed(self, watched: Watched) -> None:
+        """Note that other files may belong to a root."""
+        watched.folders.left_out.clear()
+        self._kernel.is_outdated = True
+        self._set(watched, is_unknown=True)
 
     def _check(self, watched: Watched) -> None:
         """See whether the root's folder is there, and is the same one."""
         now = self.answered_at = time.monotonic()
-        if watched.folder.mode == "off" or now < watched.check_at:
+        if watched.folder.mode == "off" or now < watched.timing.check_at:
             return
-        watched.check_at = now + CHECK_SECONDS
+        watched.timing.check_at = now + CHECK_SECONDS
         problem = look.problem_of(watched.root)
         identity = (0, 0) if problem else watched.identify()
         if problem == watched.folder.problem and identity == watched.identity:
             return
         # Of another folder, or of one that was away, nothing that was there before counts.
         watched.is_another |= bool(watched.identity != (0, 0) or watched.folder.problem)
-        watched.failures, watched.ingest_at = 0, 0.0
+        watched.timing.begin_again()
         watched.identity = identity
         self._kernel.is_outdated = True
         if not problem:
-            watched.find_git()
-            watched.seen.clear()
+            watched.work_tree.find(watched.root)
+            watched.files.forget_told()
             self._set(watched, is_unknown=True)
         self._set(watched, problem=problem)
         facts = {"root": watched.root.path, "problem": problem or None}
@@ -255,13 +236,13 @@ class Watcher(threading.Thread):
 
     def _look_at_fresh(self, watched: Watched) -> None:
         """Look at folders that are watched from now on: what came there before was not told."""
-        if watched.fresh and not self._kernel.is_outdated and watched.folder.mode != "off":
+        if watched.folders.fresh and not self._kernel.is_outdated and watched.folder.mode != "off":
             try:
                 found = look.fresh(watched)
             except OSError:
-                watched.check_at = 0.0
+                watched.timing.check_at = 0.0
                 return
-            self._kernel.is_outdated |= bool(watched.fresh)
+            self._kernel.is_outdated |= bool(watched.folders.fresh)
             self._tell(watched, found)
 
     def _look(self, watched: Watched) -> None:
@@ -271,30 +252,31 @@ class Watcher(threading.Thread):
             return
         if now < self._next_look(watched):
             return
-        watched.looked_at, started = now, time.thread_time()
-        if watched.has_moved():
+        watched.timing.looked_at = now
+        if watched.work_tree.has_moved():
             self._set(watched, is_unknown=True)
-        at = timezone.now()
+        watched.files.published(watched.root)  # once, so it makes no look later
+        at, started = timezone.now(), time.thread_time()
         try:
             found = look.changed(watched, self._goes_on)
         except OSError:
-            watched.check_at = 0.0
+            watched.timing.check_at = 0.0
             return
         self._tell(watched, found)
         if not found:
             self._set(watched, looked_at=at)
         states.look_seconds[watched.root.id] = time.thread_time() - started
         if folder.mode == "watch":
-            watched.forget_files()
+            watched.files.forget_published()
 
     def _next_look(self, watched: Watched) -> float:
         """Return when all files of a root are looked at next (`time.monotonic`)."""
         if watched.folder.mode == "watch":
             seconds = states.look_seconds.get(watched.root.id, 0.0)
-            return watched.looked_at + max(SURE_SECONDS, SURE_FACTOR * seconds)
+            return watched.timing.looked_at + max(SURE_SECONDS, SURE_FACTOR * seconds)
         factor = LOOK_FACTOR_ASKED if states.is_asked else LOOK_FACTOR
         seconds = sum(states.look_seconds.copy().values())
-        return watched.looked_at + max(LOOK_SECONDS, factor * seconds)
+        return watched.timing.looked_at + max(LOOK_SECONDS, factor * seconds)
 
     def _goes_on(self) -> bool:
         self.answered_at = time.monotonic()
@@ -302,48 +284,40 @@ class Watcher(threading.Thread):
 
     def _ingest(self, watched: Watched) -> None:
         """Queue a run for what has changed, if it is time."""
-        folder, now = watched.folder, time.monotonic()
+        folder = watched.folder
         if folder.run is not None:
             if not has_ended(folder.run):
                 return
             self._ended(watched, folder.run)
             folder = watched.folder
         is_stopped = folder.mode == "off" or folder.problem or watched.waits_for_somebody
-        if is_stopped or not folder.is_behind or now < watched.ingest_at:
+        if is_stopped or not folder.is_behind:
             return
-        if watched.is_locked():
-            return
-        is_burst = folder.is_unknown or len(folder.waiting) > BURST
-        over_at = watched.last_told_at + QUIET_SECONDS if is_burst else now
-        if watched.fresh:
-            over_at = math.inf  # what comes there now is not told yet
-        if now < min(over_at, watched.told_at + LONGEST_BURST_SECONDS):
+        quiet = QUIET_SECONDS if folder.is_unknown or len(folder.waiting) > BURST else 0.0
+        if watched.folders.fresh:
+            quiet = math.inf  # what comes there now is not told yet
+        if time.monotonic() < watched.timing.run_at(quiet) or watched.work_tree.is_locked():
             return
         paths = None if folder.is_unknown else sorted(folder.waiting)
         run = queue_update(watched.root, paths)
         if run is None:  # one of an earlier process
-            watched.ingest_at = now + CHECK_SECONDS
+            watched.timing.run_not_before(CHECK_SECONDS)
             return
-        watched.ingest_began, watched.is_another = now, False
-        watched.sent = folder.waiting
+        watched.run_queued()
         watched.folder = replace(folder, waiting=frozenset(), is_unknown=False, run=run.id)
         states.folders[watched.root.id] = watched.folder
 
     def _ended(self, watched: Watched, run: UUID) -> None:
         """Note how an automatic run ended."""
-        now = time.monotonic()
         states = IngestRun.objects.filter(id=run).values_list("state", flat=True)
         state = next(iter(states), "skipped")
         self._set(watched, run=None)
         if state in PUBLISHED_STATES:
-            watched.failures = 0
             if root := Root.objects.filter(id=watched.root.id).first():  # else it was removed
-                watched.run_ended(root)
-            # A program that writes all the time gets half of the worker.
-            watched.ingest_at = now + min(now - watched.ingest_began, MAX_RETRY_SECONDS)
+                watched.run_published(root)
+            watched.timing.run_published()
         else:
-            watched.ingest_at = now + min(RETRY_SECONDS * 2**watched.failures, MAX_RETRY_SECONDS)
-            watched.failures = min(watched.failures + 1, 10)
+            watched.timing.run_failed()
             self._set(watched, is_unknown=True)
 
     def _tell(self, watched: Watched, paths: Iterable[str]) -> None:
@@ -359,9 +333,9 @@ class Watcher(threading.Thread):
         states.folders[watched.root.id] = watched.folder
 
     def _noted(self, watched: Watched) -> None:
-        now = watched.last_told_at = time.monotonic()
+        now = watched.timing.last_told_at = time.monotonic()
         if not (watched.folder.waiting or watched.folder.is_unknown):
-            watched.told_at = now
+            watched.timing.told_at = now
         if not watched.folder.is_behind:
             watched.folder = replace(watched.folder, since=now)
 

@@ -86,6 +86,7 @@ class Worker:
             self._sweep()
             self._check()
             self._compare()
+            folder_lock.claim()  # that may have taken long
             run = queue.claim()
             if run is None:
                 if self._has_nothing_to_do():

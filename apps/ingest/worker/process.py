@@ -122,11 +122,11 @@ def _report_to(link: Link) -> None:
             handler.forward = lambda entry: link.call(reports.logged, entry)
     journal.ended.connect(partial(_run_ended, link), weak=False)
     hub.relays.add(partial(_changed, link))
-    telemetry.also = lambda name, seconds: link.call(reports.step_taken, name, seconds)
+    telemetry.also = lambda name, seconds: link.call(telemetry.count, name, seconds)
 
 
 def _run_ended(link: Link, *, operation: str, state: str, chunks: int, **sent: object) -> None:
-    link.call(reports.run_ended, operation, state, chunks)
+    link.call(journal.count, operation, state, chunks)
 
 
 def _changed(link: Link, topic: str, key: str) -> None:

@@ -6,12 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from apps.core.concurrency.hub import hub
-from apps.core.monitoring import telemetry
 from apps.index import changes, endings
 from apps.index.endings import Ending
 from apps.index.vectors.follower import is_in_worker
 from apps.index.vectors.following import State, progress
-from apps.ingest.runs import journal
 from apps.ingest.worker.supervisor import supervisor
 from apps.logs.store import get_store
 
@@ -36,16 +34,6 @@ def changed(topic: str, key: str) -> None:
     hub.notify(topic, key)
     if topic == changes.ROOTS and not is_in_worker():
         changes.chroma_due.set()
-
-
-def run_ended(operation: str, state: str, chunks: int) -> None:
-    """Count a run that has ended."""
-    journal.count(operation, state, chunks)
-
-
-def step_taken(name: str, seconds: float) -> None:
-    """Count a step of the worker."""
-    telemetry.count(name, seconds)
 
 
 def not_saved(unsaved: Mapping[UUID, tuple[Ending, datetime]]) -> None:

@@ -1,6 +1,5 @@
 """Find what a definition calls, and how it calls another through others."""
 
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from apps.code.callgraph.callers import targets
 from apps.code.callgraph.facts import MODULE, Call, Facts
 from apps.code.callgraph.resolve import Resolver
 from apps.index.models import Root
+from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
 from apps.lookup.symbols.call_types import CallersQuery
@@ -19,7 +19,6 @@ from apps.retrieval.query import is_inside
 
 # Calls of a way, and definitions that are looked at.
 MAX_CALLS, MAX_SEEN = 8, 1_500
-NOT_READ = "{} files were not read in time: ask again."
 NOT_ALL = "Not all calls were looked at: {} may be reached in another way."
 
 
@@ -38,7 +37,6 @@ class _Walk:
     """The search in one root."""
 
     project: RootProject
-    deadline: float  # as by time.monotonic
     came_by: dict[Key, _Step | None] = field(default_factory=dict)
     is_cut: bool = False
 
@@ -62,7 +60,7 @@ class _Walk:
                     return list(self._back(step))
                 if depth + 1 < MAX_CALLS:
                     waiting.append((step.callee, depth + 1))
-            if len(self.came_by) > MAX_SEEN or time.monotonic() >= self.deadline:
+            if len(self.came_by) > MAX_SEEN or self.project.deadline.is_over:
                 self.is_cut = True
                 break
         return []
@@ -116,28 +114,28 @@ class _Walk:
 
 
 @marked
-def call_path(start: SymbolQuery, end: SymbolQuery) -> Relations:
+def call_path(start: SymbolQuery, end: SymbolQuery, deadline: Deadline | None = None) -> Relations:
     """The calls that lead from one definition to another, in their order: a shortest way of proven
     calls, otherwise one with possible calls. In the first repository that has one; no rows if none
-    has. The search ends after SECONDS.
+    has.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    deadline = time.monotonic() + SECONDS
+    until = deadline or Deadline(SECONDS)
     cut = False
     found: list[Relation] = []
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
         nonlocal cut
-        project = RootProject(root, deadline)
+        project = RootProject(root, until)
         starts = _inside(project, wanted_definitions(project, CallersQuery(start)), scope)
         ends = set(_inside(project, wanted_definitions(project, CallersQuery(end)), scope))
         if found or not starts or not ends:
             return []
-        walk = _Walk(project, deadline)
+        walk = _Walk(project)
         ends |= {member for key in ends for member in walk.members(key)}
         steps = walk.way(starts, ends, proven=True) or walk.way(starts, ends, proven=False)
-        cut = cut or walk.is_cut or bool(project.missed)
+        cut = cut or walk.is_cut or bool(until.unread)
         rows = list(walk.rows(steps))
         if all(is_inside(scope.filters.areas, root, row.place.path) for row in rows):
             found.extend(rows)
@@ -148,25 +146,22 @@ def call_path(start: SymbolQuery, end: SymbolQuery) -> Relations:
 
 
 @marked
-def calls_of(query: SymbolQuery) -> Relations:
+def calls_of(query: SymbolQuery, deadline: Deadline | None = None) -> Relations:
     """The calls in a definition that mean definitions of its repository, in the order of their
     lines, one for each line and definition. Raises as `call_path`."""
-    deadline = time.monotonic() + SECONDS
-    missed: list[str] = []
+    until = deadline or Deadline(SECONDS)
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
-        project = RootProject(root, deadline)
-        walk = _Walk(project, deadline)
+        project = RootProject(root, until)
+        walk = _Walk(project)
         keys = _inside(project, wanted_definitions(project, CallersQuery(query)), scope)
         steps = [step for key in keys for step in walk.calls(key) if step.callee != key]
         steps.sort(key=lambda step: (step.caller, step.call.row, step.call.column))
-        missed.extend(project.missed)
         return list(walk.rows(steps))
 
     rows = Scope(query.repositories, query.filters).collect(in_root)
     distinct = {(row.place.root.id, row.place.path, row.line, row.of): row for row in rows}
-    note = NOT_READ.format(len(missed)) if missed else ""
-    return Relations(tuple(distinct.values())[: query.limit], note)
+    return Relations(tuple(distinct.values())[: query.limit], "" if deadline else until.note)
 
 
 def _inside(project: RootProject, keys: Sequence[Key], scope: Scope) -> list[Key]:

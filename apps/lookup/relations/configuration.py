@@ -9,9 +9,10 @@ import re2
 from apps.code.callgraph.facts import words
 from apps.code.paths import DATA_SUFFIXES, kinds
 from apps.index.models import Root
+from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.relations.call_paths import place_of
-from apps.lookup.relations.types import Relation, Relations, Scope, one_line
+from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
 from apps.lookup.symbols.callers import with_word
 from apps.lookup.symbols.project import RootProject
 from apps.lookup.symbols.types import WORD, SymbolQuery
@@ -36,19 +37,20 @@ def is_configuration(path: str) -> bool:
 
 
 @marked
-def settings_of(query: SymbolQuery) -> Relations:
+def settings_of(query: SymbolQuery, deadline: Deadline | None = None) -> Relations:
     """The lines that give a name a value: in files of configuration first, then elsewhere; tests
     and examples last. As text is compared, all of them are possible.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
+    until = deadline or Deadline(SECONDS)
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
-        return list(_of_root(RootProject(root, deadline=0), query, scope))
+        return list(_of_root(RootProject(root, until), query, scope))
 
     rows = Scope(query.repositories, query.filters).collect(in_root)
     rows.sort(key=lambda row: (bool(kinds(row.place.path) & {"test", "example"}), _later(row)))
-    return Relations(tuple(rows[: query.limit]))
+    return Relations(tuple(rows[: query.limit]), "" if deadline else until.note)
 
 
 def _later(row: Relation) -> tuple[bool, str, int]:
@@ -62,7 +64,7 @@ def _of_root(project: RootProject, query: SymbolQuery, scope: Scope) -> Iterator
     files = [path for path in files if "prose" not in kinds(path)]
     files.sort(key=lambda path: not is_configuration(path))
     setting = re2.compile(rf"(?:^|[^\w.-]){re2.escape(query.last)}{_VALUE}")
-    for path, lines in project.lines_of(files[:MAX_FILES]).items():
+    for path, lines in project.lines_in_time(files[:MAX_FILES]):
         found = 0
         for number, line in enumerate(lines, 1):
             if found < MAX_OF_FILE and query.last in line and setting.search(line):

@@ -4,6 +4,7 @@ import json
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import re2
@@ -13,9 +14,10 @@ from apps.code.paths import kinds
 from apps.core.errors import Unavailable
 from apps.index.models import Root
 from apps.index.symbols import definitions_of
+from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.relations.call_paths import place_of
-from apps.lookup.relations.types import Relation, Relations, Scope, one_line
+from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
 from apps.lookup.symbols.call_types import Certainty
 from apps.lookup.symbols.callers import with_word
 from apps.lookup.symbols.project import RootProject
@@ -47,24 +49,25 @@ Entry = tuple[str, str]  # what is started, and a text of the line that says so
 
 
 @marked
-def entry_points(scope: Scope) -> Relations:
+def entry_points(scope: Scope, deadline: Deadline | None = None) -> Relations:
     """Where programs and libraries start: what manifests name (`[project.scripts]`, `bin` and
     `scripts` of package.json, `[[bin]]`, Dockerfiles, Procfiles), files with a special name,
     functions `main`, and pages. Those near the top come first; tests and examples last.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
+    until = deadline or Deadline(SECONDS)
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
         visible = {path for path, _ in scope.files(root)}
-        search = _Search(RootProject(root, deadline=0), visible)
+        search = _Search(RootProject(root, until), visible)
         return list(search.rows())
 
     found = scope.collect(in_root)
     first = {(row.place.root.id, row.place.path, row.line): row for row in reversed(found)}
     rows = [row for row in found if first[row.place.root.id, row.place.path, row.line] is row]
     rows.sort(key=_order)
-    return Relations(tuple(rows[: scope.limit]))
+    return Relations(tuple(rows[: scope.limit]), "" if deadline else until.note)
 
 
 def _order(row: Relation) -> tuple[bool, bool, int]:
@@ -77,6 +80,7 @@ class _Search:
 
     def __init__(self, project: RootProject, visible: set[str]) -> None:
         self.project, self.visible = project, visible
+        self._read: dict[str, Sequence[str]] = {}
 
     def rows(self) -> Iterator[Relation]:
         readers: dict[str, Callable[[str], Iterator[Entry]]] = {
@@ -91,7 +95,7 @@ class _Search:
         }
         for name, read in readers.items():
             for path in self._named(name):
-                for what, line in list(read(self._text(path)))[:MAX_ENTRIES]:
+                for what, line in islice(read(self._text(path)), MAX_ENTRIES):
                     yield from self._entry(path, what, line)
         for name, what in _STARTED.items():
             for path in self._named(name):
@@ -106,8 +110,13 @@ class _Search:
         paths = [path for path in self.project.tree.by_name.get(name, ()) if path in self.visible]
         return sorted(paths, key=lambda path: (path.count("/"), path))[:MAX_MANIFESTS]
 
+    def _lines(self, path: str) -> Sequence[str]:
+        if path not in self._read:
+            self._read[path] = dict(self.project.lines_in_time([path])).get(path, ())
+        return self._read[path]
+
     def _text(self, path: str) -> str:
-        return (self.project.text(path) or "")[:MAX_MANIFEST]
+        return "\n".join(self._lines(path))[:MAX_MANIFEST]
 
     def _entry(self, manifest: str, what: str, line: str) -> Iterator[Relation]:
         """The line of a manifest, and the definition that it names."""
@@ -167,7 +176,7 @@ class _Search:
         """Files of Python that do something when they are run."""
         paths = [path for path in with_word(self.project, "__main__") if path in self.visible]
         paths = [path for path in paths if path.endswith(".py") and not kinds(path) & ASIDE]
-        for path, lines in self.project.lines_of(paths[:MAX_MAINS]).items():
+        for path, lines in self.project.lines_in_time(paths[:MAX_MAINS]):
             for number, line in enumerate(lines, 1):
                 if line.startswith("if __name__ =="):
                     yield self._row(path, number, "script", "", "possible")
@@ -184,7 +193,7 @@ class _Search:
         symbol: str = "",
         certainty: Certainty = "proven",
     ) -> Relation:
-        lines = self.project.lines(path) or ()
+        lines = self._lines(path)
         text = one_line(lines[line - 1]) if line <= len(lines) else ""
         place = place_of(self.project, path)
         return Relation("entry point", place, line, text, symbol, what, certainty)
@@ -209,10 +218,8 @@ def _console_scripts(text: str) -> Iterator[Entry]:
 
 
 def _package_json(text: str) -> Iterator[Entry]:
-    data: Any = {}
-    with suppress(ValueError, RecursionError):
-        data = json.loads(text)
-    if not isinstance(data, dict):
+    data = json_object(text)
+    if not data:
         return
     commands = data.get("bin")
     if isinstance(commands, str):
@@ -249,6 +256,14 @@ def _dockerfile(text: str) -> Iterator[Entry]:
     for line in text.split("\n"):
         if match := _COMMAND.match(line):
             yield "container", match[0]
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The object that a text is; {} if it is none."""
+    with suppress(ValueError, RecursionError):
+        data = json.loads(text)
+        return data if isinstance(data, dict) else {}
+    return {}
 
 
 def _toml(text: str) -> dict[str, Any]:

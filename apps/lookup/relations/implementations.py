@@ -1,9 +1,8 @@
 """Find the types that extend or implement a type, and the methods that override a method."""
 
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import re2
 
@@ -14,22 +13,26 @@ from apps.code.paths import kinds
 from apps.index.models import Root
 from apps.index.symbols import outline_of
 from apps.index.types import Filters, StoredSymbol
+from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
 from apps.lookup.symbols.call_types import CallersQuery, Certainty
 from apps.lookup.symbols.callers import MAX_FILES, Key, wanted_definitions, with_word
 from apps.lookup.symbols.definitions import LAST_FILES, matching
-from apps.lookup.symbols.project import RootProject
-from apps.lookup.symbols.types import Place, SymbolQuery
-from apps.retrieval.repositories import repo_id
+from apps.lookup.symbols.project import PARSE_SECONDS, RootProject
+from apps.lookup.symbols.types import Place, SymbolQuery, degraded_wire, page_wire
+from apps.retrieval.paging import Page, Pager
+from apps.retrieval.repositories import repo_id, roots_named
 
 # Subtypes of subtypes, and how many types of a level are followed.
 MAX_LEVELS, MAX_NEXT = 3, 40
+# Rows of all pages.
+MAX_ROWS = 5_000
 TYPE_KINDS = frozenset(
     {"class", "interface", "struct", "trait", "protocol", "enum", "record", "object", "module"}
 )
 BY_METHODS = "Types of Go implement an interface by their methods, which are compared by name."
-NOT_ALL = "Not all types below these were looked at."
+NOT_ALL = "Not all files and types that may be below it were looked at."
 BY_TEXT = "In {}, declarations are read as text."
 # Of a declaration: what is in brackets, and where its supertypes begin.
 _BRACKETS = re2.compile(r"\([^()]*\)|<[^<>]*>|\[[^\[\]]*\]")
@@ -37,6 +40,27 @@ _HERITAGE = re2.compile(
     r"(?:^|[^:]):(?:[^:]|$)|<|\b(?:extends|implements|inherits|with|conforms|deriving)\b"
 )
 _RUST_IMPL = re2.compile(r"\s*(?:unsafe\s)?impl\b")
+
+
+@dataclass(frozen=True)
+class Implementations:
+    """A page of implementations."""
+
+    name: str  # as in the query
+    results: tuple[Relation, ...]
+    note: str  # what was not looked at, or how they were found
+    page: Page
+    degraded: str = ""  # as in SearchResult
+
+    def as_wire(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "results": [row.as_wire() for row in self.results],
+            "truncated": self.page.more,
+            **({"notes": self.note} if self.note else {}),
+            **degraded_wire(self.degraded),
+            **page_wire(self.page),
+        }
 
 
 class _Subtype(NamedTuple):
@@ -48,26 +72,42 @@ class _Subtype(NamedTuple):
 
 
 @marked
-def implementations_of(query: SymbolQuery) -> Relations:
+def find_implementations(query: SymbolQuery) -> Implementations:
+    """A page of what `implementations_of` finds.
+
+    Raises InvalidInput CURSOR_INVALID and Conflict CURSOR_EXPIRED, and as `implementations_of`.
+    """
+    pager = Pager.of("implementations", query, roots_named(query.repositories))
+    until = Deadline(PARSE_SECONDS)
+    found = implementations_of(replace(query, limit=MAX_ROWS, cursor=None), until)
+    rows, page = pager.page(found.rows, query.limit, _order)
+    notes = " ".join(filter(None, [found.note, until.note]))
+    return Implementations(query.name, tuple(rows), notes, page)
+
+
+@marked
+def implementations_of(query: SymbolQuery, deadline: Deadline | None = None) -> Relations:
     """The types that extend or implement a type, also through others; of a method, those that
     override it. Proven by scopes and imports first, tests last.
 
+    deadline: of the answer that they are for; None: in SECONDS
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    deadline = time.monotonic() + SECONDS
+    until = deadline or Deadline(SECONDS)
     notes: dict[str, None] = {}
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
         own = replace(query, filters=scope.filters)
-        search = _Search(RootProject(root, deadline), own, deadline)
+        search = _Search(RootProject(root, until), own)
         found = dict.fromkeys([*search.with_rules(), *search.by_text()])
-        notes.update(search.notes | (dict.fromkeys([NOT_ALL]) if search.project.missed else {}))
+        notes.update(search.notes)
         return [row for row in search.rows(found) if _passes(own, row)]
 
     rows = Scope(query.repositories, query.filters).collect(in_root)
     rows.sort(key=_order)
     shown = {(row.place.root.id, row.place.path, row.line): row for row in reversed(rows)}
     rows = [row for row in rows if shown[row.place.root.id, row.place.path, row.line] is row]
+    notes |= {until.note: None} if until.unread and not deadline else {}
     return Relations(tuple(rows[: query.limit]), " ".join(notes))
 
 
@@ -75,16 +115,16 @@ def _passes(query: SymbolQuery, row: Relation) -> bool:
     return query.takes(row.place.root, row.place.path, row.place.language)
 
 
-def _order(row: Relation) -> tuple[bool, bool, str, int]:
+def _order(row: Relation) -> tuple[bool, bool, str, str, int]:
     is_last = bool(kinds(row.place.path) & LAST_FILES)
-    return row.certainty != "proven", is_last, row.place.path, row.line
+    return row.certainty != "proven", is_last, row.place.repo, row.place.path, row.line
 
 
 class _Search:
     """The search in one root."""
 
-    def __init__(self, project: RootProject, query: SymbolQuery, deadline: float) -> None:
-        self.project, self.query, self.deadline = project, query, deadline
+    def __init__(self, project: RootProject, query: SymbolQuery) -> None:
+        self.project, self.query = project, query
         self.resolver = Resolver(project)
         self.notes: dict[str, None] = {}
 
@@ -141,8 +181,10 @@ class _Search:
         front: list[tuple[Key, Certainty]] = [(key, "proven")]
         for _ in range(MAX_LEVELS):
             following: list[tuple[Key, Certainty]] = []
+            if len(front) > MAX_NEXT:
+                self.notes[NOT_ALL] = None
             for above, certainty in front[:MAX_NEXT]:
-                if time.monotonic() >= self.deadline and found:
+                if self.project.deadline.is_over and found:
                     self.notes[NOT_ALL] = None
                     break
                 for below, own in self._direct(above):
@@ -151,6 +193,8 @@ class _Search:
                         found[below] = above, both
                         following.append((below, both))
             front = following
+        if front:
+            self.notes[NOT_ALL] = None  # there may be some below the last level
         return found
 
     def _direct(self, key: Key) -> Iterator[tuple[Key, Certainty]]:
@@ -164,7 +208,13 @@ class _Search:
                 if definition.kind == "class" and (path, index) != key and certainties - {None}:
                     yield (path, index), "proven" if "proven" in certainties else "possible"
 
-    def _files(self, path: str, name: str) -> list[str]:
+    def _first(self, paths: Sequence[str]) -> Sequence[str]:
+        """As many files as are looked at."""
+        if len(paths) > MAX_FILES:
+            self.notes[NOT_ALL] = None
+        return paths[:MAX_FILES]
+
+    def _files(self, path: str, name: str) -> Sequence[str]:
         """The files of the languages of a file that have a name."""
         family = rules_for(path).family
         words = [word for word in re2.findall(r"\w+", name) if word]
@@ -172,8 +222,9 @@ class _Search:
         known = [
             one for one in files if (file := self.project.file(one)) and file.language in family
         ]
-        self.project.read(known[:MAX_FILES])
-        return known[:MAX_FILES]
+        first = self._first(known)
+        self.project.read(first)
+        return first
 
     def _meant(self, path: str, scope: int, base: Sequence[str], key: Key) -> Certainty | None:
         """How sure it is that a base is a type; None if it is another."""
@@ -186,8 +237,7 @@ class _Search:
     def _rust_impls(self, key: Key) -> Iterator[_Subtype]:
         """`impl Trait for Type`, wherever it is."""
         name = self.definition(key).name
-        lines = self.project.lines_of(self._files(key[0], name))
-        for path, text in lines.items():
+        for path, text in self.project.lines_in_time(self._files(key[0], name)):
             for row, line in enumerate(text):
                 if name in line and _RUST_IMPL.match(line):
                     head = line.partition("impl")[2]
@@ -206,10 +256,11 @@ class _Search:
         owners: set[tuple[str, str]] | None = None
         first: dict[tuple[str, str], tuple[str, int]] = {}
         for method in sorted(methods):
-            files = [path for path in self.project.defining(method) if path.endswith(".go")]
-            self.project.read(files[:MAX_FILES])
+            defining = [path for path in self.project.defining(method) if path.endswith(".go")]
+            files = self._first(defining)
+            self.project.read(files)
             having: set[tuple[str, str]] = set()
-            for path in files[:MAX_FILES]:
+            for path in files:
                 for one in self.facts(path).definitions:
                     if one.name == method and one.owner:
                         owner = (path.rpartition("/")[0], one.owner)
@@ -240,9 +291,13 @@ class _Search:
         if not languages:
             return
         self.notes[BY_TEXT.format(", ".join(sorted(languages)))] = None
-        for path in list(with_word(self.project, self.query.last))[:MAX_FILES]:
+        for path in self._first(list(with_word(self.project, self.query.last))):
             file = self.project.file(path)
-            if file and file.language in languages:
+            if not file or file.language not in languages:
+                continue
+            if self.project.deadline.is_over:
+                self.project.deadline.leave_out(self.project.root, [path])
+            else:
                 for symbol in outline_of(self.project.root, file.document):
                     if _extends(symbol, self.query.last):
                         row = symbol.start_line - 1

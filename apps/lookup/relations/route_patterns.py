@@ -155,6 +155,7 @@ class TextRoute:
     method: str  # in capitals; "" if it is not said
     path: str  # as it is written, after the prefix
     handler: str  # a name; "" if it is not said
+    is_quoted: bool = False  # in a string of several lines, as an example in a docstring is
 
 
 _routes = {one.route: re2.compile(one.route) for one in FRAMEWORKS}
@@ -165,6 +166,7 @@ _NAME_BELOW = re2.compile(
     r"^\s*(?:(?:pub|async|export|public|private|protected|internal|static|override|suspend|fun|def"
     r"|fn|func|function|final|virtual)\s+)*(?:[\w<>\[\],.?]+\s+)?(?P<name>\w+)\s*\("
 )
+_TRIPLE = re2.compile(r"\"{3}|'{3}")
 COMMENTS = ("//", "#!", "# ", "* ", "--", "/*")
 MAX_LINE = 1_000
 BELOW = 6  # lines between a decorator and its function
@@ -184,9 +186,22 @@ def routes_in(path: str, language: str, lines: Sequence[str]) -> Iterator[TextRo
         yield from _of_framework(framework, lines)
 
 
+def quoted_rows(lines: Sequence[str]) -> set[int]:
+    """The rows of Python that are in strings of several lines."""
+    rows: set[int] = set()
+    mark = ""
+    for row, line in enumerate(lines):
+        if mark:
+            rows.add(row)
+        for match in _TRIPLE.finditer(line):
+            mark = "" if mark == match[0] else mark or match[0]
+    return rows
+
+
 def _of_framework(framework: Framework, lines: Sequence[str]) -> Iterator[TextRoute]:
     pattern, prefix = _routes[framework.route], ""
     prefixes = _prefixes.get(framework.prefix)
+    quoted = quoted_rows(lines) if "python" in framework.languages else set()
     for row, line in enumerate(lines):
         if len(line) > MAX_LINE or line.lstrip().startswith(COMMENTS):
             continue
@@ -202,7 +217,7 @@ def _of_framework(framework: Framework, lines: Sequence[str]) -> Iterator[TextRo
                 method = stated[1].upper()
             handler = groups.get("handler") or _below(line, lines, row)
             path = joined(prefix, groups["path"] or "")
-            yield TextRoute(row, "" if method in _MANY else method, path, handler)
+            yield TextRoute(row, "" if method in _MANY else method, path, handler, row in quoted)
 
 
 def _at(lines: Sequence[str], row: int) -> str:

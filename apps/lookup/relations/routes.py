@@ -1,14 +1,15 @@
 """Find the routes of web frameworks, and what serves them."""
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import re2
 
 from apps.code.callgraph.project import join
 from apps.code.paths import kinds
 from apps.index.models import Root
+from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.relations.call_paths import place_of
 from apps.lookup.relations.route_patterns import HINTS, TextRoute, joined, routes_in
@@ -22,7 +23,7 @@ ASIDE = frozenset({"test", "example", "prose", "legacy"})
 BY_TEXT = (
     "Routes are read from the text of files; what is put before a route elsewhere is not known."
 )
-NOT_ALL = "Not all files were read."
+NOT_ALL = "Not all files that may have routes were read."
 _INCLUDE = re2.compile(
     r"[\"']([^\"'\n]{0,200})[\"']\s*,\s*include\(\s*[(\[\s]*[\"']([\w.]{1,200})[\"']"
 )
@@ -35,36 +36,40 @@ _SPLIT = re2.compile(r"/+")
 
 
 @marked
-def find_routes(scope: Scope, path: str = "", method: str = "") -> Relations:
+def find_routes(
+    scope: Scope, path: str = "", method: str = "", deadline: Deadline | None = None
+) -> Relations:
     """The routes that frameworks declare, or those that serve the path of a request: whole matches
-    first, then those whose end matches, as a prefix may be given elsewhere. `of` is the route,
-    `symbol` the name of what serves it.
+    first, then those whose end matches, as a prefix may be given elsewhere; last those of tests,
+    examples and docstrings. `of` is the route, `symbol` the name of what serves it.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    deadline = time.monotonic() + SECONDS
+    until = deadline or Deadline(SECONDS)
     cut: list[bool] = []
+    quoted: set[Relation] = set()
     wanted = segments(path)
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
-        search = _Search(RootProject(root, deadline), scope, deadline)
+        search = _Search(RootProject(root, until), scope)
         rows = list(search.rows())[:MAX_ROUTES]
         cut.append(search.is_cut)
+        quoted.update(search.quoted)
         return rows
+
+    def order(row: Relation, *rating: int) -> tuple[Any, ...]:
+        is_aside = row in quoted or kinds(row.place.path) & ASIDE
+        return bool(is_aside), *rating, row.place.path, row.line
 
     rows = [row for row in scope.collect(in_root) if not method or _has_method(row, method)]
     if path:
         rated = [(rating, row) for row in rows if (rating := _rating(row, wanted))]
-        rows = [row for _, row in sorted(rated, key=lambda pair: (*pair[0], *_order(pair[1])))]
-        rows = [_settled(row, wanted) for row in rows]
+        rows = [row for _, row in sorted(rated, key=lambda pair: order(pair[1], *pair[0]))]
+        rows = [row if row in quoted else _settled(row, wanted) for row in rows]
     else:
-        rows.sort(key=_order)
-    notes = [BY_TEXT, *([NOT_ALL] if any(cut) else [])]
-    return Relations(tuple(dict.fromkeys(rows))[: scope.limit], " ".join(notes))
-
-
-def _order(row: Relation) -> tuple[bool, str, int]:
-    return bool(kinds(row.place.path) & ASIDE), row.place.path, row.line
+        rows.sort(key=order)
+    notes = [BY_TEXT, NOT_ALL if any(cut) else "", "" if deadline else until.note]
+    return Relations(tuple(dict.fromkeys(rows))[: scope.limit], " ".join(filter(None, notes)))
 
 
 def _has_method(row: Relation, method: str) -> bool:
@@ -104,28 +109,24 @@ def segments(path: str) -> list[str]:
 class _Search:
     """The search in one root."""
 
-    def __init__(self, project: RootProject, scope: Scope, deadline: float) -> None:
-        self.project, self.deadline = project, deadline
+    def __init__(self, project: RootProject, scope: Scope) -> None:
+        self.project = project
         self.visible = {path for path, _ in scope.files(project.root)}
         self.is_cut = False
+        self.quoted: set[Relation] = set()  # examples in docstrings
         # By the file that is included: who includes it, and the prefix.
         self._included: dict[str, list[tuple[str, str]]] = {}
 
     def rows(self) -> Iterator[Relation]:
         paths = self._candidates()
-        self.is_cut = len(paths) > MAX_FILES
-        texts: dict[str, Sequence[str]] = {}
-        for start in range(0, min(len(paths), MAX_FILES), 40):
-            if time.monotonic() >= self.deadline:
-                self.is_cut = True
-                break
-            texts |= self.project.lines_of(paths[start : start + 40])
+        self.is_cut = self.is_cut or len(paths) > MAX_FILES
+        texts = dict(self.project.lines_in_time(paths[:MAX_FILES]))
         for path, lines in texts.items():
             self._read_includes(path, lines)
         for path, lines in texts.items():
-            if time.monotonic() >= self.deadline:
-                self.is_cut = True
-                break
+            if self.project.deadline.is_over:
+                self.project.deadline.leave_out(self.project.root, [path])
+                continue
             place = place_of(self.project, path)
             for route in routes_in(path, place.language, lines):
                 if "include" not in route.handler:
@@ -133,7 +134,12 @@ class _Search:
         yield from self._by_file_name()
 
     def _candidates(self) -> list[str]:
-        found = dict.fromkeys(path for hint in HINTS for path in with_word(self.project, hint))
+        found: dict[str, None] = {}
+        for hint in HINTS:
+            if self.project.deadline.is_over:
+                self.is_cut = True  # of how many files is unknown
+                break
+            found |= dict.fromkeys(with_word(self.project, hint))
         paths = [path for path in found if path in self.visible and "prose" not in kinds(path)]
         return sorted(paths, key=lambda path: bool(kinds(path) & ASIDE))
 
@@ -159,21 +165,23 @@ class _Search:
         for prefix in self._prefixes(path):
             shown = "/" + joined(prefix, route.path).removeprefix("^").lstrip("/")
             of = f"{route.method} {shown}".strip()
-            yield Relation("route", place, route.row + 1, text, route.handler, of, "possible")
+            row = Relation("route", place, route.row + 1, text, route.handler, of, "possible")
+            if route.is_quoted:
+                self.quoted.add(row)
+            yield row
 
     def _by_file_name(self) -> Iterator[Relation]:
         """Files of Next.js, whose path is the route."""
         if "next.config.js" not in self._names() and "next.config.mjs" not in self._names():
             return
-        for path in sorted(self.visible):
-            if match := _NEXT.fullmatch(path):
-                inner = match["app"] if match["app"] is not None else match["pages"]
-                parts = [part for part in inner.split("/") if not part.startswith(("(", "_"))]
-                parts = [part for part in parts if part != "index"]
-                lines = self.project.lines(path) or [""]
-                place = place_of(self.project, path)
-                of = "/" + join("", "/".join(parts))
-                yield Relation("route", place, 1, one_line(lines[0]), "", of, "possible")
+        named = {path: match for path in sorted(self.visible) if (match := _NEXT.fullmatch(path))}
+        for path, lines in self.project.lines_in_time(named):
+            match = named[path]
+            inner = match["app"] if match["app"] is not None else match["pages"]
+            parts = [part for part in inner.split("/") if not part.startswith(("(", "_"))]
+            parts = [part for part in parts if part != "index"]
+            place, text = place_of(self.project, path), one_line(lines[0]) if lines else ""
+            yield Relation("route", place, 1, text, "", "/" + join("", "/".join(parts)), "possible")
 
     def _names(self) -> set[str]:
         return {path.rpartition("/")[2] for path in self.visible if "next.config" in path}

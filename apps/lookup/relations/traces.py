@@ -7,8 +7,9 @@ from typing import NamedTuple
 import re2
 
 from apps.index.models import Root
+from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
-from apps.lookup.relations.types import Relation, Relations, Scope, one_line
+from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
 from apps.lookup.symbols.call_types import Certainty
 from apps.lookup.symbols.project import RootProject, root_files
 from apps.lookup.symbols.types import Place
@@ -107,23 +108,24 @@ def _message(lines: Sequence[str], frames: set[int], *, is_last: bool) -> str:
 
 
 @marked
-def frames_of(scope: Scope, frames: Sequence[Frame]) -> Relations:
+def frames_of(scope: Scope, frames: Sequence[Frame], deadline: Deadline | None = None) -> Relations:
     """The lines of the frames that are in files of the scope, innermost first. Proven if the line
     has the text, or is in the function, that the trace names.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
+    until = deadline or Deadline(SECONDS)
     ordered: list[tuple[int, Relation]] = []
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
-        project = RootProject(root, deadline=0)
+        project = RootProject(root, until)
         visible = {path for path, _ in scope.files(root)}
         placed = [
             (number, frame, path)
             for number, frame in enumerate(frames)
             if (path := _path_of(project, frame.path)) in visible
         ]
-        project.read({path for _, _, path in placed}, always=True)
+        project.read({path for _, _, path in placed})
         lines = project.lines_of({path for _, _, path in placed})
         rows = [
             (number, _row(project, frame, path, lines.get(path, ())))
@@ -134,7 +136,7 @@ def frames_of(scope: Scope, frames: Sequence[Frame]) -> Relations:
 
     rows = dict.fromkeys(scope.collect(in_root))
     chosen = [row for _, row in sorted(ordered, key=lambda pair: pair[0]) if row in rows]
-    return Relations(tuple(dict.fromkeys(chosen))[: scope.limit])
+    return Relations(tuple(dict.fromkeys(chosen))[: scope.limit], "" if deadline else until.note)
 
 
 def _path_of(project: RootProject, written: str) -> str:

@@ -15,8 +15,8 @@ from apps.retrieval.query import fits
 from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import narrowed
 
-# Seconds in which a look-up may read files, in all roots: a search waits for it.
-SECONDS = 0.8
+# Seconds in which files are read for an answer, in all roots: a search waits for it.
+SECONDS = 2.0
 # Characters of a line.
 MAX_LINE = 200
 # What the lines are to the question.
@@ -32,6 +32,11 @@ Role = Literal[
     "frame",
     "importer",
     "setting",
+    "readme",
+    "build",
+    "tests",
+    "run",
+    "imported",
 ]
 
 

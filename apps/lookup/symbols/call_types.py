@@ -9,7 +9,7 @@ from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import encodable
 from apps.lookup.symbols.types import Place, SymbolQuery, degraded_wire, page_wire
 from apps.retrieval.paging import Page
-from apps.retrieval.query import MAX_PATH, parse_limit
+from apps.retrieval.query import MAX_PATH, parse_flag, parse_limit
 
 MAX_DEPTH = 3
 # `src/app.py:12`: the definition on this line
@@ -27,14 +27,15 @@ class CallersQuery:
     depth: int = 1  # 1 to MAX_DEPTH
     path: str = ""  # of the definition, if it is given by its line
     line: int = 0  # 1-based
-    seconds: float | None = None  # for files that no query has met before; None: PARSE_SECONDS
+    tests: bool = False  # whether only tests are wanted
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "CallersQuery":
-        """Check `{name, repository?, path?, language?, depth?, limit?, cursor?}`. A name may be
-        `path:line`. Raises InvalidInput with all problems."""
+        """Check `{name, repository?, path?, language?, depth?, tests?, limit?, cursor?}`. A name
+        may be `path:line`. Raises InvalidInput with all problems."""
         problems: list[str] = []
         depth = parse_limit(data.get("depth"), 1, MAX_DEPTH, problems, name="depth")
+        tests = parse_flag(data.get("tests"), "tests", problems)
         name = data.get("name")
         match = AT_LINE.fullmatch(name.strip()) if isinstance(name, str) else None
         at_line = match is not None and len(match[1]) <= MAX_PATH and "\n" not in match[1]
@@ -46,8 +47,9 @@ class CallersQuery:
         if problems:
             raise InvalidInput(", ".join(problems), details={"details": problems})
         if not at_line or match is None:
-            return cls(symbol, depth)
-        return cls(symbol, depth, encodable(match[1]).removeprefix("./"), int(match[2]))
+            return cls(symbol, depth, tests=tests)
+        path = encodable(match[1]).removeprefix("./")
+        return cls(symbol, depth, path, int(match[2]), tests=tests)
 
     @property
     def cursor(self) -> Any:

@@ -1,6 +1,5 @@
 """Find the calls of a definition: candidates by name, then the resolver of the call graph."""
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -13,11 +12,12 @@ from apps.code.paths import kinds
 from apps.index.models import Root
 from apps.index.symbols import files_with_identifier
 from apps.index.types import Filters
+from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.symbols.call_types import CalledDefinition, Caller, Callers, CallersQuery
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.definitions import LAST_FILES, matching
-from apps.lookup.symbols.project import FILES_AT_ONCE, PARSE_SECONDS, RootProject
+from apps.lookup.symbols.project import PARSE_SECONDS, RootProject
 from apps.lookup.symbols.references import MAX_LINE
 from apps.lookup.symbols.types import MAX_LIMIT, WORD, Place, SymbolQuery
 from apps.retrieval.overlaps import once, repeated_files
@@ -205,8 +205,10 @@ def stem(path: str) -> str:
 
 
 @marked
-def find_callers(query: CallersQuery) -> Callers:
+def find_callers(query: CallersQuery, deadline: Deadline | None = None) -> Callers:
     """The callers of a definition, or of every definition of a name.
+
+    deadline: of the answer that the callers are for; None: in PARSE_SECONDS
 
     Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
     REPO_NOT_FOUND.
@@ -215,13 +217,12 @@ def find_callers(query: CallersQuery) -> Callers:
     roots, filters = narrowed(roots_named(symbol.repositories), symbol.filters)
     pager = Pager.of("FindCallers", query, roots)
     symbol = replace(symbol, filters=filters)
-    seconds = PARSE_SECONDS if query.seconds is None else query.seconds
-    deadline = time.monotonic() + seconds
+    until = deadline or Deadline(PARSE_SECONDS)
     searches: list[_Search] = []
     definitions: list[CalledDefinition] = []
 
     def in_root(root: Root) -> list[Caller]:
-        project = RootProject(root, deadline)
+        project = RootProject(root, until)
         search = _Search(project, symbol)
         searches.append(search)
         wanted = wanted_definitions(project, query)
@@ -234,9 +235,9 @@ def find_callers(query: CallersQuery) -> Callers:
     callers = once(callers, repeated_files(roots, filters))
     definitions = once(definitions, repeated_files(roots, Filters(areas=filters.areas)))
     callers.sort(key=_order)
-    notes = _notes(searches, symbol.last)
+    notes = _notes(searches, symbol.last, 0 if deadline else len(until.unread))
     page_of, page = pager.page(callers, symbol.limit, _order)
-    truncated = page.more or any(of_root.cut or of_root.project.missed for of_root in searches)
+    truncated = page.more or bool(until.unread) or any(of_root.cut for of_root in searches)
     shown = tuple(_with_text(searches, page_of))
     named = tuple(definitions[:MAX_LIMIT])
     return Callers(query.shown, named, shown, truncated, notes, page=page)
@@ -260,7 +261,6 @@ def wanted_definitions(project: RootProject, query: CallersQuery) -> list[Key]:
     hits, _ = matching(plain)
     symbols = [hit.symbol for hit in hits if hit.root.id == project.root.id][:MAX_DEFINITIONS]
     paths = [symbol.file_path for symbol in symbols]
-    project.read(paths[:FILES_AT_ONCE], always=True)
     project.read(paths)
     keys: dict[Key, None] = {}
     for symbol in symbols:
@@ -276,7 +276,6 @@ def wanted_definitions(project: RootProject, query: CallersQuery) -> list[Key]:
 
 def _at_line(project: RootProject, path: str, line: int) -> list[Key]:
     """The innermost definition with a name that contains a line."""
-    project.read([path], always=True)
     facts = project.facts(path) or Facts()
     around = [
         (one.last - one.first, index)
@@ -358,9 +357,9 @@ def _with_text(searches: Sequence[_Search], callers: Sequence[Caller]) -> Iterat
         yield replace(caller, text=text[row][:MAX_LINE] if row < len(text) else "")
 
 
-def _notes(searches: Sequence[_Search], name: str) -> str:
+def _notes(searches: Sequence[_Search], name: str, missed: int) -> str:
     """What was not looked at."""
-    missed = sum(search.cut + len(search.project.missed) for search in searches)
+    missed += sum(search.cut for search in searches)
     unknown = sum(search.unresolved for search in searches)
     notes = []
     if missed:

@@ -1,6 +1,5 @@
 """Find which files import a file, and what it imports."""
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -11,17 +10,18 @@ from apps.code.callgraph.project import folder_of
 from apps.code.paths import kinds
 from apps.index.models import Root
 from apps.index.types import Area, Filters
+from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.symbols.call_types import Direction, ImportEdge, Imports, ImportsQuery
 from apps.lookup.symbols.callers import FOLDER_FILES, MAX_FILES, stem, with_word
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.definitions import LAST_FILES
-from apps.lookup.symbols.project import FILES_AT_ONCE, PARSE_SECONDS, RootProject
+from apps.lookup.symbols.project import PARSE_SECONDS, RootProject
 from apps.lookup.symbols.references import MAX_LINE
 from apps.lookup.symbols.types import WORD, Place, SymbolQuery
 from apps.retrieval.overlaps import once, repeated_files
 from apps.retrieval.paging import Pager
-from apps.retrieval.query import fits, is_inside
+from apps.retrieval.query import is_inside
 from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import narrowed
 
@@ -34,14 +34,16 @@ class _Found:
 
     imports: list[ImportEdge]
     importers: list[ImportEdge]
-    missed: int
+    cut: int  # files that may import it beyond MAX_FILES
 
 
 @marked
-def find_imports(imports_query: ImportsQuery) -> Imports:
+def find_imports(imports_query: ImportsQuery, deadline: Deadline | None = None) -> Imports:
     """The files that import a file or module, then what it imports. The name is a path, the end of
     a path, or a module as imports write it. The filters are for the files that import it. Imports
     of what is no file of the root are only named, as there are many and they lead nowhere.
+
+    deadline: of the answer that they are for; None: in PARSE_SECONDS
 
     Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
     REPO_NOT_FOUND.
@@ -50,11 +52,11 @@ def find_imports(imports_query: ImportsQuery) -> Imports:
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
     pager = Pager.of("FindImports", imports_query, roots)
     query = replace(query, filters=filters)
-    deadline = time.monotonic() + PARSE_SECONDS
+    until = deadline or Deadline(PARSE_SECONDS)
     every: list[_Found] = []
 
     def in_root(root: Root) -> list[ImportEdge]:
-        result = _in_root(RootProject(root, deadline), query, imports_query.direction)
+        result = _in_root(RootProject(root, until), query, imports_query.direction)
         every.append(result)
         return result.importers
 
@@ -66,10 +68,10 @@ def find_imports(imports_query: ImportsQuery) -> Imports:
     edges = sorted(once(importers, repeated_files(roots, filters)), key=_order)
     edges += [edge for edge in own if edge.target]
     libraries = tuple(dict.fromkeys(edge.module for edge in own if not edge.target))
-    missed = sum(of_root.missed for of_root in every)
+    missed = sum(of_root.cut for of_root in every) + (0 if deadline else len(until.unread))
     notes = f"Files that may import it, but were not looked at: {missed}." if missed else ""
     shown, page = pager.page(edges, query.limit, _order)
-    truncated = page.more or bool(missed)
+    truncated = page.more or bool(missed or until.unread)
     return Imports(query.name, tuple(shown), truncated, notes, page=page, libraries=libraries)
 
 
@@ -81,7 +83,6 @@ def _order(each: ImportEdge) -> tuple[str, bool, str, str, int, str, str]:
 
 def _in_root(project: RootProject, query: SymbolQuery, direction: Direction) -> _Found:
     files = _files(project, query.name)
-    project.read(files[:FILES_AT_ONCE], always=True)
     project.read(files)
     areas = query.filters.areas
     inside = [path for path in files if is_inside(areas, project.root, path)]
@@ -95,11 +96,10 @@ def _in_root(project: RootProject, query: SymbolQuery, direction: Direction) -> 
         for path in candidates[:MAX_FILES]
         for edge in _importers(project, path, files, query.name)
     ]
-    missed = max(0, len(candidates) - MAX_FILES) + len(project.missed)
     return _Found(
         _with_text(project, [_within(areas, edge) for edge in imports]),
         _with_text(project, [_within(areas, importer) for importer in importers]),
-        missed,
+        max(0, len(candidates) - MAX_FILES),
     )
 
 
@@ -156,7 +156,7 @@ def _passes(project: RootProject, path: str, query: SymbolQuery) -> bool:
     return (
         file is not None
         and file.language in BY_LANGUAGE
-        and fits(query.filters, project.root, path, file.language)
+        and query.takes(project.root, path, file.language)
     )
 
 
@@ -177,6 +177,13 @@ def _written(project: RootProject, path: str) -> Iterator[tuple[Import, Sequence
 def _binds_head(each: Import, after: Import) -> bool:
     is_module = each.name == each.module and not each.member
     return is_module and each.row == after.row and after.module.startswith(f"{each.module}.")
+
+
+def imported_paths(project: RootProject, path: str) -> Iterator[Sequence[str]]:
+    """Of each import of a file, the files of the repository that it may mean, best first."""
+    rules = rules_for(path)
+    for imported, _ in _written(project, path):
+        yield rules.import_paths(project, path, imported)
 
 
 def _imports(project: RootProject, path: str) -> Iterator[ImportEdge]:

@@ -1,9 +1,8 @@
 """A root as the resolver of the call graph sees it: facts of files are read when it asks."""
 
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -21,14 +20,13 @@ from apps.index.parsing.finder import SourceText, get_finder
 from apps.index.queries import generation_files
 from apps.index.query_cache import per_generation
 from apps.index.symbols import definitions_of
+from apps.lookup.deadline import Deadline
 from apps.lookup.ingested import ingested_lines, stored_texts
 
 # Seconds in which one query may parse files that it has not met before.
 PARSE_SECONDS = 3.0
-# Those that some files have in any case.
-LEAST_SECONDS = 1.0
-# Files that are parsed in one call.
-FILES_AT_ONCE = 8
+# Files that are parsed, and whose lines are read, in one call.
+FILES_AT_ONCE, TEXTS_AT_ONCE = 8, 40
 # Lines of a file. Longer ones are generated.
 MAX_LINES = 30_000
 # Facts in memory, by the content of a file: definitions, bindings, imports and calls together.
@@ -121,15 +119,12 @@ reset_facts = _cache.clear
 class RootProject:
     """One root during one query (`apps.code.callgraph.project.Project`).
 
-    Facts come from memory, or from parse processes as long as `deadline` has not passed. `missed`
-    has the files that were not read because it had.
+    Facts come from memory, or from parse processes until the deadline.
     """
 
-    def __init__(self, root: Root, deadline: float) -> None:
-        """deadline: as by time.monotonic"""
+    def __init__(self, root: Root, deadline: Deadline) -> None:
         self.root = root
-        self.missed: set[str] = set()
-        self._deadline = deadline
+        self.deadline = deadline
         self._files = root_files(root)
         self._read: dict[str, Facts | None] = {}
         self._defining: dict[str, Sequence[str]] = {}
@@ -147,8 +142,8 @@ class RootProject:
             self.read([path])
         return self._read.get(path)
 
-    def read(self, paths: Iterable[str], *, always: bool = False) -> None:
-        """Read the facts of several files at once. `always`: also after the deadline."""
+    def read(self, paths: Iterable[str]) -> None:
+        """Read the facts of several files at once."""
         wanted: list[str] = []
         for path in dict.fromkeys(paths):
             file = self.file(path)
@@ -160,10 +155,10 @@ class RootProject:
             else:
                 self._read[path] = facts
         for batch in slices(wanted, FILES_AT_ONCE):
-            if time.monotonic() >= self._deadline and not always:
-                self.missed.update(batch)
-                continue
-            self._parse(batch)
+            if self.deadline.is_over:
+                self.deadline.leave_out(self.root, batch)
+            else:
+                self._parse(batch)
 
     def _parse(self, paths: Sequence[str]) -> None:
         files = {path: self._files.files[path] for path in paths}
@@ -174,12 +169,14 @@ class RootProject:
             if len(lines.get(file.document, ())) <= MAX_LINES and file.document in lines
         ]
         self._read |= dict.fromkeys(paths)
-        seconds = max(self._deadline - time.monotonic(), LEAST_SECONDS)
-        for text, facts in zip(texts, get_finder().facts(texts, seconds), strict=True):
+        results = get_finder().facts(texts, self.deadline.left)
+        for text, facts in zip(texts, results, strict=True):
             self._read[text.path] = facts
             if facts is not None:
                 file = files[text.path]
                 _cache.put((file.sha256, file.language), facts)
+            elif self.deadline.is_over:
+                self.deadline.leave_out(self.root, [text.path])
 
     def defining(self, name: str) -> Sequence[str]:
         if name not in self._defining:
@@ -217,3 +214,11 @@ class RootProject:
         return {
             path: lines[file.document] for path, file in files.items() if file.document in lines
         }
+
+    def lines_in_time(self, paths: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield paths and lines of files until the deadline."""
+        for batch in slices(list(paths), TEXTS_AT_ONCE):
+            if self.deadline.is_over:
+                self.deadline.leave_out(self.root, batch)
+            else:
+                yield from self.lines_of(batch).items()

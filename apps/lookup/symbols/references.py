@@ -1,6 +1,5 @@
 """Find the lines that use a name as an identifier."""
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
@@ -13,6 +12,7 @@ from apps.index.models import Root
 from apps.index.parsing.finder import NameMatches, SourceText, get_finder
 from apps.index.symbols import definitions_of, files_with_identifier
 from apps.index.types import StoredSymbol
+from apps.lookup.deadline import Deadline
 from apps.lookup.ingested import ingested_lines
 from apps.lookup.marking import marked
 from apps.lookup.symbols.collect import collect_symbols
@@ -40,11 +40,12 @@ class _File(NamedTuple):
 
 
 @marked
-def find_references(query: SymbolQuery, *, seconds: float = PARSE_SECONDS) -> References:
+def find_references(query: SymbolQuery, deadline: Deadline | None = None) -> References:
     """At most `query.limit` lines that contain the last part of a name: its definitions, then the
     others by path, tests last.
 
-    seconds: in which files are parsed; those that are left are searched for the word
+    deadline: of the answer that they are for. None: files are parsed in PARSE_SECONDS; those that
+    are left are searched for the word
 
     Definitions are marked. Comments and strings are left out if the language has a grammar. A
     position is a number of files, and of lines of the files behind them that are parsed at once.
@@ -61,7 +62,7 @@ def find_references(query: SymbolQuery, *, seconds: float = PARSE_SECONDS) -> Re
     files.sort(key=lambda file: (_is_last(file.place), file.source_file not in defining))
     first, skipped = (*pager.start, 0, 0)[:2]
     last = first + MAX_FILES
-    placed = _references(query.last, files[:last], first, seconds)
+    placed = _references(query.last, files[:last], first, deadline)
     earlier = list(islice(placed, skipped))
     # If the folder is ingested again, the files may be others.
     listed = digest([(file.place.root.id.hex, file.place.path) for file in files])
@@ -117,15 +118,19 @@ def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
 
 
 def _references(
-    name: str, files: Sequence[_File], first: int, seconds: float
+    name: str, files: Sequence[_File], first: int, deadline: Deadline | None
 ) -> Iterator[tuple[Position, Reference]]:
     """The lines of the files from the first on, each with the position behind it. Of the files that
     are parsed at once, definitions come first: so the order is that of any other page."""
-    until = time.monotonic() + seconds
+    until = deadline or Deadline(PARSE_SECONDS)
     for start in range(first, len(files), FILES_AT_ONCE):
         batch = files[start : start + FILES_AT_ONCE]
+        if deadline and deadline.is_over:
+            for file in batch:
+                deadline.leave_out(file.place.root, [file.place.path])
+            continue
         texts = _source_texts(batch)
-        matches = get_finder().find(name, texts, until - time.monotonic())
+        matches = get_finder().find(name, texts, until.left)
         lines = [
             line
             for file, text, names in zip(batch, texts, matches, strict=True)

@@ -8,7 +8,13 @@ from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import encodable
 from apps.index.types import Filters
 from apps.lookup.texts.patterns import MAX_PATTERN, Pattern, in_any_form
-from apps.retrieval.query import log_fields, parse_filters, parse_limit, parse_repositories
+from apps.retrieval.query import (
+    log_fields,
+    parse_filters,
+    parse_flag,
+    parse_limit,
+    parse_repositories,
+)
 
 Mode = Literal["content", "files", "count"]
 MODES: tuple[str, ...] = get_args(Mode)
@@ -46,7 +52,7 @@ class GrepQuery:
             problems.append("pattern is required")
         elif len(text) > MAX_PATTERN:
             problems.append(f"pattern must have at most {MAX_PATTERN:,} characters")
-        options = {name: _flag(data.get(name), name, problems) for name in OPTIONS}
+        options = {name: parse_flag(data.get(name), name, problems) for name in OPTIONS}
         mode: Any = data.get("mode") or "content"
         if mode not in MODES:
             problems.append(f"mode must be {', '.join(MODES)}")
@@ -72,10 +78,3 @@ def parse_count(data: Mapping[str, Any], name: str, maximum: int, problems: list
     if not value or (isinstance(value, int) and not isinstance(value, bool) and value < 0):
         return 0
     return parse_limit(value, 0, maximum, problems, name=name)
-
-
-def _flag(value: Any, name: str, problems: list[str]) -> bool:
-    if value is None or value in (True, False):
-        return bool(value)
-    problems.append(f"{name} must be true or false")
-    return False

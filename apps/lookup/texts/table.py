@@ -4,7 +4,9 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,6 @@ from numpy.typing import NDArray
 from apps.index import queries
 from apps.index.grams import ANY, Required, Segment
 from apps.index.models import Root
-from apps.index.query_cache import per_generation
 from apps.index.texts import Block, Place, TextStore, get_texts
 from apps.lookup.texts.matching import Stored
 
@@ -194,12 +195,33 @@ class FileTable:
         return numbers
 
 
-@per_generation
+_tables: dict[UUID, tuple[int, FileTable]] = {}
+
+
 def file_table(root: Root) -> FileTable:
-    """The table of the generation of the object `root`. Cached."""
-    columns = ("document", "path", "language", "sha256", "size")
-    rows = queries.generation_files(root).ingested().order_by("path").values_list(*columns)
-    files = [FileFacts(str(row[0]), *row[1:]) for row in rows.iterator()]
-    hashes = np.array([bytes.fromhex(file.sha256) for file in files], "S32")
-    keys, key_of = np.unique(hashes, return_inverse=True)
-    return FileTable(files, keys, key_of)
+    """The table of the generation of the object `root`. Cached for the newest one."""
+    generation, table = _tables.get(root.id, (0, None))
+    if table is None or generation != root.generation:
+        is_later = table is not None and generation < root.generation
+        files = _files(root, generation, table.files) if table and is_later else _files(root)
+        hashes = np.array([bytes.fromhex(file.sha256) for file in files], "S32")
+        keys, key_of = np.unique(hashes, return_inverse=True)
+        table = FileTable(files, keys, key_of)
+        _tables[root.id] = root.generation, table
+    return table
+
+
+def _files(root: Root, since: int = 0, earlier: Sequence[FileFacts] = ()) -> list[FileFacts]:
+    """Return the ingested files by path. `earlier`: those of the generation `since`, of which no
+    row is read again, unless some were removed meanwhile."""
+    files = {file.path: file for file in earlier}
+    rows = queries.generation_files(root).filter(since__gt=since).order_by()
+    columns = ("skip_reason", "document", "path", "language", "sha256", "size")
+    for reason, document, path, *others in rows.values_list(*columns).iterator():
+        if reason:
+            files.pop(path, None)
+        else:
+            files[path] = FileFacts(str(document), path, *others)
+    if since and len(files) != root.files:
+        return _files(root)
+    return sorted(files.values(), key=attrgetter("path"))

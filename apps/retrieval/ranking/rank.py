@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from apps.code import paths
 from apps.embedding.words import stems
-from apps.index.lexical import has_other_scripts, words
+from apps.index.lexical import has_other_scripts, is_unspaced, words
 from apps.retrieval.ranking.mixing import mix, pooled
 from apps.retrieval.ranking.types import Passages, Scores
 from apps.retrieval.ranking.weights import WEIGHTS, Weights
@@ -99,7 +99,7 @@ class RankingQuery:
     stems: frozenset[str]  # without stopwords
     idf: Mapping[str, float]  # by stem
     max_idf: float  # the idf of a stem that no passage contains
-    weight: float  # the sum of `idf`
+    weight: float  # the sum of `idf`, without pairs of letters that no passage has
     names: frozenset[str]  # identifiers in the text, without qualifiers
     is_name: bool  # the text is one identifier
     roots: frozenset[Hashable] = frozenset()  # roots of passages that the text names
@@ -118,13 +118,16 @@ class RankingQuery:
         of every stem is 1."""
         counts = frequencies or {}
         idf = {stem: _idf(min(counts.get(stem, 0), total), total) for stem in query_stems(text)}
+        most = _idf(0, total)
+        # Without spaces, most pairs of letters that no passage has are no words.
+        known = [v for stem, v in idf.items() if not total or v < most or not is_unspaced(stem)]
         names = frozenset(_names(text))
         return cls(
             text=text,
             stems=frozenset(idf),
             idf=idf,
-            max_idf=_idf(0, total),
-            weight=sum(idf.values()),
+            max_idf=most,
+            weight=sum(known),
             names=names,
             is_name=bool(names) and len(text.split()) == 1,
             roots=roots,

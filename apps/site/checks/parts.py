@@ -20,6 +20,7 @@ from apps.index.vectors.following import following
 from apps.ingest.runs import orphans
 from apps.ingest.watching.states import known as watched
 from apps.ingest.worker.supervisor import supervisor
+from apps.retrieval.repositories import partly_ingested
 from apps.retrieval.search_processes import search_processes
 from apps.servers.kinds import OPENAI
 from apps.servers.services import current
@@ -162,10 +163,11 @@ def index_examined() -> Finding:
 def _state_of_index(damages: dict[str, str]) -> Finding:
     """Return the finding for repositories of which parts or texts are missing, or for all."""
     if not damages:
-        count = len(queries.published_roots())
-        contents = f"{count} repositor{'y' if count == 1 else 'ies'}"
-        compared = f". {scrubbed.read().text}." if count else ""
-        return found("ok", "Ready", contents + compared)
+        roots = queries.published_roots()
+        contents = f"{len(roots)} repositor{'y' if len(roots) == 1 else 'ies'}"
+        compared = f". {scrubbed.read().text}." if roots else ""
+        partial = f" {some}" if (some := partly_ingested(roots)) else ""
+        return found("ok", "Ready", contents + compared + partial)
     named = ". ".join(f"{name}: {damage}" for name, damage in list(damages.items())[:DAMAGED_SHOWN])
     more = f". And {len(damages) - DAMAGED_SHOWN} more" if len(damages) > DAMAGED_SHOWN else ""
     return found("bad", "Damaged", f"{named}{more}.", _way_out())

@@ -10,7 +10,7 @@
 What a part leaves over belongs to the next.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import islice
 
@@ -18,6 +18,7 @@ from apps.core.config import config
 from apps.core.errors import CodeinfoError
 from apps.index.models import Root
 from apps.index.types import Area
+from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.symbols.types import Place
 from apps.retrieval.query import SearchQuery, is_inside
@@ -25,11 +26,11 @@ from apps.retrieval.repositories import repo_id, roots_named
 from apps.retrieval.results import Match, fallback_of, passes, setting_of_cutoff
 from apps.retrieval.search import search
 from apps.tools.context import related
-from apps.tools.context.packing import Packer, in_order, telling_line
+from apps.tools.context.packing import Line, Packer, in_order, telling_line
 from apps.tools.context.types import Context, ContextQuery, Piece
 
 # Matches that are considered, and those of them that may be passages.
-CANDIDATES, MAX_PASSAGES = 60, 20
+CANDIDATES, MAX_PASSAGES = 30, 20
 # Tokens of the answer beside its pieces, and the share that is left free: tokens are estimated.
 OVERHEAD, MARGIN = 60, 0.03
 # The share of the room that whole passages leave to the other parts, but never of this room.
@@ -41,13 +42,18 @@ LEAST_PASSAGE, LEAST_LINE, LEAST_OTHERS = 60, 20, 300
 DEFINITION_SHARE = 0.34
 # Passages whose names are looked up, and names whose callers and tests are.
 MAX_SUBJECTS = 2
+# Seconds in which files that no query has met before are parsed for callers.
+USES_SECONDS = 0.6
 # Passages without room that are named.
 MAX_LEFT_OUT = 5
 
 
 @marked
-def build_context(query: ContextQuery) -> Context:
-    """Pack the answer to a question into `query.max_tokens`. Raises as `search`."""
+def build_context(query: ContextQuery, shown: Set[Line] = frozenset()) -> Context:
+    """Pack the answer to a question into `query.max_tokens`. Raises as `search`.
+
+    shown: lines that the reader has, which are not repeated
+    """
     result = search(
         SearchQuery(query.text, query.repositories, CANDIDATES, query.filters),
         with_cutoff=False,
@@ -56,7 +62,7 @@ def build_context(query: ContextQuery) -> Context:
     cutoff = setting_of_cutoff()
     near = [match for match in result.matches if passes(match, cutoff) and not match.is_weak]
     roots = {repo_id(root): root for root in roots_named(query.repositories)}
-    packer = Packer(query.text, max(1, round(query.max_tokens * (1 - MARGIN)) - OVERHEAD))
+    packer = Packer(query.text, max(1, round(query.max_tokens * (1 - MARGIN)) - OVERHEAD), shown)
     if near:
         left_out = _pack(packer, near, result.matches, roots, query.filters.areas)
     else:
@@ -85,12 +91,13 @@ def _pack(
 ) -> tuple[str, ...]:
     """Pack all parts. Returns what found no room."""
     whole = packer.room
-    passages = list(_passages(near[:MAX_PASSAGES], roots))
+    every = list(_passages(near[:MAX_PASSAGES], roots))
+    passages = [piece for piece in every if not packer.is_shown(piece)]
     others = min(whole * OTHERS, max(0, whole - ROOM_OF_PASSAGES))
     # The best is cut only if the whole answer has no room for it.
-    waiting = [] if packer.add(passages[0], packer.room) else passages[:1]
+    waiting = [] if passages and packer.add(passages[0], packer.room) else passages[:1]
     waiting += _pack_whole(packer, passages[1:], until=others)
-    root = passages[0].place.root
+    root = every[0].place.root
     own = [piece for piece in packer.pieces if piece.place.root == root]
     if packer.room >= LEAST_OTHERS:
         until = packer.room - whole * DEFINITIONS
@@ -125,9 +132,10 @@ def _pack_uses(
     packer: Packer, root: Root, passages: Sequence[Piece], areas: Sequence[Area], *, until: float
 ) -> None:
     """Pack callers and tests of the definitions that contain the passages, in turn."""
+    deadline = Deadline(USES_SECONDS)
     for subject in islice(related.subjects(root, passages, packer.question), MAX_SUBJECTS):
         try:
-            uses = related.uses(root, subject, tuple(areas))
+            uses = related.uses(root, subject, tuple(areas), deadline)
         except CodeinfoError:  # the passages answer without them
             continue
         for piece in _in_turn(uses):

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from apps.core.types import JSON
@@ -12,7 +12,7 @@ from apps.retrieval.ranking.rank import query_stems
 from apps.tools.context.form import compact_line, compact_row
 from apps.tools.context.tokens import estimate
 from apps.tools.context.types import Piece
-from apps.tools.snippets import best_lines
+from apps.tools.snippets import best_lines, best_start, shared_stems
 
 # Characters of a line that stands for a file. A longer one is cut.
 MAX_LINE = 120
@@ -28,19 +28,24 @@ DULL = (
 # Numbers of lines that a passage may be cut to.
 CUTS = (80, 60, 40, 30, 22, 16, 12, 8, 5, 3)
 
+Line = tuple[str, str, int]  # repository, path, line
+
 
 class Packer:
     """Collects pieces as long as there is room.
 
     question: long pieces are cut to the lines that have its words
     room: tokens
+    shown: lines that the reader has: pieces of nothing else are not packed
     """
 
-    def __init__(self, question: str, room: int) -> None:
+    def __init__(self, question: str, room: int, shown: Set[Line] = frozenset()) -> None:
         self.question = question
         self.room = room
         self.pieces: list[Piece] = []
         self._lines: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+        self._shown = shown
+        self._shown_files = {line[:2] for line in shown}
 
     def add_whole(self, piece: Piece, most: float) -> bool:
         """Pack a piece if all its lines that are not packed yet fit into `most` tokens."""
@@ -61,8 +66,9 @@ class Packer:
         row = _row_cost(replace(piece, is_cut=True))
         room = min(most, self.room) - row
         costs = [estimate(line) + LINE_TOKENS for line in lines]
+        shared = shared_stems(lines, self.question) if sum(costs) > room else []
         for count in (len(lines), *(cut for cut in CUTS if cut < len(lines))):
-            first = best_lines(lines, self.question, count)
+            first = best_start(shared, count)
             if (tokens := sum(costs[first : first + count])) <= room:
                 text = "\n".join(lines[first : first + count])
                 is_cut = piece.is_cut or count < len(lines)
@@ -75,8 +81,10 @@ class Packer:
         """Pack a piece of one line, which is cut to MAX_LINE characters. Return False if it does
         not fit, or is packed already."""
         piece = replace(piece, text=piece.text.strip()[:MAX_LINE])
-        is_packed = piece.start_line in self._lines[piece.place.repo, piece.place.path]
-        if is_packed or not piece.text or (tokens := cost(piece)) > self.room:
+        file = piece.place.repo, piece.place.path
+        if piece.start_line in self._lines[file] or self.is_shown(piece):
+            return False
+        if not piece.text or (tokens := cost(piece)) > self.room:
             return False
         self._pack(piece, tokens)
         return True
@@ -90,12 +98,22 @@ class Packer:
         return True
 
     def has(self, repo: str, path: str) -> bool:
-        """Return True if lines of a file are packed."""
-        return bool(self._lines.get((repo, path)))
+        """Return True if lines of a file are packed or shown."""
+        return bool(self._lines.get((repo, path))) or (repo, path) in self._shown_files
+
+    def is_shown(self, piece: Piece) -> bool:
+        """Return True if the reader has all lines of a piece."""
+        repo, path = piece.place.repo, piece.place.path
+        lines = range(piece.start_line, piece.end_line + 1)
+        return bool(self._shown) and all((repo, path, line) in self._shown for line in lines)
 
     def _unpacked(self, piece: Piece) -> Piece:
-        """The longest run of lines of a piece that are not packed yet."""
+        """The longest run of lines of a piece that are not packed yet; none if all are shown."""
+        if self.is_shown(piece):
+            return replace(piece, text="")
         packed = self._lines[piece.place.repo, piece.place.path]
+        if packed.isdisjoint(range(piece.start_line, piece.end_line + 1)):
+            return piece
         runs: list[list[str]] = [[]]
         starts = [piece.start_line]
         for number, text in enumerate(piece.text.split("\n"), piece.start_line):
@@ -118,12 +136,12 @@ def cost(piece: Piece) -> int:
     """Tokens of a piece in the compact answer."""
     if piece.is_line:
         return estimate(compact_line(_facts(piece))) + TEXT_TOKENS
-    text = sum(estimate(line) + LINE_TOKENS for line in piece.text.split("\n"))
-    return _row_cost(piece) + text
+    # The ends of lines stand for the quotes and commas of a list.
+    return _row_cost(piece) + estimate(piece.text) + LINE_TOKENS
 
 
 def _row_cost(piece: Piece) -> int:
-    return estimate(json.dumps(compact_row(_facts(replace(piece, text="")))))
+    return estimate(json.dumps(compact_row(_facts(piece) | {"chunk": ""})))
 
 
 def _facts(piece: Piece) -> JSON:

@@ -12,6 +12,7 @@ from apps.embedding.words import stems
 from apps.index.models import Root
 from apps.index.symbols import definitions_of, files_with_identifier, outline_of
 from apps.index.types import Area, Filters, StoredSymbol
+from apps.lookup.deadline import Deadline
 from apps.lookup.symbols import SymbolQuery
 from apps.lookup.symbols.call_types import Caller, CallersQuery
 from apps.lookup.symbols.callers import find_callers
@@ -27,14 +28,15 @@ from apps.tools.context.types import Piece, Role
 MAX_NAMES = 40
 # A name with more definitions than this is too common to say which one is used.
 MAX_DEFINITIONS = 2
+# Definitions of a name, tests included, that are looked at to tell.
+MAX_LISTED = 24
 # Kinds of symbols that are called.
 CALLED = frozenset({"function", "method", "class", "macro"})
 # Lines at the beginning of a definition, and definitions that are read at once.
 DEFINITION_LINES, DEFINITIONS_AT_ONCE = 8, 6
-# Callers of one name. If none is known: files, and files of tests, in which lines have it.
-MAX_CALLERS, MAX_FILES = 30, 6
-# Time in which files with a name may be parsed that no query has met before.
-CALLERS_SECONDS = 0.3
+# Callers of one name. If none is known: files, and files of tests, in which lines have it, and the
+# lines of a file.
+MAX_CALLERS, MAX_FILES, MAX_OF_FILE = 30, 6, 4
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{2,80}\b")
 
 
@@ -74,15 +76,15 @@ class Subject(NamedTuple):
     line: int  # 1-based; 0 if only its name is known
 
 
-def uses(root: Root, subject: Subject, areas: tuple[Area, ...] = ()) -> list[Piece]:
+def uses(root: Root, subject: Subject, areas: tuple[Area, ...], deadline: Deadline) -> list[Piece]:
     """Lines of `root` that call a definition, and those of tests: proven calls first. Lines with
-    its name, if no call of it can be told. All in these areas."""
+    its name, if no call of it can be told by the deadline. All in these areas."""
     callers: Sequence[Caller] = ()
     if subject.line:
         repositories = (Place(root, "", "").repo,)
         query = SymbolQuery(subject.name, repositories, MAX_CALLERS, Filters(areas=areas))
-        called = CallersQuery(query, path=subject.path, line=subject.line, seconds=CALLERS_SECONDS)
-        callers = find_callers(called).results
+        called = CallersQuery(query, path=subject.path, line=subject.line)
+        callers = find_callers(called, deadline).results
     found = [_use(call.place, call.line, call.text, subject.name, call.symbol) for call in callers]
     return found or list(_lines_with(root, subject, areas))
 
@@ -99,6 +101,8 @@ def _lines_with(root: Root, subject: Subject, areas: Sequence[Area]) -> Iterator
     files: list[tuple[str, LiveFile]] = []
     counts = {True: 0, False: 0}
     for document, path in files_with_identifier(root, subject.name).items():
+        if min(counts.values()) >= MAX_FILES:
+            break
         file, is_test = live.get(path), "test" in kinds(path)
         if file is None or file.document != document or counts[is_test] >= MAX_FILES:
             continue
@@ -110,11 +114,16 @@ def _lines_with(root: Root, subject: Subject, areas: Sequence[Area]) -> Iterator
     defined = {(symbol.source_file, symbol.start_line) for symbol in definitions_of(root, name)}
     for path, file in files:
         place = Place(root, path, file.language)
-        for number, line in enumerate(lines_of.get(file.document, ()), 1):
-            if name not in line or line.lstrip().startswith(DULL):
-                continue
-            if name in _IDENTIFIER.findall(line) and (file.document, number) not in defined:
-                yield _use(place, number, line, name)
+        using = (
+            (number, line)
+            for number, line in enumerate(lines_of.get(file.document, ()), 1)
+            if name in line
+            and not line.lstrip().startswith(DULL)
+            and name in _IDENTIFIER.findall(line)
+            and (file.document, number) not in defined
+        )
+        for number, line in islice(using, MAX_OF_FILE):
+            yield _use(place, number, line, name)
 
 
 def subjects(root: Root, passages: Iterable[Piece], question: str) -> Iterator[Subject]:
@@ -151,15 +160,11 @@ def _defined_in(root: Root, piece: Piece) -> list[StoredSymbol]:
     """The definitions that begin in a passage."""
     file = root_files(root).files.get(piece.place.path)
     try:
-        outline = outline_of(root, file.document) if file else []
+        lines = piece.start_line, piece.end_line
+        outline = outline_of(root, file.document, lines) if file else []
     except Unavailable:
         return []
-    return [
-        symbol
-        for symbol in outline
-        if piece.start_line <= symbol.start_line <= piece.end_line
-        and symbol.kind not in OUTLINE_ONLY | MINOR
-    ]
+    return [symbol for symbol in outline if symbol.kind not in OUTLINE_ONLY | MINOR]
 
 
 def _names(passages: Sequence[Piece], question: str) -> list[str]:
@@ -184,7 +189,7 @@ def _defined(root: Root, name: str) -> list[StoredSymbol]:
     """The definitions of a name; [] if there are too many to tell which is meant."""
     live = root_files(root).files
     try:
-        symbols = definitions_of(root, name)
+        symbols = definitions_of(root, name, MAX_LISTED)
     except Unavailable:
         return []
     symbols = [

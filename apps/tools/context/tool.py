@@ -84,7 +84,8 @@ _COMPACT = object_schema(
 def _output(arguments: Mapping[str, Any]) -> JSON:
     query = ContextQuery.parse(arguments)
     by_shape, tokens = _by_shape(query)
-    answer = build_context(replace(query, max_tokens=max(1, query.max_tokens - tokens)))
+    rest = replace(query, max_tokens=max(1, query.max_tokens - tokens))
+    answer = build_context(rest, shaped.lines_of(by_shape))
     log_call("Context", **query.as_log(), results=len(answer.pieces))
     output = by_shape | answer.as_wire() | {"tokens": answer.tokens + tokens}
     return with_hint(output, query.repositories, query.filters)

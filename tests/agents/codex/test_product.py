@@ -10,6 +10,7 @@ import pytest
 from tests.browser.product import Product, running
 from tests.stand_ins.responses_scripts import Script, call, end, say
 from tests.stand_ins.responses_server import ResponsesStandIn, write_config
+from tests.support.served import until_ingested
 
 pytestmark = pytest.mark.door
 
@@ -51,13 +52,10 @@ def product(api: ResponsesStandIn, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def ingest(product: Product, folder: dict[str, str]) -> None:
     url = f"{product.url}/ingest"
-    (model, *_) = httpx.get(f"{url}/models").json()["models"]
-    started = httpx.post(f"{url}/start", json={**folder, "model": model["id"]})
+    (model, *_) = httpx.get(f"{url}/models", timeout=PATIENCE).json()["models"]
+    started = httpx.post(f"{url}/start", json={**folder, "model": model["id"]}, timeout=PATIENCE)
     assert started.status_code == 202, started.text
-    state = ""
-    while state not in ("completed", "error", "skipped"):
-        state = httpx.get(f"{url}/status/{started.json()['runId']}").json()["state"]
-    assert state == "completed"
+    until_ingested(product, started.json()["runId"])
 
 
 def ask(product: Product, conversation: str, model: str = "tool") -> list[dict[str, Any]]:
@@ -91,7 +89,9 @@ def test_codex_searches_and_its_answer_cites_the_results(
     source = SOURCE.splitlines()[match["startLine"] - 1 : match["endLine"]]
     assert match["chunk"].splitlines() == source
     assert frames[-1]["threadId"] == frames[0]["threadId"]
-    page = httpx.get(f"{product.url}/chat?c=c1", headers={"Accept": "text/html"}).text
+    page = httpx.get(
+        f"{product.url}/chat?c=c1", headers={"Accept": "text/html"}, timeout=PATIENCE
+    ).text
     assert "VectorSearch" in page
     assert "1 match" in page
     assert "Citations (1)" in page
@@ -124,7 +124,9 @@ def test_codex_finds_exact_text_reads_lines_and_gets_a_context(
     assert "src/net.py" in json.dumps(context)
     returned = json.dumps(api.requests[-1].body["input"])
     assert all(text in returned for text in ("def retry", "yield n * 2"))
-    page = httpx.get(f"{product.url}/chat?c=c4", headers={"Accept": "text/html"}).text
+    page = httpx.get(
+        f"{product.url}/chat?c=c4", headers={"Accept": "text/html"}, timeout=PATIENCE
+    ).text
     assert all(name in page for name in calls)
     assert "start=6" in page, "the citation leads to its lines"
 
@@ -133,7 +135,7 @@ def test_the_next_question_goes_to_the_same_thread(product: Product, api: Respon
     (first, *_) = ask(product, "c2", "plain")
     (second, *_) = ask(product, "c2", "plain")
     assert first["threadId"] == second["threadId"]
-    rows = httpx.get(f"{product.url}/conversations").json()["items"]
+    rows = httpx.get(f"{product.url}/conversations", timeout=PATIENCE).json()["items"]
     flags = next(row["flags"] for row in rows if row["conversationId"] == "c2")
     assert flags["threadId"] == first["threadId"]
     assert flags["approvalPolicy"] == "on-failure", "kept as it was chosen"

@@ -19,11 +19,13 @@ ARGUMENTS = {
     "symbol-definitions": {"name": "Ship"},
     "symbol-references": {"name": "Ship"},
     "file-outline": {"repository": "harbour", "path": "src/harbour/ships.py"},
+    "overview": {"repository": "harbour"},
 }
 FIND = {
     "FindDefinitions": ARGUMENTS["symbol-definitions"],
     "FindReferences": ARGUMENTS["symbol-references"],
     "FileOutline": ARGUMENTS["file-outline"],
+    "Overview": ARGUMENTS["overview"],
 }
 
 

@@ -117,7 +117,7 @@ async def test_search_question_and_follow_up_over_a_socket(
     mode: str, product: Product, model: OpenAIStandIn
 ) -> None:
     await search_then_ask(partial(over_a_socket, mode=mode, product=product), model)
-    async with httpx.AsyncClient() as web:
+    async with httpx.AsyncClient(timeout=PATIENCE) as web:
         listed = (await web.get(f"{product.url}/conversations")).json()["items"]
     assert {(one["source"], one["title"]) for one in listed} == {("MCP", QUESTION)}
 

@@ -185,7 +185,7 @@ async def test_an_empty_result_is_a_success_with_a_hint(name: str, subject: str)
     answer = (await call(name, STATELESS, **{subject: "nowhere_to_be_found"})).result
     assert not answer.get("isError")
     assert answer["structuredContent"]["results"] == []
-    assert "leave out `repository`" in answer["structuredContent"]["hint"]
+    assert "look into all repositories" in answer["structuredContent"]["hint"]
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from apps.tools.context import ContextQuery, build_context, related
+from apps.tools import shaped
+from apps.tools.context import ContextQuery, build, build_context
 from apps.tools.context.tokens import estimate
 from apps.tools.context.tool import CONTEXT
 from apps.tools.expand import expand
@@ -21,7 +23,8 @@ QUESTION = "How is a failed upload retried?"
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer depends on how busy the machine is."""
-    monkeypatch.setattr(related, "CALLERS_SECONDS", 60.0)
+    monkeypatch.setattr(build, "USES_SECONDS", 60.0)
+    monkeypatch.setattr(shaped, "SECONDS", 60.0)
 
 
 def test_an_answer_has_passages_definitions_callers_and_tests(depot: Path, post: Post) -> None:
@@ -113,6 +116,22 @@ def test_no_line_is_told_twice_and_every_line_is_the_file_s(depot: Path, tokens:
             assert text.strip() == lines[number - 1].strip()
     assert told
     assert set(told.values()) == {1}
+
+
+def test_lines_of_the_answer_by_shape_are_not_repeated(depot: Path, post: Post) -> None:
+    _, answer = post("context", question="What calls `send_with_retry`?")
+    shown = lines_of_rows(answer["answer"]["rows"])
+    assert {"depot/jobs.py:6", "tests/test_upload.py:5"} <= shown
+    for row in answer["results"]:
+        assert not lines_of_rows([row]) <= shown, row
+
+
+def lines_of_rows(rows: list[dict[str, Any]]) -> set[str]:
+    return {
+        f"{row['relPath']}:{line}"
+        for row in rows
+        for line in range(row["startLine"], row["endLine"] + 1)
+    }
 
 
 def test_passages_are_whole_and_a_cut_one_is_marked(depot: Path, post: Post) -> None:

@@ -1,11 +1,12 @@
-"""Chroma in a process of its own (`core.concurrency.background`), with its files in the data
-folder: it holds Python's global interpreter lock during a write.
+"""Chroma in a process of its own (`core.concurrency.background`): it holds Python's global
+interpreter lock during a write, and all of its memory is free when the process ends. An embedded
+one has 1.7 kB a row of the shards that were written or searched.
 
-The process is started by the first call, and ended to free its memory: 1.7 kB a row of the shards
-that were written or searched.
+The process is started by the first call.
 """
 
 import os
+import re
 import shutil
 import sqlite3
 import threading
@@ -28,19 +29,24 @@ Result = TypeVar("Result")
 DATABASE, LOCK = "chroma.sqlite3", "chroma.lock"
 # Lower than an ingest.
 NICE = 15
+# The environment that a client of a server reads: Chroma's settings, certificates, proxies.
+_OF_SERVER = re.compile(r"(CHROMA|SSL)_|\w+_PROXY$", re.IGNORECASE)
 # The process of a killed server ends within a call.
 LOCK_SECONDS, RETRY_SECONDS = 10.0, 0.1
 
 
-class Embedded:
+class ChromaProcess:
     """Calls the verbs of Collections. Thread-safe: calls run one at a time.
 
-    Raises Unavailable if another process has the folder, and chroma.Failed, also if the process is
-    lost or does not answer in time. The next call starts another one.
+    Raises Unavailable CHROMA_UNAVAILABLE if the server does not answer or another process has the
+    folder, and chroma.Failed if what Chroma has may be broken, also if the process is lost or does
+    not answer in time. The next call starts another one.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, url: str) -> None:
+        """folder: of an embedded Chroma
+        url: of a server; "": embedded"""
+        self._folder, self._url = folder, url
         self._lock = threading.Lock()
         self._process: Background | None = None
         # Device and inode of the database. A process can still use one that was removed.
@@ -59,9 +65,9 @@ class Embedded:
             if self._file and self._file != _file(self._folder):
                 self._end()
             if self._process is None:
-                self._process = Background(NICE, chroma.CALL_SECONDS)
+                self._process = self._new_process()
             try:
-                result: Result = self._process.call(_answer, self._folder, verb, args)
+                result: Result = self._process.call(_answer, self._folder, self._url, verb, args)
             except ProcessLost as error:
                 self._end()
                 raise chroma.Failed(f"Chroma's process was lost: {error}") from error
@@ -91,6 +97,13 @@ class Embedded:
                 else:
                     path.unlink()
 
+    def _new_process(self) -> Background:
+        if self._url:
+            # Each request to the server has its limit.
+            env = {name: value for name, value in os.environ.items() if _OF_SERVER.match(name)}
+            return Background("chroma", nice=NICE, env=env)
+        return Background("chroma", nice=NICE, seconds=chroma.CALL_SECONDS)
+
     def _end(self) -> None:
         if self._process is not None:
             self._process.close()
@@ -110,19 +123,23 @@ def _file(folder: Path) -> tuple[int, int] | None:
 _collections: Collections | None = None
 
 
-def _answer(folder: Path, verb: Callable[..., Result], args: tuple[Any, ...]) -> Result:
-    """Call a verb. The first call opens the folder, which stays locked as long as the process
-    lives."""
+def _answer(folder: Path, url: str, verb: Callable[..., Result], args: tuple[Any, ...]) -> Result:
+    """Call a verb. The first call connects to the server, or opens the folder, which stays locked
+    as long as the process lives."""
     global _collections
     if _collections is None:
-        posix.leave_one_core()
-        _claim(folder)
-        _collections = Collections(chroma.open_embedded(folder))
+        _collections = Collections(chroma.open_server(url) if url else _opened(folder))
     try:
         return verb(_collections, *args)
     finally:
-        if verb is Collections.drop:
+        if verb is Collections.drop and not url:
             _delete_unowned(folder)
+
+
+def _opened(folder: Path) -> Any:
+    posix.leave_one_core()
+    _claim(folder)
+    return chroma.open_embedded(folder)
 
 
 def _claim(folder: Path) -> None:

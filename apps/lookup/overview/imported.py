@@ -1,0 +1,110 @@
+"""The files of a repository that most of its files import."""
+
+from collections import Counter
+from collections.abc import Set
+from typing import NamedTuple
+
+import re2
+
+from apps.code.callgraph.languages import BY_LANGUAGE
+from apps.code.paths import descriptive_name
+from apps.core.errors import Unavailable
+from apps.core.values.slices import slices
+from apps.index.symbols import outline_of
+from apps.index.types import StoredSymbol
+from apps.lookup.overview.sizes import is_aside
+from apps.lookup.relations.call_paths import place_of
+from apps.lookup.relations.types import Relation, one_line
+from apps.lookup.symbols.definitions import MINOR, OUTLINE_ONLY
+from apps.lookup.symbols.imports import imported_paths
+from apps.lookup.symbols.project import FILES_AT_ONCE, RootProject, root_files
+from apps.retrieval.repositories import repo_id
+
+# Files whose imports are read, and rows. A file of the rows is imported by so many others.
+MAX_FILES, MAX_ROWS, LEAST = 3_000, 6, 2
+NOT_ALL = "Imports were counted in {} of {} files."
+_GENERATED = re2.compile(
+    r"(?i)(?:_pb2(?:_grpc)?\.pyi?|\.pb\.\w+|[._-]generated\.\w+|\.gen\.\w+|\.min\.js|\.g\.(?:cs|dart))$"
+)
+
+
+_NO_DEFINITIONS = MINOR | OUTLINE_ONLY | {"module", "namespace"}
+
+
+class Imported(NamedTuple):
+    """The files that are imported most, and what was not read."""
+
+    rows: list[Relation]
+    note: str = ""
+
+
+def most_imported(project: RootProject, visible: Set[str]) -> Imported:
+    """The files that most files import, counted until the deadline: the note of the result tells
+    what is left. Of the visible files, tests, examples and vendored ones are left out; generated
+    ones are no rows."""
+    live = root_files(project.root).files
+    paths = sorted(
+        path
+        for path in live.keys() & visible
+        if live[path].language in BY_LANGUAGE and not is_aside(path)
+    )
+    counts: Counter[str] = Counter()
+    counted = 0
+    for batch in slices(paths[:MAX_FILES], FILES_AT_ONCE):
+        if project.deadline.is_over:
+            break
+        project.read(batch)
+        for path in batch:
+            counted += project.facts(path) is not None
+            counts.update({found[0] for found in imported_paths(project, path) if found} - {path})
+    named = Counter({_of_package(project, path): count for path, count in counts.items()})
+    targets = [
+        target
+        for target, count in named.items()
+        if count >= LEAST and not _GENERATED.search(target) and not is_aside(target)
+    ]
+    targets.sort(key=lambda target: (-named[target], target))
+    note = NOT_ALL.format(counted, len(paths)) if counted < len(paths) else ""
+    return Imported([_row(project, one, named[one]) for one in targets[:MAX_ROWS]], note)
+
+
+def _of_package(project: RootProject, path: str) -> str:
+    """The file that stands for an imported one: of a package of Go, that with its name."""
+    if not path.endswith(".go"):
+        return path
+    folder = path.rpartition("/")[0]
+    name = f"{folder.rpartition('/')[2] or repo_id(project.root)}.go"
+    files = [one for one in project.tree.folders.get(folder, ()) if one.endswith(".go")]
+    return min(files, key=lambda one: (not one.endswith(f"/{name}") and one != name, one))
+
+
+def _row(project: RootProject, path: str, count: int) -> Relation:
+    """The definition that a file is named after, or its longest one, or its first line."""
+    main = _main_definition(project, path)
+    line, name = (main.start_line, main.path) if main else (1, "")
+    lines = project.lines(path) or ()
+    text = one_line(lines[line - 1]) if line <= len(lines) else ""
+    of = f"imported by {count} files"
+    return Relation("imported", place_of(project, path), line, text, name, of)
+
+
+def _main_definition(project: RootProject, path: str) -> StoredSymbol | None:
+    file = project.file(path)
+    try:
+        symbols = outline_of(project.root, file.document) if file else []
+    except Unavailable:
+        return None
+    outer = [one for one in symbols if one.kind not in _NO_DEFINITIONS and one.path == one.name]
+    stem = _letters(descriptive_name(path))
+
+    def order(one: StoredSymbol) -> tuple[bool, bool, int, int]:
+        is_named = _letters(one.name) == stem
+        is_private = one.name.startswith("_") or one.name == "init"
+        return not is_named, is_private, one.start_line - one.end_line, one.start_line
+
+    return min(outer, key=order, default=None)
+
+
+def _letters(name: str) -> str:
+    """A name without what differs between a file (`retry-policies`) and its class."""
+    return name.replace("_", "").replace("-", "").lower().removesuffix("s")
