@@ -77,13 +77,11 @@ def overview_of(query: OverviewQuery) -> Overview:
     """
     (root,) = roots_named((query.repository,))
     project = RootProject(root, Deadline(SECONDS))
-    table = file_table(root)
-    numbers = [n for n, f in enumerate(table.files) if is_inside(query.areas, root, f.path)]
-    files = [table.files[number] for number in numbers]
+    files = [one for one in file_table(root).files if is_inside(query.areas, root, one.path)]
     readme = first_sentence(project, repo_id(root))
     commands = commands_of(project)
     entries = _entry_points(project, query.areas)
-    languages = languages_of(table, numbers, project.deadline)
+    languages = languages_of(project, files)
     unread = project.deadline.note
     imported = most_imported(project, {file.path for file in files})
     rows = [*([readme] if readme else ()), *commands, *entries.rows, *imported.rows]

@@ -11,17 +11,15 @@ from typing import NamedTuple
 from apps.code.callgraph.facts import words
 from apps.code.languages import FILE_TYPES
 from apps.code.paths import DATA_SUFFIXES, INDEX_STEMS, kinds
-from apps.core.errors import Unavailable
-from apps.core.values.slices import slices
-from apps.lookup.deadline import Deadline
-from apps.lookup.texts.table import FileFacts, FileTable
+from apps.lookup.symbols.project import RootProject
+from apps.lookup.texts.table import FileFacts
 
 MAX_LANGUAGES, MAX_MODULES, MAX_ASIDE, MAX_PARTS = 6, 10, 4, 5
 # A folder with this share of the code is no module of its own: those inside of it are. So often,
 # and until there are so many folders.
 MOST, MAX_DESCENTS, MAX_FOLDERS = 0.6, 12, 300
-# Files and bytes whose lines are counted, and files that are read at once.
-MAX_FILES, MAX_BYTES, AT_ONCE = 50_000, 50_000_000, 500
+# Files and bytes whose lines are counted.
+MAX_FILES, MAX_BYTES = 50_000, 50_000_000
 # A folder in a module with this share of its code stands for it.
 NEARLY_ALL = 0.8
 # Less of the code than this is not worth a line.
@@ -85,22 +83,21 @@ def _purpose(path: str) -> str:
     return first or (_PURPOSES["legacy"] if is_vendored else "")
 
 
-def languages_of(
-    table: FileTable, numbers: Sequence[int], deadline: Deadline
-) -> tuple[LanguageSize, ...]:
-    """The languages with most code in some files of a table."""
-    code = [number for number in numbers if is_code(table.files[number])]
-    size = sum(table.files[number].size for number in code)
-    by_name: dict[str, list[int]] = defaultdict(list)
-    for number in code:
-        by_name[table.files[number].language].append(number)
-    sizes = {name: sum(table.files[n].size for n in own) for name, own in by_name.items()}
+def languages_of(project: RootProject, files: Sequence[FileFacts]) -> tuple[LanguageSize, ...]:
+    """The languages with most code in some files of a repository."""
+    code = [file for file in files if is_code(file)]
+    size = sum(file.size for file in code)
+    paths: dict[str, list[str]] = defaultdict(list)
+    sizes: Counter[str] = Counter()
+    for file in code:
+        paths[file.language].append(file.path)
+        sizes[file.language] += file.size
     can_count = len(code) <= MAX_FILES and size <= MAX_BYTES
     return tuple(
         LanguageSize(
             name,
-            len(by_name[name]),
-            _lines(table, by_name[name], deadline) if can_count else None,
+            len(paths[name]),
+            _lines(project, paths[name]) if can_count else None,
             sizes[name] / (size or 1),
         )
         for name in _largest(sizes)[:MAX_LANGUAGES]
@@ -108,19 +105,9 @@ def languages_of(
     )
 
 
-def _lines(table: FileTable, numbers: Sequence[int], deadline: Deadline) -> int | None:
-    lines = 0
-    try:
-        for batch in slices(numbers, AT_ONCE):
-            if deadline.is_over:
-                return None
-            texts = table.texts(batch)
-            for number in batch:
-                text = texts.get(table.files[number].sha256, b"")
-                lines += text.count(b"\n") + bool(text and not text.endswith(b"\n"))
-    except Unavailable:
-        return None
-    return lines
+def _lines(project: RootProject, paths: Sequence[str]) -> int | None:
+    lines = sum(len(own) for _, own in project.lines_in_time(paths))
+    return None if project.deadline.is_over else lines
 
 
 # --- modules --------------------------------------------------------------------------------------
