@@ -1,7 +1,8 @@
 # Two commands matter: `make run` and `make test`. Both work from nothing and say what they do.
 PYTHON ?= python3
 BIN := .venv/bin
-JOBS ?= 2
+# A test often waits for a server that it started, so a worker more than there are cores.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 ROUNDS ?= 100
 # Tests start a hundred Pythons: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -20,10 +21,10 @@ serve: run
 test: test-unit tests/mcp/node_modules/.stamp ## install what tests need, then run all
 	@scripts/install-chromium
 	@scripts/install-fuse
-	$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not unit"
+	$(BIN)/pytest -n $(JOBS) --dist loadfile --reruns 1 -rR -m "not unit"
 
 test-unit: .venv/dev.stamp ## what needs no other process, socket or browser: run it while you work
-	$(BIN)/pytest -n $(JOBS) --dist loadfile -m unit
+	$(BIN)/pytest -n $(JOBS) --dist loadfile --reruns 1 -rR -m unit
 
 test-stores: .venv/dev.stamp ## chosen tests on PostgreSQL, Redis and a server of Chroma, then on MongoDB
 	@scripts/install-stores
@@ -67,7 +68,7 @@ stand-ins: .venv/dev.stamp ## scripted model servers, to try every provider with
 	$(BIN)/python -m tests.stand_ins
 
 screenshots: .venv/dev.stamp ## write each page, light, dark and phone, to docs/screenshots
-	@scripts/install-chromium
+	@scripts/install-chromium fonts-droid-fallback
 	$(BIN)/python -m tests.browser.screenshots
 
 benchmarks: .venv/dev.stamp ## the tables of docs/benchmarks.md that need no checkouts

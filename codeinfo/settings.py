@@ -157,7 +157,7 @@ def database(url: str) -> dict[str, object]:
     if not url or url.startswith("sqlite:"):
         # db_url_config would interpret `#`, `?`, `%`, `+` and tabs in a path.
         name = sqlite_file(url) if url else str(DATA_DIR / "codeinfo.sqlite3")
-        config: dict[str, object] = {"ENGINE": "django.db.backends.sqlite3", "NAME": name}
+        config: dict[str, object] = {"ENGINE": "apps.core.data.sqlite3", "NAME": name}
     else:
         config = environ.Env.db_url_config(url)
     if str(config["ENGINE"]).endswith("sqlite3"):

@@ -23,13 +23,16 @@ LINES = click.IntRange(0, 20)
 @click.argument("words", nargs=-1, metavar="PATTERN [PATH]...", shell_complete=completion.paths)
 @click.option("-e", "--regexp", "patterns", multiple=True, metavar="PATTERN", help="Repeatable.")
 @click.option("-i", "--ignore-case", is_flag=True, help="Upper and lower case are the same.")
-@click.option("-w", "--word", is_flag=True, help="Whole words only.")
-@click.option("-F", "--fixed", is_flag=True, help="PATTERN is plain text.")
+@click.option("-w", "--word", "--word-regexp", is_flag=True, help="Whole words only.")
+@click.option("-F", "--fixed", "--fixed-strings", is_flag=True, help="Plain text.")
 @click.option("-U", "--multiline", is_flag=True, help="A match may span lines.")
 @click.option("-C", "--context", type=LINES, default=0, metavar="N", help="Lines around it.")
 @click.option("-A", "--after-context", "after", type=LINES, metavar="N", help="Lines after it.")
 @click.option("-B", "--before-context", "before", type=LINES, metavar="N", help="Lines before it.")
-@click.option("-l", "--files", "mode", flag_value="files", help="Only the paths.")
+@click.option("-q", "--quiet", is_flag=True, help="Nothing but the exit status.")
+@click.option(
+    "-l", "--files", "--files-with-matches", "mode", flag_value="files", help="Only the paths."
+)
 @click.option("-c", "--count", "mode", flag_value="count", help="Lines of each file: path:count.")
 @click.option("-m", "--max-count", type=click.IntRange(1), metavar="N", help="N of each file.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="N lines or files in all.")
@@ -43,13 +46,18 @@ LINES = click.IntRange(0, 20)
 )  # fmt: skip
 @click.option("--offset", type=click.IntRange(0, LAST_OFFSET), default=0, hidden=True)
 @options.cursor
-@click.option("-n", "-r", "-H", "-E", "ignored", is_flag=True, hidden=True)
+@click.option(
+    *("-n", "-r", "-H", "-E", "-P", "-I", "-s", "--line-number", "--recursive", "--with-filename"),
+    *("--extended-regexp", "--perl-regexp", "--no-messages", "--no-heading"),
+    "ignored", is_flag=True, hidden=True,
+)  # fmt: skip
 @options.as_json
 def grep(
     words: tuple[str, ...],
     patterns: tuple[str, ...],
     after: int | None,
     before: int | None,
+    quiet: bool,
     mode: str | None,
     max_count: int | None,
     limit: int | None,
@@ -68,9 +76,9 @@ def grep(
     """Looks for a regular expression (RE2) in the ingested texts. Definitions of an identifier
     come first, then lines by path.
 
-    -n, -r, -H and -E are accepted, as they are what it does. The exit status is 0 with a match, 1
-    without, and 2 for an error. --json writes one answer of the tool: at most 500 rows, from
-    --cursor on, the nextCursor of the answer before.
+    -n, -r, -H, -E, -P, -I and -s are accepted, as they are what it does. The exit status is 0 with
+    a match, 1 without, and 2 for an error. --json writes one answer of the tool: at most 500 rows,
+    from --cursor on, the nextCursor of the answer before.
     """
     if inverts:
         raise click.UsageError("-v is not supported. Filter the output: | grep -v PATTERN.")
@@ -88,11 +96,17 @@ def grep(
             count = _as_json(client, queries, start)
         else:
             lines = _Lines(pattern, flags, before, after)
-            show = _Capped(lines.show if query["mode"] == "content" else _show_file, max_count)
-            count = sum(_pages(client, search, limit, show) for search in queries)
+            by_mode = lines.show if query["mode"] == "content" else _show_file
+            show = _nothing if quiet else _Capped(by_mode, max_count)
+            most = 1 if quiet else limit
+            count = sum(_pages(client, search, most, show) for search in queries)
             lines.end()
     if not count:
         sys.exit(NOTHING)
+
+
+def _nothing(row: Mapping[str, Any]) -> None:
+    """Show nothing of a row."""
 
 
 def _pattern(
@@ -150,7 +164,8 @@ def _pages(
         cursor = answer.get("nextCursor", "")
         if not cursor or shown == limit:
             break
-    _say(answer, shown)
+    if show is not _nothing:
+        _say(answer, shown)
     return shown
 
 

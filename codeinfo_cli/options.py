@@ -14,6 +14,7 @@ language = click.option("-t", "--language", metavar="NAME", help="Only files of 
 path_filter = click.option(
     "-g",
     "--glob",
+    "--include",
     "globs",
     multiple=True,
     metavar="GLOB",
@@ -30,6 +31,7 @@ def repository(function: F) -> F:
     named = click.option(
         "-R",
         "--repo",
+        "--repository",
         "repos",
         multiple=True,
         metavar="NAME",

@@ -78,6 +78,17 @@ VERBS = (
         ),
     ),
     Verb(
+        "history",
+        "Read",
+        "Show who changed what, when and why.",
+        "history_verb:history",
+        (
+            ("codeinfo history src", "The commits of a folder."),
+            ("codeinfo history -b src/retry.py:6-8", "The commit of each line."),
+            ("codeinfo history -d --to HEAD", "What the last commit changed."),
+        ),
+    ),
+    Verb(
         "read",
         "Read",
         "Show lines of an ingested file.",

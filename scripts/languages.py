@@ -11,6 +11,7 @@ from pathlib import Path
 
 from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.code.languages import FILE_TYPES, FileType
+from apps.code.syntax import razor
 from apps.code.syntax.documents import BLOCKS, HEADINGS
 from apps.code.syntax.queries import query_text
 
@@ -28,14 +29,16 @@ def row(kind: FileType) -> list[str]:
         symbols = "scripts"
     elif kind.name in BLOCKS or (kind.grammar and query_text(kind.grammar)):
         symbols = "yes"
-    elif kind.name in HEADINGS:
+    elif kind.grammar in razor.GRAMMARS:
+        symbols = "scripts"
+    elif kind.name in HEADINGS or (kind.prose and kind.grammar):
         symbols = "headings"
     else:
         symbols = "" if kind.prose else "by keywords"
     return [
         kind.name,
         shown + (" …" if len(files) > MAX_FILES else ""),
-        kind.grammar,
+        razor.GRAMMARS.get(kind.grammar, kind.grammar),
         "syntax" if kind.grammar else "lines",
         symbols,
         "yes" if kind.name in BY_LANGUAGE else "",

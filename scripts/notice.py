@@ -27,7 +27,7 @@ FILES = {
 }
 GRAMMARS = "tree-sitter-language-pack"
 # Grammar → the one of the pack's list that it is a dialect of.
-DIALECTS = {"terraform": "hcl"}
+DIALECTS = {"terraform": "hcl", "razor": "csharp"}
 # Licences of packages that are installed on other systems only, or whose metadata has none.
 LICENCES = {
     "async-timeout": "Apache-2.0",

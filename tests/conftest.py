@@ -14,6 +14,8 @@ from typing import Any
 import hypothesis
 import pytest
 from django.conf import settings
+from django.core.signals import request_started
+from django.db import close_old_connections
 
 from apps.index import changes
 from tests.settings import FOLDER, WORKER
@@ -112,30 +114,45 @@ LONG = (
     "site/test_closed_folders.py",
     "site/test_worker.py",
     "house/test_posix.py",
+    "ingest/test_sharing.py",
+    "site/test_unknown_roots.py",
+    "ingest/test_interleaved.py",
+    "ingest/test_disk_full.py",
+    "core/test_fuzz.py",
+    "core/test_schemathesis.py",
 )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the unit tests, and take files in such an order that a long one is not last, while the
-    other worker waits."""
+    """Mark the unit tests."""
     for item in items:
         if not any(item.get_closest_marker(kind) for kind in KINDS):
             item.add_marker("door" if ON_SERVERS else "unit")
-    if hasattr(config, "workerinput"):
-        first = {TESTS / name for name in LONG}
-        sizes = Counter(item.path for item in items)
-        slow = Counter(item.path for item in items if not item.get_closest_marker("unit"))
-        browser = TESTS / "browser"  # together, as they share what is started for them
-        items.sort(
-            key=lambda item: (
-                item.path not in first,
-                not item.path.is_relative_to(browser),
-                -slow[item.path],
-                -sizes[item.path],
-            )
-        )
 
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Take files in such an order that a long one is not last, while the other workers wait. Here,
+    since pytest-django sorts the tests when all other plugins have."""
+    if not hasattr(session.config, "workerinput"):
+        return
+    first = {TESTS / name for name in LONG}
+    items = session.items
+    sizes = Counter(item.path for item in items)
+    slow = Counter(item.path for item in items if not item.get_closest_marker("unit"))
+    browser = TESTS / "browser"  # together, as they share what is started for them
+    items.sort(
+        key=lambda item: (
+            item.path not in first,
+            not item.path.is_relative_to(browser),
+            -slow[item.path],
+            -sizes[item.path],
+        )
+    )
+
+
+RERUNS_AT_MOST = 5
 
 # Tests that may be skipped in CI, by the beginnings of their ids: they mount a disk, which a
 # container may not.
@@ -162,6 +179,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Generator[None, A
     return report
 
 
+@pytest.hookimpl
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """`make test` tries a test that failed once more, since it shares its machine with others.
+    The summary names it. More than a few are a fault."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and len(reporter.stats.get("rerun", ())) > RERUNS_AT_MOST:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.fixture(autouse=True)
 def each_write_stays_in_its_table() -> Iterator[None]:
     """Also one whose refusal the product has caught."""
@@ -169,6 +195,16 @@ def each_write_stays_in_its_table() -> Iterator[None]:
     refused = [*writes.refused]
     writes.refused.clear()
     assert not refused
+
+
+@pytest.fixture(autouse=True)
+def requests_begin_as_in_the_product() -> None:
+    """A request in a test without a database must not meet the open connection of a test that has
+    one: Django's test client looks at it at the start of each request, and a task may have used it
+    after its request, in a thread that is used again."""
+    request_started.disconnect(close_old_connections)
+    if "codeinfo.asgi" in sys.modules:
+        sys.modules["codeinfo.asgi"].http.idle.clear()
 
 
 @pytest.fixture(autouse=True)

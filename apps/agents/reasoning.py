@@ -14,7 +14,10 @@ from apps.agents.markdown_place import MarkdownPlace
 
 ANALYSIS, FINAL, UNCHANGED, KEPT = "analysis", "final", "", "kept"
 
-_TAGS = ("think", "thinking", "thought", "reasoning", "seed:think")
+_TAGS = (
+    *("think", "thinking", "thought", "thoughts", "reason", "reasoning", "seed:think"),
+    *("longcat_think", "antThinking"),
+)
 # Marker → the mode of the text after it. KEPT: final, and the marker is part of the text, since it
 # begins a tool call (`printed_calls`).
 MARKERS = {
@@ -26,6 +29,10 @@ MARKERS = {
     "◁/think▷": FINAL,
     "<|channel>thought": ANALYSIS,  # Gemma 4
     "<channel|>": FINAL,
+    "<unused94>thought": ANALYSIS,  # Gemma 3
+    "<unused95>": FINAL,
+    "<|inner_prefix|>": ANALYSIS,  # Apertus
+    "<|inner_suffix|>": FINAL,
     "<|begin_of_thought|>": ANALYSIS,
     "<|end_of_thought|>": FINAL,
     "<|begin_of_solution|>": FINAL,
@@ -49,6 +56,7 @@ MARKERS = {
 # since some are also HTML.
 END_TOKENS = (
     *("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|end_of_text|>", "<|endoftext|>"),
+    *("<|eos|>", "<|user|>", "<|observation|>", "<|endofturn|>", "<|END_OF_TURN_TOKEN|>", "[e~["),
     *("<|call|>", "</s>", "<eos>", "<end_of_turn>", "<turn|>", "<｜end▁of▁sentence｜>"),
 )
 # Whether an end has been reached is looked at in so many characters.

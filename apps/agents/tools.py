@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.db import OperationalError
+from django.db import DatabaseError
 
 from apps.agents.messages import ToolCall, ToolResult
 from apps.core.concurrency.computed import in_thread
+from apps.core.error_map import typed
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.core.monitoring.metrics import TOOL_CALLS
 from apps.core.monitoring.telemetry import span
@@ -152,9 +153,10 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
             payload = await in_thread(tool.run, call.arguments)
         except CodeinfoError as error:
             result = _error_result(call, error.code, error.message, error.details)
-        except OperationalError:
-            message = "The database is busy or away, so this cannot be looked up now."
-            result = _error_result(call, "DATABASE_UNAVAILABLE", message)
+        except DatabaseError as error:
+            if (failure := typed(error)) is None:
+                raise
+            result = _error_result(call, failure.code, failure.message)
         else:
             result = ToolResult(call, payload)
         if result.error_code:

@@ -8,6 +8,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from apps.browse import code_page, name_panel
+from apps.browse.history_page import VIEWS, change_url, history_view, last_change, links_of
 from apps.browse.lines import repository_url
 from apps.browse.source import SourceView, open_block, open_source
 from apps.browse.source_request import SourceRequest
@@ -44,6 +45,8 @@ def code(request: HttpRequest, where: str = "") -> HttpResponse:
         else:
             return _page(request, "browse/repositories.html", {"rows": _repositories()})
         page = _file if place.is_file else _folder
+        if data.get("view") in VIEWS:
+            page = _history
         return page(request, place, data)
     except CodeinfoError as error:
         context = {"error": error, "page_keys": PAGE_KEYS}
@@ -79,10 +82,26 @@ def _folder(request: HttpRequest, place: code_page.Place, data: dict[str, str]) 
     return _page(request, "browse/folder.html", context)
 
 
+def _history(request: HttpRequest, place: code_page.Place, data: dict[str, str]) -> HttpResponse:
+    """`?view=history`, `blame` or `diff`, with `lines`, `to` and `cursor`."""
+    repo = repo_id(place.root)
+    context = {
+        "history": history_view(repo, place.path, data, is_file=place.is_file),
+        "repo": repo,
+        "path": place.path,
+        "crumbs": code_page.crumbs_of(repo, place.path),
+        "here": place.path,
+        "tree": code_page.tree_of(place.root, place.path, is_file=place.is_file),
+        "page_keys": PAGE_KEYS,
+    }
+    return _page(request, "browse/history.html", context)
+
+
 def source_context(source: SourceView) -> dict[str, Any]:
     """What `_source.html` shows of a file."""
     return {
         "source": source,
+        "commits": links_of(source),
         "outline": code_page.outline_of(source),
         "editor": None if source.problem else code_page.editor_link(source.place),
     }
@@ -117,6 +136,16 @@ def source(request: HttpRequest) -> HttpResponse:
         response = _page(request, template, {"error": error}, status_of(error))
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+@require_safe
+def changed(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/code/changed?repo=&path=&lines=`: the commit that changed the lines last; nothing if
+    it is not known."""
+    repo, path, span = (request.GET.get(key, "") for key in ("repo", "path", "lines"))
+    commit = last_change(repo, path, span) if span else None
+    url = change_url(repo, path, span) if commit else ""
+    return _page(request, "browse/_changed.html", {"commit": commit, "url": url})
 
 
 @require_safe

@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from apps.code.syntax.pieces import whole_word
 from apps.embedding.words import stems
+from apps.index.lexical.words import is_unspaced, words
 from apps.retrieval.ranking.rank import STOPWORDS
 
 # Splits HTML into text and tags.
@@ -15,37 +16,52 @@ TAGS = re.compile(r"(<[^<>]*>)")
 NAMES = re.compile(r"(\w+)")
 # A tag, or one character of the text.
 PIECES = re.compile(r"<[^<>]*>|&#?\w{1,8};|[^<]", re.DOTALL)
-MIN_LENGTH = 3
+MIN_LENGTH, PAIR = 3, 2
 # Besides the ranking's stopwords: words that occur in most code.
 COMMON = STOPWORDS | frozenset(stems("onto these those but all any get set use used"))
 
 
 def words_of(query: str) -> frozenset[str]:
     """The stems to mark: for `timed out`, `time`; for `timeouts`, `timeout`."""
-    return frozenset(stem for stem in stems(query) if len(stem) >= MIN_LENGTH) - COMMON
+    return frozenset(_words(query)) - COMMON
 
 
-def marked(text: str, words: frozenset[str]) -> str:
-    """`text` as HTML. Names that contain one of the stems `words` are inside `<mark>`."""
-    if not words:
+def _words(text: str) -> list[str]:
+    """The stems in a text that are long enough; of Chinese and the like each two neighbours."""
+    return [
+        word
+        for name in NAMES.findall(text)
+        for word in (stems(name) if name.isascii() else words(name))
+        if (len(word) == PAIR if is_unspaced(word) else len(word) >= MIN_LENGTH)
+    ]
+
+
+def marked(text: str, wanted: frozenset[str]) -> str:
+    """`text` as HTML. Names that contain one of the stems `wanted` are inside `<mark>`; of Chinese
+    and the like the stems alone."""
+    if not wanted:
         return escape(text)
-    return "".join(
-        f"<mark>{part}</mark>" if words.intersection(stems(part)) else escape(part)
-        for part in NAMES.split(text)
-    )
+    return "".join(_marked_name(part, wanted) for part in NAMES.split(text))
+
+
+def _marked_name(name: str, wanted: frozenset[str]) -> str:
+    found = wanted.intersection(_words(name))
+    if not found or not all(map(is_unspaced, found)):
+        return f"<mark>{name}</mark>" if found else escape(name)
+    return re.sub(f"(?:{'|'.join(map(re.escape, found))})+", r"<mark>\g<0></mark>", name)
 
 
 def counted(text: str, query: str) -> list[tuple[str, int]]:
     """The words of a query that a text has, and how often, in the order of the query. A name counts
     for a word if it is marked for it."""
-    words = words_of(query)
+    wanted = words_of(query)
     typed: dict[str, str] = {}  # by stem
     for name in NAMES.findall(query):
-        for stem in words.intersection(stems(name)):
-            typed.setdefault(stem, name)
+        for stem in sorted(wanted.intersection(_words(name)), key=query.find):
+            typed.setdefault(stem, stem if is_unspaced(stem) else name)
     counts = dict.fromkeys(typed.values(), 0)
     for name in NAMES.findall(text):
-        for word in {typed[stem] for stem in typed.keys() & set(stems(name))}:
+        for word in {typed[stem] for stem in typed.keys() & set(_words(name))}:
             counts[word] += 1
     return [(word, count) for word, count in counts.items() if count]
 

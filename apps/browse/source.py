@@ -97,6 +97,7 @@ class SourceView(Lines):
     more_matches: bool = False
     notebook: CellWindow | None = None  # instead of blocks
     is_json: bool = False  # a notebook as it is in the file
+    has_history: bool = False  # a commit was checked out at the last ingest
     cell_label: str = ""  # `cell 7, lines 3–9`: the cited lines in a notebook
 
     @property
@@ -299,6 +300,7 @@ def _view(request: SourceRequest, text: SourceText, passage: tuple[SourceLine, .
         more_matches=more,
         notebook=notebook,
         is_json=text.is_json,
+        has_history=bool(root.commit),
         cell_label=cell_label(cells, *((cited[0], cited[-1]) if cited else (None, None))),
     )
 

@@ -19,6 +19,7 @@ page_urlpatterns = [
     path("search", views.search_page, name="search"),
     path("code", code_views.code, name="code"),
     path("code/<anything:where>", code_views.code, name="code-place"),
+    path("ui/code/changed", code_views.changed),
     path("ui/code/lines", code_views.lines),
     path("ui/code/tree", code_views.tree),
     path("ui/code/name", code_views.name),

@@ -1,6 +1,7 @@
 """The search page, as HTML."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -113,10 +114,17 @@ def _passages(query: PageQuery) -> dict[str, Any]:
         "found": len(result.matches),
         "files": files,
         "hint": "" if files else _hint(query),
-        "notes": [f"No line contains “{name}”." for name in absent_names(query)],
+        "notes": list(_notes(query, result)),
         **_paging(query, len(hits), more=len(files) > first + len(hits)),
     }
     return context | _cutoff(result, cutoff)
+
+
+def _notes(query: PageQuery, result: SearchResult) -> Iterator[str]:
+    if text := scope.language_hint(query.q, (match.is_weak for match in result.matches)):
+        yield text
+    for name in absent_names(query):
+        yield f"No line contains “{name}”."
 
 
 def _exact(query: PageQuery) -> dict[str, Any]:

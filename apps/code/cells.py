@@ -81,7 +81,7 @@ def cells_of(lines: Sequence[str]) -> list[Cell]:
             end,
             (int(match[3]), int(match[4] or match[3])) if match[3] else None,
         )
-        for (row, match), end in zip(marks, ends, strict=True)
+        for (row, match), end in zip(marks, ends, strict=False)  # there may be no marks
     ]
 
 

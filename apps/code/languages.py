@@ -39,10 +39,9 @@ def _lines(name: str, extensions: str, *, lexer: str = "", names: str = "") -> F
     return _code(name, extensions, grammar="", lexer=lexer, names=names)
 
 
-def _page(name: str, *, grammar: str | None = None) -> FileType:
+def _page(name: str) -> FileType:
     """Components of a framework: their grammars find the code in them."""
-    grammar = name if grammar is None else grammar
-    return FileType(name, grammar, "html", (name,), component=True)
+    return FileType(name, name, "html", (name,), component=True)
 
 
 def _prose(
@@ -114,8 +113,8 @@ FILE_TYPES: tuple[FileType, ...] = (
     _page("vue"),
     _page("svelte"),
     _page("astro"),
-    _page("razor", grammar=""),
-    _lines("cshtml", "cshtml", lexer="html"),
+    _page("razor"),
+    _code("cshtml", "cshtml", grammar="razor", lexer="html"),
     _lines("less", "less sass styl", lexer="css"),
     _lines(
         "template", "j2 jinja jinja2 tmpl tpl hbs mustache ejs erb haml pug twig liquid",

@@ -28,6 +28,17 @@ DECLARATION_SUFFIXES = (".h", ".hpp", ".hh", ".hxx", ".d.ts", ".pyi", ".mli", ".
 INDEX_STEMS = _words("__init__ __main__ index mod main lib init package")
 REEXPORT_STEMS = _words("__init__ index mod package-info")
 
+# Files that say what a package is. A folder with one is a module of its own.
+PACKAGE_MANIFESTS = _words(
+    "package.json deno.json composer.json pyproject.toml setup.py Cargo.toml go.mod pom.xml "
+    "build.gradle build.gradle.kts build.sbt CMakeLists.txt mix.exs Gemfile pubspec.yaml "
+    "Package.swift stack.yaml dune-project project.godot"
+)
+# With files that say how something is built. Any folder may have these.
+MANIFESTS = PACKAGE_MANIFESTS | _words(
+    "setup.cfg tox.ini noxfile.py tsconfig.json meson.build Makefile GNUmakefile justfile Rakefile"
+)
+
 _WORD = re.compile(r"[a-z0-9]+")
 _CAMEL_TEST = re.compile(r"[a-z0-9](?:Tests?|Spec|TestCase)$")
 _VERSION = re.compile(r"_?v(\d{1,4})$", re.IGNORECASE)

@@ -10,10 +10,11 @@ import errno
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from django.db import OperationalError
+from django.db import DatabaseError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions as drf
 
+from apps.core.data.sqlite_files import is_broken
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
 from apps.core.system import disk
 
@@ -142,6 +143,12 @@ def typed(error: Exception) -> CodeinfoError | None:
                 return disk.full_error()
             # The driver has already waited for its timeout.
             return Unavailable("The database is busy or away.", code="DATABASE_UNAVAILABLE")
+        case DatabaseError() if is_broken(error.__cause__):
+            return Unavailable(
+                "The database is damaged: /health says what to do.",
+                code="DATABASE_UNAVAILABLE",
+                retryable=False,
+            )
         case OSError() if error.errno in TOO_MANY_FILES:
             return Unavailable("Too many files are open.", code="OVERLOADED")
     return None

@@ -17,11 +17,13 @@ DAY_SECONDS = 24 * 3600.0
 @dataclass(frozen=True)
 class Scrubbed:
     """finished_at: when the last scrub was complete, seconds since the epoch; 0 for never
-    done, total: bytes of the one in progress; total is 0 if none is"""
+    done, total: bytes of the one in progress; total is 0 if none is
+    database: what it found wrong with the database, or "" """
 
     finished_at: float = 0.0
     done: int = 0
     total: int = 0
+    database: str = ""
 
     @property
     def text(self) -> str:

@@ -9,6 +9,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from apps.code.paths import MANIFESTS
 from apps.core.errors import CodeinfoError
 from apps.core.system import posix
 from apps.embedding.catalogue import DEFAULT_MODEL
@@ -20,21 +21,15 @@ from apps.ingest.bases import bases
 from apps.ingest.discovery.discovery import count_files
 from apps.ingest.discovery.repository import find_repository
 from apps.ingest.watching.kernel import is_near
+from apps.ingest.worker.supervisor import supervisor
 
 # More files than these need a question.
 MAX_FILES = 20_000
-# A folder outside git with one of these files is a project.
-MANIFESTS = (
-    *("pyproject.toml", "setup.py", "setup.cfg", "package.json", "deno.json", "tsconfig.json"),
-    *("Cargo.toml", "go.mod", "pom.xml", "build.gradle", "build.gradle.kts", "build.sbt"),
-    *("CMakeLists.txt", "meson.build", "Makefile", "composer.json", "Gemfile", "mix.exs"),
-    *("pubspec.yaml", "Package.swift", "stack.yaml", "project.godot", "dune-project"),
-)
-# Questions that are remembered, so that the files of a folder are counted once.
-MAX_QUESTIONS = 1_000
+# Folders whose questions are remembered.
+MAX_REMEMBERED = 1_000
 
 _lock = threading.Lock()
-_questions: dict[str, "FirstUse"] = {}  # by folder
+_remembered: dict[Path, "_Question"] = {}
 
 
 @dataclass(frozen=True)
@@ -44,17 +39,32 @@ class FirstUse:
     run: its ingest
     refusal: why it is not ingested, a part of a sentence
     question: what the user can agree to; "" if that would not help
+    is_new: whether the user is to be asked now: once is enough, also of calls that come at once
     """
 
     run: IngestRun | None = None
     refusal: str = ""
     question: str = ""
+    is_new: bool = False
 
 
-def start(path: str, consent: str) -> FirstUse:
+@dataclass
+class _Question:
+    """What is remembered of a folder that needs one.
+
+    is_large: whether it has more than MAX_FILES, which takes long to count; None: not counted
+    text: what the user was asked last
+    """
+
+    is_large: bool | None = None
+    text: str = ""
+
+
+def start(path: str, consent: str, *, can_ask: bool = False) -> FirstUse:
     """Start the ingest of the project that contains a folder, which no ingested folder does.
 
     consent: "auto", "ask": after a question in any case; "yes": the user has agreed
+    can_ask: whether the caller asks the user if `is_new`
     """
     folder, refusal = _project(path)
     if folder is None:
@@ -65,13 +75,25 @@ def start(path: str, consent: str) -> FirstUse:
     if last and (refusal := _ended(last)):
         return FirstUse(refusal=refusal)
     try:
-        if consent != "yes" and (needed := _question(folder, always=consent == "ask")):
+        if consent != "yes" and (
+            needed := _question(folder, always=consent == "ask", can_ask=can_ask)
+        ):
             return needed
         # Of calls at once, each would find that no other had started it.
         with _lock:
             return FirstUse(run=services.start_next(str(folder)))
     except CodeinfoError as error:
         return FirstUse(refusal=error.message)
+
+
+def expect(path: str) -> None:
+    """Have a worker started if the first call from a folder will ingest it. Models think before
+    they call."""
+    folder, _ = _project(path)
+    if folder is None or not is_near(queries.locked_model() or DEFAULT_MODEL):
+        return
+    if not IngestRun.objects.filter(path=str(folder), dry_run=False).exists():
+        supervisor.expect()
 
 
 def _project(path: str) -> tuple[Path | None, str]:
@@ -124,28 +146,26 @@ def _ended(run: IngestRun) -> str:
     return reasons.get(run.state, "")
 
 
-def _question(folder: Path, *, always: bool) -> FirstUse | None:
+def _question(folder: Path, *, always: bool, can_ask: bool) -> FirstUse | None:
     """What the user must agree to, if anything. Raises CodeinfoError."""
     with _lock:
-        known = _questions.get(str(folder))
-    if known:
-        return known
+        known = _remembered.get(folder, _Question())
     reasons = []
     if not is_near(queries.locked_model() or DEFAULT_MODEL):
         reasons.append("its text is sent to an embedding server on another machine")
-    if not reasons and count_files(folder, MAX_FILES) > MAX_FILES:
+    elif known.is_large is None:
+        known.is_large = count_files(folder, MAX_FILES) > MAX_FILES
+    if known.is_large:
         reasons.append(f"it has more than {MAX_FILES:,} files")
     if not (reasons or always):
         return None
     why = f" ({' and '.join(reasons)})" if reasons else ""
-    needed = FirstUse(
-        refusal=f"ask the user{why}; `codeinfo ingest {folder}` ingests it",
-        question=f"Ingest {folder}{why}, so that codeinfo can search it?",
-    )
-    # What one client asks in any case is no question of others.
-    if reasons:
-        with _lock:
-            if len(_questions) >= MAX_QUESTIONS:
-                _questions.clear()
-            _questions[str(folder)] = needed
-    return needed
+    question = f"Ingest {folder}{why}, so that codeinfo can search it?"
+    refusal = f"ask the user{why}; `codeinfo ingest {folder}` ingests it"
+    with _lock:
+        known = _remembered.setdefault(folder, known)
+        if len(_remembered) > MAX_REMEMBERED:
+            del _remembered[next(iter(_remembered))]
+        is_new = can_ask and known.text != question
+        known.text = question if can_ask else known.text
+    return FirstUse(refusal=refusal, question=question, is_new=is_new)

@@ -1,6 +1,9 @@
 """Operations that change the index. API, page, admin and MCP call these."""
 
+import os
 from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import blake2b
 from typing import Literal
 from uuid import UUID
 
@@ -22,8 +25,9 @@ from apps.ingest.worker.supervisor import supervisor
 
 # `IngestRun.slot` of runs that may not be queued beside another. The column is unique.
 EXCLUSIVE_SLOT = "door"
-# That of a run which may wait behind another.
-NEXT_SLOT = "next"
+# That of a run which may wait behind others, with a digest of its folder; so many at most.
+NEXT_SLOT = "next:"
+MAX_WAITING = 20
 LONGEST_PATH = 1024
 LONGEST_NAME = 255
 
@@ -66,11 +70,11 @@ def start_run(
 
 
 def start_next(path: str) -> IngestRun:
-    """Queue the ingest of a folder under its own name. A run that is under way ends first, such as
-    that of the first start. If the folder's own is, it is returned.
+    """Queue the ingest of a folder under its own name, behind the runs that are under way. If one
+    of these is the folder's own, it is returned.
 
-    Raises the errors of `folders.resolve`, Conflict MODEL_LOCKED, and Conflict BUSY if another one
-    waits already.
+    Raises the errors of `folders.resolve`, Conflict MODEL_LOCKED, and Conflict BUSY if MAX_WAITING
+    wait already.
     """
     folder = str(folders.resolve(path))
     if len(folder) > LONGEST_PATH:
@@ -81,16 +85,20 @@ def start_next(path: str) -> IngestRun:
         if live.path == folder and not live.cancel_requested:
             return live
     fields = {"operation": IngestRun.Operation.START, "path": folder, "model": model}
-    run = insert_run(NEXT_SLOT, name=_free_name(folder), **fields)
+    run = None
+    if endings.live().filter(slot__startswith=NEXT_SLOT).count() < MAX_WAITING:
+        slot = NEXT_SLOT + blake2b(os.fsencode(folder), digest_size=16).hexdigest()
+        run = insert_run(slot, name=_free_name(folder), **fields)
     if run is None:
         raise disk.full_error() if disk.has_no_room() else busy()
     return run
 
 
 def _free_name(folder: str) -> str:
-    """The name of a folder, with those of the folders around it if another root has it."""
+    """The name of a folder, with those of the folders around it if another root has it, or will."""
     parts = [part for part in folder.split("/") if part] or [folder]
-    taken = set(Root.objects.exclude(path=folder).values_list("name", flat=True))
+    others = (rows.exclude(path=folder) for rows in (Root.objects.all(), endings.live()))
+    taken = {name for rows in others for name in rows.values_list("name", flat=True)}
     names = ("/".join(parts[-count:])[-LONGEST_NAME:] for count in range(1, len(parts) + 1))
     return next((name for name in names if name not in taken), folder[-LONGEST_NAME:])
 
@@ -208,6 +216,7 @@ def cancel(run_id: str | UUID, timeout: float | None = None) -> Literal["complet
         run.refresh_from_db()
         journal.run_ended(run)
         changes.run_changed(run.id)
+        _drop_incomplete(run)
         return "complete"
     requested = {"cancel_requested": True, "message": "Cancelling", "eta_ms": None}
     # Not of a run that publishes: that has succeeded, and only deletes its old chunks.
@@ -216,6 +225,23 @@ def cancel(run_id: str | UUID, timeout: float | None = None) -> Literal["complet
         work_waiting.set()  # the worker reads the row
     seconds = queue.CANCEL_SECONDS if timeout is None else timeout
     return "complete" if queue.stop_run(run.id, seconds) else "pending"
+
+
+def _drop_incomplete(cancelled: IngestRun) -> None:
+    """Remove the root whose rest a run was to add that has not begun: as if its first ingest had
+    been cancelled."""
+    incomplete = Root.objects.filter(path=cancelled.path).exclude(awaited_files=None)
+    if cancelled.dry_run or endings.live().filter(path=cancelled.path).exists():
+        return
+    if not incomplete.update(last_state="cancelled"):
+        return
+    # By the sweep, if that is not possible now.
+    sweep.due.set()
+    with suppress(CodeinfoError, DatabaseError), freeze.index.changing(wait=False):
+        for root in incomplete:
+            sweep.drop_root(root)
+        lock.release()
+    changes.roots_changed()
 
 
 def remove(path: str) -> bool:

@@ -15,7 +15,8 @@ from apps.lookup.ingested import lines_of_file, live_file
 from apps.retrieval.repositories import find_root
 
 # Parts of an output that have rows.
-ROWS = ("results", "definitions", "symbols")
+ROWS = ("results", "definitions", "symbols", "rows")
+ANSWER = "answer"  # a part that has parts: the answer by the shape of a question
 
 
 def notebook_cells(repo: str, path: str) -> Sequence[Cell]:
@@ -67,6 +68,8 @@ def with_cells(output: dict[str, Any]) -> dict[str, Any]:
                     known[file] = notebook_cells(*file)
                 row = _with_cell(row, known[file])
             changed[key].append(row)
+    if isinstance(answer := output.get(ANSWER), dict):
+        changed[ANSWER] = with_cells(answer)
     return output | changed
 
 

@@ -13,6 +13,7 @@ import re2
 from apps.code.callgraph.facts import words
 from apps.code.languages import known_type
 from apps.lookup.relations.traces import Trace, read_trace
+from apps.lookup.relations.types import Role
 from apps.lookup.symbols.types import WORD
 from apps.retrieval.ranking.rank import IDENTIFIER, QUALIFIER
 
@@ -26,9 +27,14 @@ ShapeName = Literal[
     "path",
     "steps",
     "file",
+    "importers",
     "entry points",
     "route",
     "stack trace",
+    "overview",
+    "commands",
+    "languages",
+    "modules",
 ]
 
 # Characters of a question in a sentence.
@@ -54,7 +60,18 @@ _ROUTE = (
     r"(?:the )?(?:route |url |endpoint |path )?[`\"']?"
     rf"{_METHOD}(?P<route>/[^\s`\"'?]{{0,200}})[`\"']?"
 )
-_PROGRAM = r"(?:it|this|the (?:program|application|app|server|service|code|project|repository))"
+_PROGRAM = (
+    r"(?:it|this|(?:this|the) (?:app|application|code|codebase|framework|library|package|program"
+    r"|project|repo|repository|server|service|software|system|tool))"
+)
+# All of it, or a repository by its name.
+_WHOLE = rf"(?:{_PROGRAM}|(?P<about>[^\s?`,]{{1,100}}))"
+# What "it" is depends on the question before.
+_THIS = _WHOLE.replace("it|", "", 1)
+_WE = r"(?:do|can|should|must) (?:i|we|you|one)"
+_TESTS = r"(?:all )?(?:the |its |your )?(?:unit )?tests?(?: suite)?"
+_MODULES = r"(?:modules|parts|components|packages|folders|directories|files|pieces)"
+_STRUCTURE = r"(?:structure|layout|architecture|organi[sz]ation)"
 
 
 @dataclass(frozen=True)
@@ -79,6 +96,16 @@ SHAPES = (
         ("What calls `Flask.dispatch_request`?", "Who calls dispatch_request", "callers of run()"),
     ),
     Shape(
+        "importers",
+        "the lines that import the file",
+        (
+            rf"{_WHO} (?:imports?|includes?|requires?|uses?) {_FILE}",
+            rf"where is {_FILE} (?:imported|included|required|used)",
+            rf"{_LIST}importers of {_FILE}",
+        ),
+        ("Which files import src/retry.py?", "importers of `store.js`"),
+    ),
+    Shape(
         "uses",
         "the definition, the lines with the name, tests",
         (
@@ -101,7 +128,7 @@ SHAPES = (
     ),
     Shape(
         "configuration",
-        "the lines that give the name a value: files of configuration first",
+        "the lines that set the name, or read it from the environment; configuration first",
         (
             rf"(?:where|how) (?:is|are) {_N} (?:configured|set|assigned)",
             rf"(?:where|how) (?:do|can|does) (?:i |you |we |one )?(?:configure|set|change) {_N}",
@@ -167,6 +194,7 @@ SHAPES = (
             rf"(?: (?:of|to|for) (?:{_PROGRAM}|(?P<of>[^?]{{1,100}}?)))?",
             rf"where does (?:{_PROGRAM}|(?P<start>[^?]{{1,100}}?)) (?:start|begin)"
             r"(?:,? and what happens first)?",
+            r"where is (?:the )?main(?: function| method| program| file)?",
         ),
         ("Where is the entry point?", "Where does flask start, and what happens first?"),
     ),
@@ -187,6 +215,64 @@ SHAPES = (
         (),
         ("a pasted stack trace of Python, JavaScript, TypeScript, Java, Kotlin, Go, Rust or C#",),
     ),
+    Shape(
+        "commands",
+        "the commands that build, test or run it, with the lines that say so; what starts",
+        (
+            rf"how {_WE} (?:run|execute|start|launch) {_TESTS}",
+            rf"how to (?:run|execute|start|launch) {_TESTS}",
+            rf"how are {_TESTS} (?:run|executed|started)",
+            rf"(?:what|which) commands? (?:runs?|executes?) {_TESTS}",
+            rf"how (?:{_WE}|to) (?P<do>build|compile|install|test|run|start|launch) {_WHOLE}"
+            r"(?: locally| from source)?",
+            rf"how (?:is|are) {_WHOLE} (?P<done>built|compiled|installed|tested|run|started)",
+        ),
+        ("How do I run the tests?", "How is this project built?", "how to install flask"),
+    ),
+    Shape(
+        "languages",
+        "the languages of its code, with files, lines and shares",
+        (
+            rf"(?:what|which) (?:programming )?languages? (?:is|are|does|do) {_WHOLE} "
+            r"(?:written in|made of|use|contain|have)",
+            r"(?:what|which) (?:programming )?languages? (?:is|are) (?:used|there)(?: here)?",
+            rf"what (?:is|are) {_WHOLE} (?:written|coded|implemented|programmed) in",
+            rf"how (?:big|large) is {_WHOLE}",
+            rf"how many lines(?: of code)?(?: (?:are there|(?:does|has) {_WHOLE}(?: have)?))?",
+        ),
+        ("Which languages is this written in?", "How big is this project?"),
+    ),
+    Shape(
+        "modules",
+        "its folders with their largest parts, what starts, what most files import",
+        (
+            rf"how (?:is|are) {_WHOLE} (?:organi[sz]ed|structured|laid out|split(?: up)?|divided"
+            r"|arranged|composed|architected)",
+            rf"(?:what is )?(?:the |its )?(?:overall |general |high[- ]level |code )?{_STRUCTURE}"
+            rf" of {_WHOLE}",
+            rf"(?:what is )?(?:the )?(?:overall |general )?(?:project|code|codebase|folder"
+            rf"|directory|file|repo|repository|package|module) {_STRUCTURE}",
+            rf"(?:what|which) are the (?:main |major |most important |key |core )?{_MODULES}"
+            rf"(?: (?:of|in) {_WHOLE})?(?:,? and how do they work together)?",
+            r"where (?:do|should|can) (?:i|we|one) (?:start|begin)(?: reading| looking)?",
+        ),
+        ("How is this repository organised?", "What are the main modules of flask?"),
+    ),
+    Shape(
+        "overview",
+        "the sentence of the README, commands, languages, modules",
+        (
+            rf"what (?:does|do) {_THIS} do",
+            rf"what is {_THIS}(?: for| about| all about| used for| good for)?",
+            rf"what is the (?:purpose|goal|point|aim|job) of {_THIS}",
+            rf"(?:explain|describe|summari[sz]e|introduce|tell me about) {_THIS}",
+            rf"(?:what|which) (?:tech(?:nolog(?:y|ies))?|(?:tech )?stack) (?:is|does|do) {_THIS}"
+            r" (?:built (?:with|on|from)|use|made (?:with|of))",
+            r"(?:(?:give|show) me )?(?:an? |the )?(?:short |brief |quick |high[- ]level |general )?"
+            rf"(?:overview|summary|introduction|description) (?:of|to) {_THIS}",
+        ),
+        ("What does this repository do?", "What is flask about?", "overview of this project"),
+    ),
 )
 _SCOPE = (
     r"(?: (?:in|of|from) (?:(?:this|the) (?:repo|repository|project|codebase|code)"
@@ -198,6 +284,9 @@ _FORMS = [
     for shape in SHAPES
     for form in shape.forms
 ]
+_IS = re2.compile(r"(?i)^(what|where|who|how)['’]?s\b")
+# The beginning of what is done → the role of the commands; the others build.
+_COMMANDS: dict[str, Role] = {"test": "tests", "run": "run", "start": "run", "launch": "run"}
 _NO_NAMES = words("it this that them these those me us you he she they one i we and or")
 
 
@@ -206,7 +295,7 @@ class Question:
     """A question that has a shape."""
 
     shape: ShapeName
-    name: str = ""  # what it is about: a name, a path of a file, or a route
+    name: str = ""  # what it is about: a name, a path of a file, a route, or a role of commands
     other: str = ""  # the end of a path
     is_sure: bool = True  # no word of a sentence has the form of the names
     method: str = ""  # of a route, in capitals
@@ -219,7 +308,7 @@ def read_question(text: str) -> Iterator[Question]:
     if trace := read_trace(text):
         yield Question("stack trace", trace=trace)
         return
-    plain = " ".join(text.split()).strip(" ?.!")
+    plain = _IS.sub(r"\1 is", " ".join(text.split()).strip(" ?.!"))
     if len(plain) > MAX_QUESTION:
         return
     for shape, form in _FORMS:
@@ -229,13 +318,20 @@ def read_question(text: str) -> Iterator[Question]:
 
 def _read(shape: ShapeName, match: Any) -> Question | None:
     groups = match.groupdict()
-    repository = (groups.get("repo") or groups.get("of") or groups.get("start") or "").strip("`")
-    if shape == "entry points":
+    named = (groups.get(group) for group in ("repo", "of", "start", "about"))
+    repository = next(filter(None, named), "").strip("`")
+    if repository.lower() in _NO_NAMES:
+        return None
+    if shape in ("entry points", "overview", "languages", "modules"):
         return Question(shape, repository=repository)
+    if shape == "commands":
+        done = groups.get("do") or groups.get("done") or "test"
+        role = next((role for word, role in _COMMANDS.items() if done.lower().startswith(word)), "")
+        return Question(shape, role or "build", repository=repository)
     if shape == "route":
         method = (groups["method"] or "").upper()
         return Question(shape, groups["route"], method=method, repository=repository)
-    if shape == "file":
+    if shape in ("file", "importers"):
         path = groups["file"].strip("`")
         is_file = path.lower() == "this file" or known_type(path) is not None
         return Question(shape, path, repository=repository) if is_file else None

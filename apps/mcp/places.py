@@ -1,48 +1,35 @@
-"""Read the paths that clients write: absolute, as a URI, with lines, as Windows writes them.
+"""Find the repositories of the paths that clients write (`written_places`).
 
 The tools of the index know paths within a repository. Agents have the path of a file on the user's
-machine, which implies the repository, and copy places from messages of compilers and editors. As
-only MCP reads them so, the HTTP API stays strict.
+machine, which implies the repository, as does a citation, `repo/path:12-20`. As only MCP reads them
+so, the HTTP API stays strict.
 """
 
 import os
-import posixpath
-import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
-from urllib.parse import unquote
+from typing import Any
 
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.types import JSON
 from apps.index import queries
 from apps.index.models import Root
 from apps.index.paths import map_path
+from apps.mcp.written_places import (
+    Place,
+    is_absolute,
+    is_of_windows,
+    normal,
+    read_lines,
+    read_place,
+)
 from apps.retrieval.query import MAX_IDS
 from apps.retrieval.repositories import find_root, repo_id
 
+REPOSITORY, EVERY = "repository", "*"
 # Arguments that are paths → the argument with their repositories.
 SCOPES = {"path": "repository", "within_path": "within"}
 MAX_LENGTH = 5_000
-_URI = re.compile(r"(?i)file:(?://(?:localhost)?)?(?=/)")
-_DRIVE = re.compile(r"[A-Za-z]:/")
-# `:12`, `:12-20`, `:12-`, `:12:5` (line and column), `#L12`, `#L12-L20`, `#L12C3-L20C1`
-_COLON = re.compile(r":(\d{1,7})(?:(-\d{0,7})|:\d{1,7})?\Z")
-_HASH = re.compile(r"#L(\d{1,7})(?:C\d{1,7})?(?:-L?(\d{1,7})(?:C\d{1,7})?)?\Z")
-
-
-class _Place(NamedTuple):
-    """A path and lines.
-
-    lines: "12", "12-20" or "12-"; "": all
-    repository: the name under which a call may use it; "": the path is relative
-    """
-
-    path: str
-    lines: str = ""
-    repository: str = ""
-
-
 _Named = Mapping[str, Root]
 
 
@@ -56,6 +43,10 @@ def with_places(
     Raises InvalidInput for an absolute path that is in none of the repositories.
     """
     placed = dict(arguments)
+    if isinstance(lines := placed.get("lines"), str) and "lines" in properties:
+        placed["lines"] = read_lines(lines)
+    if REPOSITORY in properties and (named := placed.get(REPOSITORY)):
+        placed[REPOSITORY] = _names(named, allowed)
     for name, scope in SCOPES.items():
         text = placed.get(name)
         if name not in properties or not isinstance(text, str) or len(text) > MAX_LENGTH:
@@ -75,73 +66,91 @@ def with_places(
     return placed
 
 
+def _names(named: Any, allowed: Sequence[str]) -> Any:
+    """Names of repositories, each as one that is known here: without quotes and a slash at the end,
+    of a folder as a URI, or with commas between them."""
+    if not isinstance(named, str):
+        return named
+    known = _named(allowed)
+    if named in known or named == EVERY:
+        return named
+    parts = [_name(part) for part in named.strip("[] ").split(",")]
+    if any(part not in known for part in parts):
+        return named
+    return parts if len(parts) > 1 else parts[0]
+
+
+def _name(text: str) -> str:
+    text = text.strip().strip("`'\"").rstrip("/")
+    return repository_of(read_place(text).path) if "/" in text else text
+
+
 def repository_of(folder: str) -> str:
     """The id of the innermost ingested repository that contains a folder, an absolute path, or has
     it as its name; "" if there is none."""
-    if not _is_absolute(folder):
+    if not is_absolute(folder):
         with suppress(NotFound):
             return repo_id(find_root(folder))
         return ""
-    place = _within(_Place(_normal(folder)), _named(()))
+    place = _within(Place(normal(folder)), _named(()))
     return place.repository if place else ""
 
 
-def _place(text: str, scope: Any, allowed: Sequence[str]) -> _Place:
+def _place(text: str, scope: Any, allowed: Sequence[str]) -> Place:
     """What a text means in the repositories of a call. Raises InvalidInput."""
-    read = _read(text)
-    is_absolute = _is_absolute(read.path)
-    if "\0" in read.path or (read == _Place(text) and not is_absolute):
-        return _Place(text)
+    read = read_place(text)
+    is_plain = read == Place(text) and not is_absolute(read.path)
+    if "\0" in read.path or (is_plain and (scope or "/" not in text)):
+        return Place(text)
     named = _named(scope or allowed)
     # A file may be called `a:12`.
-    if read.path != text and (literal := _within(_Place(text), named)):
-        roots = [named[literal.repository]] if literal.repository else named.values()
-        files = (queries.live_files(root).ingested() for root in roots)
-        if any(found.filter(path__startswith=literal.path).exists() for found in files):
-            return literal
-    if place := _within(read, named):
+    if read.path != text and (literal := _within(Place(text), named)) and _exists(literal, named):
+        return literal
+    if not (scope or is_absolute(read.path)) and (cited := _cited(read, named)):
+        return cited
+    if (place := _within(read, named)) and not (place.repository and place.repository not in named):
         return place
+    # Many take the top of a repository for `/`.
+    rooted = Place(read.path.lstrip("/"), read.lines)
+    if (scope or allowed) and not read.repository and _exists(rooted, named):
+        return rooted
     elsewhere = _within(read, _named(allowed)) if scope else None
     where = f"in the repository {elsewhere.repository!r}" if elsewhere else "in no ingested folder"
+    # The home of the server's user is not told.
+    shown = text if text.startswith("~") else read.path
     problem = (
-        f"{read.path} is {where}. Write a path within the repository, or below a `hostPath` of "
+        f"{shown} is {where}. Write a path within the repository, or below a `hostPath` of "
         "ListIngestedRepositories"
     )
     raise InvalidInput(problem, details={"details": [problem]})
 
 
-def _read(text: str) -> _Place:
-    path, lines = text, ""
-    if match := _HASH.search(path) or _COLON.search(path):
-        path, first, last = path[: match.start()], match[1], (match[2] or "").removeprefix("-")
-        lines = first if match[2] is None else f"{first}-{last}"
-    if uri := _URI.match(path):
-        path = unquote(path[uri.end() :])
-        # file:///C:/src
-        path = path.lstrip("/") if _DRIVE.match(path.lstrip("/")) else path
-    path = path.replace("\\", "/")
-    if _is_absolute(path):
-        path = _normal(path) + "/" * path.endswith("/")
-    elif path.startswith("./") or "/./" in path:
-        path = "/".join(part for part in path.split("/") if part != ".")
-    return _Place(path, lines)
+def _exists(place: Place, named: _Named) -> bool:
+    """Whether files begin with the path of a place, in its repository or any of these."""
+    start = place.path.partition("*")[0]
+    roots = [named[place.repository]] if place.repository else named.values()
+    files = (queries.live_files(root).ingested() for root in roots)
+    return any(found.filter(path__startswith=start).exists() for found in files)
 
 
-def _normal(path: str) -> str:
-    """An absolute path without `..` and repeated slashes."""
-    path = path.replace("\\", "/")
-    # `normpath` keeps two slashes at the beginning.
-    return posixpath.normpath(f"/{path.lstrip('/')}" if path.startswith("/") else path)
+def _cited(read: Place, named: _Named) -> Place | None:
+    """The place of a path that begins with a repository, as in citations, unless a file is called
+    so."""
+    names = [name for name in named if read.path.startswith(f"{name}/")]
+    if not names or _exists(read, named):
+        return None
+    name = max(names, key=len)
+    return Place(read.path[len(name) + 1 :], read.lines, name)
 
 
-def _is_absolute(path: str) -> bool:
-    return path.startswith("/") or _DRIVE.match(path) is not None
+def _known() -> _Named:
+    return {repo_id(root): root for root in reversed(queries.published_roots())}
 
 
 def _named(names: Any) -> _Named:
     """The repositories with these names, or all. Unknown names are left to the tool."""
     if not names:
-        return {repo_id(root): root for root in reversed(queries.published_roots())}
+        return _known()
     named: dict[str, Root] = {}
     for name in (names if isinstance(names, list | tuple) else [names])[:MAX_IDS]:
         with suppress(NotFound):
@@ -149,9 +158,9 @@ def _named(names: Any) -> _Named:
     return named
 
 
-def _within(place: _Place, named: _Named) -> _Place | None:
+def _within(place: Place, named: _Named) -> Place | None:
     """The place in the innermost repository that contains an absolute path; None if none does."""
-    if not _is_absolute(place.path):
+    if not is_absolute(place.path):
         return place
     paths = [place.path]
     if place.path.startswith("/"):
@@ -159,7 +168,7 @@ def _within(place: _Place, named: _Named) -> _Place | None:
         paths.append(os.path.realpath(place.path) + "/" * place.path.endswith("/"))
     for path in paths:
         found = [
-            _Place(inside, place.lines, name)
+            Place(inside, place.lines, name)
             for name, root in named.items()
             for inside in _inside(path, root)
         ]
@@ -173,9 +182,9 @@ def _inside(path: str, root: Root) -> list[str]:
     mapped = map_path(root)
     inside = []
     for folder in {mapped.container_path, mapped.host_path}:
-        start = _normal(folder).rstrip("/") + "/"
+        start = normal(folder).rstrip("/") + "/"
         head, tail = f"{path.rstrip('/')}/"[: len(start)], path[len(start) :]
         # Windows does not tell cases apart.
-        is_same = head.lower() == start.lower() if _DRIVE.match(start) else head == start
+        is_same = head.lower() == start.lower() if is_of_windows(start) else head == start
         inside += [tail] if is_same else []
     return inside

@@ -15,13 +15,15 @@ from apps.agents.prompts import CODEX_TOOL_PROMPT
 from apps.agents.providers import registry
 from apps.agents.providers.codex import flags
 from apps.conversations import runner
-from apps.conversations.models import Source
+from apps.conversations.models import Conversation, Source
 from apps.conversations.scope import SCOPE
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
+from apps.core.concurrency.computed import in_thread
 from apps.core.config import PROVIDERS, config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.core.types import JSON
+from apps.core.values.json_schema import TEXT
 from apps.core.values.surrogates import storable
 from apps.index.types import Area
 from apps.mcp.answers import (
@@ -33,11 +35,12 @@ from apps.mcp.answers import (
     stop,
 )
 from apps.mcp.availability import default_provider, unavailable, unavailable_reason
+from apps.mcp.places import EVERY, REPOSITORY
+from apps.mcp.scoping import NOTE, SCHEMA, Scope, in_workspace, scope_of
 from apps.mcp.starting import begin
-from apps.mcp.types import MAX_TEXT, Annotations, Call, McpTool
+from apps.mcp.types import MAX_TEXT, Annotations, Call, InputRequired, McpTool
 from apps.retrieval.query import parse_repositories, write_area
 from apps.retrieval.repositories import roots_named, with_ids
-from apps.tools.tool import REPOSITORY
 
 NO_MODEL = "It offers no model."
 CODEX, LMSTUDIO = "codex", "lmstudio"
@@ -45,13 +48,19 @@ CODEX, LMSTUDIO = "codex", "lmstudio"
 CHOOSABLE = frozenset({"openai", LMSTUDIO})
 
 
-async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
-    """Start a run, wait for its end, and return `{conversationId, modelId, segments, status?}`.
+async def run(arguments: Mapping[str, Any], call: Call) -> JSON | InputRequired:
+    """Start a run, wait for its end, and return
+    `{conversationId, modelId, segments, status?, workspace?}`.
+
+    A new conversation without `repository` is limited to the client's folders.
 
     Raises InvalidInput, Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS, and Unavailable with the
     code of a failed answer (see `_signal`). A cancelled call stops the run.
     """
-    turn = await _turn(arguments)
+    scope = await _scope(arguments, call)
+    if isinstance(scope, InputRequired):
+        return scope
+    turn = await _turn(scope.arguments, is_about_all=_is_all(arguments))
     log = await begin(_start(turn), stop)
     try:
         await follow(log, call)
@@ -59,14 +68,28 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
         # No effect on a run that has ended.
         runner.stop(log)
     try:
-        return result(log)
+        return result(log) | ({NOTE: scope.note} if scope.note else {})
     except Unavailable as error:
         raise await _signal(turn.provider, error) from error
 
 
-async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
+async def _scope(arguments: Mapping[str, Any], call: Call) -> Scope | InputRequired:
+    id = arguments.get("conversationId")
+    # A follow-up is about what its conversation is about.
+    is_follow_up = id is not None and await Conversation.objects.filter(pk=id).aexists()
+    if call.workspace.folders and not is_follow_up:
+        return await in_workspace(INPUT, arguments, call, None)
+    return await in_thread(scope_of, INPUT, arguments, (), None)
+
+
+def _is_all(arguments: Mapping[str, Any]) -> bool:
+    return arguments.get(REPOSITORY) in (EVERY, [EVERY])
+
+
+async def _turn(arguments: Mapping[str, Any], *, is_about_all: bool) -> StartTurn:
     question = required_text(arguments, "question")
-    areas = await sync_to_async(_areas)(arguments.get("repository"))
+    areas = await sync_to_async(_areas)(arguments.get(REPOSITORY))
+    is_limited = bool(areas) or is_about_all
     provider = arguments.get("provider") or await default_provider()
     return StartTurn(
         conversation_id=arguments.get("conversationId") or str(uuid.uuid4()),
@@ -74,9 +97,9 @@ async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
         provider=provider,
         model=await _model(provider, arguments.get("model")),
         source=Source.MCP,
-        areas=areas or None,
+        areas=areas if is_limited else None,
         # Stored with the conversation: later questions keep them (docs/contract.md §2.3).
-        flags=({SCOPE: list(map(write_area, areas))} if areas else {})
+        flags=({SCOPE: list(map(write_area, areas))} if is_limited else {})
         | (_codex_flags() if provider == CODEX else {}),
         system_prompt=CODEX_TOOL_PROMPT if provider == CODEX else "",
     )
@@ -164,7 +187,7 @@ INPUT: JSON = {
                 "symbols, error texts."
             ),
         },
-        "repository": REPOSITORY,
+        REPOSITORY: SCHEMA,
         "conversationId": CONVERSATION_ID,
         "provider": {
             "type": "string",
@@ -185,7 +208,7 @@ INPUT: JSON = {
 
 OUTPUT: JSON = {
     "type": "object",
-    "properties": ANSWER,
+    "properties": {**ANSWER, NOTE: TEXT},
     "required": ["conversationId", "modelId", "segments"],
     "additionalProperties": False,
 }

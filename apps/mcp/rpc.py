@@ -43,6 +43,7 @@ from apps.mcp.arguments import with_object
 from apps.mcp.calls import no_progress, prepare, tool_named
 from apps.mcp.methods import methods_of, pass_gate, progress_token, stateless_result
 from apps.mcp.protocol_version import ProtocolVersion, protocol_version_of
+from apps.mcp.scoping import expect
 from apps.mcp.sessions import CallCancelled
 from apps.mcp.specification import (
     CLIENT_INFO_META_KEY,
@@ -57,6 +58,7 @@ from apps.mcp.specification import (
 )
 from apps.mcp.types import McpEndpoint, McpTool, Report
 from apps.mcp.wire import Message, RpcError
+from apps.mcp.workspace import workspace_of
 
 logger = logging.getLogger("codeinfo.mcp")
 
@@ -233,6 +235,8 @@ async def _work(call: Call, request: HttpRequest) -> tuple[Call, Work]:
             call, work = _tool_work(call, tool, request)
     else:
         work = _lookup(call)
+    if call.method == "initialize":
+        await expect(workspace_of(request.headers))
 
     async def finalised(report: Report) -> JSON:
         async with sessions.cancellable(key):

@@ -8,8 +8,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 from typing import Any
+
+from django.db import DatabaseError
 
 from apps.core.concurrency.computed import in_thread
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput
@@ -19,19 +22,23 @@ from apps.index.models import IngestRun
 from apps.ingest import first_use
 from apps.ingest.first_use import FirstUse
 from apps.ingest.runs.progress import status_of
-from apps.mcp.places import repository_of, with_places
+from apps.mcp.places import EVERY, REPOSITORY, repository_of, with_places
 from apps.mcp.reingest import wait_for_end
-from apps.mcp.types import QUESTION, Call, InputRequired
+from apps.mcp.types import QUESTION, Call, InputRequired, Workspace
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.search import search
+from apps.tools import tool as tools
 from apps.tools.tool import ANSWER, Tool
 
-REPOSITORY, EVERY = "repository", "*"
+# The argument with that name.
+SCHEMA: JSON = tools.REPOSITORY | {"description": f"`id`s; {EVERY} is all."}
 # Why the answer is not, or not only, about the client's folder.
 NOTE = "workspace"
 # How long a call waits for the first ingest of its folder.
 WAIT_SECONDS = 20.0
+# How long the beginning waits for a look at the folder.
+EXPECT_SECONDS = 5.0
 # Other repositories that a hint names.
 MAX_NAMED = 3
 # The tools that rank passages, and their argument with the question.
@@ -39,9 +46,6 @@ RANKED = {"VectorSearch": "query", "Context": "question"}
 # The name of the question whether to ingest a folder, before the folder: to agree to one is not to
 # agree to others.
 INGEST = "ingest "
-# Questions that were asked: once is enough, also of calls that come at once.
-MAX_ASKED = 100
-_shown: list[str] = []
 # The ids of the repositories that a restricted address may look into, () if only paths restrict it;
 # None: all.
 Allowed = Sequence[str] | None
@@ -64,15 +68,16 @@ class Scope:
 
 
 def scope_of(
-    tool: Tool, arguments: Mapping[str, Any], folders: Sequence[str], allowed: Allowed
+    schema: JSON, arguments: Mapping[str, Any], folders: Sequence[str], allowed: Allowed
 ) -> Scope:
     """Read the paths of a call and its repositories.
 
+    schema: that of the arguments
     folders: where the client works
     Raises InvalidInput for an absolute path that is in none of the repositories.
     """
-    properties = tool.parameters["properties"]
-    is_optional = REPOSITORY not in tool.parameters.get("required", ())
+    properties = schema["properties"]
+    is_optional = REPOSITORY not in schema.get("required", ())
     arguments = dict(arguments)
     named = arguments.get(REPOSITORY)
     if is_optional and named in (EVERY, [EVERY]):
@@ -99,11 +104,11 @@ def _missing(folders: Sequence[str]) -> list[str]:
 
 
 def _scope_or_missing(
-    tool: Tool, arguments: Mapping[str, Any], folders: Sequence[str], allowed: Allowed
+    schema: JSON, arguments: Mapping[str, Any], folders: Sequence[str], allowed: Allowed
 ) -> Scope:
     """As `scope_of`. A path in a folder that is not ingested yet is no error."""
     try:
-        return scope_of(tool, arguments, folders, allowed)
+        return scope_of(schema, arguments, folders, allowed)
     except InvalidInput:
         missing = [] if arguments.get(REPOSITORY) or allowed is not None else _missing(folders)
         if not missing:
@@ -158,19 +163,18 @@ def _nearer(tool: Tool, scope: Scope) -> list[str]:
 
 
 async def in_workspace(
-    tool: Tool, arguments: Mapping[str, Any], call: Call, allowed: Allowed
+    schema: JSON, arguments: Mapping[str, Any], call: Call, allowed: Allowed
 ) -> Scope | InputRequired:
     """The scope of a call. Folders that are not ingested are ingested first if they may be.
 
     Raises as `scope_of`, and Conflict BUSY while the only folder is being ingested.
     """
     folders = call.workspace.folders
-    scope = await in_thread(_scope_or_missing, tool, arguments, folders, allowed)
+    scope = await in_thread(_scope_or_missing, schema, arguments, folders, allowed)
     notes, questions = list[str](), list[str]()
     for folder in scope.missing:
         used = await _used(folder, call)
-        if used.question not in ("", *_shown) and _can_ask(call):
-            _shown[:] = [*_shown, used.question][-MAX_ASKED:]
+        if used.is_new:
             return InputRequired({INGEST + folder: used.question})
         refusal = used.refusal
         questions += filter(None, [used.question])
@@ -179,10 +183,24 @@ async def in_workspace(
         if refusal:
             notes.append(f"{folder} is not ingested: {refusal.rstrip('.')}.")
     if scope.missing:
-        scope = await in_thread(scope_of, tool, arguments, folders, allowed)
+        scope = await in_thread(scope_of, schema, arguments, folders, allowed)
     if notes and not scope.own:
         notes.append("All other repositories were looked into.")
     return replace(scope, note=" ".join(notes), question=" ".join(questions))
+
+
+async def expect(workspace: Workspace) -> None:
+    """Called when a client begins: prepare for the first ingest of its folders."""
+    if workspace.may_ingest and workspace.consent == "auto":
+        # The call will report a fault. A folder may be of a server that does not answer.
+        with suppress(CodeinfoError, DatabaseError, OSError):
+            async with asyncio.timeout(EXPECT_SECONDS):
+                await in_thread(_expect, workspace.folders)
+
+
+def _expect(folders: Sequence[str]) -> None:
+    for folder in _missing(folders):
+        first_use.expect(folder)
 
 
 async def _used(folder: str, call: Call) -> FirstUse:
@@ -191,7 +209,8 @@ async def _used(folder: str, call: Call) -> FirstUse:
     consent, given = call.workspace.consent, call.answers.get(INGEST + folder)
     if isinstance(given, Mapping) and given.get("action") == "accept":
         consent = "yes"
-    return await in_thread(first_use.start, folder, consent)
+    start = partial(first_use.start, folder, consent, can_ask=_can_ask(call))
+    return await in_thread(start)
 
 
 def _can_ask(call: Call) -> bool:

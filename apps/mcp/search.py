@@ -9,13 +9,12 @@ from apps.core.errors import InvalidInput
 from apps.core.types import JSON
 from apps.core.values.json_schema import TEXT, either, one_of
 from apps.mcp.indexing import INDEX_REPOSITORY
+from apps.mcp.places import REPOSITORY as SCOPE
 from apps.mcp.prompts import PROMPTS
 from apps.mcp.reingest import REINGEST_REPOSITORY
 from apps.mcp.resource_uris import links
 from apps.mcp.resources import RESOURCES
-from apps.mcp.scoping import EVERY as EVERYWHERE
-from apps.mcp.scoping import NOTE, Allowed, Scope, in_workspace, scope_of
-from apps.mcp.scoping import REPOSITORY as SCOPE
+from apps.mcp.scoping import NOTE, SCHEMA, Allowed, Scope, in_workspace, scope_of
 from apps.mcp.scoping import answer as scoped_answer
 from apps.mcp.types import Call, InputRequired, McpEndpoint, McpTool
 from apps.tools.tool import REPOSITORY, SNIPPET_LINES, Tool
@@ -64,7 +63,7 @@ def _input_schema(tool: Tool) -> JSON:
     """The arguments of a tool, and those that only MCP offers."""
     more = {"snippet_lines": SNIPPET_LINES} if tool.has_passages else {}
     if tool.parameters["properties"].get(SCOPE) == REPOSITORY:
-        more[SCOPE] = REPOSITORY | {"description": f"`id`s; {EVERYWHERE} is all."}
+        more[SCOPE] = SCHEMA
     return tool.parameters | {"properties": {**tool.parameters["properties"], **more}}
 
 
@@ -80,13 +79,13 @@ def mcp_tool(tool: Tool, allowed: Allowed = None) -> McpTool:
 
     def answer(arguments: Mapping[str, Any], scope: Scope | None) -> JSON:
         is_compact = chosen_format(arguments) == COMPACT
-        scope = scope or scope_of(tool, arguments, (), allowed)
+        scope = scope or scope_of(tool.parameters, arguments, (), allowed)
         return scoped_answer(tool, scope, is_compact=is_compact)
 
     async def run(arguments: Mapping[str, Any], call: Call) -> JSON | InputRequired:
         scope: Scope | InputRequired | None = None
         if call.workspace.folders:
-            scope = await in_workspace(tool, arguments, call, allowed)
+            scope = await in_workspace(tool.parameters, arguments, call, allowed)
         if isinstance(scope, InputRequired):
             return scope
         return await in_thread(answer, arguments, scope)

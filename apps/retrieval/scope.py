@@ -5,12 +5,14 @@ then read as one of that repository, or the answer says which paths there are.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import Any
 
 from apps.core.types import JSON
 from apps.index import globs, queries
+from apps.index.lexical import is_foreign
 from apps.index.models import Root
 from apps.index.types import Filters
 from apps.retrieval.query import fits, listed
@@ -22,6 +24,10 @@ MAX_LANGUAGES = 10
 # Names that are compared with a wrong one. Comparing takes about 2 µs each.
 MAX_NAMES = 50_000
 SIMILARITY = 0.7  # of difflib, from 0 to 1
+ASK_IN_ENGLISH = (
+    "Not answerable in the language of the question: these files hardly have its words. Ask in "
+    "English, or with words that the files use."
+)
 
 
 def narrowed(roots: Sequence[Root], filters: Filters) -> tuple[Sequence[Root], Filters]:
@@ -33,10 +39,20 @@ def narrowed(roots: Sequence[Root], filters: Filters) -> tuple[Sequence[Root], F
     return named, replace(filters, path=rest)
 
 
-def with_hint(output: JSON, repositories: Sequence[str], filters: Filters) -> JSON:
-    """The output, with a `hint` if it has no results because no file passes the filters."""
+def with_hint(
+    output: JSON, repositories: Sequence[str], filters: Filters, question: str = ""
+) -> JSON:
+    """The output, with a `hint` if it has no results because no file passes the filters, or none
+    that fits because of the language of a question."""
     text = "" if output["results"] else hint(repositories, filters)
-    return {**output, "hint": text} if text else output
+    text = text or language_hint(question, (row.get("weak") for row in output["results"]))
+    return {"hint": text, **output} if text else output
+
+
+def language_hint(question: str, is_weak: Iterable[Any]) -> str:
+    """What to say to a question in another language than English whose results are all weak; "" to
+    others. is_weak: of each result"""
+    return ASK_IN_ENGLISH if is_foreign(question) and all(is_weak) else ""
 
 
 def hint(repositories: Sequence[str], filters: Filters) -> str:

@@ -57,9 +57,17 @@ NO_MODEL = Unavailable(
     details={"modelId": ""},
     retryable=False,
 )
+NO_HISTORY = NotFound("It is not in a git repository.", code="NO_HISTORY")
+NO_COMMIT = NotFound("No commit has this name.", code="REF_NOT_FOUND")
+NO_SYMBOL = NotFound("Nothing has this name.", code="SYMBOL_NOT_FOUND")
+FORBIDDEN = InvalidInput("Left out of the ingest.", code="FORBIDDEN_PATH")
+NO_GIT = Unavailable("git is not installed.", code="GIT_MISSING", retryable=False)
+GIT_REFUSED = Unavailable("The git repository is broken.", code="GIT_FAILED", retryable=False)
+TOO_SLOW = Unavailable("It took more than 10 seconds.", code="TIMED_OUT", retryable=False)
 BUSY = Unavailable("Too much is computed.", code="OVERLOADED", details={"retryAfter": 5})
 
 OF_PAGES = (OTHER_CURSOR, EXPIRED)
 OF_SYMBOLS = (INVALID, NO_REPOSITORY, NOT_INGESTED)
 OF_SEARCHES = (*OF_SYMBOLS, NO_MODEL, NO_EMBEDDER, NO_CHROMA)
 OF_TEXTS = (INVALID, NO_REPOSITORY, NOT_INGESTED, NO_TEXTS, BUSY)
+OF_HISTORY = (FORBIDDEN, NO_HISTORY, NO_COMMIT, NO_SYMBOL, NO_GIT, GIT_REFUSED, TOO_SLOW, BUSY)

@@ -8,6 +8,7 @@ from typing import Any
 from apps.core.types import JSON
 from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, or_null, typed
 from apps.lookup.overview import OverviewQuery, overview_of
+from apps.lookup.overview.as_text import MAX_NAME, cut, language_text, module_text
 from apps.lookup.overview.sizes import Module
 from apps.lookup.relations import Relation
 from apps.retrieval.repositories import repo_id
@@ -18,8 +19,8 @@ from apps.tools.forms import named
 from apps.tools.tool import QUOTED, REPOSITORY_ID, Tool, log_call, schema
 
 # Tokens of the compact form, without notes that the answer is stale; characters of a line, of the
-# sentence of a README, of a name, and of a path. Rows with a longer path are left out.
-MAX_TOKENS, MAX_LINE, MAX_SENTENCE, MAX_NAME, MAX_PATH = 800, 80, 200, 40, 150
+# sentence of a README, and of a path. Rows with a longer path are left out.
+MAX_TOKENS, MAX_LINE, MAX_SENTENCE, MAX_PATH = 800, 80, 200, 150
 _NOTES: JSON = {"notes": schemas.LEFT_OUT, "degraded": TEXT, "truncated": schemas.TRUNCATED}
 _LANGUAGE = object_schema(
     {
@@ -73,15 +74,11 @@ def _output(arguments: Mapping[str, Any]) -> JSON:
 
 def _row(row: Relation) -> JSON:
     most = MAX_SENTENCE if row.role == "readme" else MAX_LINE
-    return row.as_wire() | {"chunk": _cut(row.text, most)}
+    return row.as_wire() | {"chunk": cut(row.text, most)}
 
 
 def _module(module: Module) -> JSON:
-    return asdict(module) | {"parts": [_cut(part, MAX_NAME) for part in module.parts]}
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    return asdict(module) | {"parts": [cut(part, MAX_NAME) for part in module.parts]}
 
 
 def _fitting(output: JSON) -> JSON:
@@ -115,29 +112,11 @@ def _compact(output: JSON) -> JSON:
     """A text for each row."""
     return {
         **named(output, "repo", "files"),
-        "languages": list(map(_language_text, output["languages"])),
-        "modules": list(map(_module_text, output["modules"])),
+        "languages": list(map(language_text, output["languages"])),
+        "modules": list(map(module_text, output["modules"])),
         "results": list(map(shaped.line_of, output["results"])),
         **named(output, *_NOTES),
     }
-
-
-def _language_text(language: Mapping[str, Any]) -> str:
-    """`python: 24 files, 9,120 lines, 93 %`."""
-    lines = "" if language["lines"] is None else f"{_counted(language['lines'], 'line')}, "
-    share = f"{max(1, round(language['share'] * 100))} %"
-    return f"{language['name']}: {_counted(language['files'], 'file')}, {lines}{share}"
-
-
-def _module_text(module: Mapping[str, Any]) -> str:
-    """`src/flask/: 24 files, python: app, cli`, or `tests/: 30 files, tests`."""
-    facts = [_counted(module["files"], "file"), module["purpose"] or module["language"]]
-    parts = f": {', '.join(module['parts'])}" if module["parts"] else ""
-    return f"{module['path'] or './'}: {', '.join(filter(None, facts))}{parts}"
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 OVERVIEW = Tool(

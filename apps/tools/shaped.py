@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, get_args
 
 from apps.core.config import config
@@ -45,7 +45,13 @@ _ABOUT: JSON = {
     "shape": typed("string", "callers, uses, tests, configuration, definition, path, …"),
     "subject": typed("string", "What the question is about."),
 }
-_NOTES: JSON = {"notes": list_schema(TEXT) | {"description": "What was not found or looked at."}}
+_FACTS: JSON = {
+    "languages": list_schema(TEXT) | {"description": "Of a repository: files, lines, share."},
+    "modules": list_schema(TEXT) | {"description": "Of a repository: files, largest parts."},
+}
+_NOTES: JSON = _FACTS | {
+    "notes": list_schema(TEXT) | {"description": "What was not found or looked at."}
+}
 SCHEMA: JSON = {ANSWER: object_schema({**_ABOUT, "rows": list_schema(ROW)}, _NOTES)}
 COMPACT_SCHEMA: JSON = {
     ANSWER: object_schema(
@@ -74,13 +80,20 @@ def shaped_answer(
 
 def _fitting(wire: JSON) -> JSON:
     """The answer with as many rows as have room."""
-    rows, room = [], config().tool_max_chars * SHARE
-    for row in wire["rows"]:
-        room -= len(json.dumps(row, ensure_ascii=False))
-        if room < 0:
-            break
-        rows.append(row)
-    return {**wire, "rows": rows}
+    room = config().tool_max_chars * SHARE
+    return within(wire, room, lambda row: len(json.dumps(row, ensure_ascii=False)))
+
+
+def within(answer: JSON, room: float, cost: Callable[[Any], int]) -> JSON:
+    """The answer with as many languages, modules and rows as have room, in this order."""
+    lists: dict[str, list[Any]] = {name: [] for name in (*_FACTS, "rows") if name in answer}
+    for name, fitting in lists.items():
+        for one in answer[name]:
+            room -= cost(one)
+            if room < 0:
+                return answer | lists
+            fitting.append(one)
+    return answer | lists
 
 
 def lines_of(output: Mapping[str, Any]) -> set[tuple[str, str, int]]:
@@ -116,7 +129,8 @@ def compact(output: Mapping[str, Any]) -> JSON:
         return {}
     rows = [line_of(row) for row in answer["rows"]]
     about = named(answer, "shape", "subject")
-    return {ANSWER: {**about, "rows": rows, **named(answer, "notes")}}
+    facts = named(answer, *_FACTS)
+    return {ANSWER: {**about, **facts, "rows": rows, **named(answer, "notes")}}
 
 
 def expanded(texts: Any, repositories: Collection[str]) -> Iterator[JSON]:

@@ -32,7 +32,7 @@ from apps.lookup.cells import with_cells
 from apps.retrieval.query import areas_of, repositories_of
 from apps.retrieval.repositories import is_named, partly_ingested, repo_id
 from apps.tools.forms import named
-from apps.tools.tool import INDEX, NOTES, Tool
+from apps.tools.tool import ANSWER, INDEX, NOTES, Tool
 
 # Files of an answer that are looked at, and of these, the ones that are named.
 MAX_FILES, MAX_NAMED = 200, 20
@@ -148,7 +148,8 @@ def _index(root: Root) -> JSON:
 def _files(output: JSON) -> Iterator[tuple[str, str]]:
     """Yield repository and path of the first MAX_FILES rows of an answer."""
     yielded = 0
-    for row in (output, *(output.get("results") or ())):
+    answer = output.get(ANSWER) or {}
+    for row in (output, *answer.get("rows", ()), *(output.get("results") or ())):
         if isinstance(row, dict) and isinstance(row.get("repo"), str) and "relPath" in row:
             yield row["repo"], row["relPath"]
             yielded += 1

@@ -7,6 +7,7 @@ from apps.tools.find_definitions import FIND_DEFINITIONS
 from apps.tools.find_imports import FIND_IMPORTS
 from apps.tools.find_references import FIND_REFERENCES
 from apps.tools.grep import GREP
+from apps.tools.history import HISTORY
 from apps.tools.list_files import LIST_FILES
 from apps.tools.list_repositories import LIST_REPOSITORIES
 from apps.tools.overview import OVERVIEW
@@ -33,6 +34,7 @@ TOOLS: tuple[Tool, ...] = (
             READ_FILE,
             LIST_FILES,
             RELATED_CODE,
+            HISTORY,
         ),
     ),
     LIST_REPOSITORIES,

@@ -6,7 +6,6 @@ from typing import Any
 
 from apps.core.types import JSON
 from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, or_null, typed
-from apps.index.lexical import is_foreign
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, SearchQuery
 from apps.retrieval.scope import with_hint
 from apps.retrieval.search import search
@@ -63,11 +62,6 @@ COMPACT_MATCHES = schemas.rows(
     **shaped.COMPACT_SCHEMA,
 )
 
-ASK_IN_ENGLISH = (
-    "Not answerable in the language of the question: these files hardly have its words. Ask in "
-    "English, or with words that the files use."
-)
-
 
 def compact_matches(output: JSON) -> JSON:
     rows = [
@@ -81,7 +75,7 @@ def compact_matches(output: JSON) -> JSON:
 
 
 def quoted_matches(payload: JSON) -> JSON:
-    fields = forms.named(payload, "degraded", "missingWords")
+    fields = forms.named(payload, "hint", "degraded", "missingWords")
     rows = [_quoted(match) for match in shaped.without_repeats(payload)]
     return {**shaped.compact(payload), **fields, "results": rows}
 
@@ -100,9 +94,7 @@ def _output(arguments: Mapping[str, Any]) -> JSON:
         query = replace(query, text=by_shape.search_text)
     result = search(query)
     log_call("VectorSearch", **query.as_log(), results=len(result.matches), modelId=result.model_id)
-    output = with_hint(result.as_wire(), query.repositories, query.filters)
-    if is_foreign(query.text) and all(row.get("weak") for row in output["results"]):
-        output = {"hint": ASK_IN_ENGLISH, **output}
+    output = with_hint(result.as_wire(), query.repositories, query.filters, query.text)
     return cut(answer | output, query.text, snippet_lines)
 
 

@@ -45,7 +45,7 @@ class Bridge:
         self._stopped = asyncio.Event()
         self._output = Output(stdout, self._stopped.set)
         self._client = ClientRequests(self._output.write)
-        self._workspace = Workspace(self._client, is_used=endpoint == "tools")
+        self._workspace = Workspace(self._client, is_used=endpoint != "agents")
         self._pending: dict[str, tuple[Message, asyncio.Task[None]]] = {}
         self._others: set[asyncio.Task[None]] = set()
         # Of the handshake revisions: the client's own `initialize`, and what it led to.
@@ -206,7 +206,7 @@ class Bridge:
             hello = self._hello
             if hello is None or self._session:
                 return
-            async with await self._http.post(hello, {}) as answer:
+            async with await self._http.post(hello, self._workspace.greeting()) as answer:
                 line = messages.answer_line(await answer.body(), hello.id)
                 self._session = answer.session
             result = json.loads(line).get("result")

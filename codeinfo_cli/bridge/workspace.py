@@ -90,6 +90,10 @@ class Workspace:
         self._capabilities = capabilities if isinstance(capabilities, dict) else {}
         self._roots = []
 
+    def greeting(self) -> dict[str, str]:
+        """Return the headers of `initialize`: the folder, as the roots are not known yet."""
+        return self._headers(self._own) if self._is_used else {}
+
     def look(self) -> None:
         """Ask for the roots. The calls that come meanwhile wait for them."""
         if self._is_used and isinstance(self._capabilities.get("roots"), dict):
@@ -113,6 +117,9 @@ class Workspace:
             while (looking := self._looking) and not looking.done():
                 await asyncio.wait({looking})
             folders = self._roots or self._own
+        return self._headers(folders)
+
+    def _headers(self, folders: list[str]) -> dict[str, str]:
         named = ",".join(folders)
         while len(named) > MAX_LENGTH:
             named = named.rpartition(",")[0]

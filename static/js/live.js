@@ -37,20 +37,25 @@ document.addEventListener("htmx:wsAfterMessage", () => {
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
 });
 
-// A control that is swapped between press and release gets no click from the browser: its next self
-// gets it, if it is under the pointer.
+// A press is a click if the control is under the pointer when that is released. To a person it is one
+// if the pointer has not moved, whatever the page has done meanwhile: swapped the control, or moved it.
 const CONTROLS = "a, button, input, summary";
+const NEAR = 4; // px
 const named = (control) => control.id || control.dataset.source || `${control.closest("[id]")?.id}: ${control.textContent}`;
-let pressed = null;
-let name = "";
-document.addEventListener("pointerdown", ({ target }) => {
-  pressed = target.closest(CONTROLS);
-  name = pressed && named(pressed);
+let press = null;
+document.addEventListener("pointerdown", ({ target, button, clientX, clientY }) => {
+  const control = button ? null : target.closest(CONTROLS);
+  press = control && { control, name: named(control), clientX, clientY };
 });
-document.addEventListener("pointerup", ({ target }) => {
-  if (!pressed || pressed.isConnected) return;
-  const next = target.closest(CONTROLS);
-  if (next && named(next) === name) next.click();
+document.addEventListener("pointerup", ({ target, clientX, clientY }) => {
+  if (!press || press.control.contains(target)) return; // the browser makes a click of it
+  const { control, name } = press;
+  const stayed = Math.hypot(clientX - press.clientX, clientY - press.clientY) < NEAR;
+  if (control.isConnected) return stayed && control.click();
+  const next = [...document.querySelectorAll(CONTROLS)].filter((other) => named(other) === name);
+  const under = next.find((other) => other.contains(target));
+  if (under) under.click();
+  else if (stayed && next.length === 1) next[0].click(); // of two, nobody can say which was pressed
 });
 
 document.addEventListener("htmx:wsClose", (event) => {

@@ -207,7 +207,7 @@ async def test_the_rows_of_a_question_with_a_shape_come_before_passages() -> Non
         shaped_row("test", 20, "run()", symbol="test_run", of="run"),
     ]
     answer = {"shape": "callers", "subject": "run", "rows": rows, "notes": ["Not all files."]}
-    text = await answer_to(found(match()) | {"answer": answer})
+    text = await answer_to(found(match()) | {"answer": answer, "missingWords": ["calls"]})
     assert text.startswith(
         "`acme/src/work.py:3-4` (definition of run)\n\n```python\ndef run():\n    go()\n```\n\n"
         "Called by:\n\n- `acme/src/work.py:9-9` in `main`: `run()`\n\n"
@@ -233,3 +233,30 @@ async def test_rows_answer_though_no_passage_fits() -> None:
     answer = {"shape": "uses", "subject": "x", "rows": [shaped_row("reference", 9, "x = 1")]}
     text = await answer_to(found(match(weak=True, score=1.7)) | {"answer": answer})
     assert "Lines with the name:" in text and "No passage matches" not in text
+
+
+async def test_a_question_about_a_repository_is_answered_by_its_overview() -> None:
+    readme = shaped_row("readme", 3, "Acme *moors* <b>ships</b>.", relPath="README.md")
+    rows = [
+        readme,
+        shaped_row("build", 1, "[build-system]", of="pip install ."),
+        shaped_row("tests", 9, "run: uv run pytest", of="uv run pytest"),
+        shaped_row("imported", 4, "class Ship:", symbol="Ship", of="imported by 9 files"),
+    ]
+    facts = {"languages": ["python: 4 files, 93 %"], "modules": ["src/: 4 files, python: __main__"]}
+    answer = {"shape": "overview", "subject": "acme", "rows": rows, **facts}
+    text = await answer_to(found(match()) | {"answer": answer})
+    html = MarkdownIt().render(text)
+    assert "<b>" not in html and "<em>" not in html and "<strong>" not in html
+    assert "fits best" not in text
+    assert text.index("README.md") < text.index("Languages:") < text.index("To build it:")
+    assert "- `src/`: 4 files" in text.replace("\\", "")
+    assert "- `acme/src/work.py:1-1` `pip install .`: `[build-system]`" in text
+    assert "- `acme/src/work.py:9-9` `uv run pytest`\n" in text
+    assert "- `acme/src/work.py:4-4` is imported by 9 files; it has `Ship`" in text
+
+
+async def test_it_asks_for_english_where_the_language_is_why_nothing_fits() -> None:
+    weak = found(match(weak=True, score=1.7)) | {"hint": "Ask in English."}
+    text = await answer_to(weak | {"missingWords": ["Où"]}, "Où est gérée la réplication ?")
+    assert text.startswith("Ask in English.") and "No passage matches" not in text

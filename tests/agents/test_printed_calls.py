@@ -43,6 +43,22 @@ CALLS = {
         {"tool_calls": [{"id": "a", "type": "function"}]}
         | {"tool_calls": [{"function": {"name": "VectorSearch", "arguments": '{"query": "x"}'}}]}
     ),
+    "JSON with another key": json.dumps(
+        {"function_call": {"name": "VectorSearch", "arguments": '{"query": "x"}'}}
+    ),
+    "tokens of DeepSeek": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>VectorSearch<｜tool▁sep｜>"
+    '{"query": "x"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    "tokens of DeepSeek and a block": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function"
+    '<｜tool▁sep｜>VectorSearch\n```json\n{"query": "x"}\n```<｜tool▁call▁end｜>'
+    "<｜tool▁calls▁end｜>",
+    "tokens of Kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.VectorSearch:0"
+    '<|tool_call_argument_begin|>{"query": "x"}<|tool_call_end|><|tool_calls_section_end|>',
+    "tokens of Command": '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "VectorSearch", '
+    '"parameters": {"query": "x"}}]<|END_ACTION|>',
+    "tokens of InternLM": f"<|action_start|><|plugin|>{SEARCH}<|action_end|>",
+    "a tag of Nemotron": f"<TOOLCALL>[{SEARCH}]</TOOLCALL>",
+    "a tag of Seed": f"<seed:tool_call><function=VectorSearch>\n{PARAMETERS}</function>"
+    "</seed:tool_call>",
     "a channel": "<|channel|>commentary to=functions.VectorSearch <|constrain|>json<|message|>"
     '{"query": "x"}<|call|>',
     "a channel after the name": "<|start|>assistant to=functions.VectorSearch<|channel|>commentary"

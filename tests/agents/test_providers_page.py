@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from html import unescape
+from typing import Any
 
 import pytest
 from channels.db import database_sync_to_async
@@ -253,13 +254,12 @@ class TestLMStudio:
             assert TOKEN not in other.handshakes
 
     def test_its_token_does_not_follow_the_address_of_the_environment(
-        self, client: Client, lmstudio: LMStudioStandIn, configure: Configure
+        self, client: Client, lmstudio: LMStudioStandIn, configure: Configure, settings: Any
     ) -> None:
         press(client, "save", to="lmstudio", address=lmstudio.url, key=TOKEN)
-        with (
-            LMStudioStandIn(token=TOKEN) as other,
-            override_settings(VARIABLES_SET=frozenset({"LMSTUDIO_BASE_URL"})),
-        ):
+        # Around `configure`, which ends later, `override_settings` would stay.
+        settings.VARIABLES_SET = frozenset({"LMSTUDIO_BASE_URL"})
+        with LMStudioStandIn(token=TOKEN) as other:
             configure(lmstudio_base_url=other.url)
             shown = press(client, "save", to="lmstudio", address=other.url)
             assert "asks for an API token" in shown

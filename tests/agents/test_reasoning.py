@@ -38,6 +38,10 @@ def parsed(*pieces: str) -> tuple[str, str]:
         ("<thinking>hm</thinking>Hello", "Hello", "hm"),
         ("<seed:think>hm</seed:think>Hello", "Hello", "hm"),
         ("[THINK]hm[/THINK]Hello", "Hello", "hm"),
+        ("<longcat_think>hm</longcat_think>Hello", "Hello", "hm"),
+        ("<antThinking>hm</antThinking>Hello", "Hello", "hm"),
+        ("<unused94>thought\nhm<unused95>Hello", "Hello", "hm"),
+        ("<|inner_prefix|>hm<|inner_suffix|>Hello", "Hello", "hm"),
         ("◁think▷hm◁/think▷Hello", "Hello", "hm"),
         ("<|channel>thought\nhm<channel|>Hello<turn|>", "Hello", "hm"),
         ("<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Hello<|END_RESPONSE|>",)

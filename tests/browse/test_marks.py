@@ -24,6 +24,8 @@ INDEX = st.integers(0, 25)
         ("parsing headers", "parseHeader()", "<mark>parseHeader</mark>()"),
         ("how is the set of it", "the_set_of(it)", "the_set_of(it)"),
         ("time", "sometimes", "sometimes"),
+        ("订单折扣怎么计算", "# 计算订单折扣的", "# <mark>计算订单折扣</mark>的"),
+        ("расчёт скидки", "# скидки", "# <mark>скидки</mark>"),
         ("a tag", "<b>tag</b> & x", "&lt;b&gt;<mark>tag</mark>&lt;/b&gt; &amp; x"),
     ],
 )
@@ -52,3 +54,4 @@ def test_marked_spans_change_no_text(text: str, places: list[tuple[int, int]]) -
 def test_the_words_of_a_query_are_counted_in_a_text() -> None:
     text = "timeout = default_timeout(timeouts)  # TimeOut"
     assert counted(text, "the default timeouts and retries") == [("default", 1), ("timeouts", 3)]
+    assert counted("订单的折扣", "订单折扣") == [("订单", 1), ("折扣", 1)]

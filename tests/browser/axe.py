@@ -5,7 +5,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-from tests.browser.chromium import PHONE, WIDE
+from tests.browser.chromium import PHONE, WIDE, settled
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 # Rules whose result depends on the theme: it changes colours, and the picture of a diagram.
@@ -25,6 +25,7 @@ RUN = """async (options) => {
 
 def objections(page: Page, *, colours_only: bool = False) -> list[str]:
     """What axe finds wrong. colours_only: the rest has been tested in the other theme."""
+    settled(page)
     if not page.evaluate("() => Boolean(window.axe)"):
         page.evaluate(AXE)
     rules: dict[str, Any] = {"type": "tag", "values": TAGS}

@@ -22,11 +22,9 @@ def repository(product: Product) -> Iterator[str]:
 
 @pytest.fixture
 def model(stand_in: OpenAIStandIn) -> Iterator[OpenAIStandIn]:
-    """The stand-in, at its written pace; as it was afterwards."""
-    stand_in.pace = 1
+    """The stand-in, which answers at once unless it is held; as it was afterwards."""
     yield stand_in
     stand_in.release()
-    stand_in.pace = 0
     stand_in.scripts.clear()
 
 
@@ -34,6 +32,21 @@ def ask(page: Page, text: str = QUESTION, *, model: str = "slow-tool") -> None:
     page.get_by_label("Model").select_option(model)
     page.get_by_label("Message").fill(text)
     page.get_by_label("Message").press("Enter")
+
+
+def ask_and_hold(page: Page, model: OpenAIStandIn) -> None:
+    """Ask, and wait for the first sentences of the answer, which does not go on by itself."""
+    model.hold()
+    model.step(100)  # of some 190 frames
+    ask(page)
+    expect(turn(page)).to_contain_text("Sentence 1 of a slow answer.", timeout=LONG_WAIT)
+
+
+def turns(page: Page) -> str:
+    """The HTML of the turns on a wide page, once the first citation has opened by itself, which
+    marks it."""
+    expect(page.locator("#source .is-cited").first).to_be_visible()
+    return page.locator("#turns").inner_html()
 
 
 def turn(page: Page, number: int = -1) -> Locator:

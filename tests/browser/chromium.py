@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import (
     Browser,
@@ -14,6 +15,8 @@ from playwright.sync_api import (
     WebSocketRoute,
     sync_playwright,
 )
+
+from tests.support.waiting import PATIENCE
 
 # Without windows a page takes half as much of the processor.
 PROGRAMS = (Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chromium"))
@@ -54,6 +57,22 @@ PLAIN = "/version"  # no page runs there
 # A form that came back with its errors: the browser reports the status, which is as it should be.
 # And what htmx says of a request whose page was left meanwhile; of a failed one it says sendError.
 EXPECTED = ("status of 422", "htmx:sendAbort", "htmx:afterRequest")
+# Before the scripts of each page: what its socket brings is there.
+HEAR = 'document.addEventListener("htmx:wsAfterMessage", () => (window.heard = true));'
+SETTLED = """async (patience) => {
+  const is = (selector) => document.querySelector(selector) !== null;
+  const closed = () => document.documentElement.dataset.live === "closed";
+  const deaf = () => is("[data-live]") && !window.heard && !closed();
+  const pending = () => is(".htmx-request:not(button)") || deaf();
+  const end = Date.now() + patience;
+  do {
+    while (pending())
+      if (Date.now() > end) throw new Error("The page has not received all that it asked for.");
+      else await new Promise((done) => setTimeout(done, 20));
+    await document.fonts.ready;
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  } while (pending()); // What has come may ask for more.
+}"""
 
 
 @contextmanager
@@ -63,6 +82,30 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser
         browser.close()
+
+
+def new_context(browser: Browser, url: str, **options: Any) -> BrowserContext:
+    """Make a browser profile whose pages `settled` can wait for."""
+    context = browser.new_context(base_url=url, **options)
+    context.add_init_script(HEAR)
+    return context
+
+
+def settled(page: Page) -> None:
+    """Wait until a page has what it asks for when it opens: each replaces a part of it, and moves
+    others. That is the first message of its socket, unless that is refused, and its requests, but
+    not those of buttons: what a test presses, it waits for itself."""
+    page.evaluate(SETTLED, PATIENCE * 1000)
+
+
+def go(page: Page, address: str) -> None:
+    page.goto(address)
+    settled(page)
+
+
+def load_again(page: Page) -> None:
+    page.reload()
+    settled(page)
 
 
 class Complaints(list[str]):
@@ -123,8 +166,9 @@ class Profiles:
         turns while somebody waits is drawn sixty times a second."""
         if self._free:
             return self._free.pop()
-        context = self._browser.new_context(
-            base_url=self._url,
+        context = new_context(
+            self._browser,
+            self._url,
             viewport={"width": WIDE[0], "height": WIDE[1]},
             reduced_motion="reduce",
             permissions=["clipboard-read", "clipboard-write"],
@@ -149,12 +193,17 @@ class Profiles:
 
 @contextmanager
 def opened_pages(profiles: Profiles, complaints: Complaints) -> Iterator[Callable[..., Page]]:
-    """Yield `open_one("/ingest", size=PHONE, dark=True)`: a new page, in a browser profile that no
-    other page of the test has. At the end no page may have complained unexpectedly."""
+    """Yield `open_one("/ingest", size=PHONE, dark=True)`: a new page, settled, in a browser profile
+    that no other page of the test has. At the end no page may have complained unexpectedly."""
     taken = []
 
     def open_one(
-        path: str = "/", *, size: tuple[int, int] = WIDE, dark: bool = False, script: str = ""
+        path: str = "/",
+        *,
+        size: tuple[int, int] = WIDE,
+        dark: bool = False,
+        script: str = "",
+        waits: bool = True,
     ) -> Page:
         taken.append(profiles.take())
         page = taken[-1].new_page()
@@ -164,12 +213,18 @@ def opened_pages(profiles: Profiles, complaints: Complaints) -> Iterator[Callabl
             page.add_init_script(script)
         complaints.listen(page)
         page.goto(path)
+        if waits:
+            settled(page)
         return page
 
     yield open_one
     for context in taken:
         profiles.give_back(context)
     assert not complaints.unexpected(), complaints.unexpected()
+
+
+def clipboard(page: Page) -> str:
+    return str(page.evaluate("navigator.clipboard.readText()"))
 
 
 def drawn(page: Page) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.chromium import WIDE, OpenPage
+from tests.browser.chromium import WIDE, OpenPage, go, new_context, settled
 from tests.browser.product import Product
 from tests.browser.repository import LONG_WAIT, ingested
 from tests.support.waiting import wait_until
@@ -47,9 +47,9 @@ def harbour(product: Product) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def conversation(product: Product, browser: Browser, harbour: Path) -> str:
     """The address of a conversation whose answer cites all three files."""
-    context = browser.new_context(base_url=product.url, viewport={"width": 1100, "height": 800})
+    context = new_context(browser, product.url, viewport={"width": 1100, "height": 800})
     page = context.new_page()
-    page.goto("/chat")
+    go(page, "/chat")
     page.get_by_label("Provider").select_option("builtin")
     page.get_by_label("Message").fill(QUESTION)
     page.get_by_label("Message").press("Enter")
@@ -99,5 +99,5 @@ def open_wide(open_page: OpenPage, conversation: str) -> Page:
     the same moment may miss."""
     page = open_page(conversation, size=WIDE)
     stands_at(page, cited(rows(page)[0]))
-    page.wait_for_load_state("networkidle")
+    settled(page)
     return page

@@ -21,6 +21,7 @@ from tests.browser.chromium import (
     OpenPage,
     Profiles,
     chromium,
+    go,
     opened_pages,
 )
 from tests.browser.citations import conversation, harbour
@@ -112,7 +113,7 @@ def look(window: Page, complaints: Complaints) -> Iterator[OpenPage]:
         complaints.listen(window)
         window.set_viewport_size({"width": size[0], "height": size[1]})
         window.emulate_media(color_scheme="dark" if dark else "light")
-        window.goto(path)
+        go(window, path)
         return window
 
     complaints.listen(window)

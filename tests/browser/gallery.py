@@ -13,6 +13,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.chromium import go, new_context, settled
 from tests.browser.product import Product, running
 from tests.browser.states import State
 from tests.stand_ins.embeddings_server import EmbeddingsServer, vector_of
@@ -69,8 +70,9 @@ def gallery(folder: Path, browser: Browser) -> Iterator[Gallery]:
 
 @contextmanager
 def visited(browser: Browser, product: Product, width: int = 1280) -> Iterator[Page]:
-    context = browser.new_context(
-        base_url=product.url,
+    context = new_context(
+        browser,
+        product.url,
         viewport={"width": width, "height": 900},
         reduced_motion="reduce",
         permissions=["clipboard-read", "clipboard-write"],
@@ -85,11 +87,9 @@ def opened(gallery: Gallery, state: State) -> Iterator[Page]:
     nothing stored."""
     page = gallery.window(state.server)
     show(page, 1280, dark=False)
-    page.goto(state.path)
+    go(page, state.path)
     state.reach(page)
-    # A pending request, such as that for what is connected, changes the page. What a button asked
-    # for, `reach` has waited for.
-    expect(page.locator(".htmx-request:not(button)")).to_have_count(0)
+    settled(page)
     yield page
     page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
     page.context.clear_cookies()
@@ -151,7 +151,7 @@ def _guarded(folder: Path, stack: ExitStack) -> Product:
 
 def _ingest_all(page: Page, product: Product) -> None:
     for name in ("lighthouse", "harbour"):
-        page.goto("/ingest")
+        go(page, "/ingest")
         page.get_by_label("Folder path").fill(str(product.repos / name))
         page.get_by_label("Display name").fill(name)
         page.get_by_label("Description").fill(f"The code of the {name}")
@@ -161,7 +161,7 @@ def _ingest_all(page: Page, product: Product) -> None:
 
 
 def _ingest_held(page: Page, product: Product) -> None:
-    page.goto("/ingest")
+    go(page, "/ingest")
     page.get_by_label("Folder path").fill(str(product.repos / "shop"))
     page.get_by_label("Display name").fill("shop")
     page.get_by_label("Embedding model").select_option("openai:text-embedding-small")

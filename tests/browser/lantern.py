@@ -1,10 +1,8 @@
 """A repository for the code browser, and places in its lines."""
 
-import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page
 
 from tests.browser.product import Product
 from tests.browser.repository import ingested
@@ -41,31 +39,3 @@ LONG_FILE = "/code/lantern/src/long.py"
 def lantern(product: Product) -> Iterator[None]:
     with ingested(product, "lantern", FILES):
         yield
-
-
-def line(page: Page, number: int) -> Locator:
-    return page.locator(".viewer__code .line").filter(has=page.locator(f'.ln[name="L{number}"]'))
-
-
-def middle_of(page: Page, number: int, name: str) -> tuple[float, float]:
-    """The middle of a name in a line, in pixels of the window."""
-    x, y = line(page, number).evaluate(
-        """(line, name) => {
-            const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
-            while (walker.nextNode()) {
-                const at = walker.currentNode.data.search(new RegExp(`\\\\b${name}\\\\b`));
-                if (at < 0) continue;
-                const range = document.createRange();
-                range.setStart(walker.currentNode, at);
-                range.setEnd(walker.currentNode, at + name.length);
-                const box = range.getBoundingClientRect();
-                return [box.x + box.width / 2, box.y + box.height / 2];
-            }
-        }""",
-        name,
-    )
-    return float(x), float(y)
-
-
-def panel(page: Page) -> Locator:
-    return page.get_by_role("dialog", name=re.compile("Definitions|Names in line"))

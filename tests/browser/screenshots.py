@@ -19,7 +19,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from apps.conversations.examples import OWN_EXAMPLES
 from tests.browser.chromium import CHROMIUM, PHONE, chromium
+from tests.browser.code_lines import line, place_of, wait_for_colours
 from tests.browser.product import HOME, Product, running
+from tests.browser.sample_shop import SHOP
 
 TARGET = HOME / "docs" / "screenshots"
 # Wide enough for an answer with its lines beside it, small enough to load with the README.
@@ -171,6 +173,33 @@ PAGES: dict[str, tuple[str, Callable[[Page], None]]] = {
 SHOT = ("/chat", "/ingest")
 
 
+def with_callers(page: Page) -> None:
+    """The panel of a component whose name was clicked."""
+    place = SHOP["web/Cart.vue"].split("import OrderRow")[0].count("\n") + 1
+    wait_for_colours(page, place)
+    line(page, place).click(position=place_of(page, place, "OrderRow"))
+    expect(page.get_by_role("region", name="Callers")).to_contain_text("Cart.vue")
+
+
+def shoot_shop(browser: Browser, product: Product) -> None:
+    """A notebook, a component with its callers, a search in Chinese, the outline of an API."""
+    folder = product.repos / "shop"
+    for name, text in SHOP.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    with opened(browser, product, "/ingest") as pages:
+        start(pages["light"], folder, "Files of other kinds")
+        completed(pages["light"])
+    for name, (path, ready) in {
+        "notebook": ("/code/shop/notebooks/churn.ipynb", shown(".cell")),
+        "component": ("/code/shop/web/Cart.vue", with_callers),
+        "chinese": ("/search?repository=shop&q=订单折扣怎么计算", shown(".hit")),
+        "openapi": ("/code/shop/docs/openapi.yaml", shown(".viewer__code")),
+    }.items():
+        with opened(browser, product, path) as pages:
+            shoot(name, pages, ready)
+
+
 def sidebar(browser: Browser, product: Product) -> dict[str, tuple[str, Callable[[Page], None]]]:
     """The pages that the sidebar leads to and that are not in PAGES, by their path."""
     with opened(browser, product, "/") as pages:
@@ -188,6 +217,7 @@ def shoot_all(browser: Browser, product: Product) -> None:
     for name, (path, ready) in (PAGES | sidebar(browser, product)).items():
         with opened(browser, product, path) as pages:
             shoot(name, pages, ready)
+    shoot_shop(browser, product)
     shoot_chat(browser, product)
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.chromium import go
+
 LONG_WAIT = 60_000
 QUESTION = "How long is the delay before a call is tried again?"
 
@@ -171,7 +173,7 @@ def login(path: str, shown: str) -> Callable[[Page], None]:
         page.get_by_label("Name").fill("ada")
         page.get_by_label("Password").fill("right-one-9")
         page.get_by_role("button", name="Log in").click()
-        page.goto(path)
+        go(page, path)
         shows(shown)(page)
 
     return reach

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.chromium import go, load_again, new_context
 from tests.browser.product import Product
 
 ZONE = "Pacific/Kiritimati"  # UTC+14
@@ -17,9 +18,9 @@ LONG_WAIT = 60_000
 @pytest.fixture
 def page(browser: Browser, product: Product) -> Iterator[Page]:
     """A chat page in ZONE with one answered question."""
-    context = browser.new_context(base_url=product.url, timezone_id=ZONE)
+    context = new_context(browser, product.url, timezone_id=ZONE)
     page = context.new_page()
-    page.goto("/chat")
+    go(page, "/chat")
     page.get_by_label("Provider").select_option("builtin")
     page.get_by_label("Message").fill(TITLE)
     page.get_by_label("Message").press("Enter")
@@ -41,14 +42,14 @@ def test_an_answer_and_its_conversation_show_the_time_of_the_reader(page: Page) 
     for _ in ("live", "loaded"):
         shown_in_zone(page, "#turns .meta")
         shown_in_zone(page, "#convos .convo")
-        page.reload()
+        load_again(page)
 
 
 def test_conversations_are_grouped_by_the_days_of_the_reader(page: Page) -> None:
     expect(page.locator("#convos .group-label").first).to_have_text("Today")
     tomorrow = datetime.now(ZoneInfo(ZONE)) + timedelta(days=1)
     page.clock.set_fixed_time(tomorrow)
-    page.reload()
+    load_again(page)
     labels = page.locator("#convos .group-label")
     expect(labels.first).to_have_text("Yesterday")
     expect(labels.filter(has_text="Today")).to_have_count(0)

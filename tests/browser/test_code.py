@@ -1,17 +1,17 @@
 """The code browser, and a click on a name wherever code is shown."""
 
 import re
-from contextlib import suppress
 
 import pytest
-from playwright.sync_api import Error, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.axe import objections_of_looks
-from tests.browser.chromium import PHONE, WIDE, Complaints
+from tests.browser.chromium import PHONE, WIDE, Complaints, clipboard, go, load_again, settled
 from tests.browser.citations import cited as citation_of
 from tests.browser.citations import open_wide, rows, stands_at
+from tests.browser.code_lines import line, panel, place_of
 from tests.browser.conftest import OpenPage
-from tests.browser.lantern import LONG, LONG_FILE, line, middle_of, panel
+from tests.browser.lantern import LONG, LONG_FILE
 from tests.browser.narrow import sideways_at
 from tests.support.waiting import wait_until
 
@@ -19,23 +19,9 @@ RETRY = "/code/lantern/src/retry.py"
 POLICY = 11  # line of `class RetryPolicy`
 
 
-def wait_for_colours(page: Page, number: int) -> None:
-    """Scroll to a line, and wait until its block is the one with colours, which replaces it."""
-    plain = page.locator(f'.block[data-plain]:has(.ln[name="L{number}"])')
-    for _ in range(5):
-        with suppress(Error):  # replaced meanwhile
-            line(page, number).scroll_into_view_if_needed()
-            expect(plain).to_have_count(0)
-            page.wait_for_load_state("networkidle")
-            line(page, number).scroll_into_view_if_needed()
-            return
-    raise AssertionError(f"line {number} does not stay")
-
-
 def click_name(page: Page, number: int, name: str) -> None:
-    """Click the middle of a name in a line: it is no element."""
-    wait_for_colours(page, number)
-    page.mouse.click(*middle_of(page, number, name))
+    # From the line's corner: the line moves, and its colours replace it, while others come.
+    line(page, number).click(position=place_of(page, number, name))
 
 
 def test_repositories_folders_and_files_are_reached_by_clicks(
@@ -61,7 +47,7 @@ def test_keys_lead_to_the_code_and_to_a_file(lantern: None, look: OpenPage) -> N
     page.keyboard.press("g")
     page.keyboard.press("b")
     expect(page).to_have_url(re.compile("/code$"))
-    page.goto("/code/lantern")
+    go(page, "/code/lantern")
     page.keyboard.press("/")
     expect(page.get_by_label("Find a file")).to_be_focused()
     page.keyboard.type("RETRY")
@@ -136,9 +122,8 @@ def test_a_definition_in_the_same_file_is_reached_without_loading(
 
 def test_nothing_but_a_name_opens_the_panel(lantern: None, look: OpenPage) -> None:
     page = look(RETRY)
-    box = line(page, POLICY).bounding_box()
-    assert box
-    page.mouse.click(box["x"] + box["width"] - 30, box["y"] + 8)
+    empty = line(page, POLICY).evaluate("line => line.clientWidth - 30")
+    line(page, POLICY).click(position={"x": empty, "y": 8})
     click_name(page, POLICY, "class")
     page.locator('.ln[name="L3"]').click()
     expect(panel(page)).to_be_hidden()
@@ -176,15 +161,15 @@ def test_lines_are_selected_and_their_permalink_is_copied(lantern: None, look: O
     expect(page.locator(".viewer__head")).to_contain_text("Lines 6–8")
     page.keyboard.press("y")
     expect(page.get_by_text("Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    wait_until(lambda: clipboard(page) == page.url)
     page.get_by_role("button", name="Copy path and lines").click()
     copied = "lantern/src/retry.py:6-8"
-    wait_until(lambda: page.evaluate("navigator.clipboard.readText()") == copied)
+    wait_until(lambda: clipboard(page) == copied)
     editor = page.get_by_role("link", name="Open in VS Code")
     expect(editor).to_have_attribute(
         "href", re.compile(r"^vscode://file/.*/lantern/src/retry\.py:6$")
     )
-    page.reload()
+    load_again(page)
     expect(page.locator(".is-cited")).to_have_count(3)
     page.locator('.ln[name="L6"]').focus()
     page.keyboard.press("Shift+ArrowUp")
@@ -195,7 +180,7 @@ def test_a_search_leads_from_match_to_match(lantern: None, look: OpenPage) -> No
     page = look("/search?q=should_retry&repository=lantern")
     page.locator(".hit").filter(has_text="retry.py").locator("[data-row-focus]").first.click()
     expect(page.get_by_role("group", name="Matches")).to_contain_text("should_retry")
-    page.goto(f"{LONG_FILE}?find=step_605")
+    go(page, f"{LONG_FILE}?find=step_605")
     expect(page.get_by_role("status").filter(has_text="2 matches")).to_be_visible()
     page.keyboard.press("]")
     expect(page.get_by_text("1 of 2")).to_be_visible()
@@ -212,12 +197,12 @@ def test_a_long_file_is_coloured_where_it_is_read(lantern: None, look: OpenPage)
     page = look(LONG_FILE)
     expect(page.locator(".viewer__code .line")).to_have_count(LONG.count("\n"))
     end = LONG.count("\n")
-    assert page.locator("[data-plain]").count() > 5
-    assert page.locator(".viewer__code .block:last-child .k").count() == 0
+    expect(page.locator("[data-plain]").nth(5)).to_be_attached()
+    expect(page.locator(".viewer__code .block:last-child .k")).to_have_count(0)
     line(page, end).scroll_into_view_if_needed()
     expect(line(page, end).locator(".k")).to_have_count(1)
     # Few elements: names are none, and lines far away have no colours.
-    assert page.locator(".viewer__code *").count() < 4 * LONG.count("\n")
+    expect(page.locator(".viewer__code *").nth(4 * LONG.count("\n"))).not_to_be_attached()
 
 
 @pytest.mark.parametrize("size", [WIDE, PHONE])
@@ -230,16 +215,12 @@ def test_a_name_in_the_pane_beside_an_answer_opens_in_the_pane(
     place = citation_of(row)
     row.click()
     stands_at(page, place)
-    page.wait_for_load_state("networkidle")
     cited = page.locator("#source .is-cited").filter(has_text=re.compile("def ")).first
     expect(cited).to_be_visible()
     number = int(cited.locator(".ln").text_content() or 0)
     found = re.search(r"def (\w+)", cited.text_content() or "")
     assert found
     name = found[1]
-    # The answer's own first citation may have come in between.
-    expect(cited).to_be_in_viewport()
-    page.wait_for_load_state("networkidle")
     click_name(page, number, name)
     link = panel(page).get_by_role("link", name=re.compile(f"def {name}")).first
     expect(link).to_be_visible()
@@ -248,17 +229,19 @@ def test_a_name_in_the_pane_beside_an_answer_opens_in_the_pane(
     expect(page.locator("#source")).to_be_visible()
     click_name(page, number, name)
     address = page.url
+    head = page.locator("#source .viewer__head")
+    head.evaluate("head => (head.dataset.old = '')")
     link.click()
     expect(panel(page)).to_be_hidden()
-    page.wait_for_load_state("networkidle")
+    # The definition may be what is cited: only the pane itself tells that it was read again.
+    expect(page.locator("#source .viewer__head:not([data-old])")).to_be_visible()
     expect(page.locator("#source .is-cited").first).to_contain_text(name)
-    assert page.url.split("?")[0] == address.split("?")[0]
+    expect(page).to_have_url(re.compile(re.escape(address.split("?")[0]) + r"(\?|$)"))
     # A line that is chosen here is not in the address of the page: that names the citation.
     before = page.url
-    wait_for_colours(page, number)
     page.locator(f'#source .ln[name="L{number}"]').click()
-    expect(page.locator("#source .viewer__head")).to_contain_text(f"Line {number}")
-    assert page.url == before
+    expect(head).to_contain_text(f"Line {number}")
+    expect(page).to_have_url(before)
 
 
 def test_a_name_of_a_search_hit_is_looked_up(lantern: None, look: OpenPage) -> None:
@@ -275,7 +258,7 @@ def test_hostile_names_open(lantern: None, look: OpenPage) -> None:
         links.nth(index).click()
         expect(line(page, 1)).to_contain_text("x =")
         page.go_back()
-    page.goto(f"/code/lantern/{'deep/' * 40}end.py")
+    go(page, f"/code/lantern/{'deep/' * 40}end.py")
     expect(line(page, 1)).to_contain_text("x = 5")
 
 
@@ -300,7 +283,7 @@ def test_axe_has_no_objections_to_the_panel(lantern: None, look: OpenPage) -> No
     page = look("/code/lantern/src/work.py")
     click_name(page, 5, "RetryPolicy")
     expect(panel(page)).not_to_contain_text("Looking…")
-    page.wait_for_load_state("networkidle")
+    settled(page)
     assert objections_of_looks(page) == []
 
 

@@ -7,9 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.browser.chromium import drawn
+from tests.browser.chromium import drawn, go
+from tests.browser.code_lines import line, panel, place_of
 from tests.browser.conftest import OpenPage
-from tests.browser.lantern import LONG, LONG_FILE, line, middle_of, panel
+from tests.browser.lantern import LONG, LONG_FILE
 
 STEP = LONG.splitlines().index("    def step_305(self):") + 1
 # A line of the second block, which is plain at first.
@@ -26,7 +27,7 @@ def test_the_outline_marks_the_definition_of_the_lines_that_were_asked_for(
     marked = page.locator(".outline [aria-current]")
     expect(line(page, STEP + 1)).to_be_in_viewport()
     expect(marked).to_have_attribute("data-first", str(STEP))
-    page.wait_for_load_state("networkidle")
+    expect(line(page, STEP).locator(".k")).to_have_count(1)  # its colours have come
     expect(marked).to_have_attribute("data-first", str(STEP))
     expect(page.locator("[data-current-symbol]")).to_have_text("Keeper30.step_305")
     expect(marked).to_be_in_viewport()
@@ -36,19 +37,17 @@ def test_the_outline_marks_the_definition_of_the_lines_that_were_asked_for(
     expect(marked).to_be_in_viewport()
 
 
-def name(page: Page) -> tuple[float, float]:
-    return middle_of(page, PLAIN, "step_46")
+def name(page: Page) -> None:
+    line(page, PLAIN).hover(position=place_of(page, PLAIN, "step_46"))
 
 
-def number(page: Page) -> tuple[float, float]:
-    box = line(page, PLAIN).locator(".ln").bounding_box()
-    assert box
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+def number(page: Page) -> None:
+    line(page, PLAIN).locator(".ln").hover()
 
 
-@pytest.mark.parametrize("place", [name, number])
+@pytest.mark.parametrize("point_at", [name, number])
 def test_a_press_is_kept_when_the_block_gets_its_colours(
-    lantern: None, open_page: OpenPage, place: Callable[[Page], tuple[float, float]]
+    lantern: None, open_page: OpenPage, point_at: Callable[[Page], None]
 ) -> None:
     page = open_page("/code/lantern")
     held: list[Route] = []
@@ -61,19 +60,19 @@ def test_a_press_is_kept_when_the_block_gets_its_colours(
             route.continue_()
 
     page.route(LINES, hold)
-    page.goto(LONG_FILE)
+    go(page, LONG_FILE)
     with page.expect_request(lambda request: bool(LINES.search(request.url))):
         line(page, PLAIN).scroll_into_view_if_needed()
     plain = page.locator(f'.block[data-plain]:has(.ln[name="L{PLAIN}"])')
     expect(plain).to_have_count(1)
-    page.mouse.move(*place(page))
+    point_at(page)
     page.mouse.down()
     coloured = held[0].fetch()
     with page.expect_event("requestfinished"):
         held[0].fulfill(response=coloured)
     drawn(page)
     page.mouse.up()
-    if place is name:
+    if point_at is name:
         expect(panel(page)).to_be_visible()
     else:
         expect(page).to_have_url(re.compile(rf"\?lines={PLAIN}$"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.browser.axe import objections_of_looks
-from tests.browser.chromium import Complaints
+from tests.browser.chromium import Complaints, clipboard, go, new_context
 from tests.browser.conftest import OpenPage
 from tests.browser.narrow import sideways_at
 from tests.browser.product import Product, running
@@ -71,8 +71,8 @@ def test_with_a_token_the_test_sends_the_one_that_was_typed(
 ) -> None:
     config = {"CODEINFO_MCP_TOKEN": "the-secret", "CODEINFO_MCP_PROVIDER": "builtin"}
     with running(tmp_path, **config) as guarded:
-        page = browser.new_page(base_url=guarded.url)
-        page.goto("/connect")
+        page = new_context(browser, guarded.url).new_page()
+        go(page, "/connect")
         run_test(page)
         for endpoint in ("Search", "Question"):
             for era in ERAS:
@@ -119,7 +119,7 @@ def test_clients_and_endpoints_are_chosen_and_copied(open_page: OpenPage, produc
     page.wait_for_url("**endpoint=question&client=cursor")
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
-    copied = json.loads(page.evaluate("navigator.clipboard.readText()"))
+    copied = json.loads(clipboard(page))
     url = f"{product.url}/mcp/chat"
     assert copied == {"mcpServers": {"codeinfo-question": {"url": url}}}
 

@@ -1,6 +1,7 @@
 """The Connect page adds codeinfo to a client of this machine, after it has shown the change."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.axe import objections_of_looks
+from tests.browser.chromium import load_again
 from tests.browser.conftest import OpenPage
 from tests.browser.narrow import sideways_at
 from tests.browser.product import Product
@@ -58,7 +60,7 @@ def test_cursor_is_added_and_removed_by_button(
     assert (cursor / "skills/codeinfo/SKILL.md").is_file()
     call(product, "cursor-vscode")
     call(product, NAME)
-    page.reload()
+    load_again(page)
     clients = page.get_by_role("region", name="Clients")
     expect(clients).to_contain_text("Last call: tools/list of codeinfo")
     expect(clients.get_by_role("heading", name=NAME)).to_be_visible()
@@ -92,7 +94,7 @@ def test_an_entry_that_runs_the_open_folder_is_named_and_replaced(
 def test_a_shown_change_is_no_obstacle(open_page: OpenPage, cursor: Path) -> None:
     page = open_page("/connect?client=cursor")
     link = page.get_by_role("link", name="Add to Cursor")
-    assert (link.get_attribute("href") or "").startswith("cursor://anysphere.cursor-deeplink/")
+    expect(link).to_have_attribute("href", re.compile("^cursor://anysphere.cursor-deeplink/"))
     page.get_by_role("button", name="Add to Cursor…").click()
     expect(page.get_by_role("heading", name="Add codeinfo to Cursor")).to_be_visible()
     assert objections_of_looks(page) == []

@@ -114,7 +114,7 @@ def test_two_clicks_lead_to_a_cited_answer(open_page: OpenPage) -> None:
     expect(viewer).to_be_visible()
     expect(viewer.locator(".line.is-cited").first).to_be_visible()
     expect(page.locator(".scope-chip")).to_have_text(["shop"])
-    assert "repo=shop" in page.url
+    expect(page).to_have_url(re.compile("repo=shop"))
     # A line of code is 20 px high, and so is its number.
     assert objections(page) == []
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chromium import PHONE
+from tests.browser.chromium import PHONE, go
 from tests.browser.conftest import OpenPage
 from tests.stand_ins.lmstudio_server import EMBEDDER, LMStudioStandIn
 
@@ -37,7 +37,7 @@ def test_the_saved_server_answers_on_the_chat_page(
     expect(page.get_by_role("status").filter(has_text=status_text)).to_be_visible()
     expect(page.get_by_role("row")).to_have_count(count + 1)
     expect(page.get_by_role("row").filter(has_text=EMBEDDER).first).to_contain_text("84 MB")
-    page.goto("/chat")
+    go(page, "/chat")
     page.get_by_label("Provider").select_option("lmstudio")
     # Its own models, not those of the provider before.
     expect(page.get_by_label("Model").locator("option[value=loads]")).to_have_count(1)
@@ -48,7 +48,7 @@ def test_the_saved_server_answers_on_the_chat_page(
     expect(turn.locator("[data-chip]")).to_have_text("Complete", timeout=LONG_WAIT)
     expect(turn).to_contain_text("Hello!")
     expect(turn.get_by_text("Thought process")).to_be_visible()
-    page.goto("/lmstudio")
+    go(page, "/lmstudio")
     page.get_by_role("button", name="Reset to default").click()
     expect(page.get_by_label("LM Studio base URL")).not_to_have_value(lm_studio.url)
 

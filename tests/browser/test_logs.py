@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.axe import objections_of_looks
-from tests.browser.chromium import Complaints
+from tests.browser.chromium import Complaints, go, load_again
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
 from tests.stand_ins.openai_server import OpenAIStandIn
@@ -72,7 +72,7 @@ def test_a_line_opens_and_waits_for_its_reader(open_page: OpenPage, send: Send) 
     before = lines(page).count()
     send("look closer, later")
     expect(page.get_by_text("New lines wait while a line is open.")).to_be_visible()
-    assert lines(page).count() == before
+    expect(lines(page)).to_have_count(before)
     page.get_by_role("button", name="Show them").click()
     expect(line(page, "look closer, later")).to_be_visible()
     line(page, "look closer").first.get_by_role("button", name=re.compile("^Context")).click()
@@ -96,7 +96,7 @@ def test_filters_are_in_the_address_and_hold_while_live(open_page: OpenPage, sen
     send("filter me too", level="error")
     expect(line(page, "filter me too")).to_be_visible()
     expect(line(page, "filter me not")).to_have_count(0)
-    page.reload()
+    load_again(page)
     expect(page.get_by_label("INFO")).not_to_be_checked()
     expect(line(page, "filter me too")).to_be_visible()
     page.get_by_label("Search text").fill("nobody ever wrote this")
@@ -125,7 +125,7 @@ def test_an_interrupted_stream_comes_back_without_a_gap(
     complaints.expected.append("status of 502")
     page = open_page("/")
     page.route("**/ui/logs/stream*", lambda route: route.fulfill(status=502))
-    page.goto("/logs")
+    go(page, "/logs")
     expect(page.locator(LIVE)).to_have_text("Reconnecting…")
     expect(page.get_by_text("Live updates are interrupted.")).to_be_visible()
     send("in the meantime")
@@ -144,7 +144,7 @@ def test_under_load_it_keeps_the_last_200_and_stays_usable(open_page: OpenPage, 
     for burst in range(10):
         send(*(f"load {burst}.{n}" for n in range(50)))
     expect(line(page, "load 9.49")).to_be_visible()
-    assert lines(page).count() == 200
+    expect(lines(page)).to_have_count(200)
     expect(line(page, "load 6.0")).to_have_count(1)
     page.get_by_label("Search text").fill("load 9.7")
     expect(lines(page)).to_have_count(1)
@@ -162,7 +162,7 @@ def test_a_burst_says_how_many_lines_were_skipped(open_page: OpenPage, send: Sen
         if skipped.count():
             break
     expect(skipped).to_be_visible()
-    assert lines(page).count() == 200
+    expect(lines(page)).to_have_count(200)
     send("flood is over")
     expect(line(page, "flood is over")).to_be_visible()
     expect(lines(page)).to_have_count(200)

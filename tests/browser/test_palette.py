@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.browser.axe import objections, objections_of_looks
-from tests.browser.chromium import PHONE, WIDE, Complaints
+from tests.browser.chromium import PHONE, WIDE, Complaints, go, new_context
 from tests.browser.conftest import OpenPage
 from tests.browser.conversations import made, remove
 from tests.browser.product import Product
@@ -22,7 +22,7 @@ def index(browser: Browser, product: Product) -> Iterator[None]:
     """The repository `lantern`, and a conversation; gone after the tests of this file."""
     with (
         ingested(product, "lantern", SAMPLE),
-        browser.new_context(base_url=product.url) as context,
+        new_context(browser, product.url) as context,
     ):
         page = context.new_page()
         conversation = made(page, "Ships at night")
@@ -43,7 +43,7 @@ def palette(page: Page, text: str = "") -> Locator:
     return page.get_by_role("dialog", name="Command palette")
 
 
-def settled(dialog: Locator) -> Locator:
+def answered(dialog: Locator) -> Locator:
     """The palette, once both of its requests are answered."""
     expect(dialog.locator("#palette-status")).to_have_text(re.compile("found|Nothing matches"))
     return dialog
@@ -54,7 +54,7 @@ def group(dialog: Locator, name: str) -> Locator:
 
 
 def test_it_finds_files_symbols_lines_and_meaning(index: None, open_page: OpenPage) -> None:
-    dialog = settled(palette(open_page("/"), "should_retry"))
+    dialog = answered(palette(open_page("/"), "should_retry"))
     expect(group(dialog, "Symbols").get_by_role("option")).to_contain_text(
         "RetryPolicy.should_retry"
     )
@@ -70,12 +70,12 @@ def test_it_finds_repositories_and_files_and_opens_with_enter(
     index: None, open_page: OpenPage
 ) -> None:
     page = open_page("/")
-    dialog = settled(palette(page, "lantern"))
+    dialog = answered(palette(page, "lantern"))
     expect(group(dialog, "Repositories").get_by_role("option")).to_have_attribute(
         "href", "/code/lantern"
     )
     page.keyboard.press("Escape")
-    dialog = settled(palette(page, "retry.py"))
+    dialog = answered(palette(page, "retry.py"))
     expect(dialog.locator(".is-current")).to_contain_text("src/retry.py")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("retry.py"))
@@ -83,7 +83,7 @@ def test_it_finds_repositories_and_files_and_opens_with_enter(
 
 def test_it_finds_conversations_by_what_was_said(index: None, open_page: OpenPage) -> None:
     page = open_page("/search")
-    dialog = settled(palette(page, "beacons"))
+    dialog = answered(palette(page, "beacons"))
     found = group(dialog, "Conversations").get_by_role("option")
     expect(found).to_contain_text("Ships at night")
     expect(found.locator("mark")).to_have_text("beacons")
@@ -110,7 +110,7 @@ def test_ctrl_enter_asks_at_once(index: None, open_page: OpenPage) -> None:
     # The first citation may have opened, which the address then names, too.
     conversation = parse_qs(urlsplit(page.url).query)["c"][0]
     # The address alone asks nothing.
-    page.goto("/chat?q=how+long+until+the+next+attempt")
+    go(page, "/chat?q=how+long+until+the+next+attempt")
     expect(page.get_by_label("Message", exact=True)).to_have_value(re.compile("how long"))
     expect(page.locator(".turn")).to_have_count(0)
     remove(page, [conversation])
@@ -179,7 +179,7 @@ def test_a_failure_is_told_and_the_next_letters_search_again(
     expect(dialog.locator("#palette-status")).to_have_text(re.compile("The search failed"))
     page.unroute("**/ui/palette*")
     page.keyboard.type("ern")
-    expect(group(settled(dialog), "Repositories").get_by_role("option")).to_have_text("lantern")
+    expect(group(answered(dialog), "Repositories").get_by_role("option")).to_have_text("lantern")
 
 
 def test_it_answers_while_an_ingest_runs(
@@ -191,7 +191,7 @@ def test_it_answers_while_an_ingest_runs(
     page.get_by_label("Display name").fill("busy")
     page.get_by_role("button", name="Start ingest").click()
     expect(page.get_by_role("button", name="Cancel ingest")).to_be_visible()
-    dialog = settled(palette(page, "should_retry"))
+    dialog = answered(palette(page, "should_retry"))
     expect(group(dialog, "Symbols").get_by_role("option").first).to_be_visible()
     expect(group(dialog, "Lines by meaning").get_by_role("option").first).to_be_visible()
     page.keyboard.press("Escape")
@@ -205,17 +205,16 @@ def test_it_answers_while_an_ingest_runs(
 
 def test_axe_has_no_objections(index: None, open_page: OpenPage) -> None:
     page = open_page("/")
-    page.wait_for_load_state("networkidle")
-    dialog = settled(palette(page, "retry"))
+    dialog = answered(palette(page, "retry"))
     assert objections_of_looks(page) == []
     dialog.get_by_label("Find or run").fill("zzyzx")
-    settled(dialog)
+    answered(dialog)
     assert objections_of_looks(page) == []
 
 
 @pytest.mark.parametrize("size", [(320, 700), PHONE, WIDE])
 def test_it_fits(index: None, open_page: OpenPage, size: tuple[int, int]) -> None:
     page = open_page("/", size=size)
-    dialog = settled(palette(page, "retry"))
+    dialog = answered(palette(page, "retry"))
     for part in (dialog, dialog.locator("#palette-list")):
         assert part.evaluate("box => box.scrollWidth <= box.clientWidth")

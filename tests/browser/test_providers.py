@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.axe import objections
-from tests.browser.chromium import OpenPage, Profiles
+from tests.browser.chromium import OpenPage, Profiles, go
 from tests.browser.narrow import sideways_at
 from tests.browser.product import Product, running
 from tests.stand_ins.openai_server import OpenAIStandIn
@@ -54,7 +54,7 @@ def test_a_server_is_tested_saved_asked_and_removed(
     expect(card).to_contain_text("A key is saved, encrypted.")
     assert KEY not in page.content()
     # At once, without a restart.
-    page.goto("/chat")
+    go(page, "/chat")
     expect(page.get_by_label("Provider")).to_have_value("openai")
     expect(page.locator("#picker-reason")).to_have_text(
         "LM Studio and OpenAI Codex not connected. How to connect"
@@ -62,7 +62,7 @@ def test_a_server_is_tested_saved_asked_and_removed(
     page.get_by_label("Message").fill("Who are you?")
     page.get_by_label("Message").press("Enter")
     expect(page.locator("#turns > .turn [data-chip]")).to_have_text("Complete")
-    page.goto("/providers")
+    go(page, "/providers")
     card.get_by_role("button", name="Remove").click()
     expect(card.get_by_role("status")).to_contain_text("Removed.")
     expect(card.get_by_label("Address")).to_have_value("")

@@ -25,7 +25,6 @@ def words(text: str) -> int:
 def test_a_list_and_a_table_are_drawn_while_they_are_open(
     open_page: OpenPage, stand_in: OpenAIStandIn, model: OpenAIStandIn
 ) -> None:
-    model.pace = 0
     model.scripts["plain"] = Script([[*say(LIST), *say(TABLE), *end()]])
     page = open_page("/chat")
     model.hold()
@@ -45,7 +44,6 @@ def test_a_list_and_a_table_are_drawn_while_they_are_open(
 
 
 def test_a_diagram_has_its_own_scroll_and_zoom(open_page: OpenPage, model: OpenAIStandIn) -> None:
-    model.pace = 0
     model.scripts["plain"] = Script([[*say(DRAWING + "```\n"), *end()]])
     page = open_page("/chat", size=NARROW)
     ask(page, "Draw it", model="plain")
@@ -71,11 +69,12 @@ def test_a_diagram_has_its_own_scroll_and_zoom(open_page: OpenPage, model: OpenA
 def test_at_320_pixels_an_answer_does_not_overlap(
     open_page: OpenPage, repository: str, model: OpenAIStandIn
 ) -> None:
-    model.pace = 0
     page = open_page(f"/chat?repo={repository}", size=NARROW)
     ask(page, model="tool")
     done(page)
-    for summary in turn(page).locator(".step > summary").all():
+    steps = turn(page).locator(".step > summary")
+    expect(steps.first).to_be_visible()
+    for summary in steps.all():
         summary.click()
     assert sideways(page) == 0
     assert page.evaluate(OVERLAPS) == []

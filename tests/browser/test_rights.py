@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.chromium import WIDE
+from tests.browser.chromium import WIDE, go, new_context
 from tests.browser.product import Product, running
 from tests.support import forks
 
@@ -29,11 +29,10 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, guarded: Product) -> Iterator[Page]:
-    with browser.new_context(
-        base_url=guarded.url, viewport={"width": WIDE[0], "height": WIDE[1]}
-    ) as context:
+    viewport = {"width": WIDE[0], "height": WIDE[1]}
+    with new_context(browser, guarded.url, viewport=viewport) as context:
         page = context.new_page()
-        page.goto("/chat")
+        go(page, "/chat")
         page.get_by_label("Name").fill(NAME)
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Log in").click()
@@ -42,8 +41,8 @@ def page(browser: Browser, guarded: Product) -> Iterator[Page]:
 
 
 def test_the_login_leads_to_the_requested_page(page: Page, guarded: Product) -> None:
-    page.goto("/chat")
-    assert page.url == f"{guarded.url}/chat"
+    go(page, "/chat")
+    expect(page).to_have_url(f"{guarded.url}/chat")
     for name in ("Choose a repository", "Ingest another folder"):
         expect(page.get_by_role("heading", name=name)).to_have_count(0)
     expect(page.get_by_text("Staff chooses what is ingested.")).to_be_visible()
@@ -67,7 +66,7 @@ def test_actions_of_staff_are_not_offered_to_others(
         "console",
         lambda message: complaints.append(message.text) if message.type == "error" else None,
     )
-    page.goto(path)
+    go(page, path)
     expect(page.get_by_text(there).first).to_be_visible()
     expect(page.get_by_text(away)).to_have_count(0)
     expect(page.get_by_role("navigation").get_by_text("Logs")).to_have_count(0)
@@ -77,5 +76,5 @@ def test_actions_of_staff_are_not_offered_to_others(
 
 def test_a_page_for_staff_is_refused_with_the_reason(page: Page) -> None:
     for path in ("/logs", "/providers"):
-        page.goto(path)
+        go(page, path)
         expect(page.get_by_text("Only staff may do this.")).to_be_visible()

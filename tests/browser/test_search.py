@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from tests.browser.axe import objections_of_looks
-from tests.browser.chromium import PHONE
+from tests.browser.chromium import PHONE, load_again
 from tests.browser.conftest import OpenPage
 from tests.browser.narrow import sideways_at
 from tests.browser.product import Product
@@ -79,7 +79,7 @@ def test_filters_typed_into_the_box_move_to_their_fields(index: None, look: Open
     # The fields are heard as before.
     page.get_by_label("Language").select_option("")
     expect(page).to_have_url(re.compile("language=&"))
-    page.reload()
+    load_again(page)
     expect(field).to_have_value("retry")
     expect(page.get_by_role("checkbox", name="tide")).to_be_checked()
 
@@ -202,7 +202,6 @@ ADDRESSES = (
 @pytest.mark.parametrize("address", [ADDRESSES[0], ADDRESSES[4], ADDRESSES[7]])
 def test_axe_has_no_objections(index: None, look: OpenPage, address: str) -> None:
     page = look(address, size=(1600, 900))
-    page.wait_for_load_state("networkidle")
     assert objections_of_looks(page, wide=(1600, 900)) == []
 
 

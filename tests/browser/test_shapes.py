@@ -8,11 +8,12 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.axe import objections_of_looks
 from tests.browser.chat import done, turn
-from tests.browser.chromium import WIDE
+from tests.browser.chromium import WIDE, load_again
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
 from tests.browser.repository import ingested
 from tests.lookup.harbours import FILES
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,11 +41,10 @@ def test_the_callers_of_a_function_are_listed_and_drawn(look: OpenPage) -> None:
     expect(page.locator("#source")).to_contain_text("return weigh(tons) + MAX_BERTHS")
     # A reload shows the same.
     picture = body.locator(".graph__svg").inner_html()
-    page.reload()
+    load_again(page)
     expect(turn(page).locator(".graph__svg")).to_be_visible()
-    assert without_current(turn(page).locator(".graph__svg").inner_html()) == without_current(
-        picture
-    )
+    again = turn(page).locator(".graph__svg")
+    wait_until(lambda: without_current(again.inner_html()) == without_current(picture))
 
 
 def without_current(html: str) -> str:

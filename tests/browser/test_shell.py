@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chromium import PHONE, Complaints
+from tests.browser.chromium import PHONE, Complaints, clipboard, load_again
 from tests.browser.conftest import OpenPage
 from tests.browser.narrow import sideways_at
 
@@ -33,7 +33,7 @@ def test_the_chosen_theme_is_there_before_the_page_is(open_page: OpenPage) -> No
     toggle.click()
     expect(toggle).to_have_accessible_name("Theme: dark")
     assert background(page) != light
-    page.reload()
+    load_again(page)
     assert page.evaluate("window.firstTheme") == "dark"
     expect(toggle).to_have_accessible_name("Theme: dark")
 
@@ -132,7 +132,7 @@ def test_a_question_from_the_home_page_is_asked_in_the_chat(page: Page) -> None:
 def test_the_report_can_be_copied(page: Page) -> None:
     page.get_by_role("button", name="Copy report").click()
     expect(page.get_by_role("status").filter(has_text="Report copied")).to_be_visible()
-    copied = page.evaluate("navigator.clipboard.readText()")
+    copied = clipboard(page)
     assert "Server version: " in copied
     assert "Index: " in copied
 

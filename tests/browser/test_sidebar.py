@@ -7,10 +7,11 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import objections
-from tests.browser.chromium import PHONE, Complaints, Line
+from tests.browser.chromium import PHONE, Complaints, Line, go, load_again
 from tests.browser.conftest import OpenPage
 from tests.browser.conversations import made, remove
 from tests.browser.product import Product
+from tests.support.waiting import wait_until
 
 NAMES = ("Bulk one", "Bulk two", "Bulk three")
 # A test may run over midnight.
@@ -114,10 +115,10 @@ def test_changes_during_a_lost_connection_are_shown_after_it(
 ) -> None:
     complaints.expected += ["WebSocket", "htmx:wsError"]
     line = Line(page, "/ws/ui/chat")
-    page.goto(page.get_by_role("link", name="Bulk one").get_attribute("href") or "")
+    go(page, page.get_by_role("link", name="Bulk one").get_attribute("href") or "")
     expect(page.locator("html")).to_have_attribute("data-live", "closed")
     other = page.context.new_page()
-    other.goto(page.url)
+    go(other, page.url)
     other.keyboard.press("F2")
     other.get_by_label("Title").fill("Bulk anew")
     other.get_by_role("button", name="Rename conversation").click()
@@ -150,15 +151,15 @@ def test_a_pinned_conversation_stays_first(page: Page) -> None:
     page.get_by_role("button", name="Pin", exact=True).click()
     expect(rows.first).to_contain_text("Bulk one")
     assert objections(page) == []
-    page.reload()
+    load_again(page)
     labels = page.locator("#convos .group-label")
     expect(labels.first).to_have_text("Pinned")
-    assert [text.strip() for text in labels.all_text_contents()[1:]] in DAYS
+    wait_until(lambda: [text.strip() for text in labels.all_text_contents()[1:]] in DAYS)
     expect(rows.first).to_contain_text("Bulk one")
     page.get_by_label("Search conversations").fill("Bulk")
     expect(rows).to_have_count(len(NAMES))
     expect(labels.first).to_have_text("Pinned")
-    assert [text.strip() for text in labels.all_text_contents()[1:]] in DAYS
+    wait_until(lambda: [text.strip() for text in labels.all_text_contents()[1:]] in DAYS)
     page.get_by_role("button", name="Actions for Bulk one").click()
     page.get_by_role("button", name="Unpin").click()
     expect(rows.first).to_contain_text("Bulk three")
@@ -166,7 +167,7 @@ def test_a_pinned_conversation_stays_first(page: Page) -> None:
 
 def test_the_open_conversation_is_scrolled_into_view(page: Page) -> None:
     more = [made(page, f"Bulk {number}") for number in range(45)]
-    page.goto(f"/chat?c={more[0]}")
+    go(page, f"/chat?c={more[0]}")
     current = page.locator("#convos [aria-current=page]")
     expect(current).to_contain_text("Bulk 0")
     expect(current).to_be_in_viewport()

@@ -3,7 +3,7 @@
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import objections_of_looks
-from tests.browser.chromium import WIDE
+from tests.browser.chromium import WIDE, go
 from tests.browser.conftest import OpenPage
 from tests.browser.narrow import NARROW, OVERLAPS, sideways
 
@@ -55,7 +55,8 @@ def opened(open_page: OpenPage, size: tuple[int, int], *, dark: bool = False) ->
         data={**turn, "model": "m", "provider": "openai", "toolCalls": {"calls": CALLS}},
     )
     assert added.ok, added.text()
-    page.goto(f"/chat?c={chat}")
+    go(page, f"/chat?c={chat}")
+    expect(steps(page)).to_have_count(len(CALLS))
     for step in steps(page).all():
         step.locator("summary").first.click()
     return page

@@ -286,6 +286,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "read": ("read", "nowhere.py"),
     "ls": ("ls", "-g", "!a"),
     "overview": ("overview", "nobody"),
+    "history": ("history", "nowhere.py"),
     "open": ("open", "nowhere.py"),
     "ingest": ("ingest", "/nowhere"),
     "repos": ("repos", "x"),

@@ -57,6 +57,12 @@ def test_options_of_grep(cli: Command) -> None:
     assert len(cli.lines("grep", "--limit", "2", "ship", "--all")) == 2
     assert cli.lines("grep", "-c", "-m", "3", "self") == ["src/retry.py:3"]
     assert cli.lines("grep", "-e", "backoff_delay") == [DEFINITION]
+    assert cli.lines("grep", "-PIs", "--no-heading", "--include", "*.py", "def backoff_\\w+") == [
+        DEFINITION
+    ]
+    assert cli.lines("grep", "--files-with-matches", "--repository", "harbour", "ship") != []
+    assert cli.lines("grep", "-q", "self") == []
+    assert cli.run("grep", "-q", "no such words", status=1).stderr == ""
     either = cli.lines("grep", "-F", "-e", "import time", "-e", "__init__(self", "src")
     assert [line.split(":")[1] for line in either] == ["3", "14"]
     assert "grep -v" in cli.run("grep", "-v", "self", status=2).stderr

@@ -17,7 +17,7 @@ from tests.house.sources import HOME
 pytestmark = pytest.mark.door
 
 DOCUMENT = (HOME / "docs/cli.md").read_text()
-# Verbs whose examples are tried elsewhere: they do not end, or need a client.
+# Verbs whose examples are tried elsewhere: they do not end, or need a client or commits.
 ELSEWHERE = {
     "serve": "tests/cli/test_server_verbs.py",
     "worker": "tests/site/test_worker.py",
@@ -25,6 +25,7 @@ ELSEWHERE = {
     "install": "tests/cli/test_install.py",
     "uninstall": "tests/cli/test_install.py",
     "manage": "tests/cli/test_wheel.py",
+    "history": "tests/cli/test_history_verb.py",
 }
 # Modules that no verb needs to search
 HEAVY = ("django", "rich", "httpx", "re2", "platformdirs", "asyncio")

@@ -11,6 +11,7 @@ from codeinfo_cli import server, verbs
 from tests.cli.bridge import end_server, started
 from tests.cli.command import CODEINFO, Command, command
 from tests.cli.hostile import Hostile, hostile
+from tests.support.git import commit_all, init
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.door
@@ -25,6 +26,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "read": ("src/retry.py",),
     "ls": ("-l",),
     "overview": (),
+    "history": (),
     "open": ("--print", "src/retry.py"),
     "repos": (),
     "status": (".",),
@@ -51,6 +53,7 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
 @pytest.fixture(scope="module")
 def workspace(cli: Command) -> Hostile:
     made = hostile(cli.home / "src")
+    commit_all(init(made.path))
     cli.environment = made.variables(cli.environment)
     return made
 
@@ -66,6 +69,11 @@ def test_a_verb_runs_nothing_of_the_current_folder(
     if verb == "ingest":
         assert {"src/retry.py", "sitecustomize.py"} <= workspace.opened
         workspace.opened.clear()
+    if verb == "history":
+        # Its commits, and not the configuration beside them.
+        read = {path.split("/")[1] for path in workspace.opened if path.startswith(".git/")}
+        assert read <= {"HEAD", "refs", "objects"}
+        workspace.opened = {path for path in workspace.opened if not path.startswith(".git/")}
     assert workspace.opened == set()
 
 
@@ -124,4 +132,5 @@ def test_a_bridge_starts_a_server_that_runs_nothing_of_the_current_folder(
         assert "result" in client.ask("tools/call", call)
         assert client.end() == 0
     end_server(data)
-    assert (workspace.ran, workspace.opened) == ([], set())
+    # Whether the folder is a work tree of git, which the first call ingests, is read from that.
+    assert (workspace.ran, workspace.opened - {".git/HEAD"}) == ([], set())

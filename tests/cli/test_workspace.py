@@ -76,6 +76,16 @@ def test_a_call_is_about_the_folder_which_is_ingested_first(start: Start, projec
         assert repos(client.ask("tools/call", GREP)) == {project.name}
 
 
+def test_a_question_is_about_the_folder_too(project: Path, product: Product) -> None:
+    question = {"question": "Where does the buoy float?", "provider": "builtin"}
+    call = {"name": "codebase_question", "arguments": question}
+    with started([*COMMAND, "--endpoint", "chat"], environment(product.data), project) as client:
+        greet(client)
+        answer = client.ask("tools/call", call)["result"]["structuredContent"]
+    assert f"`{project.name}/src/buoy.rs:1" in answer["segments"][0]["text"]
+    assert "workspace" not in answer
+
+
 def test_the_roots_of_a_client_come_first_and_their_changes_count(
     start: Start, project: Path, product: Product
 ) -> None:

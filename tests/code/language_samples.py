@@ -426,7 +426,7 @@ const open = () => { later = () => 1 }
         "a.astro", "---\nconst limit = 1\nfunction price() {\n  return 'HERE'\n}\n---\n<p/>\n",
         "limit price", "price",
     ),
-    Sample("Cart.razor", '@page "/cart"\n<p>HERE</p>\n@code { class Row { } }\n', ""),
+    Sample("Cart.razor", '@page "/cart"\n<p>HERE</p>\n@code { class Row { } }\n', "Row"),
     Sample(
         "a.cu",
         "__global__ void price(float* a) {\n  a[0] = HERE;\n}\nclass Shop { void open(); };\n",

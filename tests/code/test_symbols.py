@@ -70,7 +70,7 @@ KINDS = {
     "a.vue": "component a, variable limit, function price, function open, function open.later",
     "a.svelte": "component a, variable limit, function price, function row",
     "a.astro": "component a, variable limit, function price",
-    "Cart.razor": "component Cart",
+    "Cart.razor": "component Cart, class Row",
     "a.cu": "function price, class Shop, method Shop.open",
     "a.cls": "class Shop, enum Shop.Kind, member Shop.Kind.A, field Shop.count, "
     "constructor Shop.Shop, method Shop.price",

@@ -61,7 +61,8 @@ GETS = (
 )
 PAGES = (
     *("/", "/chat", "/ingest", "/search", "/login", "/ui/retrieval/source", "/ui/ingest/skipped"),
-    *("/code", "/code/none/a.py", "/ui/code/lines", "/ui/code/tree", "/ui/code/name"),
+    *("/code", "/code/none/a.py", "/ui/code/changed", "/ui/code/lines"),
+    *("/ui/code/tree", "/ui/code/name"),
     *("/ui/ingest/folders", "/ui/ingest/root/", "/ui/chat/sidebar", "/ui/chat/picker"),
     *("/ui/chat/scope", "/ui/palette"),
     *("/ui/chat/actions", "/ui/chat/export", "/ui/ingest/remove", "/ui/ingest/skipped.csv"),

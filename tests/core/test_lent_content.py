@@ -34,11 +34,11 @@ DATA = frozenset(
         """
         agentName args arguments cancelOnDisconnect changes code command commandName content
         context conversationId conversationIds correlationId cursor depth direction end_line fixed
-        format id ignore_case inflightId instruction jsonrpc kind language level limit lines
-        max_tokens message method mode model modelReasoningEffort multiline name offset params path
-        pattern provider query question repository requestId role route scope skipped snippet_lines
-        source start_line status tags tests timestamp timing title toolCalls url usage userAgent
-        within within_path word
+        format from id ignore_case inflightId instruction jsonrpc kind language level limit lines
+        max_tokens message method mode model modelReasoningEffort multiline name of offset params
+        path pattern provider query question repository requestId role route scope skipped
+        snippet_lines source start_line status symbol tags tests timestamp timing title to toolCalls
+        url usage userAgent within within_path word
         """,
     )
 )

@@ -14,6 +14,7 @@ SIZE = 8 << 20
 # Reads a file that is shortened after it was mapped, in several threads and ways.
 READER = f"""
 import os, sys, zlib
+from pathlib import Path
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 import numpy as np
@@ -26,7 +27,7 @@ cut = Barrier(threads, lambda: os.truncate(path, {SIZE} // 3))
 
 def opened():
     with open(path, "rb") as file:
-        return mapping.Mapping.of(file.fileno(), {SIZE})
+        return mapping.Mapping.of(file.fileno(), {SIZE}, Path(path))
 
 @mapping.read_again
 def read(number):

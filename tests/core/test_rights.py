@@ -75,6 +75,7 @@ ROUTES = [
     get("ui/retrieval/source", USER),
     get("code", USER),
     get("code/<anything:where>", USER, "code/r/p"),
+    get("ui/code/changed", USER),
     get("ui/code/lines", USER),
     get("ui/code/tree", USER),
     get("ui/code/name", USER),

@@ -27,8 +27,9 @@ from apps.site.openapi.document import document
 from apps.tools.tools import TOOLS
 from codeinfo.asgi import application
 from tests.support.calls import REQUESTS
+from tests.support.git import commit_all, init
 from tests.support.index import wire_ends
-from tests.support.ingested import ingest_sample
+from tests.support.ingested import SAMPLE, ingest_sample, write_files
 from tests.support.parts import clear_index
 
 __all__ = ["wire_ends"]
@@ -105,6 +106,7 @@ bounded = settings(
 def parameters(folder: Path) -> dict[str, str]:
     """Rows that exist, and a value for each parameter of a path that names one."""
     clear_index()
+    commit_all(write_files(init(folder), SAMPLE))
     root = ingest_sample(folder)
     Conversation.objects.create(id=CONVERSATION, provider="builtin", model="search")
     Turn.objects.create(

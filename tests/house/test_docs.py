@@ -23,7 +23,7 @@ PATH = re.compile(
     r"|tests|training)/[\w./-]*|[\w/]+\.py)(?:::\w+)?`"
 )
 # Paths in examples.
-EXAMPLES = {"typing.py", "parser/__init__.py", "codeinfo/index"}  # the last is a key of `_meta`
+EXAMPLES = {"a.py", "typing.py", "parser/__init__.py", "codeinfo/index"}  # a key of `_meta`
 MARKDOWN = [file for file in tracked() if file.suffix == ".md"]
 
 

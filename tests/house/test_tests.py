@@ -80,3 +80,43 @@ def hurried(file: Path) -> Iterator[str]:
 
 def test_tests_wait_as_long_as_it_takes() -> None:
     assert [line for file in TESTS for line in hurried(file)] == []
+
+
+# What Playwright reads once and does not wait for: a page that is still being drawn, or that its
+# socket has just changed, has another state a moment later. `expect(...)` and `wait_until` wait.
+AT_ONCE = {
+    *("all", "all_inner_texts", "all_text_contents", "bounding_box", "count", "get_attribute"),
+    *("inner_html", "inner_text", "input_value", "is_checked", "is_disabled", "is_editable"),
+    *("is_enabled", "is_hidden", "is_visible", "text_content"),
+}
+# Each is in tests/browser/chromium.py, and waits there until the page has what it asks for.
+OF_CHROMIUM = {
+    "goto": "go",
+    "reload": "load_again",
+    "new_context": "new_context",
+    "wait_for_load_state": "settled",
+    "wait_for_timeout": "settled",
+}
+
+
+def unsteady(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        match node:
+            case ast.Assert():
+                names = {
+                    part.attr for part in ast.walk(node.test) if isinstance(part, ast.Attribute)
+                }
+                if names & AT_ONCE or "page.url" in ast.unparse(node.test):
+                    yield f"{name_of(file)}:{node.lineno} needs `expect`, or `wait_until`"
+            case ast.Call(func=ast.Attribute(attr=name)) if name in OF_CHROMIUM:
+                yield f"{name_of(file)}:{node.lineno} needs `{OF_CHROMIUM[name]}`"
+            case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="mouse"), attr="click")):
+                yield f"{name_of(file)}:{node.lineno} clicks where something was: give a locator"
+
+
+WAITING = {f"tests/browser/{name}.py" for name in ("chromium", "conftest", "screenshots")}
+
+
+def test_browser_tests_look_at_a_page_that_has_settled() -> None:
+    names = {name_of(file): file for file in TESTS if name_of(file).startswith("tests/browser/")}
+    assert [line for name in names.keys() - WAITING for line in unsteady(names[name])] == []

@@ -1,5 +1,6 @@
 """The n-gram index: it never loses a text that matches, whatever happens to its files."""
 
+import os
 import re
 from collections.abc import Iterable
 from hashlib import sha256
@@ -12,6 +13,7 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.index.changes import sweep_due
 from apps.index.grams import (
     ANY,
     GramStore,
@@ -326,6 +328,20 @@ def test_a_damaged_segment_is_built_again(grams: GramStore, texts: TextStore, da
     grams.maintain(texts)
     assert grams.missing(keyed(TEXTS)) == []
     assert not list(segment.path.parent.glob("*.new")) and not segment.path.exists()
+
+
+def test_a_segment_that_somebody_wrote_to_is_compared_again_and_the_worker_told(
+    grams: GramStore, texts: TextStore
+) -> None:
+    grams.maintain(texts)
+    (segment,) = grams.segments()
+    sweep_due.clear()
+    os.utime(segment.path, ns=(0, 0))
+    assert len(grams.segments()) == 1  # it is whole
+    with segment.path.open("r+b") as file:
+        file.seek(300)
+        file.write(b"harm")
+    assert grams.segments() == [] and sweep_due.is_set()
 
 
 def test_an_interrupted_build_keeps_the_segments_that_are_finished(

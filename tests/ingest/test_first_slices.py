@@ -160,6 +160,89 @@ def nothing_is_left(client: Client) -> None:
     assert not [*(lists.folder().parent / "grams").glob("*.grams")]
 
 
+def resume_held(monkeypatch: pytest.MonkeyPatch, over: threading.Event) -> threading.Event:
+    """Have the embedder wait at its first batch, until `over` is set. Return what tells that."""
+    reached = threading.Event()
+
+    def wait() -> None:
+        reached.set()
+        assert over.wait(60)
+
+    hook("embedding", Nth(1, wait), monkeypatch.setattr)
+    return reached
+
+
+@pytest.mark.parametrize("again", ["by the next start", "by a person"])
+def test_a_cancelled_completion_of_an_interrupted_first_ingest_leaves_nothing(
+    harbour: Path, client: Client, monkeypatch: pytest.MonkeyPatch, again: str
+) -> None:
+    interrupted(harbour, monkeypatch)
+    over = threading.Event()
+    with monkeypatch.context() as patch:
+        reached = resume_held(patch, over)
+        run = completion(harbour, again)
+        with working():
+            try:
+                assert reached.wait(60)
+                client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
+            finally:
+                over.set()
+                wait_until(lambda: not endings.live().filter(id=run.id).exists())
+    run.refresh_from_db()
+    assert run.state == "cancelled"
+    nothing_is_left(client)
+    assert ingest(harbour).files == FILES
+
+
+def completion(harbour: Path, again: str) -> IngestRun:
+    """The run that adds what an interrupted one has not published."""
+    if again == "by a person":
+        return start(harbour)
+    integrity.check()
+    return endings.live().get(path=str(harbour))
+
+
+def test_a_completion_that_is_cancelled_while_it_waits_leaves_nothing(
+    harbour: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(harbour, monkeypatch)
+    run = completion(harbour, "by the next start")
+    client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
+    assert queue.drain() == []
+    nothing_is_left(client)
+
+
+def test_a_cancelled_completion_whose_worker_is_lost_leaves_nothing(
+    harbour: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run's row has its end, and the process ends before it has deleted the slices."""
+    interrupted(harbour, monkeypatch)
+    run = completion(harbour, "by the next start")
+
+    def cancel() -> None:
+        (job,) = queue.jobs.values()
+        job.cancel()
+
+    with monkeypatch.context() as patch:
+        hook("embedding", Nth(1, cancel), patch.setattr)
+        patch.setattr(sweep, "discard_run", lambda run, ending: None)
+        queue.drain()
+    run.refresh_from_db()
+    assert run.state == "cancelled" and Root.objects.exists()
+    sweep.sweep()
+    nothing_is_left(client)
+
+
+def test_a_cancelled_dry_run_leaves_the_slices_of_an_interrupted_ingest(
+    harbour: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(harbour, monkeypatch)
+    run = services.start_run(path=str(harbour), name="harbour", model=MODEL_ID, dry_run=True)
+    client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
+    sweep.sweep()
+    assert queries.find_root(str(harbour)).files == 4
+
+
 @pytest.mark.fault("A run is cancelled")
 def test_a_cancelled_first_ingest_leaves_nothing_of_its_slices(
     harbour: Path, ask: Ask, client: Client, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from apps.index.models import IngestRun, Root
-from apps.ingest import git_folders, panels
+from apps.ingest import git_folders, panels, services
 from tests.ingest.pages import HTMX, make_root, make_run
 from tests.support.git import commit_all, git, init
 from tests.support.ingested import write_files
@@ -176,14 +176,20 @@ class TestStart:
         run = IngestRun.objects.get()
         assert (run.path, run.name, run.state) == (str(made), "flask", "queued")
 
-    def test_it_waits_for_the_run_of_the_first_start(self, client: Client, base: Path) -> None:
+    def test_it_waits_for_the_run_of_the_first_start(
+        self, client: Client, base: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         make_run(name="codeinfo", path="/src/codeinfo", state="embedding", slot="door")
         made = repository(base, "flask", {"a.py": "x\n"})
         assert "Starts when codeinfo is done" in self.press(client, made)
         self.press(client, made)  # a second press changes nothing
         assert IngestRun.objects.filter(name="flask").count() == 1
         other = repository(base, "gin", {"a.go": "package a\n"})
-        assert "BUSY" in self.press(client, other, 422)
+        self.press(client, other)
+        assert IngestRun.objects.filter(state="queued").count() == 2
+        monkeypatch.setattr(services, "MAX_WAITING", 2)
+        third = repository(base, "echo", {"a.go": "package a\n"})
+        assert "BUSY" in self.press(client, third, 422)
 
     def test_a_taken_name_gets_that_of_the_folder_around_it(
         self, client: Client, base: Path

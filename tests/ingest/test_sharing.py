@@ -16,7 +16,7 @@ from apps.index.mapped.opened import opened_roots
 from apps.index.mapped.part_writer import PartWriter
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.ingest import services
-from apps.ingest.runs import integrity, queue, sweep
+from apps.ingest.runs import integrity, queue, shared, sweep
 from apps.ingest.worker.supervisor import supervisor
 from apps.lookup.symbols.definitions import find_definitions
 from apps.lookup.symbols.references import find_references
@@ -85,30 +85,37 @@ def test_an_equal_copy_is_neither_embedded_nor_written_again(
     vectors = len(chunk_ids(root))
     assert (len(embedded), len(written)) == (vectors, vectors)
     for other in others:
-        shared = ingest(other)
-        assert (shared.store, shared.files, shared.chunks, shared.embedded) == (
+        copy = ingest(other)
+        assert (copy.store, copy.files, copy.chunks, copy.embedded) == (
             root.store,
             root.files,
             root.chunks,
             root.embedded,
         )
-        assert queries.live_file_ids(shared) == queries.live_file_ids(root)
+        assert queries.live_file_ids(copy) == queries.live_file_ids(root)
     assert (len(embedded), len(written)) == (vectors, vectors)
     assert len(parts_on_disk()) == 1
     assert verify(source=True) == []
 
 
+@pytest.mark.parametrize("share", [0.0, 2.0])
 def test_a_copy_with_changes_embeds_the_changed_files_only(
-    folder: Path, index: None, embedded: list[str]
+    folder: Path, index: None, embedded: list[str], monkeypatch: pytest.MonkeyPatch, share: float
 ) -> None:
-    first, second = copies_of(folder, 2)
+    """Whether all rows of the other root are read at once, or those of some files."""
+    monkeypatch.setattr(shared, "READ_ALL_SHARE", share)
+    first, second, third = copies_of(folder, 3)
     root = ingest(first)
     embedded.clear()
     (second / "port/harbour_0.py").write_text(module(0, "changed"))
     (second / "port/harbour_1.py").rename(second / "port/moved.py")
-    shared = ingest(second)
-    assert shared.store == root.store
+    assert ingest(second).store == root.store
     assert set(embedded) == {"port/harbour_0.py", "port/moved.py"}
+    # A third one takes from each what the other lacks.
+    embedded.clear()
+    (third / "port/harbour_0.py").write_text(module(0, "changed"))
+    assert ingest(third).store == root.store
+    assert embedded == []
     # Later too: a file becomes what the other root has.
     embedded.clear()
     (second / "port/harbour_0.py").write_text(module(0))

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -105,6 +106,23 @@ def test_an_empty_folder_that_was_there_before(watched: Watched) -> None:
     later.folders.read(watched.root)
     look.fresh(later)
     assert later.folders.changed_at.keys() == {"", "src/", "src/empty/"}
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_look_at_everything_holds_up_no_edit(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, *, is_whole: bool
+) -> None:
+    """It may take seconds, after which the next such look waits as long. A run of the files that
+    were told holds up the next one."""
+    clock = SimpleNamespace(monotonic=iter([100.0, 107.0]).__next__)
+    monkeypatch.setattr("apps.ingest.watching.timing.time", clock)
+    watched.folder = Folder("watch", waiting=frozenset({"app.py"}), is_unknown=is_whole)
+    watched.run_queued()
+    watched.run_published(watched.root)
+    watched.timing.run_published()
+    watched.timing.told_at = watched.timing.last_told_at = 108.0
+    assert watched.timing.run_at(0.0, is_whole=False) == (108.0 if is_whole else 114.0)
+    assert watched.timing.run_at(0.0, is_whole=True) == 114.0
 
 
 def test_names_that_are_not_utf8(watched: Watched) -> None:

@@ -63,6 +63,41 @@ FILES: dict[str, str | bytes] = {
         "class Buoy\n  def ring(times)\n    times\n  end\nend\n\n"
         "class Bell < Buoy\nend\n\ndef storm(buoy)\n  buoy.ring(3)\nend\n"
     ),
+    "web/yard.js": (
+        "const router = require('express').Router()\n\n"
+        "router.get('/yards/:id', checkBadge, validate([rules]), showYard)\n"
+        "router.post('/yards', checkBadge, (req, res) => {\n  res.send(202)\n})\n\n"
+        "function showYard(req, res) {\n  res.send(req.params.id)\n}\n\n"
+        "function checkBadge(req, res, next) {\n  next()\n}\n"
+    ),
+    "src/harbour/buoys.py": (
+        "from fastapi import APIRouter\n\nrouter = APIRouter()\n\n\n"
+        "@router.post(\n    '/buoys/{number}/light',\n    responses={\n"
+        "        200: {\n            'content': {\n                'text/plain': {\n"
+        "                    'schema': {'type': 'string'},\n                },\n"
+        "            },\n        },\n    },\n)\n"
+        "async def light_buoy(number):\n    return number\n"
+    ),
+    "hull.h": (
+        "#ifndef HARBOUR_HULL_H_\n#define HARBOUR_HULL_H_\n\nnamespace harbour {\n\n"
+        "class Hull {\n public:\n  int Depth() const;\n};\n\n}  // namespace harbour\n\n#endif\n"
+    ),
+    "hull.cc": (
+        '#include "hull.h"\n\nnamespace harbour {\n\n'
+        "int Hull::Depth() const {\n  return 3;\n}\n\n"
+        "int Draught(const Hull& hull) {\n  return hull.Depth();\n}\n\n}  // namespace harbour\n"
+    ),
+    "bilge.h": "class Bilge {\n  class Keel {};\n};\n",
+    "keel.h": "class Keel {};\n",
+    "steel.cc": '#include "bilge.h"\n#include "keel.h"\n\nclass Steel : public Keel {};\n',
+    "src/harbour/api.py": "from harbour.views import (\n    list_berths,\n    show_ship,\n)\n",
+    "src/harbour/depth.py": "import os\n\n\ndef depth():\n    return os.getenv('MOORING_DEPTH')\n",
+    "src/harbour/cargo.py": (
+        "from pydantic import BaseModel\n\n\nclass Cargo(BaseModel):\n    tons: int\n\n\n"
+        "class Grain(Cargo):\n    pass\n"
+    ),
+    "Yacht.cs": "public class Yacht : ApiController\n{\n}\n",
+    "anchor.sh": "echo $MOORING_LIMIT\n",
     "go.mod": "module quay\n",
     "quay.go": (
         "package main\n\ntype Moorer interface {\n\tMoor(name string) error\n}\n\n"

@@ -30,6 +30,10 @@ FILES: dict[str, str | bytes] = {
     "guide.adoc": "= Guide\n\n== Install\n\n----\n== not\n----\n\n=== From source\n\n== Use\n",
     "long.rst": f"Guide\n=====\n\n{CHAPTER}\nFrom source\n-----------\n\n{PARAGRAPH * 4}",
     "guide.mdx": "import A from './a'\n\n# Guide\n\n<A x={1} />\n\n## Use\n\n```\n# not\n```\n",
+    "readme.md": (
+        "---\ntitle: no\n---\n\nGuide\n=====\n\nWords.\n\nInstall\n-------\n\n- a\n---\n\n"
+        "### From source ###\n\nUse\n---\n"
+    ),
     "page.html": (
         "<html><head><title>Shop &amp; more</title>\n<script>'<h1>not</h1>'</script></head>\n"
         "<body><h1 id='top'>Big <b>one</b></h1>\n<!-- <h2>not</h2> -->\n<h2>\nSub</h2>"
@@ -41,7 +45,25 @@ FILES: dict[str, str | bytes] = {
         "components:\n  schemas:\n    Pet:\n      type: object\n"
     ),
     "api.json": json.dumps(API, indent=2),
+    "small.json": json.dumps(API, separators=(",", ":")),
+    "flow.yaml": (
+        "openapi: 3.1.0\ninfo: {title: 'Pets, {all}', version: '1'}\npaths:\n  /pets:\n"
+        "    get: {summary: List, responses: {'200': {description: a}}}\n    post: {\n"
+        "      summary: Add\n    }\n  /pets/{id}: {parameters: [], delete: {summary: Remove}}\n"
+        "components: {schemas: {Pet: {type: object}}}\n"
+    ),
+    "padded.yaml": (
+        f"openapi: 3.1.0\npaths: {{/pets: {{get: {{summary: List{' ' * 400}}}, post: {{}}}}, "
+        "'/pets/{id}': {delete: {}}}\ncomponents: {schemas: {Pet: {}}}\n"
+    ),
     "settings.yaml": "paths:\n  /pets:\n    get: 1\n",
+    "Counter.razor": (
+        '@page "/counter"\n<p>Counted @Shown(count)</p>\n<button @onclick="Raise">+</button>\n\n'
+        "@code {\n    private int count = 0; // }\n    [Parameter] public string? Title"
+        ' { get; set; } = "{";\n\n    private void Raise()\n    {\n        count++;\n    }\n\n'
+        '    static string Shown(int n) => $"{n}";\n}\n'
+    ),
+    "View.cshtml": '@functions {\n    string Money(decimal d) { return $"{d}"; }\n}\n<b/>\n',
     "schema.sql": (
         'CREATE TABLE IF NOT EXISTS public."order" (\n  id int,\n  total text\n);\n\n'
         "create materialized view sums as\nselect 1;\n"
@@ -80,6 +102,7 @@ def outline(post: Post, path: str) -> list[tuple[str, str, int, int]]:
     [
         ("guide.rst", [2, 7, 15, 31]),
         ("guide.adoc", [1, 3, 9, 11]),
+        ("readme.md", [5, 10, 16, 18]),
     ],
 )
 def test_headings_are_nested(post: Post, path: str, lines: list[int]) -> None:
@@ -105,7 +128,7 @@ def test_mdx_and_html_have_headings(post: Post) -> None:
     ]
 
 
-@pytest.mark.parametrize("path", ["api.yaml", "api.json"])
+@pytest.mark.parametrize("path", ["api.yaml", "api.json", "small.json", "flow.yaml", "padded.yaml"])
 def test_openapi_has_operations_and_schemas(post: Post, path: str) -> None:
     found = [(kind, name) for kind, name, _, _ in outline(post, path) if kind != "key"]
     assert found == [
@@ -120,6 +143,7 @@ def test_an_operation_has_its_lines(post: Post) -> None:
     found = outline(post, "api.yaml")
     assert ("operation", "GET /pets", 6, 9) in found
     assert ("operation", "DELETE /pets/{id}", 14, 15) in found
+    assert ("operation", "POST /pets", 6, 8) in outline(post, "flow.yaml")
     assert not [kind for kind, *_ in outline(post, "settings.yaml") if kind == "operation"]
 
 
@@ -134,6 +158,22 @@ def test_sql_has_what_it_creates(post: Post) -> None:
     status, answer = post("symbol-definitions", name="order")
     (row,) = [row for row in answer["results"] if row["relPath"] == "schema.sql"]
     assert (status, row["kind"], row["startLine"], row["endLine"]) == (200, "table", 1, 4)
+
+
+def test_blocks_of_razor_are_code(post: Post) -> None:
+    assert outline(post, "Counter.razor") == [
+        ("component", "Counter", 1, 15),
+        ("field", "count", 6, 6),
+        ("property", "Title", 7, 7),
+        ("method", "Raise", 9, 12),
+        ("method", "Shown", 14, 14),
+    ]
+    assert outline(post, "View.cshtml") == [("method", "Money", 2, 2)]
+    _, answer = post("symbol-references", name="Shown", repository="papers")
+    assert [(row["startLine"], row["kind"]) for row in answer["results"]] == [
+        (14, "definition"),
+        (2, "reference"),
+    ]
 
 
 def test_a_passage_is_named_by_its_heading(post: Post) -> None:
@@ -155,6 +195,8 @@ def test_what_is_hostile_ends() -> None:
         "a.adoc": "= " * 100_000 + "\n" + "----\n===\n" * 50_000,
         "a.html": "<h1 " * 50_000 + "<h1>" * 50_000 + "<!--" * 50_000 + "\u0130<script" * 50_000,
         "a.yaml": "openapi: 3\n" + (" " * 300 + "a" * 90 + "\n") * 3_000 + "'" * 100_000,
+        "b.yaml": 'openapi: 3\npaths: {"' + "a\\" * 50_000 + "{" * 50_000 + "':" * 50_000,
+        "a.json": '{"openapi":"3",' + '"a":{' * 50_000 + '"' * 50_000,
         "a.sql": "create " * 50_000 + "\n" + "create table a.\n" * 20_000 + "$$" * 50_000,
         "a.ipynb": "\u2063jupyter: python\n" + "\u2063# %% 1\n" * 20_000 + "a." * 50_000 + "?!",
     }.items():

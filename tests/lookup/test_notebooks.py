@@ -11,7 +11,7 @@ import pytest
 from apps.index.root_directory import read_content
 from tests.lookup.symbols.conftest import Post, post
 from tests.support.ingested import ingested_once
-from tests.support.notebooks import FILES, line_of
+from tests.support.notebooks import DEEP, FILES, line_of
 
 __all__ = ["post"]
 
@@ -24,7 +24,7 @@ def books(
 ) -> Iterator[Path]:
     """The folder of the repository `books`."""
     base = Path(os.path.realpath(tmp_path_factory.mktemp("books")))
-    with ingested_once(django_db_blocker, base, {"books": FILES}):
+    with ingested_once(django_db_blocker, base, {"books": FILES | DEEP}):
         yield base / "books"
 
 
@@ -44,6 +44,23 @@ def test_definitions_are_on_lines_of_the_file_and_in_their_cell(post: Post) -> N
     assert (method["kind"], method["cell"]) == ("method", 4)
     (fitted,) = rows(post, "symbol-definitions", name="fit")
     assert (fitted["language"], fitted["kind"], fitted["cell"]) == ("r", "function", 1)
+
+
+def test_the_rows_of_an_answer_by_shape_are_on_lines_of_the_file(post: Post) -> None:
+    _, body = post("vector-search", query="Where is `churn_probability` defined?")
+    (row,) = body["answer"]["rows"]
+    line = line_of("churn.ipynb", "def churn_probability")
+    assert (row["startLine"], row["endLine"], row["cell"]) == (line, line + 2, 2)
+
+
+def test_an_error_in_a_cell_hides_no_other_cell(post: Post) -> None:
+    for name, kind, cell in (
+        ("before_the_error", "function", 1),
+        ("after_the_error", "function", 3),
+        ("cell_table", "table", 4),
+    ):
+        (row,) = rows(post, "symbol-definitions", name=name)
+        assert (row["relPath"], row["kind"], row["cell"]) == ("unfinished.ipynb", kind, cell)
 
 
 def test_callers_and_references_are_those_of_code(post: Post) -> None:

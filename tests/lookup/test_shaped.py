@@ -99,6 +99,16 @@ def test_configuration_lists_the_lines_that_give_a_value(post: Post) -> None:
     assert lines(answer, "definition") == ["settings.py:1 MAX_BERTHS"]
 
 
+def test_what_has_no_value_in_the_files_is_told_by_the_lines_with_its_name(post: Post) -> None:
+    answer = ask(post, "where's MOORING_LIMIT set?")
+    assert lines(answer, "reference") == ["anchor.sh:1 ?"]
+    assert answer["notes"] == ["Nothing was found: no line that gives MOORING_LIMIT a value."]
+
+
+def test_what_the_environment_sets_is_told_by_the_line_that_reads_it(post: Post) -> None:
+    assert lines(ask(post, "Where is MOORING_DEPTH configured?"), "setting") == ["depth.py:5 ?"]
+
+
 def test_implementations_of_a_class_are_found_through_others(post: Post) -> None:
     answer = ask(post, "subclasses of Machine")
     assert lines(answer, "implementation") == ["crane.py:11 Crane", "crane.py:16 Tall"]
@@ -117,6 +127,22 @@ def test_implementations_of_a_class_are_found_through_others(post: Post) -> None
 )
 def test_implementations_are_found_in_other_languages(post: Post, name: str, row: str) -> None:
     assert lines(ask(post, f"What implements `{name}`?"), "implementation") == [row]
+
+
+def test_the_type_may_be_one_of_a_library(post: Post) -> None:
+    answer = ask(post, "subclasses of BaseModel")
+    assert lines(answer, "implementation") == ["cargo.py:4 Cargo ?", "cargo.py:8 Grain ?"]
+    answer = ask(post, "What extends ApiController?")
+    assert lines(answer, "implementation") == ["Yacht.cs:1 Yacht ?"]
+    answer = ask(post, "What extends `Heaven`?")
+    assert answer["notes"] == [
+        "Nothing was found: nothing that extends, implements or overrides Heaven."
+    ]
+
+
+def test_a_bare_name_is_a_type_that_is_in_no_other(post: Post) -> None:
+    (row,) = [r for r in ask(post, "subclasses of Keel")["rows"] if r["kind"] == "implementation"]
+    assert (row["symbol"], row["of"]) == ("Steel", "Keel")
 
 
 def test_a_path_is_the_calls_in_their_order(post: Post) -> None:
@@ -147,6 +173,23 @@ def test_a_file_is_told_by_what_it_defines_and_who_imports_it(post: Post) -> Non
     assert ask(post, "What does nowhere.py do?")["notes"]
 
 
+def test_the_outline_of_a_file_is_inside_its_namespace(post: Post) -> None:
+    answer = ask(post, "What is in hull.h?")
+    assert lines(answer, "definition") == ["hull.h:6 harbour.Hull"]
+    answer = ask(post, "What does hull.cc do?")
+    names = ["hull.cc:5 harbour.Hull.Depth", "hull.cc:9 harbour.Draught"]
+    assert lines(answer, "definition") == names
+
+
+def test_importers_of_a_file_are_all_that_is_told_of_it(post: Post) -> None:
+    answer = ask(post, "what imports src/harbour/views.py")
+    assert answer["shape"] == "importers"
+    assert lines(answer, "importer") == ["api.py:2", "api_urls.py:3", "urls.py:3"]
+    assert len(answer["rows"]) == 3
+    assert ask(post, "What uses views.py?")["rows"] == answer["rows"]
+    assert ask(post, "What uses array.ts?")["shape"] == "uses"
+
+
 def test_this_file_is_the_one_that_a_chat_is_limited_to() -> None:
     (search,) = toolset((), ("VectorSearch",), (Area("harbour", "src/harbour/crane.py"),))
     answer = search.run({"query": "What does this file do?"})["answer"]
@@ -173,6 +216,8 @@ def test_entry_points_are_those_of_manifests_and_main_functions(post: Post) -> N
         ("Where is route /ships/7?", "/ships/<int:pk>/", "views.show_ship"),
         ("Which view serves /api/berths/?", "/api/berths/", "views.list_berths"),
         ("What handles GET /tides/monday?", "GET /tides/:day", "showTide"),
+        ("where is GET /yards/3 handled", "GET /yards/:id", "showYard"),
+        ("which function serves /buoys/3/light", "POST /buoys/{number}/light", "light_buoy"),
     ],
 )
 def test_a_route_leads_to_what_serves_it(post: Post, query: str, route: str, handler: str) -> None:
@@ -180,6 +225,12 @@ def test_a_route_leads_to_what_serves_it(post: Post, query: str, route: str, han
     first = answer["rows"][0]
     assert (first["of"], first["symbol"], first["certainty"]) == (route, handler, "proven")
     assert lines(answer, "definition")[0].endswith(handler.rpartition(".")[2])
+
+
+def test_middleware_is_not_what_serves_a_route(post: Post) -> None:
+    answer = ask(post, "Where is POST /yards?")
+    assert lines(answer, "route") == ["yard.js:4"]
+    assert lines(answer, "definition") == []
 
 
 def test_routes_in_docstrings_and_tests_come_after_code(post: Post) -> None:

@@ -70,7 +70,7 @@ def test_arguments_written_by_models_are_corrected(received: JSON, read: JSON) -
         ({"query": ""}, "query: '' should be non-empty"),
         ({"query": 5}, "query: 5 is not of type 'string'"),
         *(({"query": "x", "limit": n}, "limit: ") for n in (True, False, 2.5, "five", "nan", [])),
-        ({"query": "x", "deep": "yes"}, "deep: 'yes' is not of type 'boolean'"),
+        ({"query": "x", "deep": "maybe"}, "deep: 'maybe' is not of type 'boolean'"),
         ({"query": "x", "repository": [5]}, "repository.0: 5 is not of type 'string'"),
         ({}, "query is required"),
         ({"query": "x", "path": "y"}, "unknown parameter path; known are: query, limit"),
@@ -87,7 +87,7 @@ def test_every_invalid_argument_is_named(received: JSON, problem: str) -> None:
 
 def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        read_arguments(_tool(), {"limit": "many", "deep": 1})
+        read_arguments(_tool(), {"limit": "many", "deep": 2})
     assert len(refused.value.details["details"]) == 3
 
 

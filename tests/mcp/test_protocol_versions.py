@@ -131,7 +131,7 @@ async def test_an_unknown_cursor_is_refused(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", EVERY)
-@pytest.mark.parametrize("params", [{}, {"name": "VectorSearch", "arguments": []}])
+@pytest.mark.parametrize("params", [{}, {"name": "VectorSearch", "arguments": [5]}])
 async def test_a_malformed_call_lists_its_problems(version: str, params: dict) -> None:
     error = (await ask("tools/call", params, version)).error
     assert (error["code"], error["message"]) == (-32602, "Invalid params")

@@ -56,7 +56,7 @@ class Recording:
 def recorded(folder: Path, backing: Path) -> Iterator[Recording]:
     """Mount `folder`, which has what `backing` has, and write to it inside the block; its events
     are complete afterwards. Skips the test where nothing can be mounted."""
-    trace = folder.with_name("trace")
+    trace = backing.with_name("trace")
     recording = Recording(folder, Disk(backing))
     with mounted("tests.power.filesystem", backing, folder, trace):
         yield recording
@@ -76,5 +76,7 @@ def mounted(module: str, backing: Path, folder: Path, *more: Path) -> Iterator[N
         try:
             yield
         finally:
-            subprocess.run(["umount", str(folder)], check=True)
+            unmount = ["umount", str(folder)]
+            # A process that was killed closes its files in a moment.
+            wait_until(lambda: not subprocess.run(unmount, capture_output=True).returncode, SECONDS)
             process.wait(SECONDS)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.agents.tools import toolset
 from tests.support.following import fill_chroma
 from tests.support.ingested import ingest, write_files
 
@@ -84,7 +85,7 @@ def test_grep_finds_texts_of_either_normal_form(
     client: Client, tmp_path: Path, configure, form: Any, fixed: bool
 ) -> None:
     configure(ingest_base=(tmp_path,))
-    text = unicodedata.normalize(form, "# Vérifie la réponse\nx = 1\n# reponse\n")
+    text = unicodedata.normalize(form, "# Vérifie la réponse\ndef résumé(): ...\n# reponse\n")
     name = unicodedata.normalize(form, "dossiers/réseau/café.py")
     ingest(write_files(tmp_path / "forms", {name: text, "other.py": text}), "forms")
     for typed in ("NFC", "NFD"):
@@ -97,6 +98,11 @@ def test_grep_finds_texts_of_either_normal_form(
             "/tools/read-file", place | {"repository": "forms"}, content_type="application/json"
         ).json()
         assert answer["relPath"] == name
+        place = {"name": unicodedata.normalize(typed, "résumé"), "repository": "forms"}
+        answer = client.post(
+            "/tools/symbol-definitions", place, content_type="application/json"
+        ).json()
+        assert {row["startLine"] for row in answer["results"]} == {2}
 
 
 def test_an_empty_answer_says_what_to_try(post: Post) -> None:
@@ -169,3 +175,11 @@ def test_what_cannot_be_answered_in_the_language_of_the_question_says_so(
     ).json()
     assert all(match["weak"] for match in answer["results"])
     assert answer["hint"].startswith("Not answerable in the language of the question")
+    answer = client.post(
+        "/tools/context", {"question": query}, content_type="application/json"
+    ).json()
+    assert answer["hint"].startswith("Not answerable in the language of the question")
+    page = client.get("/search", {"q": query, "mode": "meaning"}).content.decode()
+    assert "Not answerable in the language of the question" in page
+    (search,) = toolset((), ("VectorSearch",))
+    assert search.quoted(search.run({"query": query}))["hint"] == answer["hint"]

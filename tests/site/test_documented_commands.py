@@ -11,6 +11,7 @@ import pytest
 from django.core.management import get_commands
 
 from tests.browser.product import Product, running
+from tests.support.git import commit_all, init
 from tests.support.ingested import SAMPLE, write_files
 from tests.support.served import until_ingested
 
@@ -45,7 +46,8 @@ def curl(command: str) -> httpx.Response:
 def test_each_curl_command_succeeds_in_the_order_of_the_document(tmp_path: Path) -> None:
     assert len(CURLS) >= 5
     with running(tmp_path, CODEINFO_MCP_PROVIDER="builtin") as product:
-        repo = write_files(product.repos / "repo", SAMPLE)
+        repo = write_files(init(product.repos / "repo"), SAMPLE)
+        commit_all(repo)
         for command in CURLS:
             here = at(product, command)
             answer = curl(here.replace("/home/me/repo", str(repo)))

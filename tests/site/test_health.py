@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -167,6 +168,18 @@ async def test_a_part_that_hangs_holds_nobody_up_and_is_asked_once(
     stuck.set()
     body = (await async_client.get("/health")).json()
     assert body["parts"]["chroma"]["word"] == "Ready"
+
+
+async def test_a_database_that_takes_long_to_examine_is_not_broken(
+    stuck: threading.Event,
+) -> None:
+    def examine() -> Finding:
+        stuck.wait(PATIENCE)
+        return Finding("database", "Database", "ok", "Connected", "at last")
+
+    slow = replace(parts.DATABASE_EXAMINED, ask=lambda: in_thread(examine))
+    (finding,) = await CheckRunner().run([slow], 0.05)
+    assert (finding.level, finding.word) == ("warn", "No answer")
 
 
 async def test_a_recent_finding_is_reused(parts_are: Callable[..., None]) -> None:

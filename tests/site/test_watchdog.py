@@ -72,12 +72,18 @@ async def test_a_call_that_lets_no_other_thread_run_is_logged_with_its_place(log
     held_up = logged("process was held up")
     watchdog = Watchdog(asyncio.get_running_loop(), limit=0.2, beat=0.02)
     watchdog.start()
+    is_there = False
     try:
-        hold_the_lock()
-        assert await asyncio.to_thread(held_up.called.wait, PATIENCE)
+        for _ in range(20):  # a busy machine holds the process up in other places, too
+            held_up.called.clear()
+            hold_the_lock()
+            assert await asyncio.to_thread(held_up.called.wait, PATIENCE)
+            is_there = any("hold_the_lock" in line for line in held_up.context["stack"])
+            if is_there:
+                break
     finally:
         watchdog.stop()
-    assert any("hold_the_lock" in line for line in held_up.context["stack"])
+    assert is_there
 
 
 def hold_the_lock() -> None:

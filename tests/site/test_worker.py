@@ -73,14 +73,24 @@ def test_a_run_is_executed_by_the_worker_and_the_server_tells_of_it(product: Pro
     ingest_into(product, write_files(product.repos / "ships", damage.many_files(10)))
     (worker,) = workers(product.pid)
     assert int(Path(f"/proc/{worker}/stat").read_text().rsplit(")", 1)[1].split()[16]) >= 10
-    entries = get(product, "/logs?text=ingest")["items"]
-    assert {"ingest start", "ingest completed"} <= {entry["message"] for entry in entries}
+
+    # The row says first that the run has ended: its reports come a moment later.
+    def logged() -> set[str]:
+        return {entry["message"] for entry in get(product, "/logs?text=ingest")["items"]}
+
+    wait_until(lambda: {"ingest start", "ingest completed"} <= logged())
     numbers = [entry["sequence"] for entry in get(product, "/logs")["items"]]
     assert sorted(set(numbers)) == numbers
-    metrics = httpx.get(f"{product.url}/metrics", timeout=PATIENCE).text
-    assert 'codeinfo_ingest_runs_total{operation="start",state="completed"} 1.0' in metrics
-    assert "codeinfo_chunks_embedded_total" in metrics
-    assert 'codeinfo_step_seconds_count{step="ingest"} 1.0' in metrics
+    told = (
+        'codeinfo_ingest_runs_total{operation="start",state="completed"} 1.0',
+        "codeinfo_chunks_embedded_total",
+        'codeinfo_step_seconds_count{step="ingest"} 1.0',
+    )
+
+    def metrics() -> str:
+        return httpx.get(f"{product.url}/metrics", timeout=PATIENCE).text
+
+    wait_until(lambda: all(text in metrics() for text in told))
 
 
 @pytest.mark.fault("The worker is killed or stopped")

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +15,7 @@ from urllib.parse import quote
 import httpx
 
 from tests.soak import checks, repositories
+from tests.soak.power import can_be_lost
 from tests.soak.server import HELPER, PARSER, WORKER, Died
 from tests.soak.world import MODEL, World
 
@@ -24,6 +26,7 @@ PATIENCE_SECONDS, LOOK_SECONDS = 150.0, 0.1
 ENDED = ("completed", "skipped", "cancelled", "error", "needs_confirmation")
 # Statuses above 499 that are answers: a store or a database is away for the moment.
 AWAY = (502, 503)
+POWER_LOST = "power lost"
 
 
 class Round:
@@ -63,8 +66,10 @@ class Round:
 
     def prepare(self) -> None:
         server, own_clock = self.world.server, self.kind == "clock jumped"
-        if server.alive and server.has_own_clock != own_clock:
+        if server.alive and (server.has_own_clock != own_clock or self.kind == POWER_LOST):
             server.end()
+        if self.kind == POWER_LOST:
+            self.world.power.on()
         if not server.alive:
             self.world.clock.write_text("+0")
             server.start(own_clock=own_clock)
@@ -363,6 +368,11 @@ def _damage_index(round: Round) -> None:
     _overwrite(round, round.world.data / "index")
 
 
+def _lose_power(round: Round) -> None:
+    round.world.server.end(signal.SIGKILL)
+    round.world.power.lose(round.rng)
+
+
 def _kill_sometimes(round: Round) -> None:
     if round.rng.random() < 0.5:
         round.world.server.end(signal.SIGKILL)
@@ -392,16 +402,19 @@ FAULTS: dict[str, Callable[[Round], None]] = {
     "Chroma harmed": _harm_chroma,
     "parts lost": _lose_parts,
     "index damaged": _damage_index,
+    POWER_LOST: _lose_power,
 }
 
 
-def kinds(world: World) -> list[str]:
-    """The faults that this machine lets us arrange."""
-    return [kind for kind in FAULTS if kind != "disk full" or world.disk.can_be_full]
+@cache
+def kinds(can_be_full: bool) -> list[str]:
+    """The faults that this machine lets us arrange. can_be_full: whether a disk can"""
+    arranged = {"disk full": can_be_full, POWER_LOST: can_be_lost()}
+    return [kind for kind in FAULTS if arranged.get(kind, True)]
 
 
 def kind_of(world: World, number: int) -> str:
     """Each kind once before any comes again."""
-    known = kinds(world)
+    known = kinds(world.disk.can_be_full)
     block, place = divmod(number, len(known))
     return Random(f"{world.seed}/kinds/{block}").sample(known, len(known))[place]

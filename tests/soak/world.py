@@ -11,6 +11,7 @@ from typing import Any, Self
 from tests.ports import free_ports
 from tests.soak import repositories
 from tests.soak.disk import Disk
+from tests.soak.power import Power
 from tests.soak.server import Server
 
 MODEL = "static-code-256-v2"
@@ -35,6 +36,7 @@ class World:
         for root in self.roots:
             repositories.bring_back(root)
         self.disk.free()
+        self.power = Power(self.data, self.folder / "backing")
         self.clock = self.folder / "clock"
         self.clock.write_text("+0")
         port = free_ports(3)
@@ -66,6 +68,7 @@ class World:
         try:
             self.server.close()
         finally:
+            self.power.close()
             self.disk.close()
 
     @property

@@ -16,6 +16,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "ReadFile": {"repository": "lighthouse", "path": "src/retry.py", "lines": "1-2, 4-"},
     "ListFiles": {"depth": 1},
     "Context": {"question": "How long does a retry wait?"},
+    "History": {"repository": "lighthouse", "of": "diff", "to": "HEAD"},
     "Overview": {"repository": "lighthouse"},
     "RelatedCode": {"repository": "lighthouse", "path": "src/retry.py", "start_line": 1},
 }

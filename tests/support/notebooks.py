@@ -63,6 +63,15 @@ FILES: dict[str, str | bytes] = {
     "stats.ipynb": json.dumps(
         book(code("fit <- function(x) {\n  x + 1\n}\n"), language="R"), indent=1
     ),
+    "unfinished.ipynb": json.dumps(
+        book(
+            code("def before_the_error():\n    pass\n"),
+            code("def in_the_error():\n    return [(\n"),
+            code("def after_the_error():\n    pass\n"),
+            code("%%sql\nCREATE TABLE cell_table (id int);\n"),
+        ),
+        indent=1,
+    ),
     "old.ipynb": json.dumps(
         {
             "metadata": {"name": "old"},
@@ -79,9 +88,11 @@ FILES: dict[str, str | bytes] = {
         indent=1,
     ),
     "broken.ipynb": '{\n "cells": [\n  {"cell_type": "code", "source": ["lost_never = 1"]\n',
-    "deep.ipynb": '{"cells": [{"source": ["deep_marker"], "outputs": ' + "[" * 100_000,
     "helper.py": "from churn import churn_probability\n",
 }
+
+# Its parser is killed after four seconds.
+DEEP = {"deep.ipynb": '{"cells": [{"source": ["deep_marker"], "outputs": ' + "[" * 100_000}
 
 
 API = {

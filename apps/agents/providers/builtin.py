@@ -38,6 +38,8 @@ GREETING = (
     "a function or class, a setting, the text of an error message."
 )
 GREETINGS = re.compile(r"(hi|hello|hey|thanks|thank you|good (morning|afternoon|evening))\W*", re.I)
+# Shapes of questions about a repository as a whole.
+ABOUT_REPOSITORIES = frozenset({"overview", "commands", "languages", "modules"})
 # How a passage was found → the reason shown beside it.
 REASONS = {"vector": "by meaning", "words": "by words", "both": "by meaning and words"}
 # The beginning of a line that defines nothing: a comment, an import, a package clause.
@@ -66,7 +68,8 @@ ADVICE = {
         "what is connected; ask again when it is back."
     ),
     "DATABASE_UNAVAILABLE": (
-        "The database does not answer, so nothing could be looked up. Ask again when it is back."
+        "The database does not answer or is damaged, so nothing could be looked up. The start page "
+        "says which."
     ),
     "VALIDATION_FAILED": "This cannot be searched for. Ask in a sentence or a few words.",
 }
@@ -106,10 +109,12 @@ def answer(result: ToolResult, question: str) -> Iterator[str]:
         yield ADVICE.get(result.error_code or "", f"The search failed: {result.error_message}")
         return
     matches: list[JSON] = sorted(result.payload["results"], key=is_preamble)
-    missing = ", ".join(map(inline, result.payload.get("missingWords") or []))
+    shaped = result.payload.get("answer") or {}
+    # Words of the question, not of what it is about: no passage has "reach".
+    is_said = bool(shaped.get("rows")) or "hint" in result.payload
+    missing = "" if is_said else ", ".join(map(inline, result.payload.get("missingWords") or []))
     if degraded := result.payload.get("degraded"):
         yield f"{INCOMPLETE} {inline(degraded)}.\n\n"
-    shaped = result.payload.get("answer") or {}
     if shaped:
         beginning = {_start(match): match for match in reversed(matches)}
         defined = [row for row in shaped["rows"] if row["kind"] == "definition"]
@@ -119,29 +124,37 @@ def answer(result: ToolResult, question: str) -> Iterator[str]:
             shaped,
             lambda row: quoted(beginning[_start(row)], question) if _start(row) in whole else "",
         )
-    if shaped.get("rows") and all(match.get("weak") for match in matches):
-        pass  # the rows answer
+    if _needs_no_passage(shaped, matches):
+        pass
     elif degraded and not matches:
         yield NOTHING_ELSE
     elif all(match.get("weak") for match in matches):
-        yield from nothing_fits(matches, missing)
+        yield from nothing_fits(matches, missing, result.payload.get("hint") or NOT_FOUND)
     else:
         yield from passages(matches, missing, question)
     yield f"\n\n{NO_MODEL}"
+
+
+def _needs_no_passage(shaped: JSON, matches: Sequence[JSON]) -> bool:
+    """Return True if the answer by the shape of the question is all: no passage fits, or none can
+    be about a repository as a whole."""
+    if shaped.get("shape") in ABOUT_REPOSITORIES:
+        return any(shaped.get(key) for key in ("rows", "languages", "modules"))
+    return bool(shaped.get("rows")) and all(match.get("weak") for match in matches)
 
 
 def _start(row: JSON) -> tuple[str, str, int | None]:
     return row["repo"], row["relPath"], row.get("startLine")
 
 
-def nothing_fits(matches: Sequence[JSON], missing: str) -> Iterator[str]:
+def nothing_fits(matches: Sequence[JSON], missing: str, advice: str = NOT_FOUND) -> Iterator[str]:
     """Yield that no match answers the question, with the nearest ones as citations.
 
     missing: the words of the question that no passage has, as Markdown
     """
     if missing:
         yield f"Not ingested: {missing}.\n\n"
-    yield NOT_FOUND
+    yield advice
     if matches:
         nearest = [f"{inline(reference(match))} ({reason(match)})" for match in matches]
         yield f"\n\nThe nearest passages, probably unrelated: {', '.join(nearest)}."

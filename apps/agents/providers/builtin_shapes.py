@@ -20,6 +20,11 @@ _HEADS = {
     "frame": "Lines of the trace, innermost first",
     "importer": "Imported by",
     "setting": "Lines that give it a value",
+    "readme": "What the README says",
+    "build": "To build it",
+    "tests": "To test it",
+    "run": "To start it",
+    "imported": "What most files import",
 }
 _POSSIBLE = {
     "caller": "Possible callers, by name",
@@ -29,17 +34,31 @@ _POSSIBLE = {
     "frame": "Lines that the trace names, in files that may have changed",
 }
 # Rows of these kinds are by name only, and their head says so.
+_COMMANDS = frozenset({"build", "tests", "run"})
 _BY_NAME = frozenset({"reference", "setting"})
 
 
 def by_shape(answer: JSON, quote: Callable[[JSON], str]) -> Iterator[str]:
     """Yield the answer in Markdown, a part at a time: definitions as code, the other rows as lists
-    of citations, a picture of the calls, and what was not found.
+    of citations, a picture of the calls, languages, modules, and what was not found.
 
     quote: the passage that begins with a definition, quoted; "" if there is none
     """
     rows: Sequence[JSON] = answer["rows"]
     defines_only = answer["shape"] == "file"
+    readmes = [row for row in rows if row["kind"] == "readme"]
+    yield from _of_rows(readmes, quote, defines_only=defines_only)
+    for head in ("languages", "modules"):
+        if texts := answer.get(head):
+            yield f"{head.capitalize()}:\n\n{_texts(texts)}\n\n"
+    yield from _of_rows(rows[len(readmes) :], quote, defines_only=defines_only)
+    for note in answer.get("notes", ()):
+        yield f"{note}\n\n"
+
+
+def _of_rows(
+    rows: Sequence[JSON], quote: Callable[[JSON], str], *, defines_only: bool
+) -> Iterator[str]:
     for (kind, is_proven), group in groupby(rows, key=_group):
         every = list(group)
         if kind == "definition" and not defines_only:
@@ -50,8 +69,6 @@ def by_shape(answer: JSON, quote: Callable[[JSON], str]) -> Iterator[str]:
             yield f"{_head(kind, is_proven)}:\n\n{items}\n\n"
         if kind in ("caller", "step") and _is_last(rows, every[-1], kind):
             yield _picture([row for row in rows if row["kind"] == kind], rows)
-    for note in answer.get("notes", ()):
-        yield f"{note}\n\n"
 
 
 def _group(row: JSON) -> tuple[str, bool]:
@@ -76,13 +93,35 @@ def _definition(row: JSON) -> str:
 def _item(row: JSON) -> str:
     """`path:12-12` in `Client.get`: `return self.send(request)`"""
     symbol, of = row.get("symbol"), row.get("of")
-    within = f" in {inline(symbol)}" if symbol else ""
+    # A definition or an implementation is what its symbol names.
+    word = "" if row["kind"] in ("definition", "implementation") else " in"
+    within = f"{word} {inline(symbol)}" if symbol else ""
+    if row["kind"] in _COMMANDS and of:
+        within = f" {inline(of)}"
     if row["kind"] in ("entry point", "route") and of:
         within = f" {inline(of)}{f' by {inline(symbol)}' if symbol else ''}"
+    if row["kind"] == "imported":
+        within = f"; it has {inline(symbol)}" if symbol else ""
+        return f"- {_cited(row)} is {of}{within}"
+    if row["kind"] == "readme":
+        return f"- {_cited(row)}: {_escaped(row['chunk'])}"
     if row["kind"] == "step":
         within = f" {inline(symbol or 'the top level')} calls {inline(of or '')}"
     first = row["chunk"].split("\n")[0].strip()
+    if of and row["kind"] in _COMMANDS and of in first:
+        first = ""  # it is said already
     return f"- {_cited(row)}{within}{f': {inline(first)}' if first else ''}"
+
+
+def _texts(texts: Sequence[str]) -> str:
+    """`src/flask/`: 24 files, python: app, cli"""
+    parts = (text.partition(":") for text in texts)
+    return "\n".join(f"- {inline(name)}:{_escaped(rest)}" for name, _, rest in parts)
+
+
+def _escaped(text: str) -> str:
+    """A text of a file in which no character has a meaning in Markdown."""
+    return re.sub(r"([\\`*_\[\]<>&~|$])", r"\\\1", text)
 
 
 def _cited(row: JSON) -> str:

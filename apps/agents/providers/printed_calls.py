@@ -2,7 +2,8 @@
 
 Read are: JSON between `<tool_call>` tags or after `<|python_tag|>` or `[TOOL_CALLS]`, bare or in a
 code block; `NAME[ARGS]{…}` (Mistral); `<function=NAME>` and `<invoke name="NAME">` with parameters
-(Qwen, Llama, MiniMax); `<arg_key>` (GLM); and calls in channels (Harmony).
+(Qwen, Llama, MiniMax); `<arg_key>` (GLM); calls in channels (Harmony); and between the tokens of
+DeepSeek, Kimi, Command, InternLM and Nemotron.
 """
 
 import json
@@ -38,17 +39,24 @@ NOT_OFFERED = "The model wrote a call of {name!r} as text; it may not be called 
 
 # What surrounds calls and says nothing else.
 _WRAPPERS = re.compile(
-    r"</?(?:tool_calls?|function_calls?|minimax:tool_call)>|<\|/?tool_call\|>|<\|python_tag\|>"
-    r"|\[/?TOOL_CALLS\]|<\|call\|>|<\|eom_id\|>|```(?:json|xml|tool_call|tool_code)?(?=\s|$)|[;,\s]"
+    r"</?(?:tool_calls?|function_calls?|(?:minimax|seed):tool_call|TOOLCALL)>|<\|/?tool_call\|>"
+    r"|<\|python_tag\|>|\[/?TOOL_CALLS\]|<\|call\|>|<\|eom_id\|>|[;,\s]"
+    r"|<\|tool_calls_section_(?:begin|end)\|>|<\|tool_call_end\|>|<\|(?:START|END)_ACTION\|>"
+    r"|<\|action_(?:start|end)\|>|<\|plugin\|>|<｜tool▁calls▁(?:begin|end)｜>|<｜tool▁call▁end｜>"
+    r"|```(?:json|xml|tool_call|tool_code)?(?=[\s<]|$)"
 )
 _OPENINGS = (
     *("<tool_call>", "<tool_calls>", "<function_call>", "<function_calls>", "<minimax:tool_call>"),
     *("<|tool_call|>", "<|python_tag|>", "[TOOL_CALLS]", "<function=", "<invoke name="),
+    *("<seed:tool_call>", "<TOOLCALL>", "<|tool_calls_section_begin|>", "<|tool_call_begin|>"),
+    *("<|START_ACTION|>", "<|action_start|>", "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"),
     *("<|channel|>analysis to=", "<|channel|>commentary to=", "<|start|>assistant to="),
 )
 _CLOSINGS = (
     *("</tool_call>", "</tool_calls>", "</function_call>", "</function_calls>", "[/TOOL_CALLS]"),
-    *("</minimax:tool_call>", "<|/tool_call|>", "<|call|>", "<|eom_id|>"),
+    *("</minimax:tool_call>", "<|/tool_call|>", "<|call|>", "<|eom_id|>", "</seed:tool_call>"),
+    *("</TOOLCALL>", "<|tool_call_end|>", "<|tool_calls_section_end|>", "<|END_ACTION|>"),
+    *("<|action_end|>", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"),
 )
 _FENCES = ("```json\n", "```xml\n", "```tool_call\n", "```tool_code\n", "```\n")
 _PREFIXES = (*_OPENINGS, *_CLOSINGS, *_FENCES)
@@ -57,6 +65,10 @@ _HEADER = re.compile(
     r"(?:<\|channel\|>\w{1,20} to=|<\|start\|>assistant to=)"
     r"(?:functions\.)?(?P<channel>[\w.-]{1,200})"
     r"(?:<\|channel\|>\w{1,20})?\s?(?:<\|constrain\|>)?\s?(?:json)?\s?<\|message\|>\s?(?=\{)"
+    r"|<\|tool_call_begin\|>\s?(?:functions\.)?(?P<kimi>[\w.-]{1,200})(?::\d{1,4})?\s?"
+    r"<\|tool_call_argument_begin\|>\s?(?=\{)"
+    r"|<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?(?P<deepseek>[\w.-]{1,200})(?:<｜tool▁sep｜>)?\s?"
+    r"(?:```json\s?)?(?=\{)"
     r"|(?<=\[TOOL_CALLS\])(?P<mistral>[\w.-]{1,200})(?:\[CALL_ID\][\w-]{0,200})?(?:\[ARGS\])?(?=\{)"
 )
 # The beginning of a block of parameters.
@@ -72,7 +84,9 @@ _PARAMETER = re.compile(
 _FIRST_KEY = re.compile(r'[\[{\s]{0,99}(?:"(?P<key>\w{0,20})(?P<rest>"[^\0]*)?)?')
 _NAME_AFTER_MARKUP = re.compile(r"[\w.-]{0,200}\s{0,9}(?:$|[\[{<])")
 _ARGUMENTS = ("arguments", "parameters")
-_KEYS = ("name", *_ARGUMENTS, "type", "id", "function", "tool_calls")
+_NAMES = ("name", "tool_name")
+_INNER = ("tool_calls", "function", "function_call")
+_KEYS = (*_NAMES, *_ARGUMENTS, *_INNER, "type", "id", "tool_call_id")
 
 _Printed = tuple[str, Mapping[str, Any]]
 
@@ -189,7 +203,7 @@ def _read_unit(text: str, at: int) -> tuple[list[_Printed], int] | None:
     try:
         value, end = DECODER.raw_decode(text, header.end() if header else at)
         if header:
-            value = {"name": header["channel"] or header["mistral"], "arguments": value}
+            value = {"name": header[header.lastgroup or ""], "arguments": value}
         calls = list(_calls_of(value))
     except (ValueError, RecursionError):
         return None
@@ -229,15 +243,15 @@ def _calls_of(value: Any) -> Iterator[_Printed | None]:
     if not isinstance(value, dict) or not set(value) <= set(_KEYS):
         yield None
         return
-    inner = value.get("tool_calls") or value.get("function")
-    if isinstance(inner, list | dict) and not isinstance(value.get("name"), str):
+    inner = next((value[key] for key in _INNER if value.get(key)), None)
+    name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), None)
+    if isinstance(inner, list | dict) and name is None:
         yield from _calls_of(inner)
         return
     arguments = next((value[key] for key in _ARGUMENTS if key in value), None)
     if isinstance(arguments, str):
         arguments = _parsed(arguments)
-    name = value.get("name")
-    if isinstance(name, str) and isinstance(arguments, dict):
+    if name is not None and isinstance(arguments, dict):
         yield name.removeprefix("functions."), arguments
     else:
         yield None

@@ -1,6 +1,6 @@
 """The rules of C and C++: one name space for all files, apart from what is `static`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from apps.code.callgraph.c_facts import VISITS
@@ -49,7 +49,7 @@ class CRules(Rules):
             for file in names.project.defining(name)
             if file != path and _is_ours(names.project, file)
         ][:MAX_FILES]
-        values = names.union(names.defined(file, name, _is_visible) for file in files)
+        values = names.union(names.defined(file, name, _visible_in(file)) for file in files)
         if not values:
             return EXTERNAL_VALUES
         return values if len({value.path for value in values}) == 1 else UNKNOWN_VALUES
@@ -79,6 +79,8 @@ def _is_ours(project: Project, path: str) -> bool:
     return path.endswith((*SOURCES, ".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tpp", ".cuh"))
 
 
-def _is_visible(each: Definition) -> bool:
-    """Whether other files see a definition by its bare name."""
-    return PRIVATE not in each.flags and not each.owner
+def _visible_in(path: str) -> Callable[[Definition], bool]:
+    """Whether other files see a definition of a file by its bare name. What is `static` in a header
+    is there for those that include it."""
+    hidden = {PRIVATE} if path.endswith(SOURCES) else set()
+    return lambda definition: not (definition.owner or hidden & {*definition.flags})

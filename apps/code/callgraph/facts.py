@@ -27,6 +27,8 @@ CONTAINER = "{}"  # a list or mapping of what is before it
 ARGUMENT = "@"  # followed by i.k: parameter k of the function that is argument i of a call
 # Name of a binding of a class that its methods see by the bare name.
 TYPE_PARAMETER = "<{}>"
+# Name of a binding of a function that is a member of it, and no local name.
+MEMBER = ".{}"
 UNKNOWN_CHAIN: Chain = (UNKNOWN,)
 LITERAL_CHAIN: Chain = (LITERAL,)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from apps.code.callgraph.facts import MODULE, Chain, Import
+from apps.code.callgraph.facts import MEMBER, MODULE, Chain, Import
 from apps.code.callgraph.javascript_chains import chain, dynamic, values_of
 from apps.code.callgraph.javascript_modules import FUNCTIONS, quoted, required
 from apps.code.callgraph.scopes import Scopes, field, text
@@ -62,10 +62,42 @@ def component_in(value: Any) -> Any:
 
 
 def lazy_component(function: Any) -> list[Chain]:
-    """The values of a component in `lazy(() => import('module'))`; empty if it is none."""
+    """The values of a component in `lazy(() => import('module'))`, with or without
+    `.then(m => ({default: m.Panel}))`; empty if it is none."""
     body = field(function, "body") if function.type == "arrow_function" else None
-    module = values_of(body) if body is not None and body.type == "call_expression" else []
-    return [(*one[:1], "default") for one in module if one[0].startswith(dynamic("")[:-1])]
+    if body is None or body.type != "call_expression":
+        return []
+    member = "default"
+    for module in values_of(body):
+        if module[1:2] == ("then",):
+            member = _taken(field(body, "arguments"))
+        if module[0].startswith(dynamic("")[:-1]):
+            return [(module[0], member)] if member else []
+    return []
+
+
+def _taken(arguments: Any) -> str:
+    """The member of a module in `m => m.Panel`, `m => ({default: m.Panel})` and
+    `({Panel}) => ({default: Panel})`; "" if it is not known."""
+    function = arguments.named_children[0] if arguments.named_children else None
+    value = field(function, "body") if function is not None else None
+    while value is not None and value.type == "parenthesized_expression":
+        value = value.named_children[0] if value.named_children else None
+    if value is not None and value.type == "object":
+        pairs = [child for child in value.named_children if child.type == "pair"]
+        values = [field(one, "value") for one in pairs if text(field(one, "key")) == "default"]
+        value = values[0] if values else None
+    if value is None or value.type not in ("member_expression", "identifier"):
+        return ""
+    return text(field(value, "property") or value)
+
+
+def add_member(scopes: Scopes, function: str, name: Any, values: list[Chain]) -> None:
+    """Add a member to a function of the file: `Form.Item = FormItem`."""
+    index = scopes.notes.get(("function", function))
+    for value in values if index is not None else ():
+        known = MEMBER.format(text(name))
+        scopes.bind(name, value, name=known, scope=index, within=scopes.scope)
 
 
 def names_component(scopes: Scopes, name: Any, value: Any) -> bool:
@@ -75,13 +107,14 @@ def names_component(scopes: Scopes, name: Any, value: Any) -> bool:
     inner = component_in(value) if value.type == "call_expression" else None
     if inner is None:
         return False
+    if text(field(value, "function")) == "Object.assign" and inner.type == "identifier":
+        for member in field(value, "arguments").named_children[-1].named_children:
+            key = field(member, "key") or member
+            add_member(scopes, text(inner), key, [(text(field(member, "value") or member),)])
     if lazy := lazy_component(inner):
         scopes.bind_each(name, lazy)
     elif inner.type == "identifier":
         scopes.bind_each(name, values_of(inner))
     else:
         scopes.notes["name", inner.id] = name
-        own = field(inner, "name")
-        if own is not None and own.text != name.text:
-            scopes.bind(name, (text(own),))
     return True

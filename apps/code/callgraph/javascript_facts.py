@@ -14,10 +14,10 @@ from apps.code.callgraph.facts import (
     TYPE,
     UNKNOWN_CHAIN,
     Chain,
-    words,
 )
-from apps.code.callgraph.javascript_chains import annotation, chain, values_of
+from apps.code.callgraph.javascript_chains import WRAPPERS, annotation, chain, values_of
 from apps.code.callgraph.javascript_components import (
+    add_member,
     names_component,
     visit_dynamic_import,
     visit_element,
@@ -33,6 +33,7 @@ from apps.code.callgraph.javascript_modules import (
     visit_import,
 )
 from apps.code.callgraph.javascript_types import (
+    takes_function,
     visit_alias,
     visit_field,
     visit_type,
@@ -40,10 +41,6 @@ from apps.code.callgraph.javascript_types import (
 )
 from apps.code.callgraph.scopes import Scopes, field, text
 
-# Expressions that have the value of another one.
-WRAPPERS = words(
-    "parenthesized_expression await_expression non_null_expression satisfies_expression"
-)
 # A call with more passes no functions whose parameters are known.
 MAX_ARGUMENTS = 20
 NODES = (
@@ -74,7 +71,7 @@ def _class(scopes: Scopes, node: Any) -> None:
                 bases += [_base(child) for child in clause.named_children]
             else:
                 bases.append(_base(clause))
-    name = field(node, "name") or scopes.notes.get(("name", node.id))
+    name = scopes.notes.get(("name", node.id)) or field(node, "name")
     given = "default" if name is None and is_default(node) else ""
     flags = (TYPE,) if node.type == "interface_declaration" else ()
     known = tuple(base for base in bases if base)
@@ -90,7 +87,8 @@ def _base(node: Any) -> Chain:
 
 
 def _function(scopes: Scopes, node: Any) -> None:
-    name = field(node, "name") or scopes.notes.get(("name", node.id))
+    own = field(node, "name")
+    name = scopes.notes.get(("name", node.id)) or own
     given = "default" if name is None and is_default(node) else ""
     fields = scopes.notes.get(("fields", node.id), {})
     body = field(node, "body")
@@ -98,8 +96,12 @@ def _function(scopes: Scopes, node: Any) -> None:
     index = scopes.define(
         node, name, kind, name=given, returns=_returned(node), flags=_flags(node), **fields
     )
-    if index != MODULE and field(node, "return_type") is not None:
+    if field(node, "return_type") is not None:
         scopes.notes["annotated", index] = True
+    if name is not None:
+        scopes.notes["function", text(name)] = index
+        if own is not None and own.text != name.text:
+            scopes.bind(own, (text(name),), scope=index)
     _parameters(scopes, node)
     is_value = body is not None and body.type != "statement_block"
     if node.type == "arrow_function" and is_value and field(node, "return_type") is None:
@@ -147,7 +149,7 @@ def _parameters(scopes: Scopes, node: Any) -> None:
             values = [_passed(node, at)] if value is None else values_of(value)
         _bind(scopes, pattern, values)
         if type_ is not None:
-            _takes_function(scopes, at, type_)
+            takes_function(scopes, at, type_)
         modifiers = ("accessibility_modifier", "override_modifier", "readonly")
         if pattern.type == "identifier" and any(c.type in modifiers for c in parameter.children):
             _attribute(scopes, pattern, values)
@@ -167,22 +169,6 @@ def _passed(function: Any, parameter: int) -> Chain:
     if called_on[0].startswith("import(") and called_on[1:] == ("then",):
         return called_on[:1]
     return _part(called_on, f"{ARGUMENT}{position}.{parameter}")
-
-
-def _takes_function(scopes: Scopes, position: int, type_: Any) -> None:
-    """Note the parameters of a function that a parameter takes."""
-    stack = list(type_.named_children)
-    while stack:
-        part = stack.pop()
-        if part.type in ("union_type", "parenthesized_type"):
-            stack += part.named_children
-        elif part.type == "function_type":
-            inner = field(part, "parameters").named_children
-            named = [one for one in inner if not one.text.startswith(b"this")]
-            for at, one in enumerate(named):
-                if (given := field(one, "type")) is not None:
-                    for value in annotation(given):
-                        scopes.bind(one, value, name=f"{ARGUMENT}{position}.{at}")
 
 
 def _attribute(scopes: Scopes, name: Any, values: list[Chain]) -> None:
@@ -280,8 +266,15 @@ def _assignment(scopes: Scopes, node: Any) -> None:
     elif holder.type == "member_expression" and text(field(holder, "property")) == "prototype":
         owner = text(field(holder, "object")).rpartition(".")[2]
         _names_value(scopes, node, name, right, owner=owner, scope=MODULE)
-    elif holder.type == "identifier" and right.type in FUNCTIONS:
-        _names_value(scopes, node, name, right, owner=text(holder), scope=MODULE)
+    elif holder.type == "identifier":
+        _set_member(scopes, node, text(holder), name, right)
+
+
+def _set_member(scopes: Scopes, node: Any, holder: str, name: Any, value: Any) -> None:
+    if value.type in FUNCTIONS:
+        _names_value(scopes, node, name, value, owner=holder, scope=MODULE)
+    else:
+        add_member(scopes, holder, name, values_of(value))
 
 
 def _export_value(scopes: Scopes, node: Any, name: str, value: Any) -> None:
@@ -297,7 +290,7 @@ def _export_value(scopes: Scopes, node: Any, name: str, value: Any) -> None:
         scopes.add_import(node, "=", "", text(node), exported=True)
     elif value.type in FUNCTIONS:
         own = field(value, "name") or node
-        scopes.notes["name", value.id] = node
+        scopes.notes["name", value.id] = own
         scopes.add_import(node, name, "", text(own), exported=True)
     elif value.type == "identifier":
         scopes.add_import(node, name, "", text(value), exported=True)

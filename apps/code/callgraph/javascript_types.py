@@ -3,6 +3,7 @@
 from typing import Any
 
 from apps.code.callgraph.facts import (
+    ARGUMENT,
     INSTANCE,
     MODULE,
     PROTOTYPE,
@@ -16,7 +17,10 @@ from apps.code.callgraph.scopes import Scopes, field, text
 
 
 def visit_field(scopes: Scopes, node: Any) -> None:
-    name, value, type_ = field(node, "name"), field(node, "value"), field(node, "type")
+    name = field(node, "name") or field(node, "property")
+    value, type_ = field(node, "value"), field(node, "type")
+    if name is None:
+        return
     if value is not None and value.type in FUNCTIONS:
         scopes.notes["name", value.id] = name
         return
@@ -67,3 +71,19 @@ def visit_type(scopes: Scopes, node: Any) -> None:
     name = field(node, "name")
     if name is not None:
         scopes.define(node, name, "class", name=text(name).strip("\"'"))
+
+
+def takes_function(scopes: Scopes, position: int, type_: Any) -> None:
+    """Note the parameters of a function that a parameter takes."""
+    stack = list(type_.named_children)
+    while stack:
+        part = stack.pop()
+        if part.type in ("union_type", "parenthesized_type"):
+            stack += part.named_children
+        elif part.type == "function_type":
+            inner = field(part, "parameters").named_children
+            named = [one for one in inner if not one.text.startswith(b"this")]
+            for at, one in enumerate(named):
+                if (given := field(one, "type")) is not None:
+                    for value in annotation(given):
+                        scopes.bind(one, value, name=f"{ARGUMENT}{position}.{at}")

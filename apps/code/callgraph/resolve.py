@@ -14,6 +14,7 @@ from apps.code.callgraph.facts import (
     INSTANCE,
     LITERAL,
     LOCAL,
+    MEMBER,
     MODULE,
     PROPERTY,
     PROTOTYPE,
@@ -189,8 +190,7 @@ class Resolver:
     def module_names(self, path: str, name: str) -> Values:
         """What a name means at the top level of a file; empty if the file does not have it."""
         facts = self.project.facts(path)
-        items = facts.names.get((MODULE, name), []) if facts else []
-        return self._of_items(path, items, None) if items else NO_VALUES
+        return self._of_items(path, facts.names.get((MODULE, name), []) if facts else [], None)
 
     def defined(self, path: str, name: str, wanted: Callable[[Definition], bool]) -> Values:
         """The definitions of a file with a name, in any scope, that pass."""
@@ -338,9 +338,9 @@ class Resolver:
         if definition is None or value.kind == "method":
             return UNKNOWN_VALUES
         if definition.kind != "class":
-            facts = self.project.facts(value.path)
-            items = facts.names.get((value.number, name), []) if facts else []
-            return self._of_items(value.path, items, None) if items else UNKNOWN_VALUES
+            names = facts.names if (facts := self.project.facts(value.path)) else {}
+            known = [names.get((value.number, key)) for key in (name, MEMBER.format(name))]
+            return self._of_items(value.path, known[0] or known[1] or (), None) or UNKNOWN_VALUES
         return self._guarded(key, lambda: self._class_member(value, definition, name))
 
     def _class_member(self, value: Value, definition: Definition, name: str) -> Values:

@@ -1,17 +1,17 @@
 """Parse the code of a file."""
 
-import re
+from bisect import bisect
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
 from tree_sitter import Language, Node, Parser
 from tree_sitter_language_pack import get_language
 
-from apps.code.cells import SIGN, code_lines
+from apps.code.cells import SIGN, cells_of, code_lines
+from apps.code.syntax import razor
+from apps.code.syntax.macros import readable
 from apps.code.syntax.pages import PAGES, Range, page_of
-
-# Of a string of Kotlin, `$$"…"`: the grammar does not know them.
-DOLLARS = re.compile(rb'\${2,8}(?=")')
 
 
 class Code(NamedTuple):
@@ -23,10 +23,7 @@ class Code(NamedTuple):
     page: Node | None = None  # the root of the page; None: the whole file is code
     scripts: tuple[Range, ...] = ()  # of the page
     tags: tuple[Node, ...] = ()  # the components that the page uses, and its snippets
-
-
-def _blank(match: re.Match[bytes]) -> bytes:
-    return b" " * len(match[0])
+    wrapper: str = ""  # name of a class that is no definition; what is outside may be code too
 
 
 @cache
@@ -35,13 +32,46 @@ def language(grammar: str) -> Language:
     return language_
 
 
+def _root(source: bytes, grammar: str) -> Node:
+    return Parser(language(grammar)).parse(readable(source, grammar)).root_node
+
+
+def _notebook_code(lines: Sequence[str], grammar: str) -> bytes:
+    """The code of a notebook. If an error in a cell reaches others, cells with errors are blank."""
+    code, cells = code_lines(lines), cells_of(lines)
+    source = "\n".join(code).encode()
+    if not _reaches_other_cells(_root(source, grammar), [cell.mark for cell in cells]):
+        return source
+    for cell in cells:
+        alone = "\n".join(code[cell.first : cell.end]).encode()
+        if not cell.kind and _root(alone, grammar).has_error:
+            code[cell.first : cell.end] = [
+                " " * len(line.encode()) for line in code[cell.first : cell.end]
+            ]
+    return "\n".join(code).encode()
+
+
+def _reaches_other_cells(root: Node, marks: Sequence[int]) -> bool:
+    """Whether an error of a tree spans the row of a mark."""
+    nodes = [root] if root.has_error else []
+    while nodes:
+        node = nodes.pop()
+        first, last = (bisect(marks, point.row) for point in (node.start_point, node.end_point))
+        if node.is_error and first < last:
+            return True
+        nodes += [child for child in node.children if child.has_error]
+    return False
+
+
 def parse(source: bytes, grammar: str) -> Code:
     """The code of a file; of a page it is TypeScript, of a notebook that of its cells. A faulty
     grammar may never return."""
+    if grammar in razor.GRAMMARS:
+        blocks, inner = razor.razor_code(source), razor.GRAMMARS[grammar]
+        return Code(inner, blocks, _root(blocks, inner), wrapper=razor.WRAPPER)
     if source.startswith(SIGN.encode()):
-        source = "\n".join(code_lines(source.decode().split("\n"))).encode()
-    text = DOLLARS.sub(_blank, source) if grammar == "kotlin" else source
-    root = Parser(language(grammar)).parse(text).root_node
+        source = _notebook_code(source.decode().split("\n"), grammar)
+    root = _root(source, grammar)
     if grammar not in PAGES:
         return Code(grammar, source, root)
     page = page_of(source, root, grammar)

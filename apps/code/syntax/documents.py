@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from apps.code.cells import MARKDOWN, cells_of
+from apps.code.cells import MARKDOWN, cells_of, notebook_language
+from apps.code.syntax.openapi import Block, of_openapi
 from apps.code.syntax.pieces import MAX_DECLARATIONS, Declaration, Definition, Outline
 
 HEADING = "heading"
@@ -27,15 +28,6 @@ class Heading(NamedTuple):
     title: str
 
 
-class Block(NamedTuple):
-    """A named part of a file that has no other parts."""
-
-    name: str
-    kind: str
-    first: int  # row, 0-based
-    last: int  # row, included
-
-
 def document_outlines(lines: Sequence[str], name: str) -> list[Outline]:
     """The outlines of a file besides that of its syntax tree; none of most.
 
@@ -43,7 +35,13 @@ def document_outlines(lines: Sequence[str], name: str) -> list[Outline]:
     """
     if cells := cells_of(lines):
         rows = [range(cell.first, cell.end) for cell in cells if cell.kind == MARKDOWN]
-        return [sections(_of_markdown(lines, rows), len(lines))]
+        tables = [
+            block._replace(first=block.first + cell.first, last=block.last + cell.first)
+            for cell in cells
+            if (cell.kind or notebook_language(lines[0])) == "sql"
+            for block in _of_sql(lines[cell.first : cell.end])
+        ]
+        return [sections(_of_markdown(lines, rows), len(lines)), _flat(tables[:MAX_DECLARATIONS])]
     if headings := HEADINGS.get(name):
         return [sections(headings(lines), len(lines))]
     blocks = list(BLOCKS[name](lines))[:MAX_DECLARATIONS] if name in BLOCKS else []
@@ -90,7 +88,7 @@ def _flat(blocks: Sequence[Block]) -> Outline:
 # --- headings -------------------------------------------------------------------------------------
 
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
-_CLOSING = re.compile(r"(?:\A|[ \t])#+\Z")
+CLOSING = re.compile(r"(?:\A|[ \t])#+\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\Z")
 
@@ -108,7 +106,7 @@ def _of_markdown(lines: Sequence[str], parts: Iterable[range]) -> Iterator[Headi
             elif opening:
                 fence, text = opening[1], ""
             elif atx := _ATX.match(line):
-                title, text = _CLOSING.sub("", atx[2].rstrip()).rstrip(), ""
+                title, text = CLOSING.sub("", atx[2].rstrip()).rstrip(), ""
                 if title:
                     yield Heading(row, len(atx[1]), title)
             elif (underline := _UNDERLINE.match(line)) and text:
@@ -204,60 +202,6 @@ HEADINGS: Mapping[str, Callable[[Sequence[str]], Iterator[Heading]]] = {
     "html": _of_html,
 }
 
-# --- OpenAPI --------------------------------------------------------------------------------------
-
-METHODS = frozenset("get put post delete options head patch trace query".split())  # noqa: SIM905
-# Schemas of versions 3 and 2.
-SCHEMAS = (("components", "schemas"), ("definitions",))
-_MARKER = re.compile(r"[ \t]{0,4}[\"']?(?:openapi|swagger)[\"']?[ \t]*:[ \t]*[\"']?[1-9]")
-
-
-def _of_openapi(lines: Sequence[str]) -> Iterator[Block]:
-    """The operations (`GET /pets`) and schemas of OpenAPI, in YAML or in JSON, by indentation."""
-    if not any(_MARKER.match(line[:MAX_LINE]) for line in lines):
-        return
-    open_keys: list[tuple[int, str]] = []  # indent and key, outer before inner
-    current: Block | None = None
-    indent_of_current = last = 0
-    for row, line in enumerate(lines):
-        if not (stripped := line.strip()) or stripped.startswith("#"):
-            continue
-        indent = len(line) - len(line.lstrip())
-        if current and indent <= indent_of_current:
-            is_closing = stripped[0] in "}]"
-            yield current._replace(last=row if is_closing else last)
-            current = None
-        last = row
-        if key := _key(stripped[:MAX_LINE]):
-            while open_keys and open_keys[-1][0] >= indent:
-                open_keys.pop()
-            open_keys.append((indent, key))
-            keys = tuple(key for _, key in open_keys)
-            if found := _openapi_block(keys):
-                current, indent_of_current = Block(*found, row, row), indent
-    if current:
-        yield current._replace(last=last)
-
-
-def _key(line: str) -> str:
-    """The key at the beginning of a line of YAML or JSON; "" if there is none."""
-    quote = line[0]
-    if quote in "\"'":
-        end = line.find(quote, 1)
-        return line[1:end] if end > 0 and line[end + 1 :].lstrip().startswith(":") else ""
-    name, colon, _ = f"{line} ".partition(": ")
-    return name.rstrip() if colon and quote not in "-{[" else ""
-
-
-def _openapi_block(keys: tuple[str, ...]) -> tuple[str, str] | None:
-    """The name and kind of what these keys lead to."""
-    if len(keys) == 3 and keys[0] in ("paths", "webhooks") and keys[2].lower() in METHODS:
-        return f"{keys[2].upper()} {keys[1]}"[:MAX_TITLE], "operation"
-    if keys[:-1] in SCHEMAS:
-        return keys[-1][:MAX_TITLE], "schema"
-    return None
-
-
 # --- SQL ------------------------------------------------------------------------------------------
 
 _CREATE = re.compile(
@@ -326,7 +270,7 @@ def _end_of_statement(lines: Sequence[str], first: int, *, is_routine: bool) -> 
 
 
 BLOCKS: Mapping[str, Callable[[Sequence[str]], Iterator[Block]]] = {
-    "yaml": _of_openapi,
-    "json": _of_openapi,
+    "yaml": of_openapi,
+    "json": of_openapi,
     "sql": _of_sql,
 }

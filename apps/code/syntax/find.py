@@ -28,7 +28,9 @@ def occurrences(lines: Sequence[str], name: str, grammar: str) -> list[Occurrenc
     places = [
         place
         for place in _places(lines, name)
-        if (span := (place.byte, place.byte + size)) in tags or _is_identifier(code.root, *span)
+        if (span := (place.byte, place.byte + size)) in tags
+        or _is_identifier(code.root, *span)
+        or (code.wrapper and code.source[span[0] : span[1]].isspace())
     ]
     captures = captures_of(code)
     file_outline = outline(code, captures)

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from sys import maxsize
 from typing import NamedTuple, cast
+from unicodedata import normalize
 
 from tree_sitter import Node, Query, QueryCursor
 
 from apps.code.syntax import kinds
 from apps.code.syntax.code import Code, language
 from apps.code.syntax.declarators import macro_name
+from apps.code.syntax.documents import CLOSING, Heading, sections
 from apps.code.syntax.pieces import Definition, Outline
 from apps.code.syntax.queries import BODIES, query_text
 
@@ -21,10 +23,13 @@ MAX_SIGNATURE = 300
 # `A::b`, `M:f` and `exports.f` declare their last part.
 QUALIFIER = re.compile(r"::|[.:]")
 QUALIFIED = re.compile(r"\A[\w$#~]+(?:(?:::|[.:])[\w$#~]+)+\Z")
-# Separators in symbol paths, by grammar; the default is a dot.
-SEPARATORS = {"markdown": " > "}
+TYPES = re.compile(r"<[^<>]*>")
+# Nodes above the headings of a document of Markdown.
+SECTIONS = frozenset({"document", "section"})
+HEADINGS = frozenset({"atx_heading", "setext_heading"})
 # Nodes of names with arguments, in C++ and Julia.
 WITH_ARGUMENTS = frozenset({"template_type", "template_function", "parametrized_type_expression"})
+LEVEL = re.compile(r"(?:atx|setext)_h(\d)")
 COMMENT_LINE = re.compile(r"\n[ \t]*(?:#|//)[^\n]*")
 
 
@@ -99,6 +104,8 @@ def captures_of(code: Code) -> Captures:
             continue
         if "def" in captures:
             scope = Scope(captures["def"][0], _label(captures, source), kind)
+            if code.wrapper and scope.label in ("", code.wrapper):
+                continue
             key = key_of(scope.node)
             scopes.setdefault(key, scope)
         for node in _named(captures):
@@ -122,10 +129,27 @@ def is_script(code: Code, node: Node) -> bool:
 
 
 def outline(code: Code, captures: Captures) -> Outline:
-    """The definitions and names of a parsed file. `declared.declarations` adds the declarations."""
+    """The definitions and names of a parsed file. `declared.declarations` adds the declarations,
+    but those of headings."""
+    if code.grammar == "markdown":
+        return sections(_headings(code.root), last_row(code.root) + 1)
     names = [(name.row, name.text) for name in captures.names.values() if name.text]
     definitions = list(_nested(captures, code.source))
-    return Outline(definitions, names, separator=SEPARATORS.get(code.grammar, "."))
+    return Outline(definitions, names)
+
+
+def _headings(root: Node) -> Iterator[Heading]:
+    """The headings of Markdown that are not in lists or quotes, in their order."""
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        if node.type in SECTIONS:
+            nodes += reversed(node.named_children)
+        title = node.child_by_field_name("heading_content")
+        if node.type in HEADINGS and title is not None:
+            text = CLOSING.sub("", " ".join((title.text or b"").decode("utf-8", "replace").split()))
+            level = next(found[1] for child in node.children if (found := LEVEL.match(child.type)))
+            yield Heading(node.start_point.row, int(level), text)
 
 
 def scopes_around(scopes: Sequence[Key], positions: Iterable[int]) -> Iterator[int]:
@@ -169,7 +193,7 @@ def _innermost(node: Node) -> Node:
 
 def _label(captures: dict[str, list[Node]], source: bytes) -> str:
     nodes = captures.get("label") or _named(captures)
-    label = _text(nodes[0], source) if nodes else ""
+    label = _without_types(_text(nodes[0], source)) if nodes else ""
     if QUALIFIED.fullmatch(label):
         label = QUALIFIER.sub(".", label)
     if "scope" in captures:
@@ -181,11 +205,19 @@ def _label(captures: dict[str, list[Node]], source: bytes) -> str:
 def _text(node: Node, source: bytes) -> str:
     text = source[node.start_byte : node.start_byte + 4 * MAX_NAME]
     text = text[: node.end_byte - node.start_byte]
-    words = " ".join(text.decode("utf-8", "replace").split())[:MAX_NAME]
+    words = " ".join(normalize("NFC", text.decode("utf-8", "replace")).split())[:MAX_NAME]
     return words[1:-1] if len(words) > 2 and words[0] == words[-1] in "\"'`" else words
 
 
+def _without_types(name: str) -> str:
+    """`Box::get` for `Box<T>::get`"""
+    while ">::" in name and (plain := TYPES.sub("", name)) != name:
+        name = plain
+    return name
+
+
 def _last_part(name: str) -> str:
+    name = _without_types(name)
     return QUALIFIER.split(name)[-1] if QUALIFIED.fullmatch(name) else name
 
 

@@ -18,6 +18,8 @@ FOR = re.compile(rb"\s(?:in|of)\s")
 BRACED = re.compile(rb"\{([^{}]+)\}")
 SEPARATOR = ord(";")
 SPACE = ord(" ")
+# Directives of Svelte that call a function.
+ACTIONS = (b"use", b"transition", b"in", b"out", b"animate")
 # Values of `type` of a script with code.
 CODE_TYPES = ("module", "javascript", "babel", "typescript")
 
@@ -168,6 +170,22 @@ def _snippet(page: Page, node: Node) -> bool:
     return False
 
 
+def _action(page: Page, node: Node) -> bool:
+    """`use:tooltip={text}` calls `tooltip(text)`."""
+    prefix, colon, rest = (node.text or b"").partition(b":")
+    name, attribute = NAME.match(rest), node.parent
+    if colon and prefix in ACTIONS and name and name[0] and attribute is not None:
+        start = node.start_byte + len(prefix) + 1
+        end = start + len(name[0])
+        page.expression(start, end)
+        if attribute.end_byte > node.end_byte:
+            page.text[end : node.end_byte + 2] = b" " * (node.end_byte - end) + b"(+"
+            page.text[attribute.end_byte - 1] = ord(")")
+        else:
+            page.text[end : end + 2] = b"()"
+    return False
+
+
 def _quoted(page: Page, node: Node) -> bool:
     for match in BRACED.finditer(node.text or b""):
         page.expression(node.start_byte + match.start(1), node.start_byte + match.end(1))
@@ -212,6 +230,7 @@ PAGES: Mapping[str, Mapping[str, Visit]] = {
         "render_expr": _render,
         "raw_text_expr": _whole,
         "raw_text_await": _whole,
+        "attribute_name": _action,
         "attribute_value": _quoted,
     },
     "astro": {

@@ -71,6 +71,9 @@ _JAVASCRIPT = """
     (#match? @name "^[A-Z][A-Za-z0-9]*[a-z]"))) @def @function
 (expression_statement (assignment_expression left: [(member_expression) (identifier)] @name
     right: [(arrow_function) (function_expression) (class)] @kind)) @def
+((assignment_expression left: (member_expression) @keyword
+    right: (function_expression name: (identifier) @name)) @def @function
+    (#eq? @keyword "module.exports"))
 (pair key: (property_identifier) @name
     value: [(arrow_function) (function_expression)]) @def @function
 (program (lexical_declaration (variable_declarator name: (identifier) @name)) @variable)
@@ -100,6 +103,7 @@ _C = """
     declarator: (function_declarator declarator: (identifier) @name))) @prototype
 (translation_unit (declaration declarator: (_) @declarator) @variable)
 (preproc_ifdef (declaration declarator: (_) @declarator) @variable)
+(declaration_list (declaration declarator: (_) @declarator) @variable)
 """
 
 
@@ -198,6 +202,11 @@ PATTERNS: dict[str, str] = {
 (function_definition declarator: (_) @declarator) @def
 (preproc_def name: (_) @name) @macro
 (type_definition declarator: (_) @declarator) @type
+(struct_specifier name: (_) @name body: (_)) @def
+(enum_specifier name: (_) @name body: (_)) @def
+(enumerator name: (_) @name) @member
+(declaration declarator: (function_declarator declarator: (identifier) @name)) @prototype
+(translation_unit (declaration declarator: (_) @declarator) @variable)
 """,
     "csharp": """
 (namespace_declaration name: (_) @label) @def
@@ -276,10 +285,6 @@ PATTERNS: dict[str, str] = {
 (table . [(bare_key) (dotted_key) (quoted_key)] @name) @def @key
 (table_array_element . [(bare_key) (dotted_key) (quoted_key)] @name) @def @key
 (document (pair . (_) @name) @key)
-""",
-    "markdown": """
-(section . (atx_heading heading_content: (_) @name)) @def
-(section . (setext_heading heading_content: (_) @name)) @def
 """,
     "dockerfile": """
 (from_instruction as: (image_alias) @name) @stage

@@ -66,6 +66,9 @@ class _Top(NamedTuple):
 def _top(code: Code) -> _Top:
     """The nodes at which a file is split first: of a page its elements, and the statements of its
     scripts."""
+    if code.wrapper:
+        # Without `class`, whose place is in the page.
+        return _Top([part for node in code.root.children for part in node.children[1:]])
     if code.page is None:
         return _Top(code.root.children)
     nodes = [node for node in code.root.children if is_script(code, node)]

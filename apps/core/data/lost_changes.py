@@ -33,8 +33,7 @@ def keep() -> None:
     path = path.absolute()
     log = Path(f"{path}-wal")
     with suppress(sqlite3.Error):  # the start reports it
-        is_short = _is_shorter_than_its_index(log, Path(f"{path}-shm"))
-        if not is_short and not (log.exists() and _has_lost_commits(path, log)):
+        if not is_cut(path) and not (log.exists() and _has_lost_commits(path, log)):
             return
         folder = config().data_dir.absolute() / f"{PREFIX}{timezone.now():%Y-%m-%dT%H-%M-%S-%f}"
         folder.mkdir(mode=0o700)
@@ -54,13 +53,15 @@ def describe() -> str:
     )
 
 
-def _is_shorter_than_its_index(log: Path, index: Path) -> bool:
-    """Whether the log lacks frames that its index has and the database has not: it was deleted or
-    cut. A process that ends in order deletes both; one that is killed leaves both."""
+def is_cut(path: Path) -> bool:
+    """Whether the log of a database lacks frames that its index has and the database has not: it
+    was deleted or cut. A process that ends in order deletes both; one that is killed leaves
+    both."""
+    log = Path(f"{path}-wal")
     try:
-        header = index.read_bytes()[: _INDEX.size]
-        page_size, frames, in_database = _INDEX.unpack(header)
-    except (FileNotFoundError, struct.error):
+        with open(f"{path}-shm", "rb") as index:
+            page_size, frames, in_database = _INDEX.unpack(index.read(_INDEX.size))
+    except (OSError, struct.error):
         return False
     size = log.stat().st_size if log.exists() else 0
     return bool(in_database < frames and size < HEADER + frames * (FRAME_HEADER + page_size))

@@ -72,9 +72,11 @@ def forbidden() -> list[Path]:
 
 def misplaced() -> dict[Path, str]:
     """Return what is no folder where the data folder has one, and what is a folder where it has
-    the index of the texts; with "folder" or "file", which it must be."""
-    index = config().data_dir.absolute() / "texts" / "index.sqlite3"
-    files = [index, Path(f"{index}-wal"), Path(f"{index}-shm")]
+    the index of the texts or a lock; with "folder" or "file", which it must be."""
+    home = config().data_dir.absolute()
+    index = home / "texts" / "index.sqlite3"
+    locks = (home / name for name in ("data.lock", "changes.lock", "freeze.lock"))
+    files = [index, Path(f"{index}-wal"), Path(f"{index}-shm"), *locks]
     folders = [path for path in _folders() if os.path.lexists(path) and not path.is_dir()]
     return dict.fromkeys(folders, "folder") | {path: "file" for path in files if path.is_dir()}
 

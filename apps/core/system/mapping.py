@@ -3,14 +3,19 @@
 The system then sends SIGBUS to who reads it, which ends the process. In a process that has called
 `survive`, the rest of the mapping is replaced by zeros, the mapping counts as lost, and what was
 read is read again (`read_again`), from a file that is opened anew.
+
+A file of the index never changes. One that has another time of its last write than when it was
+mapped was harmed, and is compared with its checksums before it is used again.
 """
 
 import ctypes
 import functools
 import mmap
+import os
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
@@ -31,19 +36,28 @@ class Mapping(mmap.mmap):
 
     address = 0
     struck = False  # reading it has failed
+    path = Path()
+    written_at = 0  # ns since the epoch
 
     @classmethod
-    def of(cls, descriptor: int, size: int) -> "Mapping":
-        """Raises OSError, and ValueError if the file is empty or shorter."""
+    def of(cls, descriptor: int, size: int, path: Path) -> "Mapping":
+        """Raises OSError, and ValueError if the file is empty or shorter. path: of the file"""
         mapping = cls(descriptor, size, access=mmap.ACCESS_READ)
+        mapping.path, mapping.written_at = path, os.fstat(descriptor).st_mtime_ns
         mapping.address = int(np.frombuffer(mapping, np.uint8).ctypes.data)
         _mappings[mapping.address] = mapping
         return mapping
 
     @property
     def is_lost(self) -> bool:
-        """Whether the file has not the size any more that it had, or could not be read."""
-        return self.struck or self.size() != len(self)
+        """Whether somebody has written to the file since, or it could not be read. 2 µs."""
+        if self.struck:
+            return True
+        try:
+            status = os.stat(self.path)
+        except OSError:  # deleted: who has mapped it reads it as it was
+            return self.size() != len(self)
+        return (status.st_size, status.st_mtime_ns) != (len(self), self.written_at)
 
     def strike(self, address: int) -> bool:
         """Put zeros in place of what begins at the page of an address. Return whether that is

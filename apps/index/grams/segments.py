@@ -159,7 +159,7 @@ class Segment:
         with open(descriptor, "rb"):
             if (whole := os.fstat(descriptor).st_size) < _HEADER.size:
                 raise BrokenSegment(path.name)
-            data = self._mapped = Mapped.of(descriptor, whole)
+            data = self._mapped = Mapped.of(descriptor, whole, path)
         magic, texts, self.pieces, grams, size, self.pairs, checksum = _HEADER.unpack(
             bytes(data[: _HEADER.size])
         )
@@ -179,7 +179,7 @@ class Segment:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the file has got shorter, or could not be read, after it was opened."""
+        """Whether somebody wrote to the file, or it could not be read, after it was opened."""
         return self._mapped.is_lost
 
     @property

@@ -18,6 +18,7 @@ from apps.core.concurrency.per_process import PerProcess
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
+from apps.index.changes import sweep_due
 from apps.index.grams.required import folded
 from apps.index.grams.segments import (
     DOC_BITS,
@@ -110,6 +111,8 @@ class GramStore:
         with gram_errors(), self._lock:
             names = self._names()
             lost = {name for name, one in self._open.items() if one is not None and one.is_lost}
+            if lost:
+                sweep_due.set()  # `maintain` makes anew what is not whole
             for name in self._open.keys() - (names - lost):
                 del self._open[name]
             for name in names - self._open.keys():

@@ -148,7 +148,7 @@ def open_file(path: Path, wanted: Collection[str] = ()) -> Opened:
     """
     with _opened(path) as (descriptor, size), _understood(path.name):
         footer = _read_footer(path.name, descriptor, size)
-        mapped = None if size < MAPPED_BYTES else Mapped.of(descriptor, size)
+        mapped = None if size < MAPPED_BYTES else Mapped.of(descriptor, size, path)
         content = posix.pread(descriptor, footer.start, 0) if mapped is None else mapped
         view = memoryview(content)
         small = (place.end for place in footer.places.values() if place.nbytes <= CHECKED_BYTES)

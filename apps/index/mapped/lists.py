@@ -35,6 +35,8 @@ Entry = dict[str, Any]
 
 # Roots that list the same parts, and the generations of a root, map them once.
 _mapped: MutableMapping[str, Part] = WeakValueDictionary()
+# Parts whose file somebody has written to, and that were not found whole since.
+_written_to: set[str] = set()
 
 
 class Listed(NamedTuple):
@@ -135,7 +137,13 @@ def _opened(entry: Entry, mapped: MutableMapping[str, Part]) -> LiveFiles:
     if entry.get("damaged"):
         raise Damaged(f"{name} differs from its checksums")
     if (opened := mapped.get(name)) is None or opened.is_lost:
-        opened = mapped[name] = part.read(folder(), name)
+        if opened is not None:
+            _written_to.add(name)
+        opened = part.read(folder(), name)
+        if name in _written_to:
+            files.verify(part.path_of(folder(), name))
+            _written_to.discard(name)
+        mapped[name] = opened
     if (found := len(opened.columns.first)) != count:
         raise Damaged(f"{opened.name} has {found} files, not {count}")
     mask = np.ones(count, np.bool_) if live is None else part.unpacked(live, count)

@@ -113,7 +113,7 @@ class Part:
 
     @property
     def is_lost(self) -> bool:
-        """Whether its file has got shorter, or could not be read, after it was opened."""
+        """Whether somebody wrote to its file, or it could not be read, after it was opened."""
         return self.mapped is not None and self.mapped.is_lost
 
     @property

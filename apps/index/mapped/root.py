@@ -37,9 +37,8 @@ class MappedRoot:
 
     @property
     def is_lost(self) -> bool:
-        """Whether reading a part has failed."""
-        mapped = (each.part.mapped for each in self.parts)
-        return any(one is not None and one.struck for one in mapped)
+        """Whether a part cannot be read any more as it was."""
+        return any(live_part.part.is_lost for live_part in self.parts)
 
     def is_of(self, root: Root) -> bool:
         """Whether these are the parts that `root` lists."""

@@ -45,13 +45,13 @@ def checkout(repository: Repository) -> Checkout:
     if not head.startswith("ref:"):
         return Checkout(_commit(head))
     name = head.removeprefix("ref:").strip()
-    if not _is_reference(name):
+    if not is_reference(name):
         return NO_GIT
     branch = name.removeprefix(BRANCH) if name.startswith(BRANCH) else ""
-    return Checkout(_resolved(common_dir(repository.git_dir), name), branch[:255])
+    return Checkout(commit_of(common_dir(repository.git_dir), name), branch[:255])
 
 
-def _resolved(common: Path, name: str) -> str:
+def commit_of(common: Path, name: str) -> str:
     """Return the commit of a reference: that of its own file, else of the packed references."""
     if loose := _content(common, name, MAX_REF_BYTES):
         return _commit(loose.decode("ascii", "replace").strip())
@@ -62,7 +62,7 @@ def _resolved(common: Path, name: str) -> str:
     return ""
 
 
-def _is_reference(name: str) -> bool:
+def is_reference(name: str) -> bool:
     """Whether a name leads to a file in a git directory, and to nothing outside."""
     parts = name.split("/")
     return name.isprintable() and not {"", ".", ".."}.intersection(parts)

@@ -120,7 +120,7 @@ def _walk(
     selection = select(only)
     tracked = Tracked(None if plain else find_repository(root), root, check, selection)
     options = Options(settings.ingest_untracked, None if plain else settings.ingest_nested)
-    return Walk(directory, root, _rules(root), options, selection, check), tracked
+    return Walk(directory, root, rules_of(root), options, selection, check), tracked
 
 
 def open_root(root: Path) -> RootDirectory:
@@ -137,7 +137,8 @@ def open_root(root: Path) -> RootDirectory:
         raise InvalidInput(f"Not readable: {root}", code="NOT_READABLE") from error
 
 
-def _rules(root: Path) -> Rules:
+def rules_of(root: Path) -> Rules:
+    """Return the rules for the files of a root, without those of its own files."""
     settings = config()
     return Rules.of(
         include=settings.ingest_include,

@@ -56,7 +56,7 @@ def repository_at(folder: Path) -> Repository | None:
     git_dir = _git_dir(folder)
     if git_dir is None:
         return None
-    _check_owner(folder, folder / ".git", git_dir)
+    check_owner(folder, folder / ".git", git_dir)
     return Repository(folder, git_dir)
 
 
@@ -182,7 +182,7 @@ def _check_head(git_dir: Path) -> None:
         raise refused(f"is broken: {head} names neither a branch nor a commit")
 
 
-def _check_owner(*paths: Path) -> None:
+def check_owner(*paths: Path) -> None:
     """Check the owner as git does (safe.directory, CVE-2022-24765)."""
     users = {posix.user_id()}
     if 0 in users and config().sudo_uid >= 0:

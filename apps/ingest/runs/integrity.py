@@ -11,6 +11,7 @@ user decides. After an interrupted run it is queued once more.
 """
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 from apps.core.config import config
@@ -29,14 +30,14 @@ logger = logging.getLogger("codeinfo.ingest")
 KEYS_AT_ONCE = 500
 
 
-def damage_of(root: Root, *, compared: bool = False) -> str:
+def damage_of(root: Root, check: Check = never_cancelled, *, compared: bool = False) -> str:
     """Return a sentence on what the index has lost of a published root; "" if it has all. Raises
-    Unavailable if parts or texts cannot be read now.
+    Unavailable if parts or texts cannot be read now, and as `check`, which is called for each file.
 
     compared: whether parts are compared with their checksums
     """
     chunks = root.chunks - lists.rows_of(root, compared=compared)
-    return "; ".join(filter(None, [_lost_chunks(chunks, root.chunks), _lost_texts(root)]))
+    return "; ".join(filter(None, [_lost_chunks(chunks, root.chunks), _lost_texts(root, check)]))
 
 
 def _lost_chunks(missing: int, total: int) -> str:
@@ -44,14 +45,15 @@ def _lost_chunks(missing: int, total: int) -> str:
     return f"{missing:,} of {total:,} chunks of the index {verb} missing" if missing > 0 else ""
 
 
-def _lost_texts(root: Root) -> str:
+def _lost_texts(root: Root, check: Check) -> str:
     """As `_lost_chunks`, of the texts of live files. Look-ups read a text that is not stored from
     its file, if that is unchanged."""
     rows = queries.live_files(root).ingested().filter(chunks__gt=0).order_by()
-    missing = set(get_texts().missing(rows.values_list("sha256", flat=True).iterator()))
+    keys = _checked(rows.values_list("sha256", flat=True).iterator(), check)
+    missing = set(get_texts().missing(keys))
     files = lost = 0
-    for keys in slices(missing, KEYS_AT_ONCE):
-        for key, paths in _paths_of(rows.filter(sha256__in=keys)).items():
+    for part in slices(missing, KEYS_AT_ONCE):
+        for key, paths in _paths_of(rows.filter(sha256__in=part)).items():
             files += len(paths)
             if all(unchanged_text(Path(root.path), path, key) is None for path in paths):
                 lost += len(paths)
@@ -61,6 +63,12 @@ def _lost_texts(root: Root) -> str:
     ends = {0: "it is read from the folder", files: "it cannot be read from the folder"}
     text = f"the stored text of {files:,} of {root.files:,} files is missing"
     return f"{text}: {ends.get(lost, rest)}"
+
+
+def _checked(keys: Iterator[str], check: Check) -> Iterator[str]:
+    for key in keys:
+        check()
+        yield key
 
 
 def _paths_of(rows: SourceFileQuerySet) -> dict[str, list[str]]:
@@ -79,10 +87,16 @@ def examine() -> dict[str, str]:
     return {name: damage for name, damage in found.items() if damage}
 
 
+def has_all_chunks(root: Root) -> bool:
+    """Whether all chunks of a published root are in parts that can be read. Reads no row of a file,
+    unless it saves what the root lacks. Raises as `damage_of`."""
+    return lists.rows_of(root) >= root.chunks or is_whole(root)
+
+
 def is_whole(root: Root) -> bool:
     """Whether the index has all of a root that is about to be ingested. Saves what it lacks. Raises
     as `damage_of`."""
-    return not _check(root)
+    return not _check(root, never_cancelled)
 
 
 def check(before_each: Check = never_cancelled) -> None:
@@ -91,11 +105,11 @@ def check(before_each: Check = never_cancelled) -> None:
     get_texts().repair()
     for root in roots_to_check():
         before_each()
-        _check(root)
+        _check(root, before_each)
 
 
-def _check(root: Root) -> str:
-    damage = damage_of(root)
+def _check(root: Root, before_each: Check) -> str:
+    damage = damage_of(root, before_each)
     is_new = _save_damage(root, damage)
     is_incomplete = bool(damage) or root.awaited_files is not None
     if is_incomplete and config().ingest_repair == "auto" and (is_new or _has_not_failed(root)):

@@ -37,6 +37,7 @@ from apps.ingest.runs.first_slices import FirstSlices
 from apps.ingest.runs.generation import Generation, confirm, save_skipped
 from apps.ingest.runs.guards import FILES_UNREADABLE, Guard, guard_root, needs_confirmation
 from apps.ingest.runs.job import Job
+from apps.ingest.runs.kept_vectors import kept_vectors
 from apps.ingest.runs.progress import Progress
 from apps.ingest.runs.shared import SharedFiles
 from apps.ingest.runs.vectors import VectorMaker
@@ -129,7 +130,7 @@ def _ingest(
         root, maker = generation.root, VectorMaker(embedder, job, may_fail=bool(delta.unchanged))
         parts = PartWriter(lists.owner_of(root, run), root.store, job.check)
         with Writer(job, parts) as writer:
-            shared = SharedFiles(root, run)
+            shared = SharedFiles(root, run, len(delta.files))
             slices = FirstSlices(generation, guard, job, len(discovery.files))
             written = _write(generation, job, progress, maker, writer, slices, chunked(shared.find))
         progress.flush()
@@ -253,7 +254,8 @@ def _write(
         pairs = list(records(files))
         chunks = [record for record, _ in pairs]
         with job.timed("embedding"):
-            vectors = maker.vectors([text for _, text in pairs])
+            kept = kept_vectors(generation.root, generation.run.model, rows)
+            vectors = maker.vectors([text for _, text in pairs], kept)
         embedded = _count(rows, chunks, vectors)
         with job.timed("rows"):
             generation.add_skipped(batch.skipped)

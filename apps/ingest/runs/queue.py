@@ -224,7 +224,7 @@ def _clean_up(run: IngestRun, ending: Ending) -> None:
     """Delete what an unpublished run wrote, and release the model lock if the index is empty."""
     try:
         if not Root.objects.published_by(run.id).exists():
-            sweep.discard_run(run, with_slices=ending != INTERRUPTED)
+            sweep.discard_run(run, ending)
         lock.release(ending=run.id)
     except (CodeinfoError, DatabaseError, OSError) as error:
         facts = {"runId": str(run.id), "reason": str(error)}

@@ -6,15 +6,18 @@ missing from then on: so answers and `/health` tell of it, and `integrity` has i
 - A part is marked in the lists of its roots.
 - The text store forgets the texts of a block.
 - A file of n-grams is deleted, and made again by the next sweep.
+- What SQLite finds wrong with the database is told until the next scrub.
 """
 
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from apps.core.data import damage
 from apps.index import changes, freeze, scrubbed
 from apps.index.grams import get_grams
 from apps.index.mapped import files, lists, part
@@ -48,7 +51,7 @@ class Scrub:
 
     def run(self, check: Check) -> None:
         """Compare all files. `check` is called before each small piece. Raises as `check`,
-        RunCancelled if a run is waiting, Unavailable and OSError."""
+        RunCancelled if a run is waiting, Unavailable, DatabaseError and OSError."""
         found = list(_files())
         total = sum(file.size for file in found)
         for file in found:
@@ -64,7 +67,7 @@ class Scrub:
             self._done[file.path] = file.size
         counts = {"files": len(self._done), "bytes": total, "damaged": self._damaged}
         logger.info("index compared with its checksums", extra={"context": counts})
-        scrubbed.save(Scrubbed(time.time()))
+        scrubbed.save(Scrubbed(time.time(), database=damage.examine(check)))
         self._done, self._damaged = {}, 0
         changes.check_due.set()  # what was damaged may be back, too
 
@@ -72,8 +75,8 @@ class Scrub:
         now = time.monotonic()
         if now >= self._saved_at + SAVE_SECONDS:
             self._saved_at = now
-            last = scrubbed.read().finished_at
-            scrubbed.save(Scrubbed(last, sum(self._done.values()), total))
+            done = sum(self._done.values())
+            scrubbed.save(replace(scrubbed.read(), done=done, total=total))
 
 
 def _give_way() -> None:

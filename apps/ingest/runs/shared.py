@@ -30,6 +30,9 @@ MIN_SHARE, MIN_FILES = 0.25, 3
 # A new root with a smaller part of the files of another one does not share its store: most of what
 # the store returns would not be its own.
 MIN_SIZE = 0.1
+# A run of at least so large a part of the files of the largest other root reads all its rows at
+# once: a query for each few files takes longer. A row takes 1 KB, so only of so many.
+READ_ALL_SHARE, MAX_READ_AT_ONCE = 0.25, 100_000
 
 
 def find_store(run: IngestRun, files: Sequence[Candidate], check: Check) -> UUID | None:
@@ -85,10 +88,12 @@ class SharedFile(NamedTuple):
 class SharedFiles:
     """What the other roots of a store have published."""
 
-    def __init__(self, root: Root, run: IngestRun) -> None:
+    def __init__(self, root: Root, run: IngestRun, files: int) -> None:
+        """files: how many the run ingests"""
         self._root = root
         self._run = run
-        self._is_whole: dict[UUID, bool] = {}
+        self._files = files
+        self._has_all: dict[UUID, bool] = {}
 
     def find(
         self, contents: Mapping[str, bytes], encodings: Mapping[str, str]
@@ -100,19 +105,39 @@ class SharedFiles:
         if not contents or not self._roots:
             return {}
         hashes = {path: digest_of(data, encodings.get(path, "")) for path, data in contents.items()}
-        matches: dict[str, SharedFile] = {}
         # One of twenty equal roots has most files; all of them together, each twenty times.
         first, *others = self._roots
-        for roots in ({first.id: first}, {root.id: root for root in others}):
-            wanted = {path: key for path, key in hashes.items() if path not in matches}
-            if roots and wanted:
-                rows = _published(roots.values()).filter(sha256__in=set(wanted.values()))
-                rows = rows.filter(path__in=list(wanted))
-                for row in map(SharedFile._make, rows.values_list(*SharedFile._fields)):
-                    if hashes.get(row.path) == row.sha256 and self._has_all(roots[row.root_id]):
-                        matches[row.path] = row
+        if READ_ALL_SHARE * first.files <= self._files and first.files <= MAX_READ_AT_ONCE:
+            found = [row for path in hashes if (row := self._of_largest.get(path))]
+        else:
+            found = self._select([first], hashes)
+        matches = self._equal(found, hashes)
+        if others and (wanted := {key: hashes[key] for key in hashes.keys() - matches.keys()}):
+            matches |= self._equal(self._select(others, wanted), wanted)
         missing = set(get_texts().missing({row.sha256 for row in matches.values()}))
         return {path: row for path, row in matches.items() if row.sha256 not in missing}
+
+    def _equal(
+        self, rows: Iterable[SharedFile], hashes: Mapping[str, str]
+    ) -> dict[str, SharedFile]:
+        return {
+            row.path: row
+            for row in rows
+            if hashes.get(row.path) == row.sha256 and self._has_all_chunks(row.root_id)
+        }
+
+    @cached_property
+    def _of_largest(self) -> dict[str, SharedFile]:
+        return {row.path: row for row in self._select(self._roots[:1])}
+
+    def _select(
+        self, roots: Sequence[Root], hashes: Mapping[str, str] | None = None
+    ) -> list[SharedFile]:
+        """Return the files of some roots, or those with one of these paths and of these hashes."""
+        rows = _published(roots)
+        if hashes is not None:
+            rows = rows.filter(sha256__in=set(hashes.values()), path__in=list(hashes))
+        return [SharedFile(*row) for row in rows.values_list(*SharedFile._fields).iterator()]
 
     @cached_property
     def _roots(self) -> list[Root]:
@@ -120,12 +145,13 @@ class SharedFiles:
         roots = [root for root in _current_roots(self._run) if root.store == self._root.store]
         return sorted(roots, key=lambda root: root.files, reverse=True)
 
-    def _has_all(self, root: Root) -> bool:
+    def _has_all_chunks(self, root_id: UUID) -> bool:
         """Whether the chunks of a root are all there. Most of twenty equal roots are never asked
         for."""
-        if root.id not in self._is_whole:
-            self._is_whole[root.id] = integrity.is_whole(root)
-        return self._is_whole[root.id]
+        if root_id not in self._has_all:
+            root = next(root for root in self._roots if root.id == root_id)
+            self._has_all[root_id] = integrity.has_all_chunks(root)
+        return self._has_all[root_id]
 
 
 def _current_roots(run: IngestRun) -> list[Root]:

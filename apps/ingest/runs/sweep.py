@@ -14,7 +14,7 @@ from django.db.models import Q
 from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
 from apps.index import changes, freeze
-from apps.index.endings import INTERRUPTED
+from apps.index.endings import CANCELLED, INTERRUPTED, Ending
 from apps.index.grams import get_grams
 from apps.index.mapped.collecting import collect
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
@@ -55,10 +55,12 @@ def sweep(check: Check = never_cancelled) -> None:
 
 
 def _is_given_up(root: Root) -> bool:
-    """Whether a first run has published a part of a root, and failed or was cancelled: what was to
-    delete it ended before. An interrupted one is kept."""
+    """Whether a first run has published a part of a root, and failed, or it or a run that was to
+    add the rest was cancelled: what was to delete it ended before. An interrupted one is kept."""
     if root.awaited_files is None or root.last_run_id is None:
         return False
+    if root.last_state == CANCELLED.state:
+        return True
     ended_otherwise = Q(cancel_requested=True) | ~Q(last_error=INTERRUPTED.last_error)
     return IngestRun.objects.filter(ended_otherwise, id=root.last_run_id).exists()
 
@@ -125,18 +127,18 @@ def drop_root(root: Root, *, all_now: bool | None = None) -> None:
 
 
 @freeze.index.changing()
-def discard_run(run: IngestRun, *, with_slices: bool) -> None:
+def discard_run(run: IngestRun, ending: Ending) -> None:
     """Delete the rows that an unpublished run wrote. They are left to the sweep if they are many.
-    Raises Unavailable.
-
-    with_slices: also what a first run has published (`first_slices`), unless another process has
-        ended it: the next run may be under way
+    Also what a first run has published (`first_slices`), unless it was interrupted, or another
+    process has ended it: the next run may be under way. A run that was to add the rest deletes it
+    if it was cancelled. Raises Unavailable.
     """
     root = Root.objects.filter(ingestrun=run).first()
     if root is None:
         return
-    is_own = with_slices and root.last_run_id == run.id != root.fenced_run_id
-    if root.generation == 0 or is_own:
+    is_own = ending != INTERRUPTED and root.last_run_id == run.id
+    is_given_up = is_own or (ending == CANCELLED and root.awaited_files is not None)
+    if root.generation == 0 or (is_given_up and root.fenced_run_id != run.id):
         drop_root(root)
         return
     files = SourceFile.objects.filter(root=root, run=run, since__gt=root.generation)

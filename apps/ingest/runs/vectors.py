@@ -1,7 +1,8 @@
 """The vectors of the chunks of a run. A chunk without one has a row of zeros."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -26,21 +27,38 @@ class VectorMaker:
         self._may_fail = may_fail
         self._wanted = self._made = 0
 
-    def vectors(self, texts: Sequence[EmbeddingText | None]) -> Vectors:
+    def vectors(
+        self,
+        texts: Sequence[EmbeddingText | None],
+        kept: Mapping[EmbeddingText, Vectors] = MappingProxyType({}),
+    ) -> Vectors:
         """The vectors of texts, float32 (len(texts), dimension); (0, 0) without texts.
 
         Those of unit length or zeros, where the text is None or its vector is not usable: zero or
         not finite. Raises as Embedder.
+
+        kept: vectors of texts that are not embedded again, if they have the length of the others
         """
         if not texts:
             return np.zeros((0, 0), np.float32)
-        wanted = [place for place, text in enumerate(texts) if text]
-        made = self._embedder.embed_documents([text for text in texts if text] or [ANY_TEXT])
+        has = {place: kept[text] for place, text in enumerate(texts) if text and text in kept}
+        wanted = [place for place, text in enumerate(texts) if text and place not in has]
+        length = len(next(iter(has.values()), ()))
+        if has and not wanted:
+            made = np.zeros((0, length), np.float32)
+        else:
+            some = [text for place in wanted if (text := texts[place])]
+            made = self._embedder.embed_documents(some or [ANY_TEXT])
+        if has and made.shape[1] != length:
+            return self.vectors(texts)
         units, good = unit_rows(made)
         vectors = np.zeros((len(texts), made.shape[1]), np.float32)
         if wanted:
             vectors[wanted] = np.where(good[:, None], units, 0)
             self._count(len(wanted), int(good.sum()))
+        for place, vector in has.items():
+            vectors[place] = vector
+        self._made += len(has)
         return vectors
 
     def _count(self, wanted: int, made: int) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 # After the last of many changes, such as those of a checkout or a build: more may follow.
@@ -22,24 +23,32 @@ class Timing:
     looked_at: float = -math.inf
     check_at: float = 0.0
     _run_at: float = 0.0
+    _whole_run_at: float = 0.0  # of one that looks at everything
     _run_began: float = 0.0
+    _run_is_whole: bool = False
     _failures: int = 0  # in a row
 
-    def run_at(self, quiet: float) -> float:
+    def run_at(self, quiet: float, *, is_whole: bool) -> float:
         """Return when what was told is ingested.
 
         quiet: seconds without a further change, which are not waited for all the time
+        is_whole: the run looks at everything
         """
         over_at = min(self.last_told_at + quiet, self.told_at + LONGEST_BURST_SECONDS)
-        return max(self._run_at, over_at)
+        return max(self._run_at, over_at, self._whole_run_at if is_whole else over_at)
 
-    def run_began(self) -> None:
-        self._run_began = time.monotonic()
+    def run_began(self, *, is_whole: bool) -> None:
+        self._run_began, self._run_is_whole = time.monotonic(), is_whole
 
     def run_published(self) -> None:
         self._failures, now = 0, time.monotonic()
-        # A program that writes all the time gets half of the worker.
-        self._run_at = now + min(now - self._run_began, MAX_RETRY_SECONDS)
+        # A program that writes all the time gets half of the worker. After a look at everything,
+        # an edit need not wait as long as that has taken.
+        until = now + min(now - self._run_began, MAX_RETRY_SECONDS)
+        if self._run_is_whole:
+            self._whole_run_at = until
+        else:
+            self._run_at = until
 
     def run_failed(self) -> None:
         self.run_not_before(min(RETRY_SECONDS * 2**self._failures, MAX_RETRY_SECONDS))
@@ -50,4 +59,15 @@ class Timing:
 
     def begin_again(self) -> None:
         """Forget failures: there is another folder."""
-        self._failures, self._run_at = 0, 0.0
+        self._failures, self._run_at, self._whole_run_at = 0, 0.0, 0.0
+
+
+def look_together(looks: Sequence[tuple[Timing, float]], now: float) -> None:
+    """If one look is due, have those made too that are half due: each turn has a cost of its own.
+
+    looks: with the times at which they are due
+    """
+    if any(at <= now for _, at in looks):
+        for timing, at in looks:
+            if at - now < now - timing.looked_at:
+                timing.looked_at = -math.inf

@@ -51,9 +51,10 @@ class Watched:
         return self.folder.mode == "poll" and not (self.folder.problem or self.folder.is_behind)
 
     def run_queued(self) -> None:
+        """Note that a run ingests what is known of the folder. Call it before `folder` changes."""
         self.sent = self.folder.waiting
         self.is_another = self.work_tree.has_other_commit = False
-        self.timing.run_began()
+        self.timing.run_began(is_whole=self.folder.is_unknown)
 
     def run_published(self, root: Root) -> None:
         """Note which files that the run has looked at have no row, as they are gone or left out."""

@@ -30,7 +30,7 @@ from apps.ingest.runs.submit import queue_update
 from apps.ingest.watching import look, mounts
 from apps.ingest.watching.kernel import Event, Kernel
 from apps.ingest.watching.states import PUBLISHED_STATES, Folder, has_ended, states
-from apps.ingest.watching.timing import QUIET_SECONDS
+from apps.ingest.watching.timing import QUIET_SECONDS, look_together
 from apps.ingest.watching.watched import Watched
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -103,6 +103,8 @@ class Watcher(threading.Thread):
         events = self._kernel.wait(self._watched.values(), self._wake, min(looks, default=math.inf))
         self._wake.clear()
         self._distribute(events)
+        polled = [one for one in self._watched.values() if one.is_polled]
+        look_together([(one.timing, self._next_look(one)) for one in polled], time.monotonic())
         if self._alone is None:
             states.turns += 1
         for watched in self._watched.values():
@@ -253,10 +255,10 @@ class Watcher(threading.Thread):
         if now < self._next_look(watched):
             return
         watched.timing.looked_at = now
-        if watched.work_tree.has_moved():
-            self._set(watched, is_unknown=True)
         watched.files.published(watched.root)  # once, so it makes no look later
         at, started = timezone.now(), time.thread_time()
+        if watched.work_tree.has_moved():
+            self._set(watched, is_unknown=True)
         try:
             found = look.changed(watched, self._goes_on)
         except OSError:
@@ -296,7 +298,8 @@ class Watcher(threading.Thread):
         quiet = QUIET_SECONDS if folder.is_unknown or len(folder.waiting) > BURST else 0.0
         if watched.folders.fresh:
             quiet = math.inf  # what comes there now is not told yet
-        if time.monotonic() < watched.timing.run_at(quiet) or watched.work_tree.is_locked():
+        run_at = watched.timing.run_at(quiet, is_whole=folder.is_unknown)
+        if time.monotonic() < run_at or watched.work_tree.is_locked():
             return
         paths = None if folder.is_unknown else sorted(folder.waiting)
         run = queue_update(watched.root, paths)

@@ -5,15 +5,18 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 
 from django.db import DatabaseError, close_old_connections, connections
 
-from apps.core.data import folder_lock
+from apps.core.data import damage, folder_lock
 from apps.core.errors import CodeinfoError
 from apps.core.system import disk
-from apps.index import endings, queries
+from apps.index import endings, queries, scrubbed
 from apps.index.changes import check_due, scrub_due
 from apps.index.grams import get_grams
+from apps.index.models import IngestRun
 from apps.ingest.runs import finish, integrity, queue, recovery, sweep
 from apps.ingest.runs.job import RunCancelled
 from apps.ingest.runs.scrub import Scrub
@@ -28,12 +31,14 @@ SWEEP_SECONDS = 30.0
 RECHECK_SECONDS = 5.0
 # Damaged roots are checked again after this time, as files may be back.
 DAMAGED_RECHECK_SECONDS = 60.0
+# Runs that are queued wait for sweeps and checks that were put off for so long: each run adds files
+# that stay open until a sweep.
+PUT_OFF_SECONDS = 30.0
 
 
-def _stop_if_work_waits() -> None:
-    """Raise RunCancelled if a run is queued."""
-    if work_waiting.is_set():
-        raise RunCancelled
+def _is_due() -> bool:
+    """Whether the index is to be swept, checked or compared."""
+    return sweep.due.is_set() or check_due.is_set() or scrub_due.is_set()
 
 
 class Worker:
@@ -47,6 +52,9 @@ class Worker:
         self._idle_since = math.inf
         self._scrub = Scrub()
         self._scrub_at = 0.0  # not before this time (`time.monotonic`)
+        self._is_new = True  # what earlier processes have left comes before runs
+        self._run_waits = False
+        self._put_off_at = math.inf  # when sweeps and checks first gave way to a run
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> None:
         """Work until `end`. `is_over`: called between runs; none begins after it returned True."""
@@ -83,9 +91,7 @@ class Worker:
         try:
             finish.save()
             recovery.end_stale()
-            self._sweep()
-            self._check()
-            self._compare()
+            self._tidy()
             folder_lock.claim()  # that may have taken long
             run = queue.claim()
             if run is None:
@@ -99,28 +105,55 @@ class Worker:
                 # The index may have lost chunks since the run checked it.
                 check_due.set()
         except (CodeinfoError, DatabaseError, OSError) as error:
-            # The worker continues while the database is unavailable; `/health` reports a full disk.
+            # The worker continues while the database is unavailable; `/health` reports a full disk
+            # and a damaged database.
+            if wrong := damage.met():
+                scrubbed.save(replace(scrubbed.read(), database=wrong))
             if not disk.is_full(error):
                 logger.exception("ingest worker stumbled")
             return False
         return True
 
     def _has_nothing_to_do(self) -> bool:
-        is_due = sweep.due.is_set() or check_due.is_set() or scrub_due.is_set()
-        is_due = is_due or self._damaged_at < math.inf
+        is_due = _is_due() or self._damaged_at < math.inf
         return not (is_due or endings.unsaved or endings.live().exists())
+
+    def _tidy(self) -> None:
+        """Sweep and check the index as far as that is due, unless a run waits."""
+        is_queued = IngestRun.objects.filter(state="queued").exists()
+        self._run_waits, self._is_new = is_queued and not self._is_new, False
+        with suppress(RunCancelled):
+            self._give_way()
+            self._sweep()
+            self._check()
+            self._compare()
+        if not _is_due():
+            self._put_off_at = math.inf
+
+    def _give_way(self) -> None:
+        """Raise RunCancelled if a run waits. After something was put off for too long, only one
+        that was queued in this turn counts."""
+        if work_waiting.is_set() or (self._run_waits and not self._is_overdue()):
+            self._put_off_at = min(self._put_off_at, time.monotonic())
+            raise RunCancelled
+
+    def _is_overdue(self) -> bool:
+        return time.monotonic() >= self._put_off_at + PUT_OFF_SECONDS
 
     def _sweep(self) -> None:
         now = time.monotonic()
         if not sweep.due.is_set() or now - self._swept_at < SWEEP_SECONDS:
             return
-        self._swept_at = now
+        before, self._swept_at = self._swept_at, now
         try:
-            sweep.sweep(_stop_if_work_waits)
+            sweep.sweep(self._give_way)
             check_due.set()
-            sweep.maintain_grams(_stop_if_work_waits)
+            sweep.maintain_grams(self._give_way)
         except RunCancelled:
-            return  # `sweep.due` stays set
+            # `sweep.due` stays set. An overdue one is tried again in the next turn, in which the
+            # run that has interrupted it waits.
+            if self._is_overdue():
+                self._swept_at = before
         except CodeinfoError as error:
             facts = {"reason": error.message}
             logger.warning("index not swept yet", extra={"context": facts})
@@ -131,11 +164,11 @@ class Worker:
             return
         scrub_due.clear()
         try:
-            self._scrub.run(_stop_if_work_waits)
+            self._scrub.run(self._give_way)
         except RunCancelled:
             scrub_due.set()  # it continues when there is time
             return
-        except (CodeinfoError, OSError) as error:
+        except (CodeinfoError, DatabaseError, OSError) as error:
             scrub_due.set()
             facts = {"reason": str(error)}
             logger.warning("index not compared yet", extra={"context": facts})
@@ -152,7 +185,7 @@ class Worker:
         self._check_at, self._damaged_at = now + RECHECK_SECONDS, math.inf
         check_due.clear()
         try:
-            integrity.check(_stop_if_work_waits)
+            integrity.check(self._give_way)
             if queries.damages():
                 self._damaged_at = now + DAMAGED_RECHECK_SECONDS
         except RunCancelled:

@@ -107,6 +107,7 @@ class Supervisor:
         self._losses = 0  # in a row
         self._start_at = -math.inf  # not before this time
         self._scrub_at = math.inf  # by the clock: the machine may sleep
+        self._expected = threading.Event()
 
     def state(self) -> State:
         """Return "absent" in a process that is not a server, or with Celery; "lost" if the last
@@ -149,6 +150,11 @@ class Supervisor:
             child.process.kill()
             reader.join()
 
+    def expect(self) -> None:
+        """Start a worker, as a run will probably be queued: its start takes most of a second."""
+        self._expected.set()
+        work_waiting.set()
+
     def worker_started(self, owner: str) -> None:
         """Called by the worker (`reports`)."""
         if self._child is not None:
@@ -181,7 +187,9 @@ class Supervisor:
                 self._scrub_at = time.time() + DAY_SECONDS
                 changes.scrub_due.set()
             due = {name: event for name, event in _forwarded().items() if event.is_set()}
-            if self._child is None and not self._start(bool(due)):
+            is_expected = self._expected.is_set()
+            self._expected.clear()
+            if self._child is None and not self._start(is_expected or bool(due)):
                 return
         except DatabaseError as error:
             if not disk.is_full(error):

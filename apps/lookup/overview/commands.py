@@ -30,7 +30,9 @@ _ROLES: tuple[tuple[Role, "re.Pattern[str]"], ...] = (
 _CI_TESTS = re2.compile(r"\b(?:pytest|tox|nox|ctest|phpunit|rspec|tests?|unittest|verify)\b")
 _CI_BUILDS = re2.compile(r"\b(?:build|compile|make|assemble|package)\b")
 _CI_STEP = re2.compile(r"^\s*(?:-\s+)?(run:|-)\s+(.{1,300})$")
-_NO_COMMAND = re2.compile(r"^[|>&{\[#]|^\w[\w-]*:(?:\s|$)")
+_NO_COMMAND = re2.compile(
+    r"^[|>&{\[#]|^\w[\w-]*:(?:\s|$)|^(?:sudo )?(?:apt|apt-get|apk|brew|choco|dnf|pacman|yum) "
+)
 _TARGET = re2.compile(r"^([A-Za-z][\w.-]{0,59}):(?:[^=]|$)")
 _JUST = re2.compile(r"^@?([A-Za-z][\w-]{0,59})(?:\s+[\w='\"+*-]+)*\s*:(?:[^=]|$)")
 _RAKE = re2.compile(r"^\s*(?:task|Rake::TestTask\.new)[ (]:?['\"]?(\w{1,59})")
@@ -95,6 +97,7 @@ def _workflows(project: RootProject) -> Iterator[tuple[str, _Reader]]:
     """The files of CI whose name says that they test or build."""
     inside = [path for folder in CI_FOLDERS for path in project.tree.folders.get(folder, ())]
     own = [path for path in inside if _WORKFLOW.search(path.rpartition("/")[2].lower())]
+    own.sort(key=lambda path: (len(path), path))  # test.yml before test-of-the-container.yml
     for path in [*own[:MAX_MANIFESTS], *filter(project.file, CI_FILES)]:
         yield path, _ci
 
@@ -238,6 +241,8 @@ _READERS: dict[str, _Reader] = {
     "tox.ini": _sections((r"tox|testenv", "tests", "tox")),
     "noxfile.py": _always("", "nox", "@nox.session"),
     "pyproject.toml": _sections(
+        (r"tool\.uv", "build", "uv sync"),
+        (r"tool\.poetry", "build", "poetry install"),
         (r"build-system", "build", "pip install ."),
         (r"tool\.tox", "tests", "tox"),
         (r"tool\.pytest(?:\.ini_options)?", "tests", "pytest"),

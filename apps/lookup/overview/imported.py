@@ -17,6 +17,7 @@ from apps.lookup.relations.call_paths import place_of
 from apps.lookup.relations.types import Relation, one_line
 from apps.lookup.symbols.definitions import MINOR, OUTLINE_ONLY
 from apps.lookup.symbols.imports import imported_paths
+from apps.lookup.symbols.outline import outermost
 from apps.lookup.symbols.project import FILES_AT_ONCE, RootProject, root_files
 from apps.retrieval.repositories import repo_id
 
@@ -94,7 +95,7 @@ def _main_definition(project: RootProject, path: str) -> StoredSymbol | None:
         symbols = outline_of(project.root, file.document) if file else []
     except Unavailable:
         return None
-    outer = [one for one in symbols if one.kind not in _NO_DEFINITIONS and one.path == one.name]
+    outer = [one for one in outermost(symbols) if one.kind not in _NO_DEFINITIONS]
     stem = _letters(descriptive_name(path))
 
     def order(one: StoredSymbol) -> tuple[bool, bool, int, int]:

@@ -1,6 +1,6 @@
 """All facts of an overview."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,8 +22,8 @@ from apps.lookup.overview.sizes import (
 )
 from apps.lookup.relations import Relation, Relations, Scope, entry_points
 from apps.lookup.symbols.project import RootProject
-from apps.lookup.texts.table import file_table
-from apps.retrieval.query import MAX_ID, areas_of, is_inside
+from apps.lookup.texts.table import FileFacts, file_table
+from apps.retrieval.query import MAX_ID, areas_of, fits, is_inside
 from apps.retrieval.repositories import repo_id, roots_named
 
 # Entry points that are chosen from, and those that are shown; possible ones up to so many in all.
@@ -76,11 +76,12 @@ def overview_of(query: OverviewQuery) -> Overview:
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
     (root,) = roots_named((query.repository,))
+    filters = Filters(areas=query.areas)
     project = RootProject(root, Deadline(SECONDS))
-    files = [one for one in file_table(root).files if is_inside(query.areas, root, one.path)]
+    files = files_of(root, filters)
     readme = first_sentence(project, repo_id(root))
     commands = commands_of(project)
-    entries = _entry_points(project, query.areas)
+    entries = started(project, filters)
     languages = languages_of(project, files)
     unread = project.deadline.note
     imported = most_imported(project, {file.path for file in files})
@@ -96,18 +97,24 @@ def overview_of(query: OverviewQuery) -> Overview:
     )
 
 
-def _entry_points(project: RootProject, areas: Sequence[Area]) -> Relations:
+def files_of(root: Root, filters: Filters) -> list[FileFacts]:
+    """The ingested files of a root that pass the filters."""
+    files = file_table(root).files
+    return [one for one in files if fits(filters, root, one.path, one.language)]
+
+
+def started(project: RootProject, filters: Filters) -> Relations:
     """One row of what is started: the definition rather than the line of the manifest. Scripts of
     npm are commands, and tests and examples start nothing of the product."""
-    scope = Scope((repo_id(project.root),), Filters(areas=tuple(areas)), MAX_ENTRIES)
+    scope = Scope((repo_id(project.root),), filters, MAX_ENTRIES)
     found = entry_points(scope, project.deadline)
     rows: dict[str, Relation] = {}
-    started: set[str] = set()  # files that a manifest or their name starts
+    known: set[str] = set()  # files that a manifest or their name starts
     for row in found.rows:
         path, is_proven = row.place.path, row.certainty == "proven"
-        if is_aside(path) or row.of.startswith("npm run") or (path in started and not is_proven):
+        if is_aside(path) or row.of.startswith("npm run") or (path in known and not is_proven):
             continue
-        started |= {path} if is_proven else set()
+        known |= {path} if is_proven else set()
         has_target = is_proven and row.of.startswith(("command", "module"))
         rows[row.of if has_target else f"{row.of} {path}"] = row
     shown = [row for row in rows.values() if row.certainty == "proven"][:SHOWN_ENTRIES]

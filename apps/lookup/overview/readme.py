@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 
 import re2
 
+from apps.index.lexical import is_unspaced
 from apps.lookup.relations.call_paths import place_of
 from apps.lookup.relations.types import MAX_LINE, Relation
 from apps.lookup.symbols.project import RootProject
@@ -15,17 +16,19 @@ MAX_READMES = 5  # files
 _IS = r"\b(?:is|are|provides|lets|helps|allows|makes)\b"
 # Titles, lists, tables, pictures, badges, HTML, directives, rules below titles, fences.
 _NO_TEXT = re2.compile(
-    r"^(?:[#|<>!:+=~`*_-]|\[!|\.\. |\d+\.|\[[^\]]+\]:|(?:\[[^\]]+\]\([^)]+\)\W*)+$)"
+    r"^(?:[#|<>!:+=~`*_-]|\[!|\.\. |\d+\.|\[[^\]]+\]:|(?:\[[^\]]+\]\([^)]+\)[\s[:punct:]]*)+$)"
 )
 _LINKS = re2.compile(r"!?\[([^\]\[]{1,200})\](?:\([^)]{0,500}\)|\[[^\]]{0,100}\])?")
 _TAGS = re2.compile(r"<[^<>]{1,300}>|[`*]+|\b_|_\b")
-_SENTENCE = re2.compile(r"^(.{20,}?[.!?。])(?:\s|$)")
+_SENTENCE = re2.compile(r"^(.{20,}?[.!?])(?:\s|$)|^(.{10,}?。)")
 
 
 def first_sentence(project: RootProject, name: str) -> Relation | None:
     """The sentence of the README at the top that says what the repository is: the first one that
     begins with its name, else the first one. None without a README."""
-    says_what = re2.compile(rf"(?i)^(?:the )?{re2.escape(name)}(?:\.js)?\b.{{0,60}}?{_IS}")
+    says_what = re2.compile(
+        rf"(?i)^(?:the )?{re2.escape(name)}(?:\.js)?(?:[^\w'’].{{0,60}}?)?{_IS}"
+    )
     paths = [
         path
         for path in sorted(project.tree.folders.get("", ()), key=lambda path: (len(path), path))
@@ -54,7 +57,7 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
             first, texts = first or number, [*texts, text]
             continue
         whole = " ".join(texts)
-        if len(whole.split()) >= 4:
+        if len(whole.split()) >= 4 or any(map(is_unspaced, whole.split())):
             yield first, whole
         first, texts = 0, []
 
@@ -62,8 +65,8 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 def _plain(line: str) -> str:
     """The text of a line of prose; "" for any other line."""
     text = line[:MAX_CHARS].strip()
-    if text.startswith(("**", "__", "*", "_")) and not text.startswith(("* ", "***", "---")):
-        text = text.lstrip("*_")
+    if text.startswith(("*", "_", "`")) and not text.startswith(("* ", "***", "```")):
+        text = text.lstrip("*_`")
     if not text or _NO_TEXT.match(text):
         return ""
     return str(_TAGS.sub("", _LINKS.sub(r"\1", text))).strip()
@@ -71,4 +74,4 @@ def _plain(line: str) -> str:
 
 def _sentence(text: str) -> str:
     match = _SENTENCE.match(text)
-    return (match[1] if match else text)[:MAX_LINE]
+    return (match[1] or match[2] if match else text)[:MAX_LINE]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from apps.code.callgraph.facts import words
 from apps.code.languages import FILE_TYPES
-from apps.code.paths import DATA_SUFFIXES, INDEX_STEMS, kinds
+from apps.code.paths import DATA_SUFFIXES, INDEX_STEMS, PACKAGE_MANIFESTS, kinds
 from apps.lookup.symbols.project import RootProject
 from apps.lookup.texts.table import FileFacts
 
@@ -32,11 +32,6 @@ _VENDORED = words(
     "__generated__ pods"
 )
 _EXAMPLE = re.compile(r"[a-z](?:Benchmarks?|Examples?|Samples?|Demo)\.\w+$")
-# A folder whose folders have these files is no module: they are.
-_MANIFESTS = words(
-    "package.json Cargo.toml pyproject.toml setup.py go.mod pom.xml build.gradle build.gradle.kts "
-    "composer.json mix.exs CMakeLists.txt"
-)
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,9 @@ def _purpose(path: str) -> str:
     return first or (_PURPOSES["legacy"] if is_vendored else "")
 
 
-def languages_of(project: RootProject, files: Sequence[FileFacts]) -> tuple[LanguageSize, ...]:
+def languages_of(
+    project: RootProject, files: Sequence[FileFacts], *, counts_lines: bool = True
+) -> tuple[LanguageSize, ...]:
     """The languages with most code in some files of a repository."""
     code = [file for file in files if is_code(file)]
     size = sum(file.size for file in code)
@@ -92,7 +89,7 @@ def languages_of(project: RootProject, files: Sequence[FileFacts]) -> tuple[Lang
     for file in code:
         paths[file.language].append(file.path)
         sizes[file.language] += file.size
-    can_count = len(code) <= MAX_FILES and size <= MAX_BYTES
+    can_count = counts_lines and len(code) <= MAX_FILES and size <= MAX_BYTES
     return tuple(
         LanguageSize(
             name,
@@ -143,7 +140,7 @@ class _Folder:
 
     @cached_property
     def is_package(self) -> bool:
-        return any(file.path[len(self.path) :] in _MANIFESTS for file in self.files)
+        return any(file.path[len(self.path) :] in PACKAGE_MANIFESTS for file in self.files)
 
     @property
     def packages(self) -> int:

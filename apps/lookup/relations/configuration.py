@@ -28,6 +28,9 @@ _WORDS = re.compile(r"[a-z]+")
 # What follows a name that gets a value.
 _VALUE = r"(?:[\"'\])\s]*(?::[^=\n]{1,60})?(?::=|\?=|\+=|=(?:[^=>]|$)|:(?:[^:]|$))|[\"'],)"
 
+# os.getenv("NAME"), process.env.NAME, std::env::var("NAME")
+_FROM_ENVIRONMENT = r"(?i:env)[\w.:]{0,16}[\[(.]\s*[\"']?"
+
 
 def is_configuration(path: str) -> bool:
     """Whether a file is of the kind that configures, by its name."""
@@ -38,8 +41,9 @@ def is_configuration(path: str) -> bool:
 
 @marked
 def settings_of(query: SymbolQuery, deadline: Deadline | None = None) -> Relations:
-    """The lines that give a name a value: in files of configuration first, then elsewhere; tests
-    and examples last. As text is compared, all of them are possible.
+    """The lines that give a name a value, or read it from the environment: in files of
+    configuration first, then elsewhere; tests and examples last. As text is compared, all of them
+    are possible.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
@@ -63,7 +67,8 @@ def _of_root(project: RootProject, query: SymbolQuery, scope: Scope) -> Iterator
     files = [path for path in with_word(project, word) if path in visible]
     files = [path for path in files if "prose" not in kinds(path)]
     files.sort(key=lambda path: not is_configuration(path))
-    setting = re2.compile(rf"(?:^|[^\w.-]){re2.escape(query.last)}{_VALUE}")
+    name = re2.escape(query.last)
+    setting = re2.compile(rf"(?:^|[^\w.-]){name}{_VALUE}|{_FROM_ENVIRONMENT}{name}\b")
     for path, lines in project.lines_in_time(files[:MAX_FILES]):
         found = 0
         for number, line in enumerate(lines, 1):

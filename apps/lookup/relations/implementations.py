@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import re2
@@ -146,12 +147,35 @@ class _Search:
     # --- languages with rules ---------------------------------------------------------------------
 
     def with_rules(self) -> Iterator[_Subtype]:
-        for key in wanted_definitions(self.project, CallersQuery(self.query)):
+        wanted = wanted_definitions(self.project, CallersQuery(self.query))
+        if not wanted and not self._defined:
+            yield from self._of_library()
+        # A bare name rarely means a type inside of another one.
+        for key in sorted(wanted, key=lambda key: self.definition(key).path.count(".")):
             definition = self.definition(key)
             if definition.kind == "class":
                 yield from self._types(key)
             elif (owner := self._owner(key)) is not None:
                 yield from self._overrides(owner, definition)
+
+    @cached_property
+    def _defined(self) -> list[StoredSymbol]:
+        """The definitions of the name in this root."""
+        own = (repo_id(self.project.root),)
+        hits, _ = matching(replace(self.query, repositories=own, filters=Filters()))
+        return [hit.symbol for hit in hits]
+
+    def _of_library(self) -> Iterator[_Subtype]:
+        """The types that name one as their base that no file defines, and those below them."""
+        name = self.query.last
+        paths = [path for path in with_word(self.project, name) if _has_rules(self.project, path)]
+        self.project.read(first := self._first(paths))
+        for path in first:
+            for index, definition in enumerate(self.facts(path).definitions):
+                if definition.kind == "class" and name in (base[-1] for base in definition.bases):
+                    yield _Subtype(path, definition.row, definition.path, name, "possible")
+                    for subtype in self._types((path, index)):
+                        yield subtype._replace(certainty="possible")
 
     def _owner(self, key: Key) -> Key | None:
         around = self.resolver.class_around(key[0], key[1])
@@ -284,14 +308,17 @@ class _Search:
     # --- other languages --------------------------------------------------------------------------
 
     def by_text(self) -> Iterator[_Subtype]:
-        own = (repo_id(self.project.root),)
-        hits, _ = matching(replace(self.query, repositories=own, filters=Filters()))
-        symbols = [hit.symbol for hit in hits if hit.symbol.kind in TYPE_KINDS]
-        languages = {symbol.language for symbol in symbols} - BY_LANGUAGE.keys()
+        languages = {one.language for one in self._defined if one.kind in TYPE_KINDS}
+        paths = [*with_word(self.project, self.query.last)]
+        if not self._defined:  # of a library
+            files = map(self.project.file, paths)
+            languages = {file.language for file in files if file and file.language}
+        languages -= BY_LANGUAGE.keys()
         if not languages:
             return
-        self.notes[BY_TEXT.format(", ".join(sorted(languages)))] = None
-        for path in self._first(list(with_word(self.project, self.query.last))):
+        if self._defined:
+            self.notes[BY_TEXT.format(", ".join(sorted(languages)))] = None
+        for path in self._first(paths):
             file = self.project.file(path)
             if not file or file.language not in languages:
                 continue
@@ -302,6 +329,11 @@ class _Search:
                     if _extends(symbol, self.query.last):
                         row = symbol.start_line - 1
                         yield _Subtype(path, row, symbol.path, self.query.last, "possible")
+
+
+def _has_rules(project: RootProject, path: str) -> bool:
+    file = project.file(path)
+    return file is not None and file.language in BY_LANGUAGE
 
 
 def _extends(symbol: StoredSymbol, name: str) -> bool:

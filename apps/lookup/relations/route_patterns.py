@@ -59,7 +59,7 @@ FRAMEWORKS = (
     Framework(
         JAVASCRIPT,
         rf"\b(?:app|router|server|api|fastify|route|routes|\w+Router)\.(?P<method>{_METHODS}|use)"
-        rf"\(\s*[\"'`](?P<path>/[^\"'`\n]{{0,200}})[\"'`]\s*,\s*(?P<handler>[\w.]+)?",
+        rf"\(\s*[\"'`](?P<path>/[^\"'`\n]{{0,200}})[\"'`]\s*,(?P<arguments>.*)",
     ),
     # NestJS
     Framework(
@@ -169,6 +169,10 @@ _NAME_BELOW = re2.compile(
 _TRIPLE = re2.compile(r"\"{3}|'{3}")
 COMMENTS = ("//", "#!", "# ", "* ", "--", "/*")
 MAX_LINE = 1_000
+_DEF = re2.compile(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(")
+_FUNCTION = re2.compile(r"=>|\bfunction\b")
+_LAST_NAME = re2.compile(r"([A-Za-z_$][\w.$]*)\s*\)+\s*;?\s*$")
+FAR_BELOW = 40
 BELOW = 6  # lines between a decorator and its function
 
 
@@ -215,7 +219,10 @@ def _of_framework(framework: Framework, lines: Sequence[str]) -> Iterator[TextRo
             method = (groups.get("method") or "").upper()
             if stated := _METHODS_OF.search(line):
                 method = stated[1].upper()
-            handler = groups.get("handler") or _below(line, lines, row)
+            if (arguments := groups.get("arguments")) is not None:
+                handler = _last_name(arguments)
+            else:
+                handler = groups.get("handler") or _below(line, lines, row)
             path = joined(prefix, groups["path"] or "")
             yield TextRoute(row, "" if method in _MANY else method, path, handler, row in quoted)
 
@@ -224,10 +231,21 @@ def _at(lines: Sequence[str], row: int) -> str:
     return lines[row].strip()[:300] if row < len(lines) else ""
 
 
+def _last_name(arguments: str) -> str:
+    """The name at the end of a call: what comes before it is middleware. "" if the last argument is
+    a function, or on another line."""
+    match = None if _FUNCTION.search(arguments) else _LAST_NAME.search(arguments)
+    return str(match[1]) if match else ""
+
+
 def _below(line: str, lines: Sequence[str], row: int) -> str:
     """The function under a decorator or attribute; "" under another line."""
     if not line.lstrip().startswith(("@", "#[", "[")):
         return ""
+    if line.lstrip().startswith("@"):  # its arguments may take many lines in Python
+        below = lines[row + 1 : row + 1 + FAR_BELOW]
+        if match := next(filter(None, map(_DEF.match, below)), None):
+            return str(match[1])
     for text in lines[row + 1 : row + 1 + BELOW]:
         if not text.lstrip().startswith(("@", "#[", "[")) and (match := _NAME_BELOW.match(text)):
             return str(match["name"])

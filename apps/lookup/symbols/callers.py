@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from apps.code.callgraph.callers import ancestors, targets, unresolved
-from apps.code.callgraph.facts import MODULE, Call, Facts, Import
+from apps.code.callgraph.facts import MEMBER, MODULE, Call, Facts, Import
 from apps.code.callgraph.languages import rules_for
 from apps.code.callgraph.resolve import Resolver
 from apps.code.paths import kinds
@@ -172,8 +172,10 @@ class _Search:
                 yield imported.name
         for binding in facts.bindings:
             is_late = binding.value[0] in late and binding.value[1:] == (DEFAULT,)
-            if binding.scope == MODULE and (is_late or binding.value[-1] in names):
-                yield binding.name
+            member = binding.name.removeprefix(MEMBER.format(""))
+            is_offered = binding.scope == MODULE or member != binding.name
+            if is_offered and (is_late or binding.value[-1] in names):
+                yield member
 
     def _leads(self, path: str, imported: Import, targets: set[str]) -> bool:
         """Whether an import in a file means one of the files `targets`."""

@@ -1,11 +1,13 @@
 """The nested definitions of a file."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from apps.code.syntax.documents import HEADING
 from apps.code.values import Symbol
 from apps.index import problems
 from apps.index.symbols import outline_of
+from apps.index.types import StoredSymbol
 from apps.lookup.ingested import live_file
 from apps.lookup.marking import marked
 from apps.lookup.symbols.collect import collect_symbols
@@ -14,6 +16,8 @@ from apps.retrieval.repositories import find_root, required_model
 
 # Separators in symbol paths: of code, and of documents.
 SEPARATORS = (".", " > ")
+# A macro that keeps a header from being included twice.
+_GUARD = re.compile(r"\w+_H(?:H|PP|XX)?_*")
 
 
 @marked
@@ -67,3 +71,21 @@ def _contains(outer: OutlineItem, inner: OutlineItem) -> bool:
     if outer.kind == HEADING and inner.kind != HEADING:
         is_inside = outer.start_line < inner.start_line
     return outer.end_line >= inner.end_line and is_inside
+
+
+def outermost(symbols: Sequence[StoredSymbol]) -> list[StoredSymbol]:
+    """The definitions of a file that no other one in it contains but a namespace, without the
+    namespaces and the guard of a header; all of them if there are no others."""
+    spaces = {symbol.path for symbol in symbols if symbol.kind == "namespace"}
+    inner = {symbol.path for symbol in symbols} - spaces
+    own = [symbol for symbol in symbols if symbol.path not in spaces and not _is_guard(symbol)]
+    return [symbol for symbol in own if _scope(symbol) not in inner] or list(symbols)
+
+
+def _scope(symbol: StoredSymbol) -> str:
+    """The path of what contains a definition."""
+    return symbol.path.removesuffix(symbol.name).rstrip(":.#>-")
+
+
+def _is_guard(symbol: StoredSymbol) -> bool:
+    return symbol.kind == "macro" and _GUARD.fullmatch(symbol.name) is not None

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from unicodedata import normalize
 
 from apps.code.paths import kinds
 from apps.code.values import Symbol
@@ -68,7 +69,8 @@ class SymbolQuery:
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
         if problems:
             raise InvalidInput(", ".join(problems), details={"details": problems})
-        plain = _without_call(encodable(str(name)))
+        # As the index has the names of all files.
+        plain = normalize("NFC", _without_call(encodable(str(name))))
         return cls(plain, repositories, limit, filters, data.get("cursor"))
 
     @property

@@ -54,7 +54,7 @@ class ReadQuery:
         file = OutlineQuery.parse(data)
         lines = data.get("lines")
         cells = _CELLS.match(lines) if isinstance(lines, str) else None
-        ranges = _ranges(_CELLS.sub("", lines, 1) if isinstance(lines, str) else lines)
+        ranges = ranges_of(_CELLS.sub("", lines, 1) if isinstance(lines, str) else lines)
         return cls(file.repository, file.path, ranges, bool(cells), file.areas)
 
 
@@ -127,7 +127,7 @@ def _in_text(query: ReadQuery, cells: Sequence[Cell]) -> tuple[tuple[int, int | 
     return tuple(lines_in_text(cells, *span) for span in query.ranges)
 
 
-def _ranges(value: Any) -> tuple[tuple[int, int | None], ...]:
+def ranges_of(value: Any) -> tuple[tuple[int, int | None], ...]:
     """Ranges in text, merged where they overlap."""
     if value is None or value in ("", []):
         return ()

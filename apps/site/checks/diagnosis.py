@@ -18,7 +18,8 @@ async def diagnose() -> list[Finding]:
     if health is None:
         await in_thread(setup.keep_lost_changes)
     own = {check.id for check in SERVERS_OWN}
-    checks = [check for check in parts.all_parts() if check.id not in own]
+    checks = [check for check in parts.all_parts() if check.id not in own | {parts.DATABASE.id}]
+    checks.append(parts.DATABASE_EXAMINED)
     if health is None:
         # Without a server there is no worker to check.
         checks += [parts.INDEX_EXAMINED, parts.CHROMA_WITHOUT_SERVER]

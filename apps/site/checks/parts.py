@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -10,12 +11,13 @@ from django.db import DatabaseError, connection
 
 from apps.agents.providers.base import Provider
 from apps.core.config import config
-from apps.core.data import lost_changes
+from apps.core.data import damage, lost_changes
 from apps.core.data.database import ping
 from apps.core.errors import CodeinfoError
 from apps.core.system import disk, start_errors
 from apps.core.system.command_lines import manage
 from apps.index import changes, queries, scrubbed
+from apps.index.types import never_cancelled
 from apps.index.vectors.following import following
 from apps.ingest.runs import orphans
 from apps.ingest.watching.states import known as watched
@@ -60,6 +62,15 @@ def store_name() -> str:
 
 
 def _database() -> Finding:
+    return _state_of_database(lambda: scrubbed.read().database)
+
+
+def database_examined() -> Finding:
+    """As `_database`, and compare all its pages and indexes. Slow."""
+    return _state_of_database(partial(damage.examine, never_cancelled))
+
+
+def _state_of_database(examined: Callable[[], str]) -> Finding:
     name = database_name()
     try:
         ping()
@@ -72,8 +83,11 @@ def _database() -> Finding:
             f"{name} does not answer. Chat works, but nothing is stored.",
             "Start it, or set DATABASE_URL to one that answers.",
         )
+    if wrong := damage.met() or examined():
+        detail = f"{name}: {wrong}. What cannot be read of it is lost."
+        return found("bad", "Damaged", detail, "Stop codeinfo and restore a backup.")
     file = Path(str(connection.settings_dict["NAME"]))
-    if connection.vendor == "sqlite" and not file.is_file():
+    if connection.vendor == "sqlite" and _is_gone(file):
         detail = f"{file} was deleted or moved: what is stored from then on is lost at a stop."
         fix = "Move it back, or stop codeinfo and restore a backup."
         return found("bad", "Deleted", detail, fix)
@@ -81,6 +95,14 @@ def _database() -> Finding:
         fix = "Restore a backup, or go on, and delete the folder."
         return found("warn", "Changes lost", f"{name}. {lost}", fix)
     return found("ok", "Connected", name)
+
+
+def _is_gone(file: Path) -> bool:
+    """Whether the database is not there. A connection that opens a deleted one creates an empty
+    file, which a server never begins with."""
+    return not file.is_file() or bool(
+        standby.watchdog and not connection.introspection.table_names()
+    )
 
 
 def _disk() -> Finding:
@@ -91,7 +113,7 @@ def _disk() -> Finding:
         return found("bad", "No access", detail, fix)
     if misplaced := disk.misplaced():
         named = " and ".join(f"{path} must be a {kind}" for path, kind in misplaced.items())
-        detail = f"{named}. Ingests fail; search answers in part."
+        detail = f"{named}. Ingests fail; searches may lack passages."
         fix = "Move what is there away: codeinfo makes it again."
         return found("bad", "Misplaced", detail, fix)
     spaces = disk.spaces()
@@ -272,6 +294,8 @@ def _threaded(id: str, name: str, work: Callable[[], Finding]) -> Check:
 
 
 DATABASE = _threaded("database", "Database", _database)
+# To examine a large one takes minutes.
+DATABASE_EXAMINED = replace(_threaded("database", "Database", database_examined), on_timeout="warn")
 DISK = _threaded("disk", "Disk space", _disk)
 EMBEDDER = _threaded("embedder", "Search and embedding", _embedder)
 INDEX = _threaded("index", "Index", _index)

@@ -11,7 +11,7 @@ What a part leaves over belongs to the next.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from apps.core.config import config
@@ -26,7 +26,7 @@ from apps.retrieval.repositories import repo_id, roots_named
 from apps.retrieval.results import Match, fallback_of, passes, setting_of_cutoff
 from apps.retrieval.search import search
 from apps.tools.context import related
-from apps.tools.context.packing import Line, Packer, in_order, telling_line
+from apps.tools.context.packing import Line, Packer, cost, in_order, telling_line
 from apps.tools.context.types import Context, ContextQuery, Piece
 
 # Matches that are considered, and those of them that may be passages.
@@ -48,12 +48,27 @@ USES_SECONDS = 0.6
 MAX_LEFT_OUT = 5
 
 
-@marked
-def build_context(query: ContextQuery, shown: Set[Line] = frozenset()) -> Context:
-    """Pack the answer to a question into `query.max_tokens`. Raises as `search`.
+@dataclass(frozen=True)
+class Passages:
+    """The passages that a question finds, best first."""
 
-    shown: lines that the reader has, which are not repeated
-    """
+    near: tuple[Piece, ...]  # that pass the cutoff
+    every: tuple[Piece, ...]
+    weak: tuple[Piece, ...]  # the best, if none passes it
+    degraded: str
+    missing_words: tuple[str, ...]
+
+    def beside_best(self, tokens: int) -> float:
+        """The tokens of an answer that its best passage leaves, if it is whole; all of them if it
+        has no room."""
+        room = _room(tokens)
+        rest = room - cost(self.near[0]) if self.near else room
+        return rest if rest >= 0 else room
+
+
+@marked
+def find(query: ContextQuery) -> Passages:
+    """Search for the passages of an answer. Raises as `search`."""
     result = search(
         SearchQuery(query.text, query.repositories, CANDIDATES, query.filters),
         with_cutoff=False,
@@ -61,43 +76,52 @@ def build_context(query: ContextQuery, shown: Set[Line] = frozenset()) -> Contex
     )
     cutoff = setting_of_cutoff()
     near = [match for match in result.matches if passes(match, cutoff) and not match.is_weak]
-    roots = {repo_id(root): root for root in roots_named(query.repositories)}
-    packer = Packer(query.text, max(1, round(query.max_tokens * (1 - MARGIN)) - OVERHEAD), shown)
-    if near:
-        left_out = _pack(packer, near, result.matches, roots, query.filters.areas)
-    else:
+    weak: Sequence[Match] = ()
+    if not near:
         count, ranked = config().retrieval_fallback_chunks, config().retrieval_mode == "hybrid"
-        left_out = _pack_weak(packer, fallback_of(result.matches, count, ranked=ranked), roots)
+        weak = fallback_of(result.matches, count, ranked=ranked)
+    roots = {repo_id(root): root for root in roots_named(query.repositories)}
+    return Passages(
+        tuple(_passages(near, roots)),
+        tuple(_passages(result.matches, roots)),
+        tuple(_passages(weak, roots)),
+        result.degraded,
+        tuple(result.missing_words),
+    )
+
+
+@marked
+def build_context(query: ContextQuery, found: Passages, shown: Set[Line] = frozenset()) -> Context:
+    """Pack the answer to a question into `query.max_tokens`. Raises as `search`.
+
+    shown: lines that the reader has, which are not repeated
+    """
+    packer = Packer(query.text, max(1, _room(query.max_tokens)), shown)
+    if found.near:
+        left_out = _pack(packer, found, query.filters.areas)
+    else:
+        left_out = ()
+        for piece in found.weak:
+            packer.add(replace(piece, is_weak=True), packer.room // 2)
     tokens = query.max_tokens - packer.room
     pieces = in_order(packer.pieces)
-    return Context(pieces, tokens, left_out, result.degraded, result.missing_words)
+    return Context(pieces, tokens, left_out, found.degraded, found.missing_words)
 
 
-def _pack_weak(
-    packer: Packer, matches: Sequence[Match], roots: Mapping[str, Root]
-) -> tuple[str, ...]:
-    """Pack the best of matches that are all beyond the cutoff."""
-    for piece in _passages(matches, roots):
-        packer.add(replace(piece, is_weak=True), packer.room // 2)
-    return ()
+def _room(tokens: int) -> int:
+    """The tokens of the pieces of an answer."""
+    return round(tokens * (1 - MARGIN)) - OVERHEAD
 
 
-def _pack(
-    packer: Packer,
-    near: Sequence[Match],
-    all_: Sequence[Match],
-    roots: Mapping[str, Root],
-    areas: Sequence[Area],
-) -> tuple[str, ...]:
+def _pack(packer: Packer, found: Passages, areas: Sequence[Area]) -> tuple[str, ...]:
     """Pack all parts. Returns what found no room."""
     whole = packer.room
-    every = list(_passages(near[:MAX_PASSAGES], roots))
-    passages = [piece for piece in every if not packer.is_shown(piece)]
+    passages = [piece for piece in found.near[:MAX_PASSAGES] if not packer.is_shown(piece)]
     others = min(whole * OTHERS, max(0, whole - ROOM_OF_PASSAGES))
     # The best is cut only if the whole answer has no room for it.
     waiting = [] if passages and packer.add(passages[0], packer.room) else passages[:1]
     waiting += _pack_whole(packer, passages[1:], until=others)
-    root = every[0].place.root
+    root = found.near[0].place.root
     own = [piece for piece in packer.pieces if piece.place.root == root]
     if packer.room >= LEAST_OTHERS:
         until = packer.room - whole * DEFINITIONS
@@ -114,7 +138,7 @@ def _pack(
         if packer.room < LEAST_PASSAGE or not packer.add(piece, packer.room)
     ]
     left_out = tuple(_names(packer, waiting))
-    _pack_mentions(packer, list(_passages(all_, roots)))
+    _pack_mentions(packer, found.every)
     return left_out
 
 

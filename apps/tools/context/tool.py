@@ -10,7 +10,7 @@ from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema
 from apps.retrieval.query import MAX_QUERY
 from apps.retrieval.scope import with_hint
 from apps.tools import schemas, shaped
-from apps.tools.context.build import build_context
+from apps.tools.context.build import build_context, find
 from apps.tools.context.form import LINES, compact_line, compact_row
 from apps.tools.context.packing import LINE_TOKENS
 from apps.tools.context.tokens import estimate
@@ -83,31 +83,36 @@ _COMPACT = object_schema(
 
 def _output(arguments: Mapping[str, Any]) -> JSON:
     query = ContextQuery.parse(arguments)
-    by_shape, tokens = _by_shape(query)
+    field, by_shape = shaped.shaped_answer(query.text, query.repositories, query.filters)
+    if by_shape and by_shape.search_text:
+        query = replace(query, text=by_shape.search_text)
+    found = find(query)
+    room = min(query.max_tokens * SHARE_OF_ANSWER, found.beside_best(query.max_tokens))
+    field, tokens = _by_shape(field, room)
     rest = replace(query, max_tokens=max(1, query.max_tokens - tokens))
-    answer = build_context(rest, shaped.lines_of(by_shape))
+    answer = build_context(rest, found, shaped.lines_of(field))
     log_call("Context", **query.as_log(), results=len(answer.pieces))
-    output = by_shape | answer.as_wire() | {"tokens": answer.tokens + tokens}
-    return with_hint(output, query.repositories, query.filters)
+    output = field | answer.as_wire() | {"tokens": answer.tokens + tokens}
+    return with_hint(output, query.repositories, query.filters, query.text)
 
 
-def _by_shape(query: ContextQuery) -> tuple[JSON, int]:
-    """The answer by the shape of the question, with as many rows as a part of the tokens has room
-    for, and its tokens."""
-    field, _ = shaped.shaped_answer(query.text, query.repositories, query.filters)
+def _by_shape(field: JSON, room: float) -> tuple[JSON, int]:
+    """The answer by the shape of the question, with as many rows as have room, and its tokens."""
     if not field:
         return {}, 0
-    answer, room = field[ANSWER], query.max_tokens * SHARE_OF_ANSWER
-    rows = []
-    for row in answer["rows"]:
-        room -= estimate(shaped.line_of(row)) + LINE_TOKENS
-        if room < 0:
-            break
-        rows.append(row)
-    if not rows:
-        return {}, 0
-    field = {ANSWER: answer | {"rows": rows}}
-    return field, estimate(json.dumps(shaped.compact(field), ensure_ascii=False))
+    bare = field[ANSWER] | {"rows": [], "languages": [], "modules": []}
+    answer = shaped.within(field[ANSWER], room - _tokens({ANSWER: bare}), _cost)
+    field = {ANSWER: answer}
+    has_any = answer["rows"] or answer.get("languages") or answer.get("modules")
+    return (field, _tokens(field)) if has_any else ({}, 0)
+
+
+def _tokens(field: JSON) -> int:
+    return estimate(json.dumps(shaped.compact(field), ensure_ascii=False))
+
+
+def _cost(row: JSON | str) -> int:
+    return estimate(row if isinstance(row, str) else shaped.line_of(row)) + LINE_TOKENS
 
 
 def _compact(output: JSON) -> JSON:

@@ -30,6 +30,27 @@ AUDIO: dict[str, str | bytes] = {
         "static void NAMED(first_step)(void)\n{\n    drain();\n}\n\n"
         "static void NAMED(second_step)(void)\n{\n    NAMED(first_step)();\n}\n"
     ),
+    "view.h": (
+        "QT_BEGIN_NAMESPACE\nclass VIEW_EXPORT View final : public QObject\n{\n    Q_OBJECT\n"
+        "public slots:\n    void press();\nsignals:\n    void pressed(int x);\n};\n"
+        "QT_END_NAMESPACE\n"
+        "class URL final : public View {};\n"
+        "template <typename T> struct Box { T get() const; };\n"
+        "template <typename T> T Box<T>::get() const { return T(); }\n"
+    ),
+    "rate.h": (
+        '#ifndef RATE_H\n#ifdef __cplusplus\nextern "C" {\n#endif\n'
+        "extern int base_rate;\n"
+        "static inline int twice_rate(int x) { return 2 * x; }\n"
+        "#ifdef __cplusplus\n}\n#endif\n#endif\n"
+    ),
+    "rate.cpp": '#include "rate.h"\nTEST_F(Rates, Doubles) { twice_rate(base_rate); }\n',
+    "Kind.h": (
+        "#import <Foundation/Foundation.h>\nNS_ASSUME_NONNULL_BEGIN\n"
+        "typedef NS_ENUM(NSInteger, Kind) {\n  KindA,\n};\n"
+        "FOUNDATION_EXPORT NSString *const KindName;\nvoid KindSetUp(Kind kind);\n"
+        "NS_ASSUME_NONNULL_END\n"
+    ),
     "kernel.cu": (
         "__global__ void scaleRows(float* a, int n) {\n  a[n] *= 2.0f;\n}\n"
         "template <class T> __global__ void fill(T* a) {}\n"
@@ -64,6 +85,17 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
         ("lowest", ["c prototype plain.h:2-2 lowest"]),
         ("first_step", ["c function macro.c:7-10 first_step"]),
         ("scaleRows", ["cuda function kernel.cu:1-3 scaleRows"]),
+        ("View", ["cpp class view.h:2-9 View"]),
+        ("press", ["cpp method view.h:6-6 View.press"]),
+        ("pressed", ["cpp method view.h:8-8 View.pressed"]),
+        ("get", ["cpp method view.h:12-12 Box.get", "cpp function view.h:13-13 Box.get"]),
+        ("URL", ["cpp class view.h:11-11 URL"]),
+        ("base_rate", ["c variable rate.h:5-5 base_rate"]),
+        ("Doubles", ["cpp function rate.cpp:2-2 Doubles"]),
+        ("Kind", ["objc enum Kind.h:3-5 Kind"]),
+        ("KindA", ["objc member Kind.h:4-4 Kind.KindA"]),
+        ("KindName", ["objc variable Kind.h:6-6 KindName"]),
+        ("KindSetUp", ["objc prototype Kind.h:7-7 KindSetUp"]),
     ],
 )
 def test_definitions_have_the_language_of_the_content(
@@ -85,6 +117,7 @@ def test_definitions_have_the_language_of_the_content(
         ("fill", ["kernel.cu:7 launchScale"]),
         ("first_step", ["macro.c:14 second_step"]),
         ("drain", ["macro.c:9 first_step"]),
+        ("twice_rate", ["rate.cpp:2 Doubles"]),
     ],
 )
 def test_launches_of_kernels_and_calls_by_macros_are_calls(

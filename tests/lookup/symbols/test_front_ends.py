@@ -145,6 +145,40 @@ MONOREPO: dict[str, str | bytes] = {
         "module.exports = () => sub('d') + require('./route').route('e')\n"
     ),
 }
+PARTS: dict[str, str | bytes] = {
+    "src/Form.tsx": (
+        "import { forwardRef, memo } from 'react'\n"
+        "const Frame = (more: object) => <form />\n"
+        "const Field = forwardRef<HTMLElement, object>((more, ref) => <input {...more} />)\n"
+        "export const Submit = memo(function SubmitButton() { return <b /> })\n"
+        "export const Form = Object.assign(Frame, { Field })\n"
+        "export function Menu() { return <ul /> }\n"
+        "function MenuItem() { return <li /> }\n"
+        "Menu.Item = MenuItem\n"
+        "export const walk = function visit(n: number): number { return n ? visit(n - 1) : 0 }\n"
+    ),
+    "src/Page.jsx": (
+        "import { lazy } from 'react'\n"
+        "import { Form, Menu, Submit, walk } from './Form'\n"
+        "const Late = lazy(() => import('./late').then((m) => ({ default: m.Chart })))\n"
+        "const Other = lazy(() => import('./late').then(({ Legend }) => ({ default: Legend })))\n"
+        "export class Page {\n"
+        "  row = (n) => <Form><Form.Field n={n} /><Submit /></Form>\n"
+        "  draw() { walk(1); return [this.row(1), <Menu.Item />, <Late />, <Other />] }\n"
+        "}\n"
+    ),
+    "src/late.jsx": "export const Chart = () => <i />\nexport const Legend = () => <p />\n",
+    "src/Tip.svelte": (
+        "<script>\n"
+        "  export function tip(node, text) {}\n"
+        "  function shine(node) {}\n"
+        "  const hint = () => 'a'\n"
+        "</script>\n"
+        "<b use:tip={hint()} in:shine|local>x</b>\n"
+    ),
+    "lib/serve.js": "module.exports = function serve(n) { return n ? serve(n - 1) : 0 }\n",
+    "lib/main.js": "const serve = require('./serve')\nserve(1)\n",
+}
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +186,7 @@ def repositories(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
     base = Path(os.path.realpath(tmp_path_factory.mktemp("front")))
-    with ingested_once(django_db_blocker, base, {"shop": SHOP, "mono": MONOREPO}):
+    with ingested_once(django_db_blocker, base, {"shop": SHOP, "mono": MONOREPO, "parts": PARTS}):
         yield
 
 
@@ -234,6 +268,29 @@ def test_calls_in_scripts_and_templates_are_found(
 )
 def test_an_element_calls_its_component(post: Post, symbol: str, found: list[str]) -> None:
     assert callers_of(post, symbol) == found
+
+
+@pytest.mark.parametrize(
+    ("symbol", "found"),
+    [
+        ("Frame", ["Page.jsx:6 Page.row"]),
+        ("Field", ["Page.jsx:6 Page.row"]),
+        ("Submit", ["Page.jsx:6 Page.row"]),
+        ("MenuItem", ["Page.jsx:7 Page.draw"]),
+        ("row", ["Page.jsx:7 Page.draw"]),
+        ("walk", ["Form.tsx:9 walk", "Page.jsx:7 Page.draw"]),
+        ("Chart", ["Page.jsx:7 Page.draw"]),
+        ("Legend", ["Page.jsx:7 Page.draw"]),
+        ("tip", ["Tip.svelte:6 Tip"]),
+        ("shine", ["Tip.svelte:6 Tip"]),
+        ("hint", ["Tip.svelte:6 Tip"]),
+        ("serve", ["main.js:2", "serve.js:1 serve"]),
+    ],
+)
+def test_parts_of_components_and_wrapped_functions_have_callers(
+    post: Post, symbol: str, found: list[str]
+) -> None:
+    assert callers_of(post, symbol, repository="parts") == found
 
 
 def test_a_component_of_a_name_is_called_by_elements_of_its_own_language(post: Post) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,16 @@ from tests.mcp.doors.workspace import DOCK, call, found, refused, repos
 from tests.mcp.speech import EVERY, META, PREFIX, STATELESS, ask, headers_for, request, send
 from tests.support.git import init
 from tests.support.ingested import SAMPLE, ingest, write_files
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 ELSEWHERE = "All other repositories were looked into."
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
 CARGO = {"Cargo.toml": "[package]\n", "src/buoy.rs": "fn float_the_buoy() {}\n"}
 
 
@@ -83,6 +90,42 @@ class TestFirstUse:
         text = await refused("Grep", home, headers=owner(), pattern="x", path=f"{home}/none/a.py")
         assert "in no ingested folder" in text
 
+    async def test_when_a_client_begins_a_worker_is_prepared_for_it(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        expected: list[None] = []
+        monkeypatch.setattr(first_use.supervisor, "expect", lambda: expected.append(None))
+        await asyncio.to_thread(write_files, home / "buoy", CARGO)
+        await asyncio.to_thread(write_files, home / "plain", SAMPLE)
+
+        async def begin(where: str, **more: str) -> int:
+            expected.clear()
+            headers = {"Codeinfo-Workspace": str(home / where)} | more
+            reply = await ask("initialize", HELLO, "2024-11-05", "/mcp", **headers)
+            assert reply.result["serverInfo"]["name"] == "codeinfo"
+            return len(expected)
+
+        assert await begin("buoy", **owner()) == 1
+        # Nothing is ingested by itself there.
+        assert await begin("buoy") == 0
+        assert await begin("plain", **owner()) == 0
+        assert await begin("all/harbour", **owner()) == 0
+        assert await begin("buoy", **owner(**{"Codeinfo-Workspace-Ingest": "ask"})) == 0
+        assert await IngestRun.objects.acount() == 1
+
+    async def test_a_client_begins_though_its_folder_does_not_answer(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mounted = threading.Event()
+        monkeypatch.setattr(scoping, "EXPECT_SECONDS", 0.01)
+        monkeypatch.setattr(first_use, "expect", lambda folder: mounted.wait())
+        headers = owner(**{"Codeinfo-Workspace": str(home / "buoy")})
+        try:
+            reply = await ask("initialize", HELLO, "2024-11-05", "/mcp", **headers)
+        finally:
+            mounted.set()
+        assert reply.result["serverInfo"]["name"] == "codeinfo"
+
     async def test_below_the_top_of_a_work_tree_all_of_it_is_ingested(self, home: Path) -> None:
         top = init(write_files(home / "buoy", {"src/a.rs": "// the buoy\n", "b.md": "A buoy\n"}))
         output = await first_call(top / "src")
@@ -104,6 +147,33 @@ class TestFirstUse:
         await asyncio.to_thread(queue.drain)
         assert [repos(await one) for one in calls] == [{"buoy"}] * 3
         assert await IngestRun.objects.filter(path=str(buoy)).acount() == 1
+
+    @pytest.mark.parametrize("other", ["raft", "again/buoy"])
+    async def test_folders_at_once_wait_their_turn(self, other: str, home: Path) -> None:
+        folders = [home / "buoy", home / other]
+        for folder in folders:
+            await asyncio.to_thread(write_files, folder, CARGO)
+        calls = [
+            asyncio.create_task(found("Grep", folder, headers=owner(), pattern="buoy"))
+            for folder in folders
+        ]
+        await asyncio.to_thread(wait_until, lambda: IngestRun.objects.live().count() == 2)
+        await asyncio.to_thread(queue.drain)
+        # Whichever was first has the name of its folder.
+        paths = {root.name: root.path async for root in Root.objects.all()}
+        named = [repos(await one) for one in calls]
+        assert [paths[name] for (name,) in named] == [str(folder) for folder in folders]
+
+    async def test_of_many_folders_at_once_the_last_are_told_to_wait(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(services, "MAX_WAITING", 1)
+        monkeypatch.setattr(scoping, "WAIT_SECONDS", 0.01)
+        for name in ("buoy", "raft"):
+            await asyncio.to_thread(write_files, home / name, CARGO)
+        assert "Queued" in await refused("Grep", home / "buoy", headers=owner(), pattern="x")
+        output = await found("Grep", home / "raft", headers=owner(), pattern="ship")
+        assert "Another ingest is queued" in output["workspace"]
 
     async def test_while_it_is_ingested_the_answer_says_how_far(
         self, home: Path, monkeypatch: pytest.MonkeyPatch
@@ -227,6 +297,20 @@ class TestAQuestion:
         await asyncio.to_thread(work_waiting.wait, 60)
         await asyncio.to_thread(queue.drain)
         assert repos((await pending)["structuredContent"]) == {"buoy"}
+
+    async def test_a_question_of_another_reason_is_asked_again(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(first_use, "MAX_FILES", 1)
+        buoy = await asyncio.to_thread(write_files, home / "buoy", CARGO)
+        with monkeypatch.context() as patch:
+            patch.setattr(first_use, "is_near", lambda model: False)
+            (question,) = (await self.asked(buoy))["inputRequests"].values()
+            assert "on another machine" in question["params"]["message"]
+        # What is sent nowhere is counted then.
+        (question,) = (await self.asked(buoy))["inputRequests"].values()
+        assert "has more than 1 files" in question["params"]["message"]
+        assert "structuredContent" in await self.asked(buoy)
 
     async def test_to_agree_to_one_folder_is_not_to_agree_to_another(
         self, home: Path, monkeypatch: pytest.MonkeyPatch

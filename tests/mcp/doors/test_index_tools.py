@@ -17,6 +17,7 @@ from apps.mcp.search import SEARCH
 from apps.tools.expand import expand
 from tests.mcp.speech import STATELESS, ask, call
 from tests.support.calls import CALLS
+from tests.support.git import commit_all, init
 from tests.support.ingested import CALLER, SAMPLE, ingest_sample, write_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
@@ -24,7 +25,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 @pytest.fixture
 def lighthouse(folder: Path, transactional_db: None) -> None:
-    write_files(folder, CALLER)
+    write_files(init(folder), CALLER | SAMPLE)
+    commit_all(folder)
     ingest_sample(folder)
 
 
@@ -126,7 +128,7 @@ async def test_snippet_lines_cuts_passages_around_their_best_lines(name: str) ->
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"format": "yaml"}, {"snippet_lines": "two"}, {"snippet_lines": [3]}]
+    "wrong", [{"format": "yaml"}, {"snippet_lines": "two"}, {"snippet_lines": [3, 4]}]
 )
 @pytest.mark.usefixtures("lighthouse")
 async def test_wrong_forms_are_refused(wrong: dict[str, Any]) -> None:

@@ -71,17 +71,93 @@ async def read(path: str, address: str = "/mcp", **arguments: Any) -> str:
         ("src\\retry.py:3-4", "3-4"),
         ("./src/retry.py", "1-18"),
         (".\\src\\.\\retry.py", "1-18"),
+        ("src//retry.py", "1-18"),
+        ("src/../src/retry.py", "1-18"),
+        ("`src/retry.py:12-14`", "12-14"),
+        ("'src/retry.py'", "1-18"),
+        ("<src/retry.py>", "1-18"),
+        ("(src/retry.py:12)", "12-12"),
+        ("@src/retry.py", "1-18"),
+        ("src/retry.py:", "1-18"),
+        ("src/retry.py:12:5:", "12-12"),
+        ("src/retry.py:12-14:", "12-14"),
+        ("src/retry.py:12,5", "12-12"),
+        ("src/retry.py(12)", "12-12"),
+        ("src/retry.py(12,5)", "12-12"),
+        ("src/retry.py:L12-L14", "12-14"),
+        ("src/retry.py#12", "12-12"),
+        ("src/retry.py:12–14", "12-14"),
+        ("src/retry.py:12..14", "12-14"),
+        ("src/retry.py:12:5-14:2", "12-14"),
+        ("src/retry.py lines 12-14", "12-14"),
+        ("src/retry.py L12-L14", "12-14"),
+        ("src/retry.py, line 12", "12-12"),
+        ('File "src/retry.py", line 12', "12-12"),
+        ('File "src/retry.py", line 12, in wait', "12-12"),
+        ("src/retry.py::RetryPolicy", "1-18"),
+        ("/src/retry.py:12", "12-12"),
+        ("lighthouse/src/retry.py:12-14", "12-14"),
+        ("codeinfo://lighthouse/src/retry.py#L2-L4", "2-4"),
+        ("vscode://fileHOME/src/retry.py:12", "12-12"),
+        ("~/light house/src/retry.py:12", "12-12"),
     ],
 )
 async def test_a_file_is_read_however_its_place_is_written(
-    path: str, lines: str, repositories: Path
+    path: str, lines: str, repositories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HOME", str(repositories))
     home = repositories / "light house"
-    is_absolute = path.startswith(("HOME", "URI", "file:"))
+    is_absolute = path.startswith(("HOME", "URI", "file:", "~", "lighthouse", "vscode", "codeinfo"))
     scope = {} if is_absolute else {"repository": "lighthouse"}
     path = path.replace("HOME", str(home)).replace("URI", home.as_uri())
     assert await read(path, **scope) == f"lighthouse/{RETRY} {lines}"
     assert (await answer("FileOutline", path=path, **scope))["relPath"] == RETRY
+
+
+@pytest.mark.parametrize(
+    ("lines", "read_ones"),
+    [("L12-L14", "12-14"), ("12..14", "12-14"), ("12–14", "12-14"), ("line 12", "12-12")],
+)
+async def test_lines_are_read_however_they_are_written(
+    lines: str, read_ones: str, repositories: Path
+) -> None:
+    found = await read(RETRY, repository="lighthouse", lines=lines)
+    assert found == f"lighthouse/{RETRY} {read_ones}"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "lighthouse,harbour",
+        "lighthouse, harbour",
+        "['lighthouse', 'harbour']",
+        "[lighthouse, harbour]",
+        ['["lighthouse", "harbour"]'],
+        "`lighthouse`",
+        '"lighthouse"',
+        "lighthouse/",
+        "HOME",
+        "URI",
+        "null",
+        "None",
+    ],
+)
+async def test_repositories_are_read_however_they_are_written(
+    written: str | list[str], repositories: Path
+) -> None:
+    home = repositories / "light house"
+    if isinstance(written, str):
+        written = written.replace("HOME", str(home)).replace("URI", home.as_uri())
+    (row,) = (await answer("Grep", pattern="^class RetryPolicy", repository=written))["results"]
+    assert (row["repo"], row["relPath"]) == ("lighthouse", RETRY)
+
+
+async def test_a_path_of_another_repository_is_not_read_from_this_one(repositories: Path) -> None:
+    path = f"codeinfo://harbour/{RETRY}"
+    text = await refusal("ReadFile", path=path, repository="lighthouse")
+    assert f"{RETRY} is in the repository 'harbour'" in text
+    text = await refusal("ReadFile", "/mcp?repository=harbour", path=f"lighthouse/{RETRY}")
+    assert "FILE_NOT_FOUND" in text
 
 
 async def test_a_file_with_such_a_name_is_found_itself(repositories: Path) -> None:
@@ -148,8 +224,15 @@ async def test_the_path_on_the_host_is_understood_too(
         assert await read(path) == f"lighthouse/{RETRY} 1-1"
 
 
+async def test_a_definition_may_be_called_none(repositories: Path) -> None:
+    text = await refusal("History", repository="lighthouse", symbol="none")
+    assert "none is not defined in lighthouse" in text
+
+
 async def test_a_path_outside_is_refused_with_what_to_write(repositories: Path) -> None:
     home = repositories / "light house"
+    assert ": ~/x.py is in no ingested folder" in await refusal("ReadFile", path="~/x.py")
+    assert (await answer("Grep", pattern="RetryPolicy", path="none"))["results"] == []
     for path in (
         "/etc/passwd",
         f"{home}/../../etc/passwd",
@@ -178,6 +261,16 @@ async def test_a_restricted_address_knows_no_other_folder(narrow: str, repositor
     assert "lighthouse" not in text
 
 
+async def test_a_restricted_address_does_not_tell_which_folder_is_ingested(
+    repositories: Path,
+) -> None:
+    address = "/mcp?tool=Grep&repository=lighthouse&repository=buoy"
+    for folder in ("harbour", "nothing"):
+        written = f"{repositories}/{folder}/"
+        text = await refusal("Grep", address, pattern="x", repository=written)
+        assert f"{written!r} may not be looked into here" in text
+
+
 async def test_several_restricted_repositories_are_implied_too(repositories: Path) -> None:
     address = "/mcp?repository=harbour&repository=lighthouse"
     path = f"{repositories}/light house/{RETRY}:1"
@@ -191,6 +284,11 @@ async def test_several_restricted_repositories_are_implied_too(repositories: Pat
         ("Grep", {"pattern": "RETRYPOLICY", "ignore_case": "True", "context": "0"}),
         ("Grep", {"pattern": "RetryPolicy", "repository": '["lighthouse", "harbour"]'}),
         ("Grep", {"pattern": "RetryPolicy", "fixed": "false", "toolCallId": "call_1"}),
+        ("Grep", {"pattern": "RETRYPOLICY", "ignore_case": 1, "fixed": "no", "word": "0"}),
+        ("Grep", {"pattern": "RetryPolicy", "path": ["src"], "limit": [3], "cursor": "null"}),
+        ("Grep", {"pattern": "RetryPolicy", "mode": "CONTENT", "language": '["python"]'}),
+        ("Grep", {"arguments": {"pattern": "RetryPolicy"}}),
+        ("Grep", {"input": {"pattern": "RetryPolicy", "limit": "undefined"}}),
         ("Grep", {"pattern": "RetryPolicy", "sessionId": "s", "action": "a", "chatInput": "c"}),
         ("Grep", {"pattern": "RetryPolicy", "_meta": {}, "wait_for_previous": False}),
         ("Grep", {"pattern": "RetryPolicy", "format": "compact"}),
@@ -206,6 +304,25 @@ async def test_arguments_are_read_by_their_schema(
     assert not result.get("isError"), result
     text = result["content"][0]["text"]
     assert '"relPath":"src/retry.py"' in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(json.dumps({"pattern": "RetryPolicy"})),
+        '```json\n{"pattern": "RetryPolicy"}\n```',
+        ' {"pattern": "RetryPolicy"}\n',
+    ],
+)
+async def test_a_text_around_the_arguments_is_taken_away(text: str, repositories: Path) -> None:
+    result = (await ask("tools/call", {"name": "Grep", "arguments": text})).result
+    assert '"relPath":"src/retry.py"' in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("nothing", [[], "", "null", "{}", "[]", None])
+async def test_no_arguments_are_an_empty_object(nothing: object, repositories: Path) -> None:
+    params = {"name": "ListIngestedRepositories", "arguments": nothing}
+    assert "lighthouse" in str((await ask("tools/call", params)).result)
 
 
 async def test_what_is_looked_for_is_never_changed(repositories: Path) -> None:
@@ -232,7 +349,7 @@ async def test_an_unknown_argument_is_refused_with_the_nearest(
 
 
 @pytest.mark.parametrize("version", EVERY)
-@pytest.mark.parametrize("text", ["[]", "{", '"x"', "5", '{"a": NaN}', "[" * 200])
+@pytest.mark.parametrize("text", ["[1]", "{", '"x"', "5", '{"a": NaN}', "[" * 200])
 async def test_arguments_that_are_no_object_are_refused(version: str, text: str, db: None) -> None:
     answer = await ask("tools/call", {"name": "Grep", "arguments": text}, version)
     assert answer.error["code"] == -32602

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.tools import shaped
-from apps.tools.context import ContextQuery, build, build_context
+from apps.tools.context import ContextQuery, build, build_context, find
 from apps.tools.context.tokens import estimate
 from apps.tools.context.tool import CONTEXT
 from apps.tools.expand import expand
@@ -107,7 +107,8 @@ def test_an_answer_keeps_to_its_tokens(depot: Path, tokens: int) -> None:
 
 @pytest.mark.parametrize("tokens", [300, 1_000, 20_000])
 def test_no_line_is_told_twice_and_every_line_is_the_file_s(depot: Path, tokens: int) -> None:
-    answer = build_context(ContextQuery(QUESTION, max_tokens=tokens))
+    query = ContextQuery(QUESTION, max_tokens=tokens)
+    answer = build_context(query, find(query))
     told: Counter[tuple[str, int]] = Counter()
     for piece in answer.pieces:
         lines = str(FILES[piece.place.path]).split("\n")
@@ -126,12 +127,48 @@ def test_lines_of_the_answer_by_shape_are_not_repeated(depot: Path, post: Post) 
         assert not lines_of_rows([row]) <= shown, row
 
 
+@pytest.mark.parametrize("tokens", [440, 600])
+def test_the_answer_by_shape_leaves_the_best_passage_whole(
+    depot: Path, post: Post, tokens: int
+) -> None:
+    question = "Where is `send_with_retry` used?"
+    _, plain = post("vector-search", query=question)
+    best = lines_of_rows(plain["results"][:1])
+    _, answer = post("context", question=question, max_tokens=tokens)
+    assert answer["answer"]["rows"]
+    assert lines_of_rows(answer["results"]) >= best
+    assert answer["tokens"] <= tokens
+
+
+def test_passages_of_a_stack_trace_are_those_of_its_message(depot: Path, post: Post) -> None:
+    trace = (
+        "Traceback (most recent call last):\n"
+        '  File "/srv/other/main.py", line 3, in main\n    work()\n'
+        "ValueError: twice as long after each failed attempt\n"
+    )
+    _, answer = post("context", question=trace)
+    assert answer["results"][0]["relPath"] == "depot/backoff.py"
+
+
 def lines_of_rows(rows: list[dict[str, Any]]) -> set[str]:
     return {
         f"{row['relPath']}:{line}"
         for row in rows
         for line in range(row["startLine"], row["endLine"] + 1)
     }
+
+
+def test_rows_of_the_answer_by_shape_tell_that_their_files_have_changed(
+    folder: Path, post: Post
+) -> None:
+    files = {f"{name}.py": f"def hoist():\n    return {name!r}\n" for name in "abc"}
+    sea = write_files(folder / "sea", files)
+    ingest(sea)
+    write_files(sea, {path: f"{text}\n\n" for path, text in files.items()})
+    query = {"query": "Where is `hoist` defined?", "repository": "sea", "limit": 1}
+    _, answer = post("vector-search", **query)
+    assert len(answer["answer"]["rows"]) == 3
+    assert answer["changedFiles"] == ["sea/a.py", "sea/b.py", "sea/c.py"]
 
 
 def test_passages_are_whole_and_a_cut_one_is_marked(depot: Path, post: Post) -> None:
@@ -150,9 +187,8 @@ def test_passages_are_whole_and_a_cut_one_is_marked(depot: Path, post: Post) -> 
 
 
 def test_more_tokens_tell_more_files_and_fewer_are_left_out(depot: Path) -> None:
-    few, many = (
-        build_context(ContextQuery(QUESTION, max_tokens=tokens)) for tokens in (300, 4_000)
-    )
+    queries = [ContextQuery(QUESTION, max_tokens=tokens) for tokens in (300, 4_000)]
+    few, many = (build_context(query, find(query)) for query in queries)
     files = [{piece.place.path for piece in answer.pieces} for answer in (few, many)]
     assert len(files[0]) < len(files[1])
     assert len(many.left_out) <= len(few.left_out)
