@@ -1,32 +1,21 @@
 """The code browser shows the commits of a file, the commit of each line, and what one changed."""
 
-import os
 import re
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import Client
 
-from tests.lookup.history.conftest import make
+from tests.lookup.history.conftest import fleet
 from tests.support.git import git
-from tests.support.ingested import ingest, ingested_once, write_files
+from tests.support.ingested import ingest, write_files
+
+__all__ = ["fleet"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 FILE = "/code/fleet/src/ship.py"
-
-
-@pytest.fixture(scope="module")
-def fleet(
-    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Path]:
-    base = Path(os.path.realpath(tmp_path_factory.mktemp("history")))
-    make(base / "fleet")
-    with ingested_once(django_db_blocker, base, {"fleet": {}}):
-        yield base / "fleet"
 
 
 def get(client: Client, url: str, status: int = 200) -> str:

@@ -12,10 +12,11 @@ from apps.index.types import Area
 from apps.tools.context.tool import CONTEXT
 from apps.tools.expand import expand
 from apps.tools.vector_search import VECTOR_SEARCH
+from tests.lookup.shaped import ask, unhurried
 from tests.lookup.symbols.conftest import Post, post
 from tests.support.ingested import ingest, ingested_once, write_files
 
-__all__ = ["post"]
+__all__ = ["post", "unhurried"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -58,19 +59,6 @@ def repositories(
     base = Path(os.path.realpath(tmp_path_factory.mktemp("about")))
     with ingested_once(django_db_blocker, base, {"fleet": FLEET, "quay": QUAY}):
         yield
-
-
-@pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No answer depends on how busy the machine is."""
-    monkeypatch.setattr("apps.tools.shaped.SECONDS", 60.0)
-
-
-def ask(post: Post, query: str, **more: Any) -> dict[str, Any]:
-    status, body = post("vector-search", query=query, **more)
-    assert status == 200, body
-    answer: dict[str, Any] = body["answer"]
-    return answer
 
 
 def rows(answer: dict[str, Any], kind: str) -> list[str]:

@@ -12,10 +12,11 @@ from apps.index.types import Area
 from apps.tools.expand import expand
 from apps.tools.vector_search import VECTOR_SEARCH
 from tests.lookup.harbours import FILES
+from tests.lookup.shaped import ask, unhurried
 from tests.lookup.symbols.conftest import Post, post
 from tests.support.ingested import ingested_once
 
-__all__ = ["post"]
+__all__ = ["post", "unhurried"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -27,20 +28,6 @@ def harbour(
     base = Path(os.path.realpath(tmp_path_factory.mktemp("shapes")))
     with ingested_once(django_db_blocker, base, {"harbour": FILES}):
         yield
-
-
-@pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No answer depends on how busy the machine is."""
-    monkeypatch.setattr("apps.tools.shaped.SECONDS", 60.0)
-
-
-def ask(post: Post, query: str, **more: Any) -> dict[str, Any]:
-    """The answer by the shape of a question."""
-    status, body = post("vector-search", query=query, **more)
-    assert status == 200, body
-    answer: dict[str, Any] = body["answer"]
-    return answer
 
 
 def lines(answer: dict[str, Any], kind: str) -> list[str]:
