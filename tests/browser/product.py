@@ -30,8 +30,9 @@ class Product:
     pid: int = 0
 
     def log(self) -> str:
-        """What the process wrote, for a failure's message."""
-        return (self.data.parent / "serve.log").read_text()
+        """What the process wrote, and of what it died, for a failure's message."""
+        files = (self.data.parent / "serve.log", self.data / "logs" / "crashes.log")
+        return "".join(file.read_text() for file in files if file.exists())
 
 
 @contextmanager

@@ -5,6 +5,7 @@ follows is gone with the next checkpoint, without a word. The format is that of
 sqlite.org/fileformat2.html#walformat and sqlite.org/walformat.html.
 """
 
+import filecmp
 import shutil
 import sqlite3
 import struct
@@ -16,7 +17,7 @@ from typing import BinaryIO
 from django.utils import timezone
 
 from apps.core.config import config
-from apps.core.data.sqlite_files import open_file
+from apps.core.data.sqlite_files import open_file, read_log_index
 from apps.core.system import disk
 
 PREFIX = "lost-"
@@ -35,16 +36,18 @@ def keep() -> None:
     with suppress(sqlite3.Error):  # the start reports it
         if not is_cut(path) and not (log.exists() and _has_lost_commits(path, log)):
             return
+        names = [file.name for file in (path, log) if file.exists()]
+        if any(_has(folder, path.parent, names) for folder in _folders()):
+            return  # `doctor` may leave the database as it finds it
         folder = config().data_dir.absolute() / f"{PREFIX}{timezone.now():%Y-%m-%dT%H-%M-%S-%f}"
         folder.mkdir(mode=0o700)
-        for file in filter(Path.exists, (path, log)):
-            shutil.copyfile(file, folder / file.name)
+        for name in names:
+            shutil.copyfile(path.parent / name, folder / name)
 
 
 def describe() -> str:
     """Return a message for the operator; empty if nothing was kept aside."""
-    folders = sorted(config().data_dir.absolute().glob(f"{PREFIX}*"))
-    if not folders:
+    if not (folders := _folders()):
         return ""
     return (
         "The database's log was damaged or deleted, and the latest changes are lost: "
@@ -53,15 +56,23 @@ def describe() -> str:
     )
 
 
+def _folders() -> list[Path]:
+    return sorted(config().data_dir.absolute().glob(f"{PREFIX}*"))
+
+
+def _has(folder: Path, beside: Path, names: list[str]) -> bool:
+    """Whether a folder has the files of another."""
+    return not any(filecmp.cmpfiles(beside, folder, names, shallow=False)[1:])
+
+
 def is_cut(path: Path) -> bool:
     """Whether the log of a database lacks frames that its index has and the database has not: it
     was deleted or cut. A process that ends in order deletes both; one that is killed leaves
     both."""
     log = Path(f"{path}-wal")
     try:
-        with open(f"{path}-shm", "rb") as index:
-            page_size, frames, in_database = _INDEX.unpack(index.read(_INDEX.size))
-    except (OSError, struct.error):
+        page_size, frames, in_database = _INDEX.unpack(read_log_index(path, _INDEX.size))
+    except struct.error:
         return False
     size = log.stat().st_size if log.exists() else 0
     return bool(in_database < frames and size < HEADER + frames * (FRAME_HEADER + page_size))
@@ -75,9 +86,7 @@ def _has_lost_commits(path: Path, log: Path) -> bool:
         database.execute("BEGIN")
         (page_size,) = database.execute("PRAGMA page_size").fetchone()
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        accepted = 0
-        with suppress(FileNotFoundError), Path(f"{path}-shm").open("rb") as shared:
-            (accepted,) = struct.unpack_from("=I", shared.read(20), 16)
+        (accepted,) = struct.unpack_from("=I", read_log_index(path, 20).ljust(20, b"\0"), 16)
         salts = struct.unpack_from(">II", file.read(HEADER).ljust(HEADER), 16)
         # Frames of an earlier use of the file have other salts: their commits are in the database.
         return any(

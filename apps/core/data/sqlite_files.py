@@ -1,5 +1,6 @@
 """Opens, creates and removes SQLite files, and detects broken ones."""
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -10,6 +11,9 @@ from apps.core.system import posix
 
 BUSY_SECONDS = 10.0
 _ENDINGS = ("-wal", "-shm", "")
+# Of each database, the open index of its log.
+_log_indexes: dict[Path, int] = {}
+_log_indexes_lock = threading.Lock()
 
 
 def open_file(path: Path, mode: str) -> sqlite3.Connection:
@@ -24,6 +28,28 @@ def open_file(path: Path, mode: str) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
     )
+
+
+def read_log_index(path: Path, size: int) -> bytes:
+    """Return the first bytes of the index of a database's log; none if there is no such file.
+
+    The file stays open. If a process closes a file, it loses all its locks on it (fcntl(2)), also
+    those of SQLite: the next process that opens the database would take it for its first one, and
+    empty the index that this process has mapped.
+    """
+    with _log_indexes_lock:
+        try:
+            found = os.stat(f"{path}-shm")
+            opened = _log_indexes.get(path)
+            if opened is not None and not os.path.samestat(found, os.fstat(opened)):
+                # Nobody can open the earlier file any more, whose locks end here.
+                os.close(_log_indexes.pop(path))
+            if path not in _log_indexes:
+                _log_indexes[path] = os.open(f"{path}-shm", os.O_RDONLY)
+            os.lseek(_log_indexes[path], 0, os.SEEK_SET)
+            return os.read(_log_indexes[path], size)
+        except OSError:
+            return b""
 
 
 class ConnectionPool:
