@@ -15,6 +15,11 @@ COPY . .
 RUN /opt/venv/bin/python -m compileall -q apps codeinfo
 
 FROM python:3.11-slim-bookworm@sha256:528257d48c1da0dcecc2e725d1ae34498d60c965f1241e39cd6a85a8859bdf84
+# For History, Impact and repositories by URL; the base image says which Debian it is
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends git openssh-client \
+ && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 1000 --create-home codeinfo \
  && install --directory --mode=700 --owner=codeinfo --group=codeinfo /var/lib/codeinfo
 COPY --from=build /opt /opt

@@ -7,6 +7,9 @@ anew in the encodings of their language: as many of each encoding, in the order 
 is right if it is text for the product, and the encoding that the product finds gives the text back.
 It is looked at alone, and among the files of its repository in the same encoding. All files are
 also looked at in UTF-8. CP949 stands for EUC-KR, which lacks syllables that it has.
+
+No such repository is in the languages of TRANSLATED. Their files are made: lines of Django's code
+with LINES comments, which are translations of Django's messages.
 """
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
@@ -20,12 +23,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+import django
+
 from benchmarks import product
 from benchmarks.retrieval import questions
 from benchmarks.retrieval.questions import folder_of
 
 SET = Path(__file__).with_name("non_english.json")
-FILES = 1_000
+FILES = 100  # of each encoding
 READ_AT_ONCE = 64  # as an ingest does
 MAX_BYTES = 400_000
 # Encoding → languages that were written in it.
@@ -38,9 +43,23 @@ ENCODINGS: Mapping[str, Sequence[str]] = {
     "cp1251": ["ru"],
     "cp1252": ["de", "fr", "es"],
     "latin-1": ["de", "fr", "es"],
+    "koi8-r": ["ru"],
+    "gb18030": ["zh"],
+    "iso8859-15": ["de", "fr", "es"],
+    "utf-32-le": ["de", "fr", "es", "ru", "ja", "ko", "zh", "zh-Hant"],
+    "utf-32-be": ["de", "fr", "es", "ru", "ja", "ko", "zh", "zh-Hant"],
+    "cp1250": ["pl", "cs", "hu", "sk"],
+    "iso8859-2": ["pl", "cs", "hu", "sk"],
+    "cp1253": ["el"],
+    "cp1254": ["tr"],
+    "cp1255": ["he"],
+    "cp1256": ["ar"],
+    "tis-620": ["th"],
     "utf-16-le": ["de", "fr", "es", "ru", "ja", "ko", "zh", "zh-Hant"],
     "utf-16-be": ["de", "fr", "es", "ru", "ja", "ko", "zh", "zh-Hant"],
 }
+TRANSLATED = ("pl", "cs", "hu", "sk", "el", "tr", "he", "ar", "th")
+LINES = 3
 CODE = frozenset(
     "py java js ts vue php c h cc cpp hpp cs swift rb go rs pl pm sql sh kt mm m os bsl".split()  # noqa: SIM905
 )
@@ -70,6 +89,8 @@ def main() -> None:
             questions.fetch(repository, options.checkouts, options.fetch.rstrip("/"))
         folder = folder_of(repository, options.checkouts)
         of_language[repository.language] += _commented(repository.name, folder)
+    for language in TRANSLATED:
+        of_language[language] += _translated(language)
     with tempfile.TemporaryDirectory(prefix="codeinfo-benchmark-") as temporary:
         product.set_up(Path(temporary), [options.checkouts])
         misses = _print_table(of_language)
@@ -87,6 +108,23 @@ def _commented(repository: str, folder: Path) -> Iterator[File]:
             continue
         if COMMENT.search(text) and not text.startswith("\ufeff"):
             yield File(repository, str(file.relative_to(folder)), text)
+
+
+def _translated(language: str) -> Iterator[File]:
+    django_folder = Path(django.__file__).parent
+    code = (django_folder / "db/models/query.py").read_text().splitlines()
+    messages = [
+        match[1]
+        for file in sorted(django_folder.rglob(f"locale/{language}/LC_MESSAGES/django.po"))
+        for match in re.finditer(r'^msgstr "([^"%\\]{12,})"$', file.read_text(), re.MULTILINE)
+        if sum(not character.isascii() for character in match[1]) >= LINES
+    ]
+    for number in range(FILES):
+        chosen = messages[number * LINES % len(messages) :][:LINES]
+        lines = code[number * 20 : number * 20 + 40]
+        for at, message in enumerate(chosen):
+            lines.insert(9 * at + number % 9, f"    # {message}")
+        yield File(f"django-{language}", f"{language}_{number}.py", "\n".join(lines))
 
 
 def _print_table(of_language: Mapping[str, Sequence[File]]) -> list[str]:
@@ -117,7 +155,7 @@ def _print_table(of_language: Mapping[str, Sequence[File]]) -> list[str]:
 def _chosen(encoding: str, files: Sequence[File]) -> list[File]:
     """As many files that the encoding can write as each has, at random but always the same."""
     ordered = sorted(files, key=lambda file: sha256(f"{encoding} {file.path}".encode()).digest())
-    return [file for file in ordered if _can_write(encoding, file.text)][: FILES // len(ENCODINGS)]
+    return [file for file in ordered if _can_write(encoding, file.text)][:FILES]
 
 
 def _can_write(encoding: str, text: str) -> bool:

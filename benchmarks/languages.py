@@ -134,7 +134,10 @@ def _lost(tags: Iterable[Tag], file: "ChunkedFile") -> Iterator[Tag]:
     lines: dict[str, list[range]] = defaultdict(list)
     for symbol in file.symbols:
         near = range(symbol.start_line - NEAR, symbol.end_line + NEAR + 1)
-        for name in {symbol.name, symbol.name.partition(" ")[0], symbol.path}:
+        # Of `TEST(suite, name) {`, ctags has the macro.
+        macro = symbol.signature.partition("(")[0]
+        names = {symbol.name, symbol.name.partition(" ")[0], symbol.path}
+        for name in names | ({macro} if macro.isupper() else set()):
             lines[name].append(near)
     for name, line in tags:
         # `a:b:` is a method of Objective-C, `Dict k v` a type of Elm.

@@ -41,12 +41,13 @@ from django.urls import re_path
 
 from apps.conversations.urls import websocket_urlpatterns as conversation_sockets
 from apps.core.config import config
+from apps.core.http.bodies import at_most
 from apps.core.http.ports import PortRouter, only_path
 from apps.core.http.proxies import TrustedProxies
 from apps.core.http.static_files import WithStaticFiles
 from apps.core.http.threads import ReusedThreads
 from apps.core.principal import ANONYMOUS, acting_as
-from apps.core.security.access import MCP, WebsocketGate
+from apps.core.security.access import HOOKS, MAX_HOOK, MCP, WebsocketGate
 from apps.ingest.urls import websocket_urlpatterns as ingest_sockets
 from apps.logs.middleware import SocketLog
 from apps.site.consumers import RefuseConsumer
@@ -65,6 +66,8 @@ async def _answer(scope: dict[str, Any], receive: Any, send: Any) -> None:
     # A client that is redirected may lose the body of its POST.
     path = scope["path"].removesuffix("/")
     path = path if path in MCP else scope["path"]
+    if path.startswith(HOOKS):
+        receive = at_most(receive, MAX_HOOK)
     await django_application({**scope, "path": path, "query_string": query}, receive, send)
 
 

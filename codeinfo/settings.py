@@ -89,8 +89,8 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
     "apps.core.http.rest_framework.JsonRestFramework",
     "drf_spectacular",
-    # The scripts and styles of /api/docs.
-    "drf_spectacular_sidecar",
+    # The scripts and styles of /api/docs: the extra "pages".
+    *(name for name in ("drf_spectacular_sidecar",) if find_spec(name)),
     "channels",
     "django_htmx",
     "csp",

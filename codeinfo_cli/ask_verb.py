@@ -58,13 +58,17 @@ def ask(
     """
     with connected() as client:
         provider, model = _choose(client, provider, model)
+        # A conversation keeps what it is limited to.
+        keeps = conversation and not (repos or every)
+        limits = {} if keeps else _scope(client, repos, every)
         conversation = conversation or str(uuid.uuid4())
         body = {
             "provider": provider,
             "model": model,
             "conversationId": conversation,
-            "message": _message(client, " ".join(question), repos, every),
+            "message": " ".join(question),
             "cancelOnDisconnect": True,
+            **limits,
         }
         with closing(client.events("/chat", body)) as events:
             if as_json:
@@ -92,12 +96,12 @@ def _choose(client: Client, provider: str | None, model: str | None) -> tuple[st
     raise CliError(message, "PROVIDER_UNAVAILABLE", next_step=f"Providers: {known}.")
 
 
-def _message(client: Client, question: str, repos: Sequence[str], every: bool) -> str:
-    """Return the question. If it is about some repositories of several, it names them."""
+def _scope(client: Client, repos: Sequence[str], every: bool) -> dict[str, list[str]]:
+    """Return the field of POST /chat that limits an answer to some repositories of several."""
     chosen = scope.chosen(client, repos, every)
-    if not chosen or len(scope.repositories(client)) < 2:
-        return question
-    return f"In {', '.join(chosen)}: {question}"
+    is_limited = chosen and len(scope.repositories(client)) > 1
+    # --all lifts the limit that a conversation has.
+    return {"scope": chosen} if is_limited or every else {}
 
 
 def _write_events(events: Iterator[bytes]) -> None:

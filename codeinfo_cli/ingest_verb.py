@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import signal
 import sys
@@ -21,6 +22,8 @@ from codeinfo_cli.terminal import counted, note, out, visible
 POLL_SECONDS = 0.3
 # Cancel, background, watch on
 CHOICES = ("c", "b", "w")
+# A URL, or `git@host:path` (the server checks it).
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//|:)|[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+:")
 ENDS = ("completed", "skipped", "cancelled", "error", "needs_confirmation")
 
 
@@ -49,17 +52,16 @@ def ingest(
 ) -> None:
     """Reads a folder into the index; of one that is ingested already, what has changed since.
 
+    PATH may be the URL of a git repository, https://HOST/PATH or git@HOST:PATH, perhaps with @REF:
+    a branch, a tag or a commit. The server fetches it, each time.
+
     A folder outside those that may be ingested is added to them, if you agree (--yes).
 
     Ctrl-C asks whether to cancel the run or to leave it running in the background. Where nobody can
     be asked, it cancels. A run that a signal leaves behind goes on. The exit status is 1 if the run
     was cancelled or needs --force, and 2 if it failed.
     """
-    folder = os.path.realpath(os.path.expanduser(path))
-    if not os.path.isdir(folder):
-        raise CliError(f"{path} is not a folder.", "NOT_DIRECTORY")
-    if not _is_utf8(folder):
-        raise CliError(f"The path {folder} is not UTF-8: rename it.", "INVALID_PATH")
+    folder = path if URL.match(path) and not os.path.exists(path) else _folder(path)
     wanted = {"name": name, "description": description, "model": model}
     flags = {"dryRun": dry_run, "plainFolder": plain_folder}
     with connected() as client, _ctrl_c() as pressed:
@@ -78,6 +80,15 @@ def ingest(
     status = _report(json.loads(ended), start.name, quiet=as_json, dry_run=dry_run)
     if status:
         sys.exit(status)
+
+
+def _folder(path: str) -> str:
+    folder = os.path.realpath(os.path.expanduser(path))
+    if not os.path.isdir(folder):
+        raise CliError(f"{path} is not a folder.", "NOT_DIRECTORY")
+    if not _is_utf8(folder):
+        raise CliError(f"The path {folder} is not UTF-8: rename it.", "INVALID_PATH")
+    return folder
 
 
 def _is_utf8(text: str) -> bool:
@@ -107,9 +118,14 @@ class _Start:
         self._force = force
         self._yes = yes
         roots = json.loads(client.get("/ingest/roots"))["roots"]
-        self._known = next((root for root in roots if root["path"] == folder), None)
+        same = (root for root in roots if folder in (root["path"], root["url"]))
+        self._known = next(same, None)
+        # The path of its run is that of the clone.
+        self._folder = self._known["path"] if self._known else folder
         self.name = str(self._wanted.get("name") or (self._known or {}).get("name") or "")
-        self.name = self.name or os.path.basename(folder) or folder
+        if not self.name and not URL.match(folder):
+            self.name = os.path.basename(folder)
+        self.name = self.name or folder
 
     def run(self) -> bytes:
         """Start it. A folder that may not be ingested yet is allowed first, if the user agrees."""
@@ -133,9 +149,11 @@ class _Start:
             path = f"/ingest/reembed/{quote(self._folder, safe='')}"
             return self._client.post(path, {"force": self._force})
         known = self._known or {}
+        # The server names a new repository that it fetches.
+        is_named = known or "name" in self._wanted or not URL.match(self._folder)
         body = {
             "path": self._folder,
-            "name": self.name,
+            **({"name": self.name} if is_named else {}),
             "model": self._wanted.get("model") or self._model(known),
             "description": self._wanted.get("description", known.get("description")),
             "force": self._force,

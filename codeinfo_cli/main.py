@@ -31,6 +31,22 @@ ENDING = """\
 """
 
 
+# What other programs call a verb → the verb.
+HABITS = {
+    "add": "ingest",
+    "blame": "history",
+    "cat": "read",
+    "find": "search",
+    "index": "ingest",
+    "list": "repos",
+    "log": "history",
+    "rg": "grep",
+    "rm": "remove",
+    "start": "serve",
+    "version": "--version",
+}
+
+
 class Verbs(click.Group):
     """The group of the table in `verbs`; a verb's module is imported when it is used."""
 
@@ -55,7 +71,7 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and name not in verbs.BY_NAME:
-            near = get_close_matches(name, verbs.BY_NAME, 1)
+            near = HABITS.get(name, "").split() or get_close_matches(name, verbs.BY_NAME, 1)
             instead = f"Did you mean {near[0]!r}?" if near else "codeinfo --help lists them."
             raise click.UsageError(f"There is no verb {name!r}. {instead}", ctx)
         return super().resolve_command(ctx, args)

@@ -29,7 +29,8 @@ def overview(name: str, as_json: bool) -> None:
     NAME is a repository, by name or folder; by default the one that contains the current folder.
     """
     with connected() as client:
-        repository = scope.here_or(client, name)
+        named = scope.chosen(client, [name] if name else [], every=False)
+        repository = named[0] if named else scope.here_or(client, "")
         body = client.post("/tools/overview", {"repository": repository})
     if as_json:
         terminal.json_out(body)

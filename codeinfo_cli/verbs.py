@@ -89,6 +89,17 @@ VERBS = (
         ),
     ),
     Verb(
+        "impact",
+        "Read",
+        "Show callers and tests of what has changed.",
+        "impact_verb:impact",
+        (
+            ("codeinfo impact", "What is not committed yet."),
+            ("codeinfo impact --base main", "All since a branch, committed or not."),
+            ("git diff HEAD~1 | codeinfo impact --patch -", "A patch."),
+        ),
+    ),
+    Verb(
         "read",
         "Read",
         "Show lines of an ingested file.",

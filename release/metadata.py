@@ -11,7 +11,7 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-EXTRAS = ("chroma", "codex", "mongodb", "scale")
+EXTRAS = ("chroma", "codex", "mongodb", "pages", "scale", "traces")
 
 
 def requirements(root: Path, name: str) -> list[str]:

@@ -1,5 +1,7 @@
 """The code browser: repositories, folders, files, and names in them."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -9,7 +11,9 @@ from django.views.decorators.http import require_safe
 
 from apps.browse import code_page, name_panel
 from apps.browse.history_page import VIEWS, change_url, history_view, last_change, links_of
-from apps.browse.lines import repository_url
+from apps.browse.impact_page import VIEW as IMPACT
+from apps.browse.impact_page import impact_url, impact_view
+from apps.browse.lines import code_url, repository_url
 from apps.browse.source import SourceView, open_block, open_source
 from apps.browse.source_request import SourceRequest
 from apps.core.error_map import status_of
@@ -47,6 +51,8 @@ def code(request: HttpRequest, where: str = "") -> HttpResponse:
         page = _file if place.is_file else _folder
         if data.get("view") in VIEWS:
             page = _history
+        elif data.get("view") == IMPACT:
+            page = _impact
         return page(request, place, data)
     except CodeinfoError as error:
         context = {"error": error, "page_keys": PAGE_KEYS}
@@ -73,6 +79,7 @@ def _folder(request: HttpRequest, place: code_page.Place, data: dict[str, str]) 
         "root": place.root,
         "repo": repo,
         "path": place.path,
+        "impact_url": "" if place.path or place.root.plain_folder else impact_url(repo),
         "branch": code_page.branch_of(place.root, place.path, _after(data)),
         "crumbs": code_page.crumbs_of(repo, place.path),
         "here": place.path,
@@ -84,9 +91,35 @@ def _folder(request: HttpRequest, place: code_page.Place, data: dict[str, str]) 
 
 def _history(request: HttpRequest, place: code_page.Place, data: dict[str, str]) -> HttpResponse:
     """`?view=history`, `blame` or `diff`, with `lines`, `to` and `cursor`."""
+    view = partial(history_view, path=place.path, data=data, is_file=place.is_file)
+    return _of_commits(request, place, data, "history", view)
+
+
+def _impact(request: HttpRequest, place: code_page.Place, data: dict[str, str]) -> HttpResponse:
+    """`?view=impact`, with `base` and `cursor`: of the whole repository."""
+    whole = code_page.Place(place.root, "", is_file=False)
+    return _of_commits(request, whole, data, "impact", partial(impact_view, data=data))
+
+
+def _of_commits(
+    request: HttpRequest,
+    place: code_page.Place,
+    data: dict[str, str],
+    name: str,
+    view: Callable[[str], Any],
+) -> HttpResponse:
+    """A page that needs git, or why it cannot be shown, with the way back to the code."""
     repo = repo_id(place.root)
+    status, error, shown = 200, None, None
+    try:
+        shown = view(repo)
+    except CodeinfoError as refused:
+        status, error = status_of(refused), refused
     context = {
-        "history": history_view(repo, place.path, data, is_file=place.is_file),
+        name: shown,
+        "error": error,
+        "base": data.get("base", ""),
+        "url": code_url(repo, place.path),
         "repo": repo,
         "path": place.path,
         "crumbs": code_page.crumbs_of(repo, place.path),
@@ -94,7 +127,7 @@ def _history(request: HttpRequest, place: code_page.Place, data: dict[str, str])
         "tree": code_page.tree_of(place.root, place.path, is_file=place.is_file),
         "page_keys": PAGE_KEYS,
     }
-    return _page(request, "browse/history.html", context)
+    return _page(request, f"browse/{name}.html", context, status)
 
 
 def source_context(source: SourceView) -> dict[str, Any]:

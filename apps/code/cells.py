@@ -85,12 +85,12 @@ def cells_of(lines: Sequence[str]) -> list[Cell]:
     ]
 
 
-def code_lines(lines: Sequence[str]) -> list[str]:
-    """The code of a notebook: lines of as many bytes, those of other cells and commands of the
-    kernel blank. A command in a block is an expression, as the block must not be empty."""
+def code_lines(lines: Sequence[str], kind: str = "") -> list[str]:
+    """The code of the cells of a kind: lines of as many bytes, those of other cells and commands of
+    the kernel blank. A command in a block is an expression, as the block must not be empty."""
     code = [_blank(line) for line in lines]
     for cell in cells_of(lines):
-        if not cell.kind:
+        if cell.kind == kind:
             code[cell.first : cell.end] = _without_commands(lines[cell.first : cell.end])
     return code
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from charset_normalizer import from_bytes
 
+from apps.code.alphabets import ALPHABETS, LATIN, foreign_share
 from apps.code.chunking import BOMS, is_utf8
 
 # Names as Python's codecs have them. A file that declares another one is not believed: some codecs
@@ -21,9 +22,17 @@ _DECLARABLE = """
 DECLARABLE = frozenset(_DECLARABLE.split())
 # What is guessed. CP932, CP949 and GB 18030 extend Shift-JIS, EUC-KR and GBK. If a text is as
 # likely in several, as one with two characters may be, it is in the first.
-GUESSED = ("gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1252", "cp1251", "koi8_r")
+GUESSED = (
+    *("gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1254", "cp1252", "cp1255", "cp1251"),
+    *("koi8_r", "cp1250", "iso8859_2", "cp1253", "iso8859_7", "cp1256", "cp874", "iso8859_15"),
+)
 WINDOWS = "cp1252"
 LATIN_1 = "iso8859-1"
+# Those that charset-normalizer does not know, or doubts, are told by their letters: texts with more
+# foreign ones are in another encoding.
+_BY_LETTERS = tuple(name for name in GUESSED if name in ALPHABETS and name != WINDOWS)
+_BY_OTHERS = [name for name in GUESSED if name not in _BY_LETTERS]
+_MAX_FOREIGN = 0.25
 # Python reads a declaration in the first two lines (PEP 263), Vim in the first and last five.
 DECLARING_LINES = 5
 # Also `<meta charset=…>`, `@charset "…"` and `<?xml encoding="…"?>`.
@@ -41,7 +50,7 @@ _SHORT = 16  # characters
 _MIXED = re.compile(
     r"[A-Za-z][\u0400-\u04ff]|[\u0400-\u04ff][A-Za-z]"
     r"|[A-Za-z][\u2e80-\ud7ff\uff61-\uff9f]{1,3}[a-z]"
-    r"|[\u0430-\u045f][\u0400-\u042f]|[\u0400-\u042f]{2,3}|[\u00c0-\u00ff\u0152-\u0178]{3,9}"
+    r"|(?<![\u0400-\u04ff])[\u044a\u044c]|[\u0430-\u045f][\u0400-\u042f]|[\u0400-\u042f]{2,3}|[\u00c0-\u00ff\u0152-\u0178]{3,9}"
 )
 
 
@@ -127,10 +136,11 @@ def _possible(data: bytes) -> Sequence[str]:
 
 
 def utf16_without_mark(data: bytes) -> str:
-    """Return `utf-16-le` or `utf-16-be` if `data` is text in it; else "". It may end anywhere."""
+    """Return the name of UTF-16 or UTF-32, as of a codec, if `data` is text in it; else "". It may
+    end anywhere."""
     if b"\0" not in data:
         return ""
-    for name in ("utf-16-le", "utf-16-be"):
+    for name in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
         try:
             text = codecs.getincrementaldecoder(name)().decode(data)
         except UnicodeDecodeError:
@@ -170,15 +180,41 @@ def guesses(data: bytes) -> Sequence[str]:
     """Return the encodings in which `data` may be text, the likeliest first; at least one."""
     # The lines in ASCII, which are most, say nothing and hide what the others say.
     lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
-    found = from_bytes(lines, cp_isolation=list(GUESSED), threshold=0.5, enable_fallback=False)
+    found = from_bytes(lines, cp_isolation=_BY_OTHERS, threshold=0.5, enable_fallback=False)
     doubts = {
         match.encoding: match.chaos + _doubt(lines.decode(match.encoding), match.encoding)
         for match in found
-        if match.encoding in GUESSED
+        if match.encoding in _BY_OTHERS
     }
+    western = doubts.get(WINDOWS)
+    if not doubts:  # as of a few characters
+        doubts = {
+            name: 1 + _doubt(lines.decode(name), name)
+            for name in _BY_OTHERS
+            if name != WINDOWS and _is_valid(lines, name)
+        }
+        western = 0.0 if _is_valid(lines, WINDOWS) else None
+    doubts |= _doubts_by_letters(lines, western)
     return sorted(doubts, key=lambda name: (doubts[name], GUESSED.index(name))) or [
         WINDOWS if _is_valid(lines, WINDOWS) else LATIN_1
     ]
+
+
+def _doubts_by_letters(data: bytes, western: float | None) -> dict[str, float]:
+    """Return encoding → doubt by letters. western: other doubt in WINDOWS; None: it is not in it"""
+    foreign = {
+        name: foreign_share(data.decode(name), name)
+        for name in (*_BY_LETTERS, WINDOWS)
+        if _is_valid(data, name)
+    }
+    doubts = {name: foreign[name] for name in _BY_LETTERS if foreign.get(name, 1.0) < _MAX_FOREIGN}
+    if western is not None:
+        # What is doubtful about a Latin text is so in its other encodings too.
+        doubts |= {name: doubts[name] + min(western, 0.05) for name in LATIN & {*doubts}}
+        # Of those that have its letters, Windows' is the usual one.
+        equal = [doubts[name] for name in LATIN & {*doubts} if foreign[name] >= foreign[WINDOWS]]
+        doubts[WINDOWS] = min([western + foreign[WINDOWS] / 4, *equal])
+    return doubts
 
 
 def _doubt(text: str, encoding: str) -> float:

@@ -102,7 +102,7 @@ def _language(name: object) -> str:
     """The name of the type that a kernel or a magic names; "" if it is unknown."""
     word = str(name).lower()
     word = _ALIASES.get(word, word)
-    for spelling in dict.fromkeys((word, word.rstrip("0123456789."))):
+    for spelling in dict.fromkeys((word, word.rstrip("0123456789.-"))):
         if any(kind.name == spelling for kind in FILE_TYPES):
             return spelling
         if kind := known_type(f"_.{spelling}"):

@@ -30,7 +30,9 @@ MAX_CONTEXT = 10**9
 _NO_SUCH_MODEL = re.compile(
     r"model\b.{0,200}\b(not found|not exist|not loaded|unknown)|no models? ", re.IGNORECASE
 )
-_TOO_LARGE = re.compile(rb"too (large|long|big)|(batch|context) (size|length)", re.IGNORECASE)
+_TOO_LARGE = re.compile(
+    rb"too (large|long|big)|(batch|context) (size|length)|out of memory", re.IGNORECASE
+)
 _CONTEXT_KEYS = (
     "context_length",
     "max_model_len",
@@ -72,7 +74,8 @@ class TooLarge(Unavailable):
 
 
 def is_too_large(status: int, body: bytes) -> bool:
-    """Whether a smaller request may be taken. llama.cpp answers 500 to a text that is too long."""
+    """Whether a smaller request may be taken. llama.cpp answers 500 to a text that is too long, and
+    PyTorch's servers to a batch that does not fit into memory."""
     return status in (400, 413, 422) or (status == 500 and bool(_TOO_LARGE.search(body[:2_000])))
 
 
@@ -92,27 +95,29 @@ def most_bytes(texts: int) -> int:
 def read_vectors(body: bytes, expected: int) -> Vectors:
     """The vectors of a reply in the order of the texts, float32 (expected, dimension).
 
-    Raises Unavailable for a reply of another shape: other JSON, too few or too many vectors,
-    vectors of different lengths, or values that are not finite numbers.
+    Raises TooLarge for too few vectors, and Unavailable for a reply of another shape: other JSON,
+    too many vectors, vectors of different lengths, or values that are not finite numbers.
     """
     invalid = "The reply of the embedding server does not contain vectors"
     try:
         entries = json.loads(body)["data"]
+        indexes = [entry.get("index") for entry in entries]
         # Some servers send no indexes; then the order counts.
-        if any("index" in entry for entry in entries):
-            entries = sorted(entries, key=lambda entry: entry["index"])
-            indexes = [entry["index"] for entry in entries]
-        else:
+        if all(index is None for index in indexes):
             indexes = list(range(len(entries)))
+        else:
+            entries = sorted(entries, key=lambda entry: entry["index"])
+            indexes.sort()
         with np.errstate(over="ignore"):
             vectors = np.array([entry["embedding"] for entry in entries], np.float32)
     except PARSE_ERRORS as error:
         raise unavailable(invalid) from error
     if indexes != list(range(expected)):
-        raise unavailable(
-            f"The embedding server returned {len(indexes)} vectors for {expected} texts. "
-            "If it takes fewer at a time, lower CODEINFO_EMBEDDING_BATCH"
-        )
+        problem = f"The embedding server returned {len(indexes)} vectors for {expected} texts. "
+        advice = "If it takes fewer at a time, lower CODEINFO_EMBEDDING_BATCH"
+        # A server that answers for the first texts of a batch takes fewer.
+        is_part = len(indexes) < expected
+        raise (TooLarge if is_part else unavailable)(problem + advice)
     if vectors.ndim != 2 or not 0 < vectors.shape[1] <= MAX_DIMENSION:
         raise unavailable(invalid)
     if not np.isfinite(vectors).all():

@@ -7,10 +7,11 @@ ones dead. Before that UPDATE, and after a crash, nothing has changed for reader
 """
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
-from django.db import models
+from django.db import connection, models, transaction
 from django.db.models import Case, Count, F, Q, Sum, When
 from django.db.models.functions import Coalesce
 from django.db.models.signals import pre_delete
@@ -190,6 +191,29 @@ def _is_live_at(generation: F | int) -> Q:
 
 
 class SourceFileQuerySet(models.QuerySet["SourceFile"]):
+    def insert(self, rows: Iterable[Mapping[str, object]]) -> None:
+        """Save new rows, all or none where the database has transactions. A row is column → value;
+        a column that it lacks has its default.
+
+        In SQLite this takes a quarter of the time of `bulk_create`, which asks each field.
+        """
+        fields = self.model._meta.concrete_fields
+        defaults = {field.attname: field.get_default() for field in fields}
+        values_of = itemgetter(*defaults)
+        values = [
+            values_of({**defaults, "id": (key := uuid.uuid4()), "document": key, **row})
+            for row in rows
+        ]
+        if connection.vendor != "sqlite":
+            self.bulk_create([self.model(*row) for row in values])
+            return
+        columns = ", ".join(f'"{field.column}"' for field in fields)
+        places = ", ".join(["%s"] * len(fields))
+        statement = f'INSERT INTO "{self.model._meta.db_table}" ({columns}) VALUES ({places})'
+        stored = [[v.hex if isinstance(v, uuid.UUID) else v for v in row] for row in values]
+        with transaction.atomic(savepoint=False), connection.cursor() as cursor:
+            cursor.executemany(statement, stored)
+
     def live(self) -> "SourceFileQuerySet":
         """Rows that are published now, skipped files included."""
         return self.filter(_is_live_at(F("root__generation")))
@@ -350,6 +374,21 @@ class RemovedRoot(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Clone(models.Model):
+    """A repository that was fetched by its URL. It is there before the root at `path`."""
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    path = models.CharField(max_length=1024, unique=True)
+    # `URL` or `URL@ref`, without credentials.
+    url = models.CharField(max_length=1024)
+    # When the last fetch began.
+    tried_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.url
 
 
 @receiver(pre_delete, sender=Root)

@@ -9,6 +9,7 @@ device can have effects.
 import errno
 import os
 import stat
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -233,10 +234,13 @@ def read_up_to(descriptor: int, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def read_file(root: Path, rel_path: str, limit: int | None = None) -> bytes:
+def read_file(
+    root: Path, rel_path: str, limit: int | None = None, directory: RootDirectory | None = None
+) -> bytes:
     """Return the content of a regular file below `root`. No component of its path may be a link.
 
     limit: maximum size in bytes, by default INGEST_MAX_FILE_BYTES
+    directory: that of `root`, if it is open
 
     Raises NotFound if there is no file, and InvalidInput with the code INVALID_PATH for a path that
     leads out of the root, NOT_READABLE if it is not a regular file (Unreadable if only reading
@@ -245,8 +249,8 @@ def read_file(root: Path, rel_path: str, limit: int | None = None) -> bytes:
     _check_path(rel_path)
     limit = limit or config().ingest_max_file_bytes
     try:
-        with RootDirectory(root) as directory:
-            data = directory.read(rel_path, limit + 1)
+        with nullcontext(directory) if directory else RootDirectory(root) as opened:
+            data = opened.read(rel_path, limit + 1)
     except SpecialFile:
         raise InvalidInput(f"{SPECIAL}: {rel_path}", code="NOT_READABLE") from None
     except (FileNotFoundError, NotADirectoryError):
@@ -260,12 +264,12 @@ def read_file(root: Path, rel_path: str, limit: int | None = None) -> bytes:
     return data
 
 
-def read_content(root: Path, rel_path: str) -> bytes:
+def read_content(root: Path, rel_path: str, directory: RootDirectory | None = None) -> bytes:
     """Return what is ingested of a file: of a notebook the text of its cells, of any other file all
-    bytes. Raises as `read_file`; INGEST_MAX_FILE_BYTES limits the result."""
+    bytes. Arguments and errors as of `read_file`; INGEST_MAX_FILE_BYTES limits the result."""
     if not is_notebook_path(rel_path):
-        return read_file(root, rel_path)
-    data = content_of(rel_path, read_file(root, rel_path, MAX_NOTEBOOK_BYTES))
+        return read_file(root, rel_path, directory=directory)
+    data = content_of(rel_path, read_file(root, rel_path, MAX_NOTEBOOK_BYTES, directory))
     if len(data) > config().ingest_max_file_bytes:
         raise InvalidInput(f"Too large: {rel_path}", code="TOO_LARGE")
     return data

@@ -1,11 +1,12 @@
 """The last scrub, and how far the one in progress is: a file, which the server and `doctor` read.
 
-A scrub compares all files of the index with their checksums. Only the worker writes this file.
+A scrub compares all files of the index with their checksums. The worker writes this file; `doctor`
+does so if it finds another state of the database.
 """
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -49,6 +50,12 @@ def save(state: Scrubbed) -> None:
     with suppress(OSError):
         unfinished.write_text(json.dumps(asdict(state)))
         unfinished.replace(_path())
+
+
+def found_in_database(wrong: str) -> None:
+    """Replace what is wrong with the database; "" if nothing is."""
+    if wrong != (last := read()).database:
+        save(replace(last, database=wrong))
 
 
 def _path() -> Path:

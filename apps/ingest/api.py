@@ -11,6 +11,7 @@ from apps.core.security.authentication import refuse_all_but_commands
 from apps.embedding.catalogue import available_models
 from apps.index import queries
 from apps.ingest import bases, folders, services
+from apps.ingest.remote import clones
 from apps.ingest.runs.progress import status_of
 from apps.ingest.serializers import (
     BaseSerializer,
@@ -27,7 +28,7 @@ from apps.ingest.serializers import (
 
 
 class Start(APIView):
-    """`POST /ingest/start` → 202 `{runId}` when the run is queued."""
+    """`POST /ingest/start` → 202 `{runId}` when the run is queued. `path` may be a URL."""
 
     serializer_class = StartSerializer
 
@@ -78,7 +79,8 @@ class Roots(APIView):
     """`GET /ingest/roots`, the latest ingest first."""
 
     def get(self, request: Request) -> Response:
-        roots = [root_wire(root) for root in queries.published_roots()]
+        urls = clones.urls()
+        roots = [root_wire(root, urls.get(root.path)) for root in queries.published_roots()]
         return Response({"roots": roots, "lockedModelId": queries.locked_model()})
 
 

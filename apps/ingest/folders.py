@@ -12,7 +12,7 @@ from apps.core.errors import InvalidInput, NotFound
 from apps.core.values.surrogates import has_surrogates
 from apps.index.paths import CONTAINER_BASE
 from apps.ingest.bases import bases, is_fixed
-from apps.ingest.discovery.own_data import refuse_own_data
+from apps.ingest.discovery.own_data import is_clone, refuse_own_data
 
 # Of many bases, a sentence names these.
 NAMED_BASES = 5
@@ -40,6 +40,9 @@ def resolve(path: str) -> Path:
     Raises InvalidInput (OUTSIDE_BASE, NOT_DIRECTORY, NOT_READABLE, OWN_DATA) or NotFound. A path
     outside the bases is refused before it is read, so the error does not tell whether it exists.
     """
+    if is_clone(Path(path)):
+        # The next ingest fetches it, also where it is not there.
+        return Path(path)
     folder, _ = _inside(path)
     _names(folder)
     refuse_own_data(folder)

@@ -9,6 +9,7 @@ from apps.core.errors import CodeinfoError
 from apps.index import queries
 from apps.index.models import IngestRun
 from apps.ingest import folders, services
+from apps.ingest.remote.address import is_remote
 
 # The field of each error code of `services.start_run`. Other errors are shown above the button.
 FIELD_OF_CODE = {
@@ -17,6 +18,7 @@ FIELD_OF_CODE = {
     "NOT_READABLE": "path",
     "OUTSIDE_BASE": "path",
     "OWN_DATA": "path",
+    "URL_REFUSED": "path",
     "NAME_TAKEN": "name",
     "MODEL_LOCKED": "model",
     "EMBED_MODEL_MISSING": "model",
@@ -36,10 +38,11 @@ class StartForm(forms.Form):
         return os.path.expanduser(path) if path.startswith("~") else path
 
     def clean(self) -> None:
-        """Without a name, the repository takes the folder's."""
+        """Without a name, the repository takes the folder's; one that is fetched gets its own."""
         folder = self.cleaned_data.get("path", "")
-        name = self.cleaned_data.get("name") or PurePosixPath(folder).name
-        if folder and not name and "name" not in self.errors:
+        is_url = is_remote(folder)
+        name = self.cleaned_data.get("name") or ("" if is_url else PurePosixPath(folder).name)
+        if folder and not is_url and not name and "name" not in self.errors:
             self.add_error("name", "Name is required")
         self.cleaned_data["name"] = name
 
@@ -55,7 +58,7 @@ class StartForm(forms.Form):
         """Which folders may be ingested; "" if the error of the path names them."""
         allowed = folders.allowed_text()
         named = any(allowed in error for error in self["path"].errors)
-        return "" if named else f"A folder beneath {allowed}"
+        return "" if named else f"A folder beneath {allowed}, or the URL of a git repository"
 
     def start(self) -> IngestRun | None:
         """Queue the run of a valid form. If it is refused, add the error and return None."""

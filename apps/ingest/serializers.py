@@ -12,6 +12,7 @@ from apps.embedding.types import EmbeddingModel
 from apps.index.models import IngestRun, Root
 from apps.ingest import bases
 from apps.ingest.folders import DirListing
+from apps.ingest.remote.address import is_remote
 from apps.ingest.types import Counts, LeftOut, RunStatus
 
 
@@ -55,7 +56,8 @@ class Body(serializers.Serializer[Any]):
 
 
 class StartSerializer(Body):
-    """The body of `POST /ingest/start`: the arguments of `services.start_run`."""
+    """The body of `POST /ingest/start`: the arguments of `services.start_run`. A repository that is
+    fetched by its URL needs no name."""
 
     path = UTF8StringField(trim_whitespace=False)
     name = UTF8StringField(max_length=255)
@@ -64,6 +66,13 @@ class StartSerializer(Body):
     dryRun = StrictBooleanField(required=False, default=False, source="dry_run")
     plainFolder = StrictBooleanField(required=False, default=False, source="plain_folder")
     force = StrictBooleanField(required=False, default=False)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        body = getattr(self, "initial_data", None)
+        path = body.get("path") if isinstance(body, dict) else None
+        if isinstance(path, str) and is_remote(path):
+            self.fields["name"] = UTF8StringField(max_length=255, required=False, default="")
 
     def validate_description(self, value: str | None) -> str:
         return value or ""
@@ -138,8 +147,8 @@ def counts_wire(counts: Counts) -> JSON:
     }
 
 
-def root_wire(root: Root) -> JSON:
-    """One entry of `GET /ingest/roots`."""
+def root_wire(root: Root, url: str | None) -> JSON:
+    """One entry of `GET /ingest/roots`. `url`: where it is fetched from, if it is."""
     at = root.last_ingest_at
     return {
         "runId": str(root.last_run_id),
@@ -152,6 +161,7 @@ def root_wire(root: Root) -> JSON:
         "counts": counts_wire(Counts(root.files, root.chunks, root.embedded, root.skipped)),
         "lastError": root.last_error or None,
         "damage": root.damage or None,
+        "url": url,
     }
 
 

@@ -1,7 +1,7 @@
 """Operations that change the index. API, page, admin and MCP call these."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Literal
@@ -17,6 +17,7 @@ from apps.index import changes, endings, freeze, queries
 from apps.index.endings import Ending
 from apps.index.models import IngestRun, Root
 from apps.ingest import folders
+from apps.ingest.remote import address, clones
 from apps.ingest.runs import finish, journal, lock, orphans, queue, recovery, sweep
 from apps.ingest.runs.generation import name_taken
 from apps.ingest.runs.submit import busy, insert_run, queue_reembeds, reembed_fields, work_waiting
@@ -45,16 +46,23 @@ def start_run(
     """Queue the ingest of a folder. An ingested folder is ingested again; its name, description and
     `plain_folder` change when the run publishes.
 
+    path: or the address of a repository (`remote.address`), which the run fetches first
+    name: for an address, "" is the name that it has, or one from the address
     plain_folder: walk the folder, even if it is a git repository
     force: publish even if most or all files have disappeared
 
-    Raises, in this order: the errors of `folders.resolve`, Conflict MODEL_LOCKED, InvalidInput or
-    Unavailable for an unknown model, Conflict NAME_TAKEN, Conflict BUSY.
+    Raises, in this order: the errors of `folders.resolve` or InvalidInput URL_REFUSED, Conflict
+    MODEL_LOCKED, InvalidInput or Unavailable for an unknown model, Conflict NAME_TAKEN, Conflict
+    BUSY.
     """
-    folder = str(folders.resolve(path))
+    remote = address.read(path) if address.is_remote(path) else None
+    folder = clones.clone_of(remote).path if remote else str(folders.resolve(path))
     if len(folder) > LONGEST_PATH:
         raise InvalidInput(f"The path is longer than {LONGEST_PATH} characters.")
     full_model = _allowed_model(model)
+    if remote and not name:
+        known = Root.objects.filter(path=folder).values_list("name", flat=True).first()
+        name = known or _free_name(folder, remote.names)
     if Root.objects.filter(name=name).exclude(path=folder).exists():
         raise name_taken(name)
     return _enter(
@@ -88,19 +96,24 @@ def start_next(path: str) -> IngestRun:
     run = None
     if endings.live().filter(slot__startswith=NEXT_SLOT).count() < MAX_WAITING:
         slot = NEXT_SLOT + blake2b(os.fsencode(folder), digest_size=16).hexdigest()
-        run = insert_run(slot, name=_free_name(folder), **fields)
+        run = insert_run(slot, name=_free_name(folder, _names_of(folder)), **fields)
     if run is None:
         raise disk.full_error() if disk.has_no_room() else busy()
     return run
 
 
-def _free_name(folder: str) -> str:
-    """The name of a folder, with those of the folders around it if another root has it, or will."""
+def _names_of(folder: str) -> Iterator[str]:
+    """Yield the name of a folder, then with those of the folders around it."""
     parts = [part for part in folder.split("/") if part] or [folder]
+    return ("/".join(parts[-count:]) for count in range(1, len(parts) + 1))
+
+
+def _free_name(folder: str, names: Iterable[str]) -> str:
+    """The first name that no other root has, or will have."""
     others = (rows.exclude(path=folder) for rows in (Root.objects.all(), endings.live()))
     taken = {name for rows in others for name in rows.values_list("name", flat=True)}
-    names = ("/".join(parts[-count:])[-LONGEST_NAME:] for count in range(1, len(parts) + 1))
-    return next((name for name in names if name not in taken), folder[-LONGEST_NAME:])
+    fitting = (name[-LONGEST_NAME:] for name in names)
+    return next((name for name in fitting if name not in taken), folder[-LONGEST_NAME:])
 
 
 def start_as_plain_folder(run_id: str | UUID) -> IngestRun:
@@ -282,6 +295,7 @@ def _remove(root: Root) -> bool:
         finish.end(run.id, Ending.failed(str(error)))
         raise
     finish.end(run.id, Ending("completed", "Removed"))
+    clones.forget_unused(root.path)
     return released
 
 

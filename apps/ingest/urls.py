@@ -8,7 +8,7 @@ from django.urls.converters import StringConverter
 from django.urls.resolvers import URLPattern
 
 from apps.core.security.rights import for_users
-from apps.ingest import api, views
+from apps.ingest import api, hooks, views
 from apps.ingest.consumers import IngestPageConsumer
 
 
@@ -46,6 +46,7 @@ api_urlpatterns: list[URLPattern] = [
     path("ingest/dirs", api.Dirs.as_view()),
     path("ingest/bases", api.Bases.as_view()),
     path("ingest/bases/remove", api.RemoveBase.as_view()),
+    path("hooks/git/<uuid:key>", hooks.pushed),
     *for_users(
         [
             path("ingest/status/<str:run_id>", api.Status.as_view()),

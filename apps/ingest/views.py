@@ -19,11 +19,12 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.code import languages
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, NotFound
+from apps.core.principal import current
 from apps.embedding.catalogue import available_models
 from apps.index import queries
-from apps.index.models import IngestRun, Root, SourceFileQuerySet
+from apps.index.models import Clone, IngestRun, Root, SourceFileQuerySet
 from apps.index.types import RUNNING_STATES
-from apps.ingest import bases, folders, panels, services, skips
+from apps.ingest import bases, folders, hooks, panels, services, skips
 from apps.ingest.discovery import eligibility
 from apps.ingest.forms import StartForm
 from apps.ingest.git_folders import git_folders
@@ -259,7 +260,10 @@ def folder_picker(request: HttpRequest) -> HttpResponse:
 def details(request: HttpRequest, root_id: str) -> HttpResponse:
     """The drawer about one root."""
     root = _root(root_id)
+    clone = Clone.objects.filter(path=root.path).first()
     context = {
+        "clone": clone,
+        "hook_secret": hooks.secret_of(clone.id) if clone and current().is_staff else "",
         "root": root,
         "locked_model": queries.locked_model(),
         "active": queries.active_run(),

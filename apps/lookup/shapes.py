@@ -28,6 +28,7 @@ ShapeName = Literal[
     "steps",
     "file",
     "importers",
+    "history",
     "entry points",
     "route",
     "stack trace",
@@ -40,7 +41,8 @@ ShapeName = Literal[
 # Characters of a question in a sentence.
 MAX_QUESTION = 300
 _PART = r"[A-Za-z_$][\w$]*[?!]?"
-_BARE = rf"{_PART}(?:(?:::|->|[.#]){_PART})*(?:\(\))?"
+# A member may have a computed name: `actions.[FETCH]`.
+_BARE = rf"{_PART}(?:(?:::|->|[.#])(?:{_PART}|\[[\w$.]{{1,60}}\]))*(?:\(\))?"
 _KINDS = r"(?:function|method|class|struct|interface|trait|type|constant|variable|macro|component)"
 
 
@@ -52,6 +54,14 @@ def _name(group: str) -> str:
 
 _N = _name("name")
 _FILE = r"(?:the )?(?:file )?(?P<file>`[^`\n]{1,200}`|[\w@+./()\[\]-]{1,200}|this file)"
+_LINES = r"\d{1,7}(?: ?(?:-|to|and) ?\d{1,7})?"
+_FILE_LINES = rf"(?:(?:the )?lines? (?P<lines>{_LINES}) (?:of|in) )?{_FILE}(?::(?P<at>{_LINES}))?"
+_DID = r"(?:wrote|written|changed?|added|introduced|touched|modified|edited|made)"
+_SO = (
+    r"(?:(?:(?:written|done|made|implemented) )?(?:so|like (?:this|that)|(?:this|that) way"
+    r"|the way (?:it|they) (?:is|are))|here|there|needed|necessary|exist"
+    rf"|(?:(?:last|first) )?{_DID})"
+)
 _WHICH = r"which (?:functions?|methods?|class(?:es)?|code|files?|lines?|types?|tests?)"
 _WHO = rf"(?:what|who|{_WHICH})(?: else)?"
 _LIST = r"(?:(?:find|show|list|get|give)(?: me)? )?(?:all )?(?:the )?"
@@ -104,6 +114,21 @@ SHAPES = (
             rf"{_LIST}importers of {_FILE}",
         ),
         ("Which files import src/retry.py?", "importers of `store.js`"),
+    ),
+    Shape(
+        "history",
+        "the definition, and the commits that its lines, or those of a file, come from",
+        tuple(
+            form.format(about)
+            for about in (_FILE_LINES, _N)
+            for form in (
+                rf"why (?:is|are|was|were|does|do|did) {{}} {_SO}",
+                rf"(?:who|(?:what|which) commits?)(?: last)? {_DID} {{}}(?: last)?",
+                rf"when (?:was|were|did) {{}} (?:(?:last|first) )?{_DID}(?: last)?",
+                rf"{_LIST}(?:history|changes|commits|blame|log|authors?) (?:of|to|for) {{}}",
+            )
+        ),
+        ("Why is `RetryPolicy` so?", "Who changed src/retry.py:12-20 last?", "history of run()"),
     ),
     Shape(
         "uses",
@@ -284,6 +309,7 @@ _FORMS = [
     for shape in SHAPES
     for form in shape.forms
 ]
+_NUMBERS = re2.compile(r"\d{1,7}")
 _IS = re2.compile(r"(?i)^(what|where|who|how)['’]?s\b")
 # The beginning of what is done → the role of the commands; the others build.
 _COMMANDS: dict[str, Role] = {"test": "tests", "run": "run", "start": "run", "launch": "run"}
@@ -301,6 +327,8 @@ class Question:
     method: str = ""  # of a route, in capitals
     repository: str = ""  # as it is written; "" if it names none
     trace: Trace | None = None
+    is_file: bool = False  # the name is the path of a file
+    lines: tuple[int, int] | None = None  # of the file, both included
 
 
 def read_question(text: str) -> Iterator[Question]:
@@ -335,6 +363,8 @@ def _read(shape: ShapeName, match: Any) -> Question | None:
         path = groups["file"].strip("`")
         is_file = path.lower() == "this file" or known_type(path) is not None
         return Question(shape, path, repository=repository) if is_file else None
+    if groups.get("file"):
+        return _lines_of_file(shape, groups, repository)
     names = [groups["name"], groups.get("other") or ""]
     for group, name in zip(("name", "other"), names, strict=True):
         # "The app" is a word of the sentence, "the app function" a name.
@@ -347,6 +377,15 @@ def _read(shape: ShapeName, match: Any) -> Question | None:
     first, other = map(_plain, names)
     is_sure = all(_is_sure(name) for name in names if name)
     return Question(shape, first, other, is_sure, repository=repository)
+
+
+def _lines_of_file(shape: ShapeName, groups: Any, repository: str) -> Question | None:
+    path, _, behind = groups["file"].strip("`").partition(":")
+    numbers = sorted(map(int, _NUMBERS.findall(groups["lines"] or groups["at"] or behind)))
+    if path.lower() != "this file" and known_type(path) is None:
+        return None
+    lines = (max(1, numbers[0]), max(1, numbers[-1])) if numbers else None
+    return Question(shape, path, repository=repository, is_file=True, lines=lines)
 
 
 def _plain(name: str) -> str:

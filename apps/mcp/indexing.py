@@ -10,12 +10,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from apps.core.errors import InvalidInput
 from apps.core.types import JSON
 from apps.core.values.surrogates import storable
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import queries
 from apps.index.models import IngestRun, Root
 from apps.ingest import folders, services
+from apps.ingest.remote.address import is_remote, read
+from apps.ingest.remote.clones import path_of
+from apps.ingest.remote.network import is_named
 from apps.mcp.reingest import OUTPUT as RUN
 from apps.mcp.reingest import REINGEST_REPOSITORY, ingest_to_end, outcome
 from apps.mcp.types import MAX_FOLDER, MAX_NAME, MAX_TEXT, Call
@@ -33,6 +37,8 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
 
 
 def _start(arguments: Mapping[str, Any]) -> IngestRun:
+    if is_remote(arguments["path"]):
+        return _start_remote(arguments)
     path = _path_here(arguments["path"])
     folder = folders.resolve(path)
     # Of a folder that is ingested already, what the call does not name stays as it is.
@@ -43,6 +49,23 @@ def _start(arguments: Mapping[str, Any]) -> IngestRun:
         model=queries.locked_model() or known.model or DEFAULT_MODEL,
         description=storable(arguments.get("description") or known.description),
         plain_folder=known.plain_folder,
+    )
+
+
+def _start_remote(arguments: Mapping[str, Any]) -> IngestRun:
+    remote = read(arguments["path"])
+    if remote.scheme == "file" or not is_named(remote):
+        raise InvalidInput(
+            f"Clients may have no repositories of {remote.host or 'this machine'} fetched: "
+            "CODEINFO_CLONE_HOSTS does not name it.",
+            code="URL_REFUSED",
+        )
+    known = Root.objects.filter(path=path_of(remote)).first()
+    return services.start_run(
+        path=arguments["path"],
+        name=storable((arguments.get("name") or "").strip()),
+        model=queries.locked_model() or DEFAULT_MODEL,
+        description=storable(arguments.get("description") or (known.description if known else "")),
     )
 
 
@@ -59,7 +82,7 @@ INPUT: JSON = {
             "type": "string",
             "minLength": 1,
             "maxLength": MAX_FOLDER,
-            "description": "Absolute path of the folder.",
+            "description": "Absolute path, or URL[@ref], of it.",
         },
         "name": {
             "type": "string",
@@ -86,7 +109,8 @@ INDEX_REPOSITORY = replace(
     need="a folder is not ingested yet; offered if the server allows it",
     description=(
         "Ingest a folder of the server's machine so that it can be searched, and wait until that "
-        "is done: seconds to minutes. Only folders beneath the server's ingest base are taken. Use "
+        "is done: seconds to minutes. Only folders beneath the server's ingest base are taken, and "
+        "URLs of hosts that it names. Use "
         "it when the user wants a repository that ListIngestedRepositories does not list. BUSY "
         "means wait and call again. Closing the call cancels the run."
     ),

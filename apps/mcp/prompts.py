@@ -71,11 +71,16 @@ async def review(arguments: Mapping[str, str]) -> Sequence[JSON]:
     _require_one(arguments, PATH, DIFF)
     diff = arguments.get(DIFF)
     steps = [
+        "Call Impact with the change as `patch`: it names the definitions that change, their "
+        "callers, and the tests that reach them."
+        if diff
+        else "Call Impact: it names what has changed in the work tree, and who uses it.",
         "Read what surrounds each change with FileOutline and FindDefinitions. The index has the "
         "code before the change, if it was not ingested since."
         if diff
         else "Read its structure with FileOutline and what it relies on with FindDefinitions.",
-        "Check every caller of what is changed with FindReferences: does it still hold?"
+        "Check every caller that Impact names, with FindReferences for names it does not follow: "
+        "does it still hold?"
         if diff
         else "Check with FindReferences that its callers use it as it expects.",
         "Look with VectorSearch for code that solves the same problem, and for tests that cover "

@@ -8,8 +8,8 @@ process.
 import logging
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import BinaryIO
 
 from django.db import DatabaseError, close_old_connections
 from twisted.internet import reactor, threads
@@ -25,6 +25,9 @@ USERS = "server.users"
 INTERVAL_SECONDS = 2.0
 
 logger = logging.getLogger("codeinfo.site")
+
+# What keeps commands from attaching.
+Lock = AbstractContextManager[object]
 
 
 class IdleStop:
@@ -58,7 +61,7 @@ class IdleStop:
         # Rows and locks are read in a thread. The loop waits for the result.
         return threads.deferToThread(self._unused).addCallback(self._judge)
 
-    def _judge(self, lock: BinaryIO | None) -> None:
+    def _judge(self, lock: Lock | None) -> None:
         """Stop if it was unused for long enough.
 
         lock: keeps commands from attaching meanwhile; None if the server is in use
@@ -76,13 +79,15 @@ class IdleStop:
                 self._before_stop()
                 reactor.stop()
 
-    def _unused(self) -> BinaryIO | None:
+    def _unused(self) -> Lock | None:
         """Return the locked file of users if nothing uses the server, else None."""
         try:
             file = posix.open_private(self._path)
             if posix.lock(file, wait=False) and not _is_working():
                 return file
             file.close()
+        except FileNotFoundError:
+            return nullcontext()  # the data folder is gone, so no command can attach
         except OSError as error:
             logger.warning("use is not known", extra={"context": {"reason": str(error)}})
         finally:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from urllib.parse import urlencode
 
+from django.apps import apps as django_apps
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -12,6 +13,7 @@ from apps.agent_runs.definitions import all_agents
 from apps.agents.providers import registry
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.core.system.command_lines import install_extra
 from apps.core.values.surrogates import encodable
 from apps.index import queries
 from apps.index.models import Root
@@ -133,4 +135,6 @@ async def question_state(request: HttpRequest) -> HttpResponse:
 @require_GET
 def api_docs(request: HttpRequest) -> HttpResponse:
     """The API's description as a page, in which requests can be tried."""
-    return render(request, "site/api_docs.html")
+    is_here = django_apps.is_installed("drf_spectacular_sidecar")
+    context = {"install": "" if is_here else install_extra("pages")}
+    return render(request, "site/api_docs.html", context)

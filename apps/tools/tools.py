@@ -8,6 +8,7 @@ from apps.tools.find_imports import FIND_IMPORTS
 from apps.tools.find_references import FIND_REFERENCES
 from apps.tools.grep import GREP
 from apps.tools.history import HISTORY
+from apps.tools.impact import IMPACT
 from apps.tools.list_files import LIST_FILES
 from apps.tools.list_repositories import LIST_REPOSITORIES
 from apps.tools.overview import OVERVIEW
@@ -35,6 +36,7 @@ TOOLS: tuple[Tool, ...] = (
             LIST_FILES,
             RELATED_CODE,
             HISTORY,
+            IMPACT,
         ),
     ),
     LIST_REPOSITORIES,

@@ -2,11 +2,13 @@
 
     python -m benchmarks.answers --checkouts DIR --fetch BASE [--data DIR] [--misses FILE]
 
-`made.py` makes the questions from the checkouts of `repositories.json`. A search of one repository
-is asked each. Prints how often the first result, one of five and one of twenty has a line that
-answers; how often an absent word is told (`missingWords`, or all results weak), and told of a
-question that has an answer; and how often Context returns the first passage that answers as a
-whole, beside VectorSearch with as many rows as fit into the tokens (o200k) and at most twenty.
+`made.py` makes the questions from the checkouts of `repositories.json`. Each is asked of
+VectorSearch with its repository. The rows of the answer by shape come before the passages, as a
+person sees them. Prints how often the first result, one of five and one of twenty has a line that
+answers, also of BM25, ripgrep (whole files) and semble if that is said; how often an absent word is
+told (`missingWords`, or all results weak), and told of a question that has an answer; and how often
+Context returns the first passage that answers as a whole, beside VectorSearch with as many rows as
+fit into the tokens (o200k) and at most twenty.
 """
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
@@ -26,13 +28,12 @@ from benchmarks.agents import token_counts
 from benchmarks.answers import made
 from benchmarks.retrieval import direct, metric, questions
 from benchmarks.retrieval.metric import Place
-from benchmarks.retrieval.others import bm25
+from benchmarks.retrieval.others import bm25, grep, semble
 from benchmarks.retrieval.questions import Question, Repository, folder_of
 
 SET = Path(__file__).with_name("repositories.json")
 DEPTHS = (1, 5, 20)
 BUDGETS = (500, 1_000)
-TIMED = 1
 CONTEXT_EVERY = 6  # questions
 
 Row = dict[str, Any]
@@ -56,6 +57,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="names of repositories, comma separated")
     parser.add_argument("--misses", type=Path, help="write the questions not answered first")
     parser.add_argument("--bm25", action="store_true", help="also BM25 over the same chunks")
+    parser.add_argument("--others", type=Path, help="a Python that has requirements-bench.txt")
     parser.add_argument("--context", action="store_true", help="also Context")
     options = parser.parse_args()
     checkouts = options.checkouts.resolve()
@@ -73,8 +75,16 @@ def main() -> None:
         if options.bm25:
             ask = bm25.system()
             _print_ranks("BM25", asked, [_rank(ask(*pair), pair[1]) for pair in asked])
+        if options.others:
+            ripgrep = options.others.with_name("rg")
+            ask = grep.system(ripgrep, checkouts)
+            _print_ranks(
+                "ripgrep by keyword", asked, [_rank(ask(*pair), pair[1]) for pair in asked]
+            )
+            ask = semble.system(options.others, checkouts)
+            _print_ranks("semble's words", asked, [_rank(ask(*pair), pair[1]) for pair in asked])
         _print_told(asked, answers, checkouts)
-        print(f"\np50 of a search: {median(answer.ms for answer in answers):.2f} ms")
+        print(f"\np50 of a call: {median(answer.ms for answer in answers):.2f} ms")
         if options.context:
             _print_context(asked)
         if options.misses:
@@ -82,21 +92,19 @@ def main() -> None:
 
 
 def _answer(repository: Repository, question: Question) -> Answer:
-    from apps.retrieval.query import SearchQuery
-    from apps.retrieval.search import search
+    from apps.tools.vector_search import VECTOR_SEARCH
 
-    query = SearchQuery(question.text, (repository.name,), max(DEPTHS))
-    taken = []
-    for _ in range(TIMED):
-        started = perf_counter()
-        found = search(query)
-        taken.append((perf_counter() - started) * 1000)
+    started = perf_counter()
+    found = VECTOR_SEARCH.run(
+        {"query": question.text, "repository": repository.name, "limit": max(DEPTHS)}
+    )
+    ms = (perf_counter() - started) * 1000
     places = [
-        Place(repository.path_of(match.rel_path), match.start_line, match.end_line)
-        for match in found.matches
+        Place(repository.path_of(row["relPath"]), row["startLine"], row["endLine"])
+        for row in [*found.get("answer", {}).get("rows", ()), *found["results"]]
     ]
-    is_weak = all(match.is_weak for match in found.matches)
-    return Answer(_rank(places, question), min(taken), is_weak, found.missing_words)
+    is_weak = all(row.get("weak") for row in found["results"])
+    return Answer(_rank(places, question), ms, is_weak, found.get("missingWords", ()))
 
 
 def _rank(places: Sequence[Place], question: Question) -> int:

@@ -3,7 +3,6 @@ from collections.abc import Callable, Iterator
 import pytest
 
 # Imported before the tests: the import takes a second, and some tests have short timeouts.
-import apps.agents.providers.openai_stream
 import apps.lmstudio.sdk  # noqa: F401
 from tests.agents.rigs.base import Backend, Rig
 from tests.agents.rigs.codex import CodexBackend, run_codex_backend

@@ -125,6 +125,12 @@ async def test_it_says_that_nothing_fits() -> None:
     assert "```" not in text
 
 
+async def test_the_words_of_a_shape_are_not_missing() -> None:
+    answer = {"shape": "callers", "subject": "launch", "rows": [], "notes": ["Nothing was found."]}
+    text = await answer_to(found(match(weak=True)) | {"answer": answer, "missingWords": ["calls"]})
+    assert "Nothing was found." in text and "Not ingested" not in text
+
+
 async def test_it_tells_which_repositories_have_passages() -> None:
     two = found(match(), match(relPath="src/b.py"), match(repo="zeta", relPath="c.py"))
     assert "Found in 2 repositories: `acme` (2), `zeta` (1)." in await answer_to(two)

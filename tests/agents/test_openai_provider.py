@@ -1,6 +1,7 @@
 """The provider for OpenAI-compatible servers: availability, errors and requests."""
 
 import asyncio
+import json
 import socket
 from base64 import b64encode
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from apps.core.errors import Unavailable
 from tests.agents.fakes import chat_request, record
 from tests.stand_ins.openai_scripts import Delta, Script, Stall, Status, end, say
 from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn, frame
+from tests.stand_ins.raw_server import RawStandIn, http
 
 pytestmark = pytest.mark.door
 
@@ -87,6 +89,18 @@ async def test_a_server_that_is_not_running_is_reported(configure: Configure) ->
     assert recorded.failure.retryable
 
 
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "socks://127.0.0.1:9", "http://h:x"])
+async def test_a_proxy_that_cannot_be_used_is_reported(
+    proxy: str, configure: Configure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    configure(openai_base_url="http://127.0.0.1:9/v1")
+    assert "ALL_PROXY" in await reason()
+    recorded = await record(OpenAIProvider(), chat_request("m"))
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert "ALL_PROXY" in recorded.failure.message
+
+
 async def test_a_missing_or_wrong_key_is_reported(configure: Configure) -> None:
     with OpenAIStandIn(key="right") as server:
         configure(openai_base_url=server.url)
@@ -142,6 +156,26 @@ async def test_a_long_error_is_truncated_and_put_on_one_line(server: OpenAIStand
     recorded = await record(OpenAIProvider(), chat_request("wordy"))
     assert len(recorded.failure.message) < 400
     assert "\n" not in recorded.failure.message
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ([{"error": {"code": 400, "message": "Bad schema.", "status": "INVALID"}}], "Bad schema."),
+        ({"message": {"detail": [{"msg": "Extra inputs"}]}, "object": "error"}, "Extra inputs"),
+        ({"detail": [{"loc": ["body", "top_k"], "msg": "Field required"}]}, "Field required"),
+        ({"error": None, "message": "No such tool."}, "No such tool."),
+        ({"error": {"type": "overloaded_error"}}, "overloaded_error"),
+    ],
+    ids=["Gemini", "Mistral", "FastAPI", "no error", "no message"],
+)
+async def test_an_error_in_any_shape_is_quoted(
+    body: object, words: str, configure: Configure
+) -> None:
+    with RawStandIn(http(json.dumps(body).encode(), 400)) as server:
+        configure(openai_base_url=f"{server.url}/v1")
+        recorded = await record(OpenAIProvider(), chat_request("m"))
+    assert words in recorded.failure.message
 
 
 async def test_an_exceeded_quota_is_not_retryable(server: OpenAIStandIn) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
+from tests.browse.pages import get, link, text
 from tests.lookup.history.conftest import fleet
 from tests.support.git import git
 from tests.support.ingested import ingest, write_files
@@ -16,23 +17,6 @@ __all__ = ["fleet"]
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 FILE = "/code/fleet/src/ship.py"
-
-
-def get(client: Client, url: str, status: int = 200) -> str:
-    response = client.get(url)
-    assert response.status_code == status, response.content[:2000]
-    return response.content.decode()
-
-
-def text(html: str) -> str:
-    body = html.partition("<main")[2]
-    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", body)))
-
-
-def link(html: str, name: str) -> str:
-    match = re.search(rf'<a[^>]*href="([^"]*)"[^>]*>{re.escape(name)}</a>', html)
-    assert match, name
-    return unescape(match[1])
 
 
 def test_a_file_leads_to_its_commits_and_these_to_what_they_changed(

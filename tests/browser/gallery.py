@@ -125,7 +125,12 @@ def _busy(folder: Path, stack: ExitStack) -> Product:
 def _filled(folder: Path, stack: ExitStack) -> Product:
     stand_in = stack.enter_context(OpenAIStandIn())
     files = {**SAMPLE, **CALLER, **SECRETS}
-    write_files(folder / "repos" / "lighthouse", files)
+    before = {
+        name: text.replace("attempt < self", "attempt <= self") for name, text in files.items()
+    }
+    lighthouse = write_files(init(folder / "repos" / "lighthouse"), before)
+    commit_all(lighthouse, "Try again\n\nThe harbour answers every second call.")
+    write_files(lighthouse, files)
     write_files(folder / "repos" / "harbour", {f"src/ship_{n}.py": ship(n) for n in range(40)})
     (folder / "repos" / "nothing").mkdir()
     agents = folder / UNBROKEN

@@ -18,10 +18,11 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from apps.conversations.examples import OWN_EXAMPLES
-from tests.browser.chromium import CHROMIUM, PHONE, chromium
+from tests.browser.chromium import CHROMIUM, PHONE, chromium, new_context, settled
 from tests.browser.code_lines import line, place_of, wait_for_colours
 from tests.browser.product import HOME, Product, running
 from tests.browser.sample_shop import SHOP
+from tests.lookup.harbours import FILES
 
 TARGET = HOME / "docs" / "screenshots"
 # Wide enough for an answer with its lines beside it, small enough to load with the README.
@@ -36,8 +37,9 @@ def opened(browser: Browser, product: Product, path: str) -> Iterator[dict[str, 
     """The page at `path` in every variant, each in a profile of its own."""
     pages = {}
     for variant, (size, dark) in VARIANTS.items():
-        context = browser.new_context(
-            base_url=product.url,
+        context = new_context(
+            browser,
+            product.url,
             viewport={"width": size[0], "height": size[1]},
             color_scheme="dark" if dark else "light",
             reduced_motion="reduce",
@@ -133,19 +135,29 @@ def opened_at_its_lines(page: Page) -> None:
     if size is not None and size["width"] > PHONE[0]:
         page.locator(".snippet .cite").first.click()
         expect(page.locator(".viewer .is-cited").first).to_be_visible()
+    from_its_beginning(page)
+
+
+def from_its_beginning(page: Page) -> None:
+    answered(page)
     page.locator("#transcript").evaluate("box => { box.scrollTop = 0; }")
+
+
+def ask(pages: dict[str, Page], question: str) -> None:
+    """Ask in the first variant, and open the answer in all."""
+    first, *others = pages.values()
+    settled(first)
+    first.get_by_label("Message").fill(question)
+    first.get_by_role("button", name="Send").click()
+    answered(first)
+    for page in others:
+        # Without the citation that is open beside the first one.
+        page.goto(first.url.partition("&")[0])
 
 
 def shoot_chat(browser: Browser, product: Product) -> None:
     with opened(browser, product, "/chat") as pages:
-        shown = pages["light"]
-        shown.get_by_label("Message").fill(QUESTION)
-        shown.get_by_role("button", name="Send").click()
-        answered(shown)
-        for page in pages.values():
-            if page is not shown:
-                # Without the citation that is open beside the first one.
-                page.goto(shown.url.partition("&")[0])
+        ask(pages, QUESTION)
         shoot("chat", pages, opened_at_its_lines)
 
 
@@ -200,6 +212,50 @@ def shoot_shop(browser: Browser, product: Product) -> None:
             shoot(name, pages, ready)
 
 
+# Questions about the files of tests/lookup/harbours.py.
+SHAPES = {
+    "callers": "What calls weigh()?",
+    "importers": "Which files import src/harbour/views.py?",
+    "uses": "Where is MAX_BERTHS used?",
+    "tests": "Where is Crane.lift tested?",
+    "configuration": "Where is MAX_BERTHS configured?",
+    "definition": "Where is Crane.lift defined?",
+    "implementations": "subclasses of Machine",
+    "path": "How does serve() reach weigh()?",
+    "steps": "What does serve() do, step by step?",
+    "file": "What does crane.py do?",
+    "entry-points": "Where is the entry point?",
+    "route": "Where is route /ships/7?",
+    "trace": (
+        "Traceback (most recent call last):\n"
+        '  File "harbour/cli.py", line 10, in serve\n    Crane().lift(3)\n'
+        '  File "harbour/crane.py", line 23, in weigh\n'
+        '    raise ValueError("a load has no negative weight")\n'
+        "ValueError: a load has no negative weight"
+    ),
+    "commands": "How is this project built?",
+    "languages": "Which languages is this written in?",
+    "modules": "How is this repository organised?",
+    "overview": "What does this repository do?",
+    "nothing": "What calls `launch_rocket`?",
+}
+
+
+def shoot_shapes(browser: Browser, product: Product) -> None:
+    """An answer of each shape."""
+    folder = product.repos / "harbour"
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
+    with opened(browser, product, "/ingest") as pages:
+        start(pages["light"], folder, "A repository in many languages")
+        completed(pages["light"])
+    for name, question in SHAPES.items():
+        with opened(browser, product, "/chat?repository=harbour") as pages:
+            ask(pages, question)
+            shoot(f"shape-{name}", pages, from_its_beginning)
+
+
 def sidebar(browser: Browser, product: Product) -> dict[str, tuple[str, Callable[[Page], None]]]:
     """The pages that the sidebar leads to and that are not in PAGES, by their path."""
     with opened(browser, product, "/") as pages:
@@ -218,6 +274,7 @@ def shoot_all(browser: Browser, product: Product) -> None:
         with opened(browser, product, path) as pages:
             shoot(name, pages, ready)
     shoot_shop(browser, product)
+    shoot_shapes(browser, product)
     shoot_chat(browser, product)
 
 

@@ -50,6 +50,13 @@ def refused_path(path: str, error: str) -> Callable[[Page], None]:
     return reach
 
 
+def refused_url(page: Page) -> None:
+    page.get_by_label("Folder path").fill("http://example.com/team/app")
+    expect(page.get_by_label("Display name")).to_have_value("")
+    page.get_by_role("button", name="Start ingest").click()
+    expect(page.locator("#path-error")).to_contain_text("Repositories are fetched from https://")
+
+
 def refused_picker(page: Page) -> None:
     page.get_by_label("Folder path").fill("/etc")
     page.get_by_role("button", name="Choose folder…").click()
@@ -197,6 +204,7 @@ STATES: dict[str, State] = {
     "new-ingest": State("new", "/ingest"),
     "new-ingest-blank": State("new", "/ingest", presses("Start ingest", "Path is required")),
     "new-ingest-outside": State("new", "/ingest", refused_path("/etc", "Only folders beneath")),
+    "new-ingest-url": State("new", "/ingest", refused_url),
     "new-ingest-picker": State("new", "/ingest", presses("Choose folder…", "Use this folder")),
     "new-ingest-picker-refused": State("new", "/ingest", refused_picker),
     "new-agents": State("new", "/agents"),
@@ -232,6 +240,12 @@ STATES: dict[str, State] = {
     "code-file": State("filled", "/code/lighthouse/src/retry.py?lines=11-14"),
     "code-name": State("filled", "/code/lighthouse/src/retry.py", named),
     "code-lost": State("filled", "/code/lighthouse/lost.py"),
+    "history": State("filled", "/code/lighthouse/src/retry.py?view=history"),
+    "history-blame": State("filled", "/code/lighthouse/src/retry.py?view=blame"),
+    "history-change": State("filled", "/code/lighthouse?view=diff&to=HEAD"),
+    "impact": State("filled", "/code/lighthouse?view=impact"),
+    "impact-none": State("filled", "/code/harbour?view=impact"),
+    "history-none": State("filled", "/code/harbour/src/ship_1.py?view=history"),
     "ingest": State("filled", "/ingest"),
     "ingest-details": State("filled", "/ingest", details),
     "ingest-skipped": State("filled", "/ingest", skipped_files),

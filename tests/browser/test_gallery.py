@@ -57,7 +57,7 @@ UNMARKED = """() => {
       own[`border${side}Width`] !== "0px" && !clear(own[`border${side}Color`]);
     return !clear(own.backgroundColor) || line("Top") || line("Bottom");
   };
-  const drawn = (e) => e.querySelector("svg, img, canvas")
+  const drawn = (e) => e.querySelector("svg, img, canvas, rect")
     || [e, ...e.querySelectorAll("*")].some((part) => part.matches(".btn--copy"));
   const coloured = (e) => style(e).color !== style(e.parentElement).color;
   // Lists and tables of nothing but links, whose rows are marked under the pointer.

@@ -287,6 +287,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "ls": ("ls", "-g", "!a"),
     "overview": ("overview", "nobody"),
     "history": ("history", "nowhere.py"),
+    "impact": ("impact", "nobody"),
     "open": ("open", "nowhere.py"),
     "ingest": ("ingest", "/nowhere"),
     "repos": ("repos", "x"),

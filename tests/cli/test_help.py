@@ -26,6 +26,7 @@ ELSEWHERE = {
     "uninstall": "tests/cli/test_install.py",
     "manage": "tests/cli/test_wheel.py",
     "history": "tests/cli/test_history_verb.py",
+    "impact": "tests/cli/test_impact_verb.py",
 }
 # Modules that no verb needs to search
 HEAVY = ("django", "rich", "httpx", "re2", "platformdirs", "asyncio")
@@ -143,9 +144,11 @@ def help_of(*arguments: str) -> str:
 
 
 def test_a_wrong_verb_names_the_nearest(tmp_path: Path) -> None:
-    done = subprocess.run([CODEINFO, "serch"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("codeinfo: There is no verb 'serch'. Did you mean 'search'?")
+    for verb, meant in (("serch", "search"), ("cat", "read")):
+        done = subprocess.run([CODEINFO, verb], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        said = f"codeinfo: There is no verb {verb!r}. Did you mean {meant!r}?"
+        assert done.stderr.startswith(said)
     done = subprocess.run(
         [CODEINFO, "search", "--json"], capture_output=True, text=True, check=False
     )

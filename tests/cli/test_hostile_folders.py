@@ -27,6 +27,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "ls": ("-l",),
     "overview": (),
     "history": (),
+    "impact": (),
     "open": ("--print", "src/retry.py"),
     "repos": (),
     "status": (".",),
@@ -64,10 +65,14 @@ def test_a_verb_runs_nothing_of_the_current_folder(
 ) -> None:
     arguments = [each.format(home=cli.home) for each in CALLS[verb]]
     with workspace.watched():
-        cli.run(verb, *arguments, cwd=workspace.path)
+        # Nothing has changed, which is status 1 of impact.
+        cli.run(verb, *arguments, cwd=workspace.path, status=int(verb == "impact"))
     assert workspace.ran == []
     if verb == "ingest":
         assert {"src/retry.py", "sitecustomize.py"} <= workspace.opened
+        workspace.opened.clear()
+    if verb == "impact":
+        # It looks at the work tree as an ingest does.
         workspace.opened.clear()
     if verb == "history":
         # Its commits, and not the configuration beside them.

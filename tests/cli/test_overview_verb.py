@@ -14,7 +14,10 @@ def test_overview_describes_the_repository_of_the_folder(cli: Command) -> None:
     assert lines[1] == "A small service that watches ships.  ../README.md:3"
     assert "Languages" in lines and "Modules" in lines
     assert any(line.startswith("  src/  ") and "retry" in line for line in lines)
-    assert cli.lines("overview", "lighthouse", cwd=cli.home)[1].endswith("lighthouse/README.md:3")
+    for name in ("lighthouse", str(cli.lighthouse)):
+        assert cli.lines("overview", name, cwd=cli.home)[1].endswith("lighthouse/README.md:3")
+    done = cli.run("overview", "nope", status=2)
+    assert "No repository 'nope' is ingested. Repositories: 'harbour', 'lighthouse'" in done.stderr
     answer = cli.json("overview")
     assert (answer["repo"], answer["results"][0]["kind"]) == ("lighthouse", "readme")
 

@@ -100,10 +100,13 @@ def test_an_answer_streams_and_its_citations_come_last(
     )
     done = asking.run("ask", "-p", "openai", "-m", "cites", *QUESTION)
     assert done.stdout == (f"{text}\n\nCitations\n   1  src/retry.py:6-8\n   2  src/retry.py:8\n")
-    # Several repositories are ingested: the question names that of the folder.
-    messages = model.exchanges[-1].body["messages"]
-    (sent,) = [each["content"] for each in messages if each["role"] == "user"]
-    assert sent == f"In lighthouse: {' '.join(QUESTION)}"
+    # Several repositories are ingested: the answer is limited to that of the folder.
+    assert "the repository 'lighthouse' only" in str(model.exchanges[-1].body["tools"])
+
+
+def test_a_question_with_a_shape_is_answered_in_a_folder_of_several(asking: Command) -> None:
+    answer = asking.run("ask", "-p", "builtin", "who calls backoff_delay?").stdout
+    assert "definition of backoff_delay" in answer
 
 
 def test_an_answer_appears_as_it_is_written_and_ctrl_c_stops_it(
@@ -129,15 +132,15 @@ def test_an_answer_that_fails_says_why(asking: Command) -> None:
 
 def test_a_conversation_continues(asking: Command, model: OpenAIStandIn) -> None:
     model.scripts["hello"] = Script([[*say("Hello."), *end()]])
-    first = asking.run("ask", "-p", "openai", "-m", "hello", "first question")
+    first = asking.run("ask", "-p", "openai", "-m", "hello", "--repo", "harbour", "first question")
     conversation = first.stderr.split("ask -c ")[1].split()[0]
     asking.run("ask", "-p", "openai", "-m", "hello", "-c", conversation, "second question")
     messages = model.exchanges[-1].body["messages"]
     texts = [each["content"] for each in messages if each["role"] == "user"]
-    assert [text.removeprefix("In lighthouse: ") for text in texts] == [
-        "first question",
-        "second question",
-    ]
+    assert texts == ["first question", "second question"]
+    assert "the repository 'harbour' only" in str(model.exchanges[-1].body["tools"])
+    asking.run("ask", "-p", "openai", "-m", "hello", "-c", conversation, "-a", "third question")
+    assert " only" not in model.exchanges[-1].body["tools"][0]["function"]["description"]
 
 
 def test_the_first_provider_that_can_answer_is_the_default(asking: Command) -> None:

@@ -120,6 +120,12 @@ def test_a_server_that_was_killed_is_no_zombie_of_the_program_that_started_it(da
         wait_until(lambda: not Path(f"/proc/{address.pid}").exists())
 
 
+def test_a_server_whose_data_folder_was_moved_away_ends(data: Path) -> None:
+    with server.attached(data, idle_seconds=1) as address:
+        data.rename(data.with_name("moved"))
+    wait_until(lambda: not Path(f"/proc/{address.pid}").exists())
+
+
 def leave_turn(data: Path, owner: str, heartbeat_at: datetime) -> None:
     """Make the stored answer one that its process has not ended."""
     values = (owner, heartbeat_at.strftime("%Y-%m-%d %H:%M:%S.%f"))

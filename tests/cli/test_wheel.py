@@ -1,5 +1,6 @@
 """The wheel: what is in it, and the main job from a bare environment."""
 
+import html
 import json
 import shutil
 import signal
@@ -19,6 +20,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from apps.core import __version__
+from apps.core.system.command_lines import OF_CHECKOUT
 from apps.embedding.catalogue import DEFAULT_MODEL
 from codeinfo_cli import server
 from tests.cli.wheels import Installed, brought, requirements
@@ -30,7 +32,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.door
 
 TREE = ("agents", "apps", "codeinfo", "static", "templates")
-EXTRAS = ("chroma", "codex", "mongodb", "scale")
+EXTRAS = ("chroma", "codex", "mongodb", "pages", "scale", "traces")
 
 
 def names(wheel: Path) -> set[str]:
@@ -55,8 +57,8 @@ def test_it_has_the_whole_project_tree_in_one_package_and_nothing_else(wheel: Pa
 
 
 def locked_file(extra: str) -> str:
-    """Where the versions of a checkout are. It has Chroma, which is an extra of the wheel."""
-    return f"requirements-{extra}.txt" if extra not in ("", "chroma") else "requirements.txt"
+    """Where the versions of a checkout are."""
+    return f"requirements-{extra}.txt" if extra not in ("", *OF_CHECKOUT) else "requirements.txt"
 
 
 def ranges(texts: list[str]) -> dict[str, tuple[SpecifierSet, set[str]]]:
@@ -85,9 +87,9 @@ def test_its_dependencies_are_ranges_that_the_locked_versions_satisfy(wheel: Pat
                 assert allowed.contains(pin.version, prereleases=True), (name, pin)
 
 
-def test_without_an_extra_it_brings_no_chroma_and_at_most_106_packages() -> None:
+def test_without_an_extra_it_brings_no_chroma_and_at_most_80_packages() -> None:
     packages = brought("requirements/base.in")
-    assert len(packages) < 106  # it is one itself
+    assert len(packages) < 80  # it is one itself
     further = brought("requirements/base.in", "requirements/chroma.in") - packages
     assert "chromadb" in further and len(further) > 30
 
@@ -153,7 +155,8 @@ def test_a_bare_environment_does_the_main_job(installed: Installed) -> None:
     data = data_folder(installed)
     assert data.is_relative_to(installed.home) and not data.exists()
     outside = write_files(installed.home.parent / "outside", SAMPLE)
-    with serving(installed, data) as client:
+    traces = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+    with serving(installed, data, **traces) as client:
         assert client.get("/ingest/roots").json()["roots"] == []  # CODEINFO_FIRST_ROOT is `none`
         assert client.get("/ingest/bases").json()["bases"] == [str(installed.home.resolve())]
         assert ingest(client, outside).json()["code"] == "OUTSIDE_BASE"
@@ -170,6 +173,13 @@ def test_a_bare_environment_does_the_main_job(installed: Installed) -> None:
         assert health["degraded"] == []
         assert health["parts"]["chroma"]["word"] == "Off"
         assert "codeinfo[chroma]" in health["parts"]["chroma"]["detail"]
+        source = {"source": "flowchart LR\n A --> B\n"}
+        token = {"X-CSRFToken": client.cookies["csrftoken"]}
+        drawn = client.post("/ui/chat/diagram", data=source, headers=token)
+        for answer in (client.get("/api/docs"), drawn):
+            assert "pip install 'codeinfo[pages]'" in html.unescape(answer.text), answer.url
+    log = (installed.home / "serve.log").read_text()
+    assert "pip install 'codeinfo[traces]'" in log
     assert not (data / "server.json").exists()
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
     assert (data / "logs" / "server.log").is_file()

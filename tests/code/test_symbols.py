@@ -143,6 +143,34 @@ MORE = {
         "module type S = sig\n  val x : int\nend\n",
         "interface S",
     ),
+    "b.cs": (
+        "static class Texts\n{\n"
+        "    extension<T>(IEnumerable<T> rows) where T : class\n    {\n"
+        "        public bool IsEmpty => !rows.Any();\n"
+        "        public T First() { return rows.First(); }\n    }\n"
+        "    extension(string text) {\n"
+        "        public int Words => text.Split(' ').Length;\n    }\n"
+        "    static int After(int x) => x;\n}\n",
+        "class Texts, property Texts.IsEmpty, method Texts.First, property Texts.Words, "
+        "method Texts.After",
+    ),
+    "b.rb": (
+        "class Cart\n"
+        "  attr_accessor :owner, 'total'\n"
+        "  private attr_reader :paid?\n"
+        "  mattr_accessor :limit\n"
+        "  delegate :size, :empty?, to: :@items\n"
+        "  def_delegators :@items, :push\n"
+        "  define_method(:clear) do\n    1\n  end\n"
+        '  define_method("get_#{field}") { 1 }\n'
+        "  alias_method :reset, :clear\n"
+        "  alias wipe clear\n"
+        "  puts :owner\n"
+        "end\n",
+        "class Cart, property Cart.owner, property Cart.total, property Cart.paid?, "
+        "property Cart.limit, method Cart.size, method Cart.empty?, method Cart.push, "
+        "method Cart.clear, method Cart.reset, method Cart.wipe",
+    ),
     "b.mli": (
         "type 'a qlist = (q * 'a) list\n"
         "val get : t -> int\n"

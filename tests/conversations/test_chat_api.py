@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -244,9 +245,11 @@ class TestTheEventStream:
         raw = await streamed(answer)
         assert raw.startswith(":\n\n")
         messages = messages_of(raw)
-        kinds = [message["type"] for message in messages]
+        # A busy machine sends a token for each delta.
+        kinds = [kind for kind, _ in groupby(message["type"] for message in messages)]
         assert kinds == [*("analysis", "tool-request", "tool-result", "token", "final", "complete")]
-        assert messages[3]["content"] == "Because.\n\nTrue."
+        tokens = [message["content"] for message in messages if message["type"] == "token"]
+        assert "".join(tokens) == "Because.\n\nTrue."
         request, result = messages[1:3]
         assert request["parameters"] == {"query": "q"}
         assert (request["callId"], request["stage"]) == ("t1", "started")

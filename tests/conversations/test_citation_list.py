@@ -113,6 +113,12 @@ async def test_a_result_that_fits_nothing_is_marked(async_client: AsyncClient) -
     assert "VectorSearch Success 1 match Nothing fits" in visible(await page(async_client))
 
 
+async def test_languages_are_an_answer_though_no_passage_fits() -> None:
+    languages = {"shape": "languages", "subject": "a", "languages": ["python: 1 file"], "rows": []}
+    found = {"results": [match("a.py", 1, weak=True)], "answer": languages}
+    assert "Nothing fits" not in await shown(call("VectorSearch", found, query="x"))
+
+
 async def test_the_full_error_of_a_posted_turn_is_stored_and_shown(
     async_client: AsyncClient,
 ) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -131,8 +132,20 @@ def test_a_drawing_process_that_writes_without_end_is_killed(
     assert diagrams.draw("flowchart LR") == NotDrawn("The drawing is too large.")
 
 
-def test_an_endless_source_is_not_tried() -> None:
-    assert diagrams.draw("x" * 20_001) == NotDrawn("The diagram is too long.")
+def test_an_endless_source_is_not_tried_and_the_page_says_why() -> None:
+    source = "x" * 20_001 + "\n"
+    assert diagrams.draw(source) == NotDrawn("The diagram is too long.")
+    assert "The diagram is too long." in markdown.plain(f"```mermaid\n{source}```")
+
+
+def test_without_its_library_the_source_is_shown_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "mermaidx", None)
+    diagrams.draw("flowchart LR\n A --> B\n")
+    html = markdown.plain("```mermaid\nflowchart LR\n A --> B\n```")
+    assert "-r requirements.txt and start codeinfo again." in html
+    assert "A --&gt; B" in html
 
 
 def test_only_the_latest_outcomes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

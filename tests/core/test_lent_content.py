@@ -32,11 +32,11 @@ DATA = frozenset(
     re.findall(
         r"\w+",
         """
-        agentName args arguments cancelOnDisconnect changes code command commandName content
+        agentName args arguments base cancelOnDisconnect changes code command commandName content
         context conversationId conversationIds correlationId cursor depth direction end_line fixed
         format from id ignore_case inflightId instruction jsonrpc kind language level limit lines
         max_tokens message method mode model modelReasoningEffort multiline name of offset params
-        path pattern provider query question repository requestId role route scope skipped
+        patch path pattern provider query question ref repository requestId role route scope skipped
         snippet_lines source start_line status symbol tags tests timestamp timing title to toolCalls
         url usage userAgent within within_path word
         """,

@@ -74,6 +74,7 @@ BODIES: dict[str, Any] = {
 NOT_ASKED = {"GET /logs/stream", "POST /lmstudio/status"}
 # No LM Studio is there, and these requests do not have the token of server.json.
 RIGHT_BUT_FAILS = {"GET /lmstudio/status": 502, "GET /chat/models": 503}
+RIGHT_BUT_FAILS |= {"POST /hooks/git/{key}": 401}
 RIGHT_BUT_FAILS |= {"POST /ingest/bases": 403, "POST /ingest/bases/remove": 403}
 # A blank filter is as good as none. So is any false value of a tool's optional argument, by the
 # contract.
@@ -120,6 +121,7 @@ def parameters(folder: Path) -> dict[str, str]:
         "agent": "code_tour",
         "conversation_id": CONVERSATION,
         "path": root.path,
+        "key": str(root.id),
         "run_id": str(root.last_run_id),
     }
 

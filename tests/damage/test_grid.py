@@ -4,19 +4,14 @@ each tool answers as before, or the client is told; then all is whole again, or 
 A run takes some of all pairs. GRID=all takes all of them, which takes half an hour of processor.
 """
 
-import json
 import os
-import shutil
-import signal
-import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.browser.product import Product, running
+from tests.browser.product import Product
 from tests.damage import asking
 from tests.damage.harms import (
     KINDS,
@@ -25,14 +20,12 @@ from tests.damage.harms import (
     file_of,
     harms_of,
 )
-from tests.support.git import commit_all, init
-from tests.support.ingested import CALLER, SAMPLE, write_files
-from tests.support.served import ingest_into
+from tests.damage.prepared import POLLS, Prepared, prepare, until
 
 pytestmark = pytest.mark.door
 
-# All is whole again within so many questions, at POLL_SECONDS from one to the next.
-POLLS, POLLS_OF_LOST, POLL_SECONDS = 120, 6, 0.5
+# Polls after which what is lost for good counts as not coming back.
+POLLS_OF_LOST = 6
 # What takes the place of these is told until somebody moves it away.
 MUST_BE_FOLDERS = ("folder of parts", "folder of texts", "folder of n-grams")
 MUST_BE_FILES = (
@@ -57,48 +50,9 @@ def pairs(kinds: Iterable[str]) -> list[object]:
     return found
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A data folder whose server was killed, and the answers before that."""
-
-    folder: Path
-    answers: asking.Answers
-
-    def copied(self, folder: Path) -> Path:
-        shutil.copytree(self.folder / "data", folder / "data")
-        return folder / "data"
-
-    def serve(self, folder: Path) -> AbstractContextManager[Product]:
-        return running(folder, CODEINFO_INGEST_BASE=str(self.folder / "repos"))
-
-
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    folder = tmp_path_factory.mktemp("prepared")
-    with running(folder) as product:
-        repository = write_files(init(product.repos / "lighthouse"), SAMPLE | CALLER)
-        commit_all(repository)
-        ingest_into(product, repository)
-        asking.chat(product)
-        assert until(lambda: not asking.health(product) and has_grams(product))
-        answers = asking.ask(product)
-        os.kill(product.pid, signal.SIGKILL)
-    scrub = {"finished_at": time.time(), "done": 0, "total": 0}
-    (folder / "data" / "scrub.json").write_text(json.dumps(scrub))
-    assert not [answer for answer in answers.values() if isinstance(answer, asking.Told)], answers
-    return Prepared(folder, answers)
-
-
-def has_grams(product: Product) -> bool:
-    return any((product.data / "grams").glob("*.grams"))
-
-
-def until(condition: Callable[[], bool], polls: int = POLLS) -> bool:
-    for _ in range(polls):
-        if condition():
-            return True
-        time.sleep(POLL_SECONDS)
-    return False
+    return prepare(tmp_path_factory.mktemp("prepared"))
 
 
 def is_whole(product: Product, before: asking.Answers) -> bool:

@@ -138,7 +138,6 @@ WRONG_ANSWERS: dict[str, Any] = {
     "no JSON": b"<html>busy</html>",
     "no list": {"data": None},
     "a list": [1, 2],
-    "one too few": answer_to(["a"]),
     "one too many": answer_to(["a", "b", "c"]),
     "one twice": {"data": [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [2.0]}]},
     "unequal lengths": {
@@ -383,17 +382,40 @@ def test_a_server_that_refuses_every_text_ends_the_call_and_names_the_setting(
         assert len(server.requests) <= most
 
 
-def test_a_reply_without_indexes_is_in_order(server: EmbeddingsServer) -> None:
+@pytest.mark.parametrize("index", [{}, {"index": None}])
+def test_a_reply_without_indexes_is_in_order(
+    server: EmbeddingsServer, index: dict[str, Any]
+) -> None:
     embedder = model()
     assert embedder.max_tokens
-    data = [{"embedding": vector_of(text.joined())} for text in texts(2)]
+    data = [{"embedding": vector_of(text.joined()), **index} for text in texts(2)]
     server.script.append(Reply(200, {"data": data}))
     assert embedder.embed_documents(texts(2)).tolist() == [entry["embedding"] for entry in data]
 
 
-def test_too_few_vectors_name_the_setting(server: EmbeddingsServer) -> None:
+def test_a_batch_of_which_a_part_is_answered_is_halved(server: EmbeddingsServer) -> None:
     embedder = model()
     assert embedder.max_tokens
-    server.script.append(Reply(200, {"data": [{"embedding": [1.0]}]}))
-    with pytest.raises(Unavailable, match="1 vectors for 2 texts.*CODEINFO_EMBEDDING_BATCH"):
+    server.script.append(Reply(200, {"data": [{"index": 0, "embedding": vector_of("")}]}))
+    expected = [vector_of(text.joined()) for text in texts(2)]
+    assert embedder.embed_documents(texts(2)).tolist() == expected
+    server.requests.clear()
+    embedder.embed_documents(texts(2))
+    assert [len(batch) for batch in server.texts()] == [1, 1]
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_another_number_of_vectors_names_the_setting(server: EmbeddingsServer, count: int) -> None:
+    embedder = model()
+    assert embedder.max_tokens
+    data = [{"index": at, "embedding": [1.0]} for at in range(count)]
+    server.script += [Reply(200, {"data": data})] * 5
+    with pytest.raises(Unavailable, match=f"{count} vectors for .*CODEINFO_EMBEDDING_BATCH"):
         embedder.embed_documents(texts(2))
+
+
+def test_a_batch_that_does_not_fit_into_memory_is_halved(server: EmbeddingsServer) -> None:
+    embedder = model()
+    assert embedder.max_tokens
+    server.script.append(Reply(500, {"detail": "CUDA out of memory"}))
+    assert embedder.embed_documents(texts(2)).shape == (2, 8)

@@ -153,13 +153,17 @@ def test_rows_that_chroma_has_lost_are_noticed(repo: Path) -> None:
     assert sorted(stored()) == ids_of(root)
 
 
-def test_a_lost_shard_is_noticed(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_shard_is_noticed(
+    repo: Path, chroma_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sync, "SLICE", 2)
     monkeypatch.setattr(sync, "SHARD_ROWS", 2)
     root = ingest(repo)
     follow()
     name = f"ingest_vectors_{root.store.hex}"
+    index_folders = len([*chroma_folder.glob("*-*-*-*-*")])
     client().call(Collections.drop, f"{name}.2")
+    assert len([*chroma_folder.glob("*-*-*-*-*")]) == index_folders - 1
     write_files(repo, {"new.py": "x = 1\n"})
     root = ingest(repo)
     turn_until_complete(Follower())

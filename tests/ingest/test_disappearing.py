@@ -236,7 +236,7 @@ def test_a_changed_file_that_fails_when_its_turn_comes_is_kept(
     write_files(repo, {"pkg1/f1.py": "changed = 1\n", "pkg2/f2.py": "changed = 2\n"})
     write_files(repo, {"new.py": "new = 1\n"})
 
-    def read(root: Path, path: str) -> bytes:
+    def read(root: Path, path: str, *opened: object) -> bytes:
         if path in ("pkg1/f1.py", "new.py"):
             raise Unreadable("Not readable: Input/output error", path)
         return read_file(root, path)
@@ -268,7 +268,7 @@ def test_where_nothing_else_changed_a_file_that_is_kept_is_no_change(
     root = ingest(repo)
     write_files(repo, {"pkg1/f1.py": "changed = 1\n"})
 
-    def read(root: Path, path: str) -> bytes:
+    def read(root: Path, path: str, *opened: object) -> bytes:
         raise Unreadable("Not readable", path)
 
     with monkeypatch.context() as patch:

@@ -29,6 +29,13 @@ FRENCH = "# Vérifie l'accès à la réponse\ndef fr_access(a):\n    return a\n"
 BOPOMOFO = '// 例如 "ㄇㄚ" 可能是 "嗎" 或 "媽"\nint reading(int key) {\n    return key;\n}\n'
 SHARP = "class NoBom { int GetNoBom() { return 1; } }\n// Preis für Größe\n"
 
+POLISH = "# Określa, czy użytkownik może się zalogować\ndef may_log_in(a):\n    return a\n"
+HEBREW = "# מחשב את מחיר ההזמנה של הלקוחות הרשומים במערכת\ndef price_he(a):\n    return a\n"
+ARABIC = "# حساب سعر الطلب قبل إرسال الفاتورة إلى العميل\ndef price_ar(a):\n    return a\n"
+THAI = "# คำนวณราคาสินค้าก่อนส่งให้ลูกค้า\ndef price_th(a):\n    return a\n"
+TURKISH = "# Siparişin fiyatını müşteri için hesaplar, başarısız olursa sıfır\nx = 1\n"
+GREEK = "# Υπολογίζει την τιμή της παραγγελίας πριν από την αποστολή\nx = 1\n"
+
 # Name of the file → its text, its encoding, a text of it to look for.
 FILES = {
     "cp1251.py": (RUSSIAN, "cp1251", "стоимости"),
@@ -48,6 +55,17 @@ FILES = {
     "two_characters.java": ("/**\n * 处理 404\n */\nclass NotFound {}\n", "gbk", "处理"),
     "one_letter.php": ("<?php // rien à tester\nfunction screen() {}\n", "cp1252", "rien à tester"),
     "bopomofo.c": (BOPOMOFO, "big5", "可能是"),
+    "cp1250.py": (POLISH, "cp1250", "użytkownik"),
+    "iso8859_2.py": (POLISH, "iso8859-2", "użytkownik"),
+    "cp1254.py": (TURKISH, "cp1254", "başarısız"),
+    "cp1253.py": (GREEK, "cp1253", "παραγγελίας"),
+    "cp1255.py": (HEBREW, "cp1255", "הלקוחות"),
+    "cp1256.py": (ARABIC, "cp1256", "الفاتورة"),
+    "tis_620.py": (THAI, "tis-620", "สินค้า"),
+    "iso8859_15.py": ("# Preis in € für die Größe\nx = 1\n", "iso8859-15", "Größe"),
+    "gb18030.py": (CHINESE + "# 𠮷野家订单\n", "gb18030", "𠮷野家"),
+    "utf_32_le.py": (POLISH, "utf-32-le", "użytkownik"),
+    "utf_32_be.py": (JAPANESE, "utf-32-be", "未来関数"),
     "utf8.py": (CHINESE, "utf-8", "订单总价"),
 }
 
@@ -107,6 +125,12 @@ def test_what_several_files_are_in_decides_on_a_short_one(folder: Path, post: Po
     assert guesses(short)[0] != "cp949"
     ingest(write_files(folder, files | {"a.py": short}), "scripts")
     assert post("grep", pattern="액션")["results"]
+
+
+@pytest.mark.parametrize("comment", ["déjà vu", "¡Hola!", "è", "vår!", "señor"])
+def test_a_short_comment_of_western_europe_is_read(folder: Path, post: Post, comment: str) -> None:
+    ingest(write_files(folder, {"a.py": f"# {comment}\nx = 1\n".encode("latin-1")}), "scripts")
+    assert post("grep", pattern=comment)["results"]
 
 
 @pytest.mark.parametrize(

@@ -151,10 +151,10 @@ def test_a_run_waits_out_a_database_that_is_locked_for_a_while(
             failures[what] -= 1
             raise OperationalError("database is locked")
 
-    real_insert = SourceFile.objects.bulk_create
+    real_insert = SourceFile.objects.insert
     monkeypatch.setattr(
         SourceFile.objects,
-        "bulk_create",
+        "insert",
         lambda *a, **o: sometimes("rows") or real_insert(*a, **o),
     )
     real_advance = Generation.advance

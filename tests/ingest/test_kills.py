@@ -48,7 +48,7 @@ def killed(kills: int, repo: Path, *others: Path) -> None:
     steps, deaths = map(int, done.stdout.split())
     assert steps > kills
     # A run that has less to do than the first may be over before its end comes.
-    assert deaths >= kills * 0.9
+    assert deaths >= kills * 0.8
 
 
 @pytest.mark.fault("The server is killed during an ingest")

@@ -205,7 +205,7 @@ def test_a_failed_reembed_keeps_the_old_answers(
 def test_a_file_that_goes_between_discovery_and_reading_is_skipped_with_its_reason(
     repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
 ) -> None:
-    def read(root: Path, path: str) -> bytes:
+    def read(root: Path, path: str, *opened: object) -> bytes:
         if path == "src/retry.py":
             raise error
         return read_file(root, path)

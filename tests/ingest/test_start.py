@@ -306,6 +306,7 @@ def test_roots_are_listed_latest_first(client: Client, repo: Path) -> None:
         "counts": {"files": 3, "chunks": 9, "embedded": 8, "skipped": 1},
         "lastError": "Interrupted",
         "damage": None,
+        "url": None,
     }
 
 

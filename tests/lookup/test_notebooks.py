@@ -11,11 +11,19 @@ import pytest
 from apps.index.root_directory import read_content
 from tests.lookup.symbols.conftest import Post, post
 from tests.support.ingested import ingested_once
-from tests.support.notebooks import DEEP, FILES, line_of
+from tests.support.notebooks import DEEP, FILES, book, code, line_of, written
 
 __all__ = ["post"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door, pytest.mark.usefixtures("books")]
+
+MIXED = book(
+    code("class Till { int Sum() { return 1; } }\n"),
+    code("let cube x =\n    x * x * x\n", dotnet_interactive={"language": "fsharp"}),
+    code("%%bash\nbackup() {\n  tar cf shop.tar .\n}\nbackup\n"),
+    code("#!fsharp\nlet tesseract x = x * cube x\n"),
+    language="C#",
+)
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +32,9 @@ def books(
 ) -> Iterator[Path]:
     """The folder of the repository `books`."""
     base = Path(os.path.realpath(tmp_path_factory.mktemp("books")))
-    with ingested_once(django_db_blocker, base, {"books": FILES | DEEP}):
+    with ingested_once(
+        django_db_blocker, base, {"books": FILES | DEEP | {"mixed.ipynb": written(MIXED)}}
+    ):
         yield base / "books"
 
 
@@ -61,6 +71,32 @@ def test_an_error_in_a_cell_hides_no_other_cell(post: Post) -> None:
     ):
         (row,) = rows(post, "symbol-definitions", name=name)
         assert (row["relPath"], row["kind"], row["cell"]) == ("unfinished.ipynb", kind, cell)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("Till", "cell 1, 1 lines, class Till"),
+        ("cube", "cell 2, 2 lines, function cube"),
+        ("backup", "cell 3, 3 lines, function backup"),
+        ("tesseract", "cell 4, 1 lines, function tesseract"),
+    ],
+)
+def test_cells_in_other_languages_have_definitions(post: Post, name: str, found: str) -> None:
+    (row,) = rows(post, "symbol-definitions", name=name, path="mixed.ipynb")
+    lines = row["endLine"] - row["startLine"] + 1
+    assert f"cell {row['cell']}, {lines} lines, {row['kind']} {row['symbol']}" == found
+
+
+def test_references_are_found_in_cells_of_other_languages(post: Post) -> None:
+    results = rows(post, "symbol-references", name="cube", path="mixed.ipynb")
+    assert [(row["cell"], row["kind"]) for row in results] == [
+        (2, "definition"), (4, "reference"),
+    ]  # fmt: skip
+    results = rows(post, "symbol-references", name="backup", path="mixed.ipynb")
+    assert [(row["cell"], row["kind"]) for row in results] == [
+        (3, "definition"), (3, "reference"),
+    ]  # fmt: skip
 
 
 def test_callers_and_references_are_those_of_code(post: Post) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from apps.lookup.relations import implementations
+from apps.lookup.relations import subtypes as below
 from apps.lookup.symbols import callers, imports
 from apps.tools.expand import expand
 from apps.tools.find_callers import FIND_CALLERS
@@ -118,7 +119,7 @@ def test_what_limits_leave_out_is_said(
     post: Post, monkeypatch: pytest.MonkeyPatch, limit: str, value: int, found: int
 ) -> None:
     assert "notes" not in subtypes(post, "Beacon")
-    monkeypatch.setattr(implementations, limit, value)
+    monkeypatch.setattr(below, limit, value)
     answer = subtypes(post, "Beacon")
     assert len(answer["results"]) == found
     assert "Not all files and types" in answer["notes"]

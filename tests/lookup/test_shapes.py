@@ -52,6 +52,7 @@ def test_each_example_has_its_shape(shape: str, example: str) -> None:
         ("who else calls the function run()", Question("callers", "run")),
         ("Where is run called?", Question("callers", "run", is_sure=False)),
         ("How does A::b reach C.d?", Question("path", "A::b", "C.d")),
+        ("How does actions.[ADD] reach Api.post?", Question("path", "actions.[ADD]", "Api.post")),
         ("what uses is_valid in flask", Question("uses", "is_valid", repository="flask")),
         ("Which view handles POST /a/b", Question("route", "/a/b", method="POST")),
         ("where does this start?", Question("entry points")),

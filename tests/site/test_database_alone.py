@@ -16,6 +16,7 @@ from django.db import connection
 from codeinfo_cli import server
 from tests.browser.product import running
 from tests.cli.command import Command, command
+from tests.damage.asking import chat
 from tests.house.sources import HOME
 from tests.ports import free_ports
 from tests.support import forks
@@ -117,6 +118,30 @@ def test_what_sqlite_drops_of_a_damaged_log_is_kept_aside_and_told(tmp_path: Pat
         os.kill(product.pid, signal.SIGKILL)
     with running(tmp_path) as product:
         assert not list(product.data.glob("lost-*")), "a kill alone loses nothing"
+
+
+@pytest.mark.fault("The database's log is damaged")
+def test_a_folder_in_the_place_of_the_logs_index_is_told_and_nothing_is_lost(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path) as product:
+        chat(product)
+        os.kill(product.pid, signal.SIGKILL)
+    index = product.data / "codeinfo.sqlite3-shm"
+    index.unlink()
+    index.mkdir()
+    with running(tmp_path) as product:
+        assert not list(product.data.glob("lost-*"))
+        turns = httpx.get(f"{product.url}/conversations/one/turns", timeout=PATIENCE).json()
+        assert len(turns["items"]) == 2
+        found = httpx.get(f"{product.url}/health", timeout=PATIENCE).json()["parts"]["database"]
+        assert (found["state"], found["word"]) == ("bad", "Misplaced"), found
+        assert f"{index} must be a file: nothing is stored" in found["detail"]
+    index.rename(tmp_path / "moved away")
+    with running(tmp_path) as product:
+        chat(product)
+        turns = httpx.get(f"{product.url}/conversations/one/turns", timeout=PATIENCE).json()
+        assert len(turns["items"]) == 4
 
 
 @pytest.mark.fault("The database's log is damaged")

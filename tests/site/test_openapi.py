@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import Client, modify_settings
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 from drf_spectacular.validation import validate_schema
 
@@ -29,6 +29,7 @@ PAGES = OF_THE_MENU | OTHER_PAGES | CONTROL
 VALUES = {
     "agent": "none",
     "conversation_id": "none",
+    "key": "00000000-0000-4000-8000-000000000000",
     "path": "%2Fnowhere",
     "run_id": "00000000-0000-4000-8000-000000000000",
 }
@@ -158,6 +159,13 @@ def test_the_document_names_the_error_codes_of_the_description() -> None:
     named = set(re.findall(r"`([A-Z]+(?:_[A-Z]+)*)`", routes))
     assert codes - named == set()
     assert named - codes - OF_TURNS - set(variable_names()) == set()
+
+
+def test_without_its_scripts_the_page_says_what_to_install(client: Client) -> None:
+    with modify_settings(INSTALLED_APPS={"remove": "drf_spectacular_sidecar"}):
+        text = client.get("/api/docs", headers={"accept": "text/html"}).content.decode()
+    assert "-r requirements.txt</code> and start codeinfo again" in text
+    assert 'href="/api/schema"' in text and "swagger" not in text
 
 
 def test_the_page_is_served_under_the_strict_content_policy(client: Client) -> None:

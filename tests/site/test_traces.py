@@ -173,6 +173,15 @@ def test_while_it_is_off_opentelemetry_is_not_imported() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def test_without_opentelemetry_the_log_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+    assert not telemetry.start(Config.read(environ))
+    assert "requirements.txt" in caplog.text
+
+
 @pytest.mark.django_db
 def test_metrics_are_figures_for_prometheus(client: Client) -> None:
     client.get("/version")

@@ -50,6 +50,23 @@ def workers(server: int) -> list[int]:
     return [int(pid) for pid in done.stdout.split()]
 
 
+def stopped_worker(product: Product) -> int:
+    """The worker, stopped while it does not write: until then nobody else could."""
+    (worker,) = workers(product.pid)
+    database = product.data / "codeinfo.sqlite3"
+    while True:
+        os.kill(worker, signal.SIGSTOP)
+        wait_until(lambda: Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2][1] == "T")
+        with closing(sqlite3.connect(database, timeout=0, isolation_level=None)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                os.kill(worker, signal.SIGCONT)
+            else:
+                connection.execute("ROLLBACK")
+                return worker
+
+
 def long_run(product: Product, name: str) -> str:
     """A run that embeds, with much left to do."""
     run = start_ingest(product, write_files(product.repos / name, damage.many_files(2_000)))
@@ -109,8 +126,7 @@ def test_a_killed_worker_interrupts_its_run_and_the_next_run_has_another(product
 def test_searches_do_not_notice_a_stopped_worker(product: Product) -> None:
     ingest_into(product, write_files(product.repos / "found", {"a.py": "def moor_ship(): pass\n"}))
     run = long_run(product, "stopped")
-    (worker,) = workers(product.pid)
-    os.kill(worker, signal.SIGSTOP)
+    worker = stopped_worker(product)
     try:
         body = {"query": "moor_ship", "repository": "found"}
         answer = httpx.post(f"{product.url}/tools/vector-search", json=body, timeout=PATIENCE)
@@ -213,8 +229,7 @@ def test_a_stopped_worker_holds_up_neither_requests_nor_the_end_of_the_server(
     """However much it would be told: nobody waits until it reads that."""
     with running(tmp_path) as product:
         run = long_run(product, "stopped")
-        (worker,) = workers(product.pid)
-        os.kill(worker, signal.SIGSTOP)
+        worker = stopped_worker(product)
         cancel = f"{product.url}/ingest/cancel/{run}"
         with ThreadPoolExecutor(32) as clients:
             answers = clients.map(lambda _: httpx.post(cancel, timeout=PATIENCE), range(UNREAD))

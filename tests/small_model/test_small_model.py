@@ -19,6 +19,8 @@ from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.openai import OpenAIProvider
 from tests.agents.fakes import record
 
+pytestmark = pytest.mark.door
+
 CONTEXT_TOKENS = 1024
 QUESTION = (Message("user", "Count from one to ten."),)
 

@@ -1,15 +1,21 @@
-"""`make soak ROUNDS=n`: play rounds until there are `n`, and print the table of all of them."""
+"""`make soak ROUNDS=n`: play rounds until there are `n`, print the table of all of them, and add
+them to benchmarks/results/soak.md."""
 
 import argparse
+import json
+import math
 import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import django
+
+from tests.soak import tally
 
 FOLDER = Path(__file__).resolve().parents[2] / ".soak"
 
@@ -18,14 +24,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=100, help="how many there are to be in all")
     parser.add_argument("--worlds", type=int, default=1, help="servers that are harmed at once")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="no round begins after this time"
+    )
     parser.add_argument("--folder", type=Path, default=FOLDER, help="what is gone on from")
     parser.add_argument("--world", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    end = time.monotonic() + 60 * options.minutes
     share = -(-options.rounds // options.worlds)
     if options.world is not None:
-        play(options.folder / f"world-{options.world}", options.world, options.rounds)
+        play(options.folder / f"world-{options.world}", options.world, options.rounds, end)
         return
+    before = played(options.folder)
     command = [sys.executable, "-m", "tests.soak", "--folder", str(options.folder)]
+    command += ["--minutes", str(options.minutes)]
     worlds = [
         subprocess.Popen([*command, "--rounds", str(share), "--world", str(number)])
         for number in range(options.worlds)
@@ -36,11 +48,14 @@ def main() -> None:
     except KeyboardInterrupt:
         for world in worlds:
             world.wait()
-    sys.exit(report(options.folder))
+    records = played(options.folder)
+    tally.add([record for record in records if record not in before])
+    print(table(records))
+    sys.exit(any(record["violations"] for record in records))
 
 
-def play(folder: Path, seed: int, rounds: int) -> None:
-    """Play in one world until it has so many rounds."""
+def play(folder: Path, seed: int, rounds: int, end: float) -> None:
+    """Play in one world until it has so many rounds, or it is `end` (`time.monotonic`)."""
     # The product's own code says what a clean ingest gives; it is not to touch any data of ours.
     os.environ["CODEINFO_DATA_DIR"] = str(folder / "own")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeinfo.settings")
@@ -52,6 +67,8 @@ def play(folder: Path, seed: int, rounds: int) -> None:
         for kind in set(FAULTS) - set(kinds(world.disk.can_be_full)):
             print(f"world {seed}: not arranged here: {kind}", flush=True)
         for number in range(world.done, rounds):
+            if time.monotonic() > end:
+                break
             record = Round(world, number).play()
             world.record(record)
             print(f"world {seed}, round {number}: {line(record)}", flush=True)
@@ -72,17 +89,10 @@ def line(record: dict[str, Any]) -> str:
     return f"{record['kind']}, {record['seconds']} s: {found}"
 
 
-def report(folder: Path) -> int:
-    """Print the rounds by kind; the exit status, 1 where anything was wrong."""
-    import json  # noqa: PLC0415
-
-    records = [
-        json.loads(text)
-        for path in sorted(folder.glob("world-*/rounds.jsonl"))
-        for text in path.read_text().splitlines()
-    ]
-    print(table(records))
-    return int(any(record["violations"] for record in records))
+def played(folder: Path) -> list[dict[str, Any]]:
+    """The records of all rounds in a folder."""
+    paths = sorted(folder.glob("world-*/rounds.jsonl"))
+    return [json.loads(text) for path in paths for text in path.read_text().splitlines()]
 
 
 def table(records: Sequence[dict[str, Any]]) -> str:

@@ -5,6 +5,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -53,9 +54,13 @@ def unlike_a_clean_ingest(data: Path, folder: Path) -> list[str]:
 
 def pieces_of(folder: Path) -> Pieces:
     """What a clean ingest of a folder would publish."""
-    found = discover(folder)
+    return _pieces(tuple((f.path, read_file(folder, f.path)) for f in discover(folder).files))
+
+
+@lru_cache(maxsize=8)  # most rounds change one repository of five
+def _pieces(contents: tuple[tuple[str, bytes], ...]) -> Pieces:
     with Chunker(parse_seconds=30) as chunker:
-        files = chunker.chunk_many([(f.path, read_file(folder, f.path)) for f in found.files])
+        files = chunker.chunk_many(list(contents))
     return Counter(
         (file.path, chunk.start_line, chunk.end_line, _hash(chunk.text))
         for file in files

@@ -45,6 +45,7 @@ class Round:
 
     def play(self) -> dict[str, Any]:
         began, log = time.monotonic(), self._log_bytes()
+        kills = self.world.server.kills
         try:
             self.prepare()
             self.had = self._published()
@@ -58,6 +59,7 @@ class Round:
             "round": self.number,
             "kind": self.kind,
             "done": self.done,
+            "kills": self.world.server.kills - kills,
             "seconds": round(time.monotonic() - began, 1),
             "violations": self.violations,
         }

@@ -36,6 +36,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._client = httpx.Client(base_url=self.url, timeout=CALL_SECONDS, trust_env=False)
         self.has_own_clock = False
+        self.kills = 0  # of all its processes so far
 
     @property
     def alive(self) -> bool:
@@ -83,6 +84,7 @@ class Server:
             return
         if self.alive:
             self._process.send_signal(how)
+            self.kills += how == signal.SIGKILL
         try:
             self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -102,6 +104,7 @@ class Server:
                     killed += 1
             except OSError:
                 continue
+        self.kills += killed
         return killed
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.soak import checks, repositories, rounds
 from tests.soak.__main__ import table
 from tests.soak.rounds import FAULTS, Round
+from tests.soak.tally import HEAD, added
 from tests.soak.world import World
 from tests.support.ingested import write_files
 
@@ -76,4 +77,21 @@ def test_the_table_counts_rounds_and_violations() -> None:
         "| disk full | 2 | 1 |",
         "| nothing | 1 | 0 |",
         "| all | 3 | 1 |",
+    ]
+
+
+def test_the_rounds_of_all_sessions_are_counted() -> None:
+    one = {"kills": 2, "violations": [], "seconds": 100.0}
+    first = added("Words.\n\n", ("2026-11-28", "8bc09cb4"), [one, one])
+    assert first == (
+        f"Words.\n\n{HEAD}"
+        "| 2026-11-28 | 8bc09cb4 | 2 | 4 | 0 | 3 |\n"
+        "| all | all | 2 | 4 | 0 | 3 |\n"
+    )
+    again = added(first, ("2026-11-28", "8bc09cb4"), [one | {"violations": ["lost"]}])
+    assert again.endswith("| all | all | 3 | 6 | 1 | 5 |\n")
+    other = added(again, ("2026-12-01", "22473dcd"), [one] * 1_000)
+    assert other.splitlines()[-2:] == [
+        "| 2026-12-01 | 22473dcd | 1,000 | 2,000 | 0 | 1,667 |",
+        "| all | all | 1,003 | 2,006 | 1 | 1,672 |",
     ]

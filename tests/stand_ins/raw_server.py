@@ -5,6 +5,7 @@ with RawStandIn(http(), b"x" * 65_536, times=3_000) as …   # 200 MB, not held 
 """
 
 import asyncio
+import re
 import threading
 
 from tests.stand_ins.server import StandIn
@@ -31,7 +32,11 @@ class RawStandIn(StandIn):
         return f"http://{self.address}"
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.requests.append(await reader.readuntil(b"\r\n\r\n"))
+        head = await reader.readuntil(b"\r\n\r\n")
+        self.requests.append(head)
+        # To close a connection with bytes that were not read resets it.
+        length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+        await reader.readexactly(int(length[1]) if length else 0)
         writer.write(self.head)
         try:
             for _ in range(self.times):

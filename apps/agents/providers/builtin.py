@@ -111,7 +111,7 @@ def answer(result: ToolResult, question: str) -> Iterator[str]:
     matches: list[JSON] = sorted(result.payload["results"], key=is_preamble)
     shaped = result.payload.get("answer") or {}
     # Words of the question, not of what it is about: no passage has "reach".
-    is_said = bool(shaped.get("rows")) or "hint" in result.payload
+    is_said = bool(shaped) or "hint" in result.payload
     missing = "" if is_said else ", ".join(map(inline, result.payload.get("missingWords") or []))
     if degraded := result.payload.get("degraded"):
         yield f"{INCOMPLETE} {inline(degraded)}.\n\n"

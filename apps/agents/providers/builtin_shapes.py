@@ -19,6 +19,7 @@ _HEADS = {
     "route": "Routes",
     "frame": "Lines of the trace, innermost first",
     "importer": "Imported by",
+    "commit": "Where these lines come from, latest first",
     "setting": "Lines that give it a value",
     "readme": "What the README says",
     "build": "To build it",
@@ -103,6 +104,8 @@ def _item(row: JSON) -> str:
     if row["kind"] == "imported":
         within = f"; it has {inline(symbol)}" if symbol else ""
         return f"- {_cited(row)} is {of}{within}"
+    if row["kind"] == "commit":
+        return f"- {_cited(row)}: {_escaped(of or '')}"
     if row["kind"] == "readme":
         return f"- {_cited(row)}: {_escaped(row['chunk'])}"
     if row["kind"] == "step":

@@ -1,12 +1,11 @@
 """The provider for OpenAI-compatible servers (Chat Completions, `GET /models`).
 
-Environment or Providers page configure it (`apps.servers`). Only streaming needs the SDK, which is
-slow to import (`openai_stream`).
+Environment or Providers page configure it (`apps.servers`).
 """
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from itertools import islice
 from typing import Any
@@ -17,16 +16,11 @@ from apps.agents.events import ModelEvent
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import ModelListCache, availability_of
-from apps.agents.providers.openai_server import (
-    checked,
-    key_problem,
-    ssl_context,
-    unavailable,
-)
+from apps.agents.providers.openai_server import checked, client, key_problem, unavailable
+from apps.agents.providers.openai_stream import stream
 from apps.core.http import replies
 from apps.core.http.limits import MAX_MODELS, MAX_NAME, is_name
 from apps.core.http.replies import ReplyRefused
-from apps.core.system.heap import settled
 from apps.core.values.addresses import AddressRefused
 from apps.servers.kinds import OPENAI
 from apps.servers.services import current_async
@@ -42,9 +36,6 @@ NON_CHAT_NAMES = re.compile(
 NON_CHAT_TYPES = frozenset({"embedding", "embeddings", "vector", "rerank", "reranker"})
 
 
-Streamer = Callable[[Server, ModelRequest], AsyncGenerator[ModelEvent, None]]
-
-
 class OpenAIProvider:
     """Streams Chat Completions with tools."""
 
@@ -55,7 +46,6 @@ class OpenAIProvider:
 
     def __init__(self) -> None:
         self._models = ModelListCache(list_chat_models)
-        self._streamer: Streamer | None = None
 
     async def origin(self) -> str:
         return (await current_async(self.kind)).origin
@@ -68,35 +58,22 @@ class OpenAIProvider:
         return await self._models.models(await current_async(self.kind))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        if self._streamer is None:
-            # In a thread, so that the import does not block other answers.
-            self._streamer = await asyncio.to_thread(_import_streamer)
         server = checked(await current_async(self.kind))
-        async with aclosing(self._streamer(server, request)) as events:
+        async with aclosing(stream(server, request)) as events:
             async for event in events:
                 yield event
-
-
-def _import_streamer() -> Streamer:
-    # The first import takes one to two seconds.
-    from apps.agents.providers.openai_stream import stream  # noqa: PLC0415
-
-    settled()
-    return stream
 
 
 async def list_chat_models(server: Server) -> tuple[Model, ...]:
     """List the chat models of a server within LIST_SECONDS. Raises Unavailable that says what is
     missing."""
-    options = {**checked(server).client_options, "headers": server.headers, "verify": ssl_context()}
+    extensions = {replies.MAX_BYTES: replies.MAX_LIST}
     try:
         async with (
             asyncio.timeout(LIST_SECONDS),
-            replies.client(timeout=None, **options) as client,
+            client(checked(server), timeout=None) as http,
         ):
-            client.event_hooks["request"].extend(server.request_hooks)
-            extensions = {replies.MAX_BYTES: replies.MAX_LIST}
-            response = await client.get(f"{server.api}/models", extensions=extensions)
+            response = await http.get("/models", extensions=extensions)
         answer = response.json() if response.is_success else None
     except (TimeoutError, httpx.TimeoutException):
         raise unavailable(f"{server.origin} does not answer in time.", retryable=True) from None

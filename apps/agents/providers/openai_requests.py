@@ -6,8 +6,8 @@ changes when the model is loaded again.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
-import openai
 import re2
 
 from apps.agents.history import count_chars, fit, shorten, without_calls
@@ -56,6 +56,34 @@ _STATUSES = (None, 400, 404, 413, 422, 500, 501)  # None: an error in the stream
 refused: dict[tuple[str, ...], None] = {}
 
 
+class ServerError(Exception):
+    """An error that the server has sent.
+
+    body: its words, in whatever shape they came.
+    status: of the reply; None for an error in the stream.
+    """
+
+    def __init__(self, body: Any, status: int | None = None) -> None:
+        super().__init__(status)
+        if isinstance(body, list) and body:  # Gemini's: `[{"error": {…}}]`
+            body = body[0]
+        self.body = (body.get("error") or body) if isinstance(body, dict) else body
+        self.status = status
+
+    @property
+    def words(self) -> str:
+        """The server's message; all that it sent if that has none."""
+        words = self.body
+        if isinstance(words, dict):
+            words = words.get("message") or words.get("detail")
+        # Some servers send `{"error": "text"}`.
+        return words if isinstance(words, str) else str(words or self.body or "")
+
+    @property
+    def code(self) -> Any:
+        return self.body.get("code") if isinstance(self.body, dict) else None
+
+
 class Attempts:
     """The request of one round, in the form that the server takes."""
 
@@ -94,12 +122,9 @@ class Attempts:
 
     def adapt(self, error: Exception) -> bool:
         """Leave out what the server has refused. Return whether to ask it again."""
-        if not isinstance(error, openai.APIError):
+        if not isinstance(error, ServerError) or error.status not in _STATUSES:
             return False
-        status = getattr(error, "status_code", None)
-        text = f"{error.message} {error.body}"[:MAX_ERROR].lower()
-        if status not in _STATUSES:
-            return False
+        status, text = error.status, f"{error.words} {error.body}"[:MAX_ERROR].lower()
         if status in (400, 422) and "stream_options" in text and self._usage not in refused:
             _remember(self._usage)
             return True

@@ -1,9 +1,13 @@
-"""Sentences that say what is missing of an OpenAI-compatible server; its certificates."""
+"""The HTTP client of an OpenAI-compatible server; sentences that say what is missing of it."""
 
 import ssl
 from functools import cache
+from typing import Any
+
+import httpx
 
 from apps.core.errors import Unavailable
+from apps.core.http import replies
 from apps.servers.kinds import BAD_KEY, OPENAI
 from apps.servers.types import Server
 
@@ -20,6 +24,21 @@ UNREADABLE = (
 def ssl_context() -> ssl.SSLContext:
     """Load the system's certificates. This takes 40 ms, so the context is cached."""
     return ssl.create_default_context()
+
+
+def client(server: Server, **options: Any) -> httpx.AsyncClient:
+    """Return a client with the server's key, its user name and password, and options of
+    `replies.client`."""
+    made = replies.client(
+        base_url=server.bare_url,
+        auth=server.basic_auth,
+        headers=server.headers,
+        verify=ssl_context(),
+        **server.client_options,
+        **options,
+    )
+    made.event_hooks["request"].extend(server.request_hooks)
+    return made
 
 
 def checked(server: Server) -> Server:

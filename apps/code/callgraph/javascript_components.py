@@ -61,6 +61,17 @@ def component_in(value: Any) -> Any:
     return None if value.type == "identifier" and not text(value)[:1].isupper() else value
 
 
+def is_styled(value: Any) -> bool:
+    """Whether a value is a component that a library makes of styles: `styled.div` or
+    `styled(Panel)` before a template, and `styled('div')({…})`."""
+    made = field(value, "function") if value.type == "call_expression" else None
+    if made is None or made.type not in ("member_expression", "call_expression"):
+        return False
+    return field(value, "arguments").type == "template_string" or (
+        made.type == "call_expression" and text(field(made, "function")) == "styled"
+    )
+
+
 def lazy_component(function: Any) -> list[Chain]:
     """The values of a component in `lazy(() => import('module'))`, with or without
     `.then(m => ({default: m.Panel}))`; empty if it is none."""
@@ -104,6 +115,9 @@ def names_component(scopes: Scopes, name: Any, value: Any) -> bool:
     """Give a component that a call wraps the name of its variable. Return False for other calls."""
     if name.type != "identifier" or not text(name)[:1].isupper():
         return False
+    if is_styled(value):
+        scopes.define(value, name, "function")
+        return True
     inner = component_in(value) if value.type == "call_expression" else None
     if inner is None:
         return False

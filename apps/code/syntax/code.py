@@ -9,6 +9,7 @@ from tree_sitter import Language, Node, Parser
 from tree_sitter_language_pack import get_language
 
 from apps.code.cells import SIGN, cells_of, code_lines
+from apps.code.languages import FILE_TYPES
 from apps.code.syntax import razor
 from apps.code.syntax.macros import readable
 from apps.code.syntax.pages import PAGES, Range, page_of
@@ -36,15 +37,16 @@ def _root(source: bytes, grammar: str) -> Node:
     return Parser(language(grammar)).parse(readable(source, grammar)).root_node
 
 
-def _notebook_code(lines: Sequence[str], grammar: str) -> bytes:
-    """The code of a notebook. If an error in a cell reaches others, cells with errors are blank."""
-    code, cells = code_lines(lines), cells_of(lines)
+def _notebook_code(lines: Sequence[str], grammar: str, kind: str = "") -> bytes:
+    """The code in the cells of a kind. If an error in a cell reaches others, cells with errors are
+    blank."""
+    code, cells = code_lines(lines, kind), cells_of(lines)
     source = "\n".join(code).encode()
     if not _reaches_other_cells(_root(source, grammar), [cell.mark for cell in cells]):
         return source
     for cell in cells:
         alone = "\n".join(code[cell.first : cell.end]).encode()
-        if not cell.kind and _root(alone, grammar).has_error:
+        if cell.kind == kind and _root(alone, grammar).has_error:
             code[cell.first : cell.end] = [
                 " " * len(line.encode()) for line in code[cell.first : cell.end]
             ]
@@ -61,6 +63,19 @@ def _reaches_other_cells(root: Node, marks: Sequence[int]) -> bool:
             return True
         nodes += [child for child in node.children if child.has_error]
     return False
+
+
+def parse_all(lines: Sequence[str], grammar: str) -> dict[str, Code]:
+    """The code of a file as "", and of a notebook that of its cells in other languages, by their
+    name."""
+    # Several grammars (make, for one) ignore a last line without a newline.
+    codes = {"": parse(("\n".join(lines) + "\n").encode(), grammar)}
+    for kind in dict.fromkeys(cell.kind for cell in cells_of(lines)):
+        inner = next((one.grammar for one in FILE_TYPES if one.name == kind), "")
+        if inner and inner not in PAGES and inner not in razor.GRAMMARS:
+            source = _notebook_code([*lines, ""], inner, kind)
+            codes[kind] = Code(inner, source, _root(source, inner))
+    return codes
 
 
 def parse(source: bytes, grammar: str) -> Code:

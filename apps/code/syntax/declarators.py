@@ -18,15 +18,14 @@ def macro_name(declarator: Any) -> Any:
 def _is_macro(declarator: Any, name: Any) -> bool:
     """Whether `NAME(a, b)` before a body, without a type and outside of classes, is no function."""
     whole = declarator.parent
+    if whole is None or whole.type != "function_definition" or name.type != "identifier":
+        return False
+    arguments = _arguments(declarator) if whole.child_by_field_name("type") is None else []
     return bool(
-        name.type == "identifier"
+        arguments
         and name.text.isupper()
-        and whole is not None
-        and whole.type == "function_definition"
-        and whole.child_by_field_name("type") is None
         and (whole.parent is None or whole.parent.type != "field_declaration_list")
-        and all(argument.type == "type_identifier" for argument in _arguments(declarator))
-        and _arguments(declarator)
+        and all(argument.type == "type_identifier" for argument in arguments)
     )
 
 

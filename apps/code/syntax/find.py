@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from apps.code.syntax.code import parse
-from apps.code.syntax.outline import captures_of, outline, scopes_around
+from apps.code.syntax.code import Code, parse_all
+from apps.code.syntax.outline import SIGILS, captures_of, outline, scopes_around
 from apps.code.syntax.pieces import Occurrence, whole_word
 
 # Words in the types of nodes that contain text rather than identifiers.
@@ -16,30 +16,37 @@ TEXT_WORDS = re.compile(
     r"comment|string|text|quoted|char|content|literal|regex|heredoc|scalar|inline|paragraph|prose"
     r"|number|integer|float|attribute_value|plain"
 )
-# Characters before the identifier in a node: Ruby's `:price` refers to the method.
-SIGILS = {"simple_symbol": 1}
 
 
 def occurrences(lines: Sequence[str], name: str, grammar: str) -> list[Occurrence]:
     """The identifiers `name` in a file, in order. A faulty grammar may never return."""
-    code = parse(("\n".join(lines) + "\n").encode(), grammar)
-    size = len(name.encode())
+    places, size = list(_places(lines, name)), len(name.encode())
+    found = [
+        occurrence
+        for code in parse_all(lines, grammar).values()
+        for occurrence in _in_code(code, places, size)
+    ]
+    return sorted(found, key=lambda occurrence: (occurrence.row, occurrence.column))
+
+
+def _in_code(code: Code, every: Sequence["_Place"], size: int) -> Iterator[Occurrence]:
+    """Those of the places of a name where it is an identifier. size: its bytes"""
     tags = {(tag.start_byte, tag.end_byte) for tag in code.tags}
     places = [
         place
-        for place in _places(lines, name)
+        for place in every
         if (span := (place.byte, place.byte + size)) in tags
         or _is_identifier(code.root, *span)
         or (code.wrapper and code.source[span[0] : span[1]].isspace())
+        or _is_left_out(code, *span)
     ]
     captures = captures_of(code)
     file_outline = outline(code, captures)
     ends = {captured.end for captured in captures.names.values()}
     scopes = scopes_around(list(captures.scopes), [place.byte for place in places])
-    return [
-        Occurrence(place.row, place.column, place.byte + size in ends, file_outline.path(index))
-        for place, index in zip(places, scopes, strict=True)
-    ]
+    for place, index in zip(places, scopes, strict=True):
+        is_definition = place.byte + size in ends
+        yield Occurrence(place.row, place.column, is_definition, file_outline.path(index))
 
 
 class _Place(NamedTuple):
@@ -54,6 +61,14 @@ def _places(lines: Sequence[str], name: str) -> Iterator[_Place]:
     for row, (start, line) in enumerate(zip(starts, lines, strict=False)):
         for match in word.finditer(line) if name in line else ():
             yield _Place(row, match.start(), start + len(line[: match.start()].encode()))
+
+
+def _is_left_out(code: Code, start: int, end: int) -> bool:
+    """Whether a name is left out of what the grammar reads, as macros are."""
+    name, begin = code.source[start:end], start - code.root.start_byte
+    if code.page or name.isspace():
+        return False
+    return begin < 0 or (code.root.text or b"")[begin : begin + end - start] != name
 
 
 def _is_identifier(root: Node, start: int, end: int) -> bool:

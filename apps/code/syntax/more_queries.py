@@ -65,6 +65,23 @@ MORE_PATTERNS: Mapping[str, str] = {
     + _groovy("function", "(block . (unit . (func . (identifier) @name)))", "def")
     + _groovy("class", _GROOVY_BLOCK, "class", "enum", "interface")
     + _groovy("class", "(unit . (identifier) @name .)", "class"),
+    "ruby": """
+(assignment left: (constant) @name) @constant
+((call method: (identifier) @keyword
+    arguments: (argument_list [
+        (simple_symbol) @name (string . (string_content) @name .)])) @property
+    (#match? @keyword "^(attr|attr_(accessor|reader|writer)|[cm]attr_.*|class_attribute)$"))
+((call method: (identifier) @keyword
+    arguments: (argument_list . [
+        (simple_symbol) @name (string . (string_content) @name .)])) @def @method
+    (#any-of? @keyword "define_method" "define_singleton_method" "alias_method" "scope"))
+((call method: (identifier) @keyword arguments: (argument_list (simple_symbol) @name)) @method
+    (#eq? @keyword "delegate"))
+((call method: (identifier) @keyword
+    arguments: (argument_list . (_) (simple_symbol) @name)) @method
+    (#any-of? @keyword "def_delegators" "def_delegator" "def_instance_delegators"))
+(alias name: (_) @name) @method
+""",
     "apex": """
 (class_declaration name: (_) @name) @def
 (interface_declaration name: (_) @name) @def

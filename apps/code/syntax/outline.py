@@ -30,6 +30,8 @@ HEADINGS = frozenset({"atx_heading", "setext_heading"})
 # Nodes of names with arguments, in C++ and Julia.
 WITH_ARGUMENTS = frozenset({"template_type", "template_function", "parametrized_type_expression"})
 LEVEL = re.compile(r"(?:atx|setext)_h(\d)")
+# Characters before the name in a node: Ruby's `:price` names the method.
+SIGILS = {"simple_symbol": 1}
 COMMENT_LINE = re.compile(r"\n[ \t]*(?:#|//)[^\n]*")
 
 
@@ -192,6 +194,9 @@ def _innermost(node: Node) -> Node:
 
 
 def _label(captures: dict[str, list[Node]], source: bytes) -> str:
+    whole = captures["def"][0]
+    if whole.type == "namespace_declaration" and source.startswith(b"extension", whole.start_byte):
+        return ""  # of C#: `extension(string text) {` (`macros`)
     nodes = captures.get("label") or _named(captures)
     label = _without_types(_text(nodes[0], source)) if nodes else ""
     if QUALIFIED.fullmatch(label):
@@ -206,6 +211,7 @@ def _text(node: Node, source: bytes) -> str:
     text = source[node.start_byte : node.start_byte + 4 * MAX_NAME]
     text = text[: node.end_byte - node.start_byte]
     words = " ".join(normalize("NFC", text.decode("utf-8", "replace")).split())[:MAX_NAME]
+    words = words[SIGILS.get(node.type, 0) :]
     return words[1:-1] if len(words) > 2 and words[0] == words[-1] in "\"'`" else words
 
 

@@ -172,9 +172,6 @@ PATTERNS: dict[str, str] = {
 (static_item name: (_) @name) @variable
 (enum_variant name: (_) @name) @member
 """,
-    "ruby": """
-(assignment left: (constant) @name) @constant
-""",
     "php": """
 (namespace_definition name: (_) @label body: (_)) @def
 (const_element (name) @name) @constant

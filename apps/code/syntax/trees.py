@@ -7,50 +7,61 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from tree_sitter import Node
 
 from apps.code.cells import Cell, cells_of
-from apps.code.syntax.code import Code, parse
+from apps.code.syntax.code import Code, parse_all
 from apps.code.syntax.cut import TextLines, Unit, cut_lines
 from apps.code.syntax.declared import declarations
 from apps.code.syntax.documents import document_outlines
 from apps.code.syntax.outline import captures_of, is_script, key_of, outline
-from apps.code.syntax.pieces import Cut, cut_of
+from apps.code.syntax.pieces import Cut, Outline, cut_of
 from apps.code.syntax.queries import LEADING, LEADING_WORDS
 from apps.code.syntax.unread import unread_percent
 
 
+class _Outlined(NamedTuple):
+    """Code with its definitions."""
+
+    code: Code
+    outline: Outline
+    starts: list[int]  # the sorted rows where definitions begin
+
+    @classmethod
+    def of(cls, code: Code) -> Self:
+        captures = captures_of(code)
+        found = outline(code, captures)
+        found.declarations.extend(declarations(code, captures, found))
+        return cls(code, found, [definition.first for definition in found.definitions])
+
+    @property
+    def leading(self) -> Callable[[Node], bool]:
+        return partial(_leads, self.code.grammar)
+
+
 def cut_along_tree(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
     """The pieces and declarations of a file, by its syntax tree. May never return."""
-    # Several grammars (make, for one) ignore a last line without a newline.
-    code = parse(("\n".join(lines) + "\n").encode(), grammar)
-    captures = captures_of(code)
-    file_outline = outline(code, captures)
-    file_outline.declarations.extend(declarations(code, captures, file_outline))
-    text = TextLines(lines, max_chars)
-    starts = [definition.first for definition in file_outline.definitions]
-    leading = partial(_leads, code.grammar)
-    documents = document_outlines(lines, grammar)
+    codes = {kind: _Outlined.of(code) for kind, code in parse_all(lines, grammar).items()}
+    text, main = TextLines(lines, max_chars), codes[""]
     if cells := cells_of(lines):
-        parts = [_cut_cell(text, cell, code, starts, leading) for cell in cells]
+        parts = [_cut_cell(text, cell, codes.get(cell.kind)) for cell in cells]
     else:
-        parts = [cut_tree(text, _top(code), starts, leading)]
-    cut = cut_of(text, parts, [file_outline, *documents])
-    return cut._replace(unread=unread_percent(code.page or code.root))
+        parts = [cut_tree(text, _top(main.code), main.starts, main.leading)]
+    outlines = [outlined.outline for outlined in codes.values()]
+    cut = cut_of(text, parts, [*outlines, *document_outlines(lines, grammar)])
+    return cut._replace(unread=unread_percent(main.code.page or main.code.root))
 
 
-def _cut_cell(
-    text: TextLines, cell: Cell, code: Code, starts: Sequence[int], leading: Callable[[Node], bool]
-) -> list[Unit]:
+def _cut_cell(text: TextLines, cell: Cell, outlined: _Outlined | None) -> list[Unit]:
     """The units of a cell of a notebook. No unit has lines of two cells."""
-    if cell.kind:
+    if outlined is None:
         return cut_lines(text, cell.first, cell.end)
-    children = code.root.children
+    children = outlined.code.root.children
     begin = bisect_left(children, cell.first, key=_row)
     top = _Top(children[begin : bisect_left(children, cell.end, lo=begin, key=_row)])
-    return cut_tree(text, top, starts, leading, (cell.first, cell.end))
+    return cut_tree(text, top, outlined.starts, outlined.leading, (cell.first, cell.end))
 
 
 def _row(node: Node) -> int:

@@ -15,10 +15,12 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from xml.etree import ElementTree
 
 from apps.core.concurrency.computed import TimedOut, Work, computing
 from apps.core.system import programs
+from apps.core.system.command_lines import install_extra
 
 MAX_SOURCE_CHARS = 20_000
 # Wall-clock time; the process limits itself to 15 s of CPU.
@@ -91,8 +93,6 @@ def draw(source: str) -> Diagram | NotDrawn:
     key = _key(source)
     if (known := outcomes.get(key)) is not None:
         return known
-    if len(source) > MAX_SOURCE_CHARS:
-        return NotDrawn("The diagram is too long.")
     with computing(TIME_LIMIT_SECONDS) as work:
         outcome = outcomes.get(key) or _draw(source, work)
     with _lock:
@@ -107,6 +107,10 @@ def _key(source: str) -> str:
 
 
 def _draw(source: str, work: Work) -> Diagram | NotDrawn:
+    if len(source) > MAX_SOURCE_CHARS:
+        return NotDrawn("The diagram is too long.")
+    if find_spec("mermaidx") is None:
+        return NotDrawn(f"run {install_extra('pages')} and start codeinfo again.")
     with ThreadPoolExecutor(len(THEMES)) as pool:
         drawings = list(pool.map(lambda theme: _drawing(source, theme, work), THEMES))
     failed = next((drawing for drawing in drawings if isinstance(drawing, NotDrawn)), None)

@@ -172,7 +172,10 @@ class ToolStep:
 
     @property
     def is_weak(self) -> bool:
-        """True if nothing passed the cutoff: these are the nearest matches."""
+        """True if nothing passed the cutoff: these are the nearest matches, and all there is."""
+        answer = self._members.get("answer")
+        if isinstance(answer, Mapping) and (answer.get("languages") or answer.get("modules")):
+            return False
         return bool(self._passages) and all(passage.is_weak for passage in self._passages)
 
     @property

@@ -51,7 +51,10 @@ def claim(seconds: float = 0.0) -> None:
         is_ours = _lock(_descriptor, seconds)
     except OSError as error:
         release()
-        reason = f"The data folder {folder} cannot be locked: {error}"
+        reason = (
+            f"The data folder {folder} cannot be locked ({error}): give this user the folder, or "
+            f"move away what is in the place of {NAME}."
+        )
         raise Unavailable(reason, retryable=False) from error
     if not is_ours:
         release()

@@ -86,7 +86,9 @@ def _has_lost_commits(path: Path, log: Path) -> bool:
         database.execute("BEGIN")
         (page_size,) = database.execute("PRAGMA page_size").fetchone()
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        (accepted,) = struct.unpack_from("=I", read_log_index(path, 20).ljust(20, b"\0"), 16)
+        if len(index := read_log_index(path, 20)) < 20:
+            return False  # SQLite has one of its own, where it cannot use a file
+        (accepted,) = struct.unpack_from("=I", index, 16)
         salts = struct.unpack_from(">II", file.read(HEADER).ljust(HEADER), 16)
         # Frames of an earlier use of the file have other salts: their commits are in the database.
         return any(

@@ -8,7 +8,7 @@ some codecs decompress too, or are slow.
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from apps.core.http import limits
 from apps.core.system.unused import without
@@ -23,14 +23,15 @@ MAX_REFUSAL = 64_000
 MAX_LIST = 8_000_000
 # Key of a request's extensions: a lower limit for its reply, in bytes.
 MAX_BYTES = "max_bytes"
+BAD_PROXY = "cannot be asked: ALL_PROXY, HTTP_PROXY or HTTPS_PROXY is not the URL of an HTTP proxy"
 UNPACKED = {"Accept-Encoding": "identity"}
 # The blank line that ends an event, whichever way lines end.
 _END_OF_EVENT = re.compile(rb"\n\r?\n|\r\r")
 
 
 class ReplyRefused(Exception):
-    """A reply is too long, or compressed. `str()` completes a sentence that starts with the
-    server's name."""
+    """A reply is too long, or compressed, or cannot be asked for. `str()` completes a sentence that
+    starts with the server's name."""
 
 
 class ByteCounter(Protocol):
@@ -106,8 +107,11 @@ class RefuseCompressed:
         raise ReplyRefused("sent a compressed reply, which is not read")
 
 
-class CountedStream:
-    """A mixin for the stream class of an HTTP library that counts the body of a reply."""
+CounterOf = Callable[[httpx.Response], ByteCounter]
+
+
+class _CountedStream(httpx.AsyncByteStream):
+    """The body of a reply, counted while it is read."""
 
     def __init__(self, body: AsyncIterable[bytes], counter: ByteCounter) -> None:
         self._body, self._counter = body, counter
@@ -123,16 +127,10 @@ class CountedStream:
         await self._body.aclose()  # type: ignore[attr-defined]
 
 
-class _HttpxStream(CountedStream, httpx.AsyncByteStream):
-    pass
-
-
-def counted(
-    counter: Callable[[Any], ByteCounter], stream: type[CountedStream]
-) -> Callable[[Any], Awaitable[None]]:
+def _counted(counter: CounterOf) -> Callable[[httpx.Response], Awaitable[None]]:
     """Return a response hook (`event_hooks`) that counts each reply while it is read."""
 
-    async def hook(response: Any) -> None:
+    async def hook(response: httpx.Response) -> None:
         kind = response.headers.get("content-type")
         if kind is not None:
             response.headers["content-type"] = kind.partition(";")[0]
@@ -142,7 +140,8 @@ def counted(
             byte_counter = RefusalCounter()
         else:
             byte_counter = counter(response)
-        response.stream = stream(response.stream, byte_counter)
+        body = cast("httpx.AsyncByteStream", response.stream)
+        response.stream = _CountedStream(body, byte_counter)
 
     return hook
 
@@ -152,13 +151,24 @@ def _of_request(response: httpx.Response) -> ByteCounter:
     return ReplyCounter(min(most, response.request.extensions.get(MAX_BYTES, most)))
 
 
-def client(**options: Any) -> httpx.AsyncClient:
+def client(counter: CounterOf = _of_request, **options: Any) -> httpx.AsyncClient:
     """Return an HTTP client for other servers. Its calls also raise ReplyRefused.
 
     A reply is limited to limits.MAX_REPLY_BYTES; `extensions={MAX_BYTES: n}` of a request lowers
-    that. Redirects are not followed, and cookies are not stored.
+    that, and `counter` may limit its parts. Redirects are not followed, and cookies are not stored.
+    If the environment names a proxy that httpx cannot use, such as one of SOCKS, each call is
+    refused.
     """
-    hooks = {"response": [counted(_of_request, _HttpxStream)]}
+    hooks = {"response": [_counted(counter)]}
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     headers = {**UNPACKED, **options.pop("headers", {})}
-    return httpx.AsyncClient(headers=headers, event_hooks=hooks, cookies=cookies, **options)
+    options |= {"headers": headers, "event_hooks": hooks, "cookies": cookies}
+    try:
+        return httpx.AsyncClient(**options)
+    except (ImportError, ValueError, httpx.InvalidURL):
+        return httpx.AsyncClient(**options | {"trust_env": False, "transport": _NoTransport()})
+
+
+class _NoTransport(httpx.AsyncBaseTransport):
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        raise ReplyRefused(BAD_PROXY)

@@ -12,6 +12,7 @@ A step is a child of the step in which it is taken. apps/logs/context.py passes 
 background work.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,9 @@ from typing import Any, Self
 from apps.core import __version__
 from apps.core.config import Config
 from apps.core.monitoring.metrics import STEP_SECONDS
+from apps.core.system.command_lines import install_extra
+
+logger = logging.getLogger("codeinfo.traces")
 
 # The OpenTelemetry span of this task or thread; None without traces.
 parent: ContextVar[Any] = ContextVar("parent", default=None)
@@ -154,7 +158,10 @@ def start(known: Config) -> bool:
     global _tracing
     receiver = known.otel_endpoint or known.otel_traces_endpoint
     if receiver and known.otel_traces_exporter == "otlp" and not known.otel_disabled:
-        _tracing = Tracing(known)
+        try:
+            _tracing = Tracing(known)
+        except ModuleNotFoundError:
+            logger.warning("traces are not sent: they need %s", install_extra("traces"))
     return _tracing is not None
 
 

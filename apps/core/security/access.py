@@ -59,6 +59,9 @@ CORS_HEADERS = (
     *("mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id"),
 )
 MAX_BODY = 1 << 20
+# Webhooks, which prove themselves who they are (apps/ingest/hooks.py). GitHub sends up to 25 MB.
+HOOKS = "/hooks/"
+MAX_HOOK = 25_000_000
 # Ten times the longest path of a page; and the longest that names a file.
 MAX_PAGE_PATH = 1_000
 MAX_CODE_PATH = 5_000
@@ -194,7 +197,9 @@ class AccessMiddleware:
         except DisallowedHost:
             body = {"status": "error", "code": "FORBIDDEN", "message": BAD_HOST}
             return JsonResponse(body, status=400)
-        if is_page(request):
+        if request.path.startswith(HOOKS):
+            response = await self._hook(request)
+        elif is_page(request):
             response = await self._page(request)
         else:
             response = await self._api(request)
@@ -224,6 +229,14 @@ class AccessMiddleware:
             return await self._login(request)
         if current().is_anonymous and not OWN_LOGIN.match(request.path):
             return self._to_login(request)
+        return await self.get_response(request)
+
+    async def _hook(self, request: HttpRequest) -> HttpResponse:
+        try:
+            check_rate("hook", address_of(request))
+            check_site(request)
+        except CodeinfoError as error:
+            return respond(error, request)
         return await self.get_response(request)
 
     async def _login(self, request: HttpRequest) -> HttpResponse:
@@ -276,6 +289,8 @@ class AccessMiddleware:
     ) -> HttpResponse | None:
         """Called by Django before a view. Refuses views that are for staff to other users."""
         if current().is_staff or request.path in OPEN or request.path in MCP:
+            return None
+        if request.path.startswith(HOOKS):
             return None
         if OWN_LOGIN.match(request.path) or is_for_users(view, str(request.method)):
             return None

@@ -26,9 +26,11 @@ from apps.core.principal import current
 from apps.core.security.authentication import is_reachable
 from apps.core.values.addresses import read_ip
 
-RateClass = Literal["api", "chat"]
+RateClass = Literal["api", "chat", "hook"]
 
 WINDOW_SECONDS = 60
+# Webhooks a minute: pushes are rarer, and each forged one is a body to check.
+HOOK_RATE = 60
 # Failed logins of a name and address in LOGIN_SECONDS, after which further ones are refused.
 LOGIN_FAILURES, LOGIN_SECONDS = 5, 15 * 60
 # Longest user name.
@@ -46,7 +48,7 @@ def limits_apply(k: Config) -> bool:
 def check_rate(kind: RateClass, address: str) -> None:
     """Count a request of the current principal, from `address`. Raises Conflict RATE_LIMITED."""
     k = config()
-    limit = k.chat_rate if kind == "chat" else k.api_rate
+    limit = {"chat": k.chat_rate, "api": k.api_rate, "hook": HOOK_RATE}[kind]
     if not limit or not limits_apply(k):
         return
     window, passed = divmod(time.time(), WINDOW_SECONDS)

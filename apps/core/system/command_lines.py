@@ -4,6 +4,8 @@ from apps.core.config import IS_INSTALLED
 
 # These commands of Django's command line are verbs of `codeinfo` too.
 VERBS = frozenset({"backup", "doctor", "restore", "serve", "worker"})
+# The extras that each checkout has.
+OF_CHECKOUT = frozenset({"chroma", "pages", "traces"})
 
 
 def manage(command: str) -> str:
@@ -19,7 +21,8 @@ def verb(command: str) -> str:
 
 
 def install_extra(name: str) -> str:
-    """Return how an extra (codex, mongodb or scale) is installed here."""
+    """Return how an extra of the wheel, such as codex, is installed here."""
     if IS_INSTALLED:
         return f"pip install 'codeinfo[{name}]'"
-    return f".venv/bin/pip install --require-hashes -r requirements-{name}.txt"
+    file = "requirements.txt" if name in OF_CHECKOUT else f"requirements-{name}.txt"
+    return f".venv/bin/pip install --require-hashes -r {file}"

@@ -154,6 +154,12 @@ def database_file() -> Path | None:
     return Path(str(database["NAME"])) if str(database["ENGINE"]).endswith("sqlite3") else None
 
 
+def database_logs() -> list[Path]:
+    """Return the paths of the log of the SQLite database and of its index; nothing for a server."""
+    file = database_file()
+    return [Path(f"{file.absolute()}{end}") for end in ("-wal", "-shm")] if file else []
+
+
 def _database_folder() -> list[Path]:
     file = database_file()
     return [file.absolute().parent] if file else []

@@ -7,10 +7,11 @@ this module raises Unsupported, or returns what its docstring says; a flag that 
 
 import errno
 import os
+import signal
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -236,3 +237,11 @@ def raise_file_limit(soft: int) -> None:
     if resource is not None and sys.platform != "win32":
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def kill_group(pid: int) -> None:
+    """Kill the processes of a group, which the process `pid` leads. No effect where there are no
+    groups, or no such one."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)

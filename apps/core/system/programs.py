@@ -12,9 +12,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from apps.core.system import posix
+
+TICKS = 5
 PROJECT = Path(__file__).resolve().parents[3]
 
 
@@ -52,6 +56,7 @@ def run(
     most_bytes: int,
     cwd: str = "/",
     started: Callable[[Callable[[], None]], None] = lambda kill: None,
+    on_stderr: Callable[[bytes], None] | None = None,
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run `command` to its end and return its output.
 
@@ -59,26 +64,37 @@ def run(
     seconds: time limit; then it is killed, and subprocess.TimeoutExpired is raised
     most_bytes: limit of each output; above it the program is killed, and OutputTooLarge is raised
     started: called once it runs, with a function that kills it
+    on_stderr: called with each piece of its error output, and with none TICKS times a second; what
+        it raises ends the program
 
-    Raises OSError if it does not start.
+    Programs that it has started are killed with it. Raises OSError if it does not start.
     """
     # A file as input cannot block, even if the program does not read it.
     with tempfile.TemporaryFile() as stdin:
         stdin.write(data)
         stdin.seek(0)
         pipes = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with start(command, env=env, cwd=cwd, **pipes) as process:
+        with start(command, env=env, cwd=cwd, start_new_session=True, **pipes) as process:
             try:
-                started(process.kill)
-                output, errors = _read(process, time.monotonic() + seconds, most_bytes)
+                started(partial(_kill, process))
+                output, errors = _read(process, time.monotonic() + seconds, most_bytes, on_stderr)
             finally:
-                # No effect if the process has ended.
-                process.kill()
+                _kill(process)
     return subprocess.CompletedProcess(list(command), process.returncode, output, errors)
 
 
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a program and those that it has started, unless it has ended."""
+    if process.returncode is None:
+        posix.kill_group(process.pid)
+        process.kill()
+
+
 def _read(
-    process: "subprocess.Popen[bytes]", deadline: float, most_bytes: int
+    process: "subprocess.Popen[bytes]",
+    deadline: float,
+    most_bytes: int,
+    on_stderr: Callable[[bytes], None] | None,
 ) -> tuple[bytes, bytes]:
     """Read both outputs of a process, and wait for its end."""
     assert process.stdout is not None and process.stderr is not None
@@ -87,13 +103,18 @@ def _read(
         for descriptor in outputs:
             selector.register(descriptor, selectors.EVENT_READ)
         while selector.get_map():
-            for ready, _ in selector.select(_remaining(process, deadline)):
+            remaining = _remaining(process, deadline)
+            for ready, _ in selector.select(min(remaining, 1 / TICKS) if on_stderr else remaining):
                 piece = os.read(ready.fd, 65_536)
                 if not piece:
                     selector.unregister(ready.fd)
                 outputs[ready.fd] += piece
                 if len(outputs[ready.fd]) > most_bytes:
                     raise OutputTooLarge(f"More than {most_bytes:,} bytes of output")
+                if on_stderr and ready.fd == process.stderr.fileno():
+                    on_stderr(piece)
+            if on_stderr:
+                on_stderr(b"")
     process.wait(_remaining(process, deadline))
     output, errors = outputs.values()
     return bytes(output), bytes(errors)

@@ -63,7 +63,7 @@ class Address:
             raise ValueError(NOT_AN_ADDRESS)
         if parts.path.rstrip("/") not in ("", "/v1"):
             raise ValueError(f"{NOT_AN_ADDRESS}, with nothing behind the port")
-        return cls(scheme, _host(parts.hostname), port or DEFAULT_PORTS[scheme])
+        return cls(scheme, ascii_host(parts.hostname), port or DEFAULT_PORTS[scheme])
 
     def __str__(self) -> str:
         port = "" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}"
@@ -81,7 +81,7 @@ class Address:
             )
         addresses = [ip_address(entry[4][0]) for entry in entries]
         for address in addresses:
-            _check(address)
+            check_address(address)
         return min(addresses, key=lambda address: address.version)
 
 
@@ -103,7 +103,7 @@ def split_address(text: str) -> tuple[Address, str]:
 
 
 async def connect_to_checked(request: Any) -> None:
-    """A request hook of httpx and httpx2: resolve the host now, and connect to what was checked.
+    """A request hook of httpx: resolve the host now, and connect to what was checked.
 
     TLS still verifies the name. Raises AddressRefused, and OSError as `Address.resolve`.
     """
@@ -128,7 +128,7 @@ def bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _host(name: str) -> str:
+def ascii_host(name: str) -> str:
     """Return a name in ASCII (IDNA), or an IP address in canonical form. Raises ValueError."""
     if ":" in name:
         try:
@@ -137,7 +137,7 @@ def _host(name: str) -> str:
             raise ValueError(NOT_AN_ADDRESS) from None
         if literal.scope_id:  # type: ignore[union-attr]
             raise AddressRefused(REFUSED)
-        return str(_check(literal))
+        return str(check_address(literal))
     try:
         name = name.encode("idna").decode("ascii").rstrip(".")
     except UnicodeError:
@@ -145,7 +145,7 @@ def _host(name: str) -> str:
     if re.fullmatch(r"(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+)){0,3}", name):
         # As inet_aton reads it: parts may be hexadecimal or octal, and fewer than four.
         try:
-            return str(_check(IPv4Address(socket.inet_aton(name))))
+            return str(check_address(IPv4Address(socket.inet_aton(name))))
         except OSError:
             raise ValueError(NOT_AN_ADDRESS) from None
     if not re.fullmatch(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*", name) or len(name) > 253:
@@ -153,15 +153,16 @@ def _host(name: str) -> str:
     return name
 
 
-def _check(address: IPAddress) -> IPAddress:
-    for part in _with_embedded(address):
+def check_address(address: IPAddress) -> IPAddress:
+    """Raise AddressRefused for a link-local, metadata or multicast address; else return it."""
+    for part in with_embedded(address):
         refused = part.is_link_local or part.is_multicast or part.is_unspecified
         if refused or part in METADATA or part == IPv4Address("255.255.255.255"):
             raise AddressRefused(REFUSED)
     return address
 
 
-def _with_embedded(address: IPAddress) -> Iterator[IPAddress]:
+def with_embedded(address: IPAddress) -> Iterator[IPAddress]:
     """Yield the address, and IPv4 addresses embedded in an IPv6 one (6to4, Teredo, NAT64)."""
     yield address
     if isinstance(address, IPv6Address):

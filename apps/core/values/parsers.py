@@ -81,6 +81,14 @@ def words(value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
+def pairs(value: str) -> tuple[tuple[str, str], ...]:
+    """`name=value` pairs, comma separated."""
+    found = tuple(tuple(part.strip() for part in word.split("=", 1)) for word in words(value))
+    if any(len(pair) != 2 or not all(pair) for pair in found):
+        raise ValueError("must be pairs such as github.com=TOKEN, comma separated")
+    return tuple((pair[0], pair[1]) for pair in found)
+
+
 def paths(value: str) -> tuple[Path, ...]:
     return tuple(Path(part).expanduser() for part in words(value))
 

@@ -150,6 +150,8 @@ def _live(parts: Parts, of_parts: Iterable[tuple[int, Numbers]]) -> list[_Place]
     """The definitions of a name that are in live files, by path and line."""
     places = []
     for part, numbers in of_parts:
+        if not len(numbers):  # as of most names in a text
+            continue
         live_part = parts[part]
         in_files = live_part.part.definitions.files_of(numbers)
         live = live_part.files[in_files]

@@ -6,12 +6,13 @@ from itertools import islice
 from typing import TypeVar
 
 from apps.code.callgraph.facts import Facts
+from apps.code.chunking import MAX_CHARS, DecodedFile
 from apps.code.languages import language_of
-from apps.code.syntax.pieces import Occurrence, declared_by_words, whole_word
+from apps.code.syntax.pieces import Cut, Occurrence, declared_by_words, whole_word
 from apps.core.concurrency.computed import PLACES, TimedOut, computing
 from apps.core.concurrency.per_process import PerProcess
 from apps.index.parsing.failures import PARSE_SECONDS, ParseFailure
-from apps.index.parsing.pool import ParsePool, Request, batches
+from apps.index.parsing.pool import Parsable, ParsePool, Request, batches
 from apps.index.parsing.process import COMMAND, Command, ParseProcess, Source
 
 Result = TypeVar("Result")
@@ -69,8 +70,18 @@ class Finder:
 
         return self._map(files, read, seconds)
 
+    def cuts(self, files: Sequence[DecodedFile], seconds: float = SECONDS) -> list[Cut | None]:
+        """Return the definitions of each file; None without a grammar, if its parse fails, or if it
+        is not done after `seconds`. Raises as `find`."""
+
+        def cut(process: ParseProcess, sources: Sequence[Source]) -> Iterator[Cut]:
+            return process.cut(sources, max_chars=MAX_CHARS, seconds=PARSE_SECONDS)
+
+        results = iter(self._map([file for file in files if file.grammar], cut, seconds))
+        return [next(results) if file.grammar else None for file in files]
+
     def _map(
-        self, files: Sequence[SourceText], request: Request[Result], seconds: float
+        self, files: Sequence[Parsable], request: Request[Result], seconds: float
     ) -> list[Result | None]:
         """Return the result of `request` for each file; None if there is none."""
         results: list[Result | ParseFailure | None] = []

@@ -75,6 +75,8 @@ class ChromaProcess:
                 self._end()  # it may keep what it has read
                 raise
             self._file = _file(self._folder)
+            if verb is Collections.drop and not self._url:
+                _delete_unowned(self._folder)
             return result
 
     def close(self) -> None:
@@ -118,6 +120,24 @@ def _file(folder: Path) -> tuple[int, int] | None:
     return None
 
 
+def _delete_unowned(folder: Path) -> None:
+    """Delete the index folders of deleted collections, which Chroma 1.5 leaves behind.
+
+    Not in Chroma's process: it has an SQLite of its own, and two in one process do not see the
+    locks of each other (sqlite.org/howtocorrupt.html, 2.2.1).
+    """
+    try:
+        address = f"{(folder / DATABASE).absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True, timeout=30)) as database:
+            owned = {row[0] for row in database.execute("SELECT id FROM segments")}
+        unowned = [path for path in folder.iterdir() if is_uuid(path.name)]
+    except (sqlite3.Error, OSError):
+        return  # another version of Chroma has other tables: the folders stay
+    for path in unowned:
+        if path.name not in owned:
+            shutil.rmtree(path, ignore_errors=True)
+
+
 # --- in the process -------------------------------------------------------------------------------
 
 _collections: Collections | None = None
@@ -129,11 +149,7 @@ def _answer(folder: Path, url: str, verb: Callable[..., Result], args: tuple[Any
     global _collections
     if _collections is None:
         _collections = Collections(chroma.open_server(url) if url else _opened(folder))
-    try:
-        return verb(_collections, *args)
-    finally:
-        if verb is Collections.drop and not url:
-            _delete_unowned(folder)
+    return verb(_collections, *args)
 
 
 def _opened(folder: Path) -> Any:
@@ -154,16 +170,3 @@ def _claim(folder: Path) -> None:
             time.sleep(RETRY_SECONDS)
     except OSError as error:
         raise chroma.unavailable(f"Chroma's folder cannot be used: {error}") from error
-
-
-def _delete_unowned(folder: Path) -> None:
-    """Delete the index folders of deleted collections, which Chroma 1.5 leaves behind."""
-    try:
-        address = f"{(folder / DATABASE).absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(address, uri=True, timeout=30)) as database:
-            owned = {row[0] for row in database.execute("SELECT id FROM segments")}
-    except sqlite3.Error:
-        return  # another version of Chroma has other tables: the folders stay
-    for path in folder.iterdir():
-        if is_uuid(path.name) and path.name not in owned:
-            shutil.rmtree(path, ignore_errors=True)

@@ -43,14 +43,18 @@ def _files_differ(folder: Path, index: Index, discovery: Discovery, check: Check
     unsure = [
         (file, entry)
         for file in discovery.files
-        if (entry := index.entries.get(file.path))
-        and (not _has_stamp(file, entry) or entry.mtime[0] >= index.written)
+        if (entry := index.entries.get(file.path)) and not is_as_staged(file, entry, index)
     ]
     for file, entry in unsure[:MAX_READ]:
         check()
-        if not _has_content(folder, file, entry):
+        if not has_content(folder, file, entry.object_id):
             return True
     return None if len(unsure) > MAX_READ else False
+
+
+def is_as_staged(file: Candidate, entry: Entry, index: Index) -> bool:
+    """Whether size and time of a file show that it has the content that git's index has."""
+    return _has_stamp(file, entry) and entry.mtime[0] < index.written
 
 
 def _has_stamp(file: Candidate, entry: Entry) -> bool:
@@ -59,14 +63,15 @@ def _has_stamp(file: Candidate, entry: Entry) -> bool:
     return stamp == (entry.size, entry.mtime)
 
 
-def _has_content(folder: Path, file: Candidate, entry: Entry) -> bool:
+def has_content(folder: Path, file: Candidate, object_id: bytes) -> bool:
+    """Whether a file has the content of an object of git."""
     try:
         data = read_file(folder, file.path, file.stat.size)
     except CodeinfoError:
         return False
-    make = sha1 if len(entry.object_id) == sha1().digest_size else sha256
+    make = sha1 if len(object_id) == sha1().digest_size else sha256
     # A repository may have other line breaks than its work tree.
     return any(
-        make(b"blob %d\0%b" % (len(one), one)).digest() == entry.object_id
+        make(b"blob %d\0%b" % (len(one), one)).digest() == object_id
         for one in (data, data.replace(b"\r\n", b"\n"))
     )

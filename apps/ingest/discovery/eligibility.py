@@ -7,7 +7,6 @@ codeinfo's own data, a secret, empty, binary or too large.
 """
 
 import codecs
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
@@ -86,7 +85,7 @@ BINARY_EXTENSIONS = words(
     """
 )
 # Control characters that texts do not have.
-CONTROLS = re.compile(rb"[\0-\x08\x0e-\x19\x1c-\x1f]")
+CONTROLS = bytes((*range(0x09), *range(0x0E, 0x1A), *range(0x1C, 0x20)))
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,8 @@ class Rules:
         `refuse_content`."""
         kind = known_type(path)
         if kind is None:
-            is_text = head.startswith(b"#!") or not CONTROLS.search(head) or _is_utf16(head)
+            has_controls = len(head.translate(None, CONTROLS)) < len(head)
+            is_text = head.startswith(b"#!") or not has_controls or _is_utf16(head)
             return None if is_text else BINARY
         is_code = not kind.prose and kind.name not in NO_CODE
         return MINIFIED if is_code and _is_minified(head[:HEAD_BYTES]) else None

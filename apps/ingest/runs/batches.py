@@ -1,6 +1,7 @@
 """Reads and chunks the files of a run, in batches of a size that suits the store."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from apps.core.values.slices import slices
 from apps.embedding.texts import split_to_fit
 from apps.index.parsing import Chunker
 from apps.index.records import embedded_chunks
-from apps.index.root_directory import Unreadable, read_content
+from apps.index.root_directory import RootDirectory, Unreadable, read_content
 from apps.ingest.runs.job import Job
 from apps.ingest.runs.shared import SharedFile
 from apps.ingest.types import Candidate, Skipped
@@ -157,16 +158,26 @@ def _read(
 ) -> tuple[list[tuple[Candidate, bytes]], list[Skipped]]:
     contents: list[tuple[Candidate, bytes]] = []
     skipped: list[Skipped] = []
-    for candidate in files:
-        try:
-            contents.append((candidate, read_content(root, candidate.path)))
-        except Unreadable as error:
-            size = candidate.stat.size
-            skipped.append(Skipped(candidate.path, error.reason, size, unreadable=True))
-        except (NotFound, InvalidInput) as error:
-            # It was eligible a moment ago, but was deleted, has grown, or is no regular file now.
-            skipped.append(Skipped(candidate.path, error.message, candidate.stat.size))
+    with _opened(root) as directory:
+        for candidate in files:
+            try:
+                contents.append((candidate, read_content(root, candidate.path, directory)))
+            except Unreadable as error:
+                size = candidate.stat.size
+                skipped.append(Skipped(candidate.path, error.reason, size, unreadable=True))
+            except (NotFound, InvalidInput) as error:
+                # It was eligible a moment ago, but was deleted, has grown, or is no regular file
+                # now.
+                skipped.append(Skipped(candidate.path, error.message, candidate.stat.size))
     return contents, skipped
+
+
+def _opened(root: Path) -> AbstractContextManager[RootDirectory | None]:
+    """Open a folder once for some files. None if that fails: for each file it is told why."""
+    try:
+        return RootDirectory(root)
+    except OSError:
+        return nullcontext()
 
 
 def fitted(file: ChunkedFile, max_tokens: int | None) -> ChunkedFile:

@@ -122,18 +122,16 @@ class Generation:
 
     def shared_rows_of(
         self, files: Sequence[tuple[Candidate, shared.SharedFile]]
-    ) -> list[SourceFile]:
-        """Return unsaved rows of files that take over the documents of other roots' rows."""
+    ) -> list[dict[str, object]]:
+        """Return rows, for `add_files`, of files that take over the documents of other roots'
+        rows."""
         own = {"root_id": self.root.id, "run_id": self.run.id, "since": self.number}
-        return [
-            SourceFile(**file._asdict() | candidate.stat._asdict() | own)
-            for candidate, file in files
-        ]
+        return [file._asdict() | candidate.stat._asdict() | own for candidate, file in files]
 
-    def add_files(self, rows: Sequence[SourceFile]) -> None:
+    def add_files(self, rows: Sequence[Mapping[str, object]]) -> None:
         """Save the rows of files before their texts are written, so that a sweep
         finds these after a crash, and deletes no text that is in use."""
-        retry_on_locked(lambda: SourceFile.objects.bulk_create(rows))
+        retry_on_locked(lambda: SourceFile.objects.insert(rows))
 
     def add_skipped(self, skipped: Sequence[Skipped]) -> None:
         """Save the rows of skipped files."""
@@ -309,14 +307,14 @@ def save_skipped(
     # In parts, as a folder may have 100,000 of them.
     for part in slices(skipped, ROWS_PER_INSERT):
         rows = [
-            SourceFile(
-                root=root,
-                run=run,
-                path=item.path,
-                size=item.size,
-                since=since,
-                skip_reason=item.reason[:LONGEST_REASON],
-            )
+            {
+                "root_id": root.id if root else None,
+                "run_id": run.id,
+                "path": item.path,
+                "size": item.size,
+                "since": since,
+                "skip_reason": item.reason[:LONGEST_REASON],
+            }
             for item in part
         ]
-        retry_on_locked(partial(SourceFile.objects.bulk_create, rows))
+        retry_on_locked(partial(SourceFile.objects.insert, rows))

@@ -1,6 +1,8 @@
 """The steps of an ingest, in order.
 
-discovery → delta → chunking → embedding → texts and parts → publish → delete old rows
+fetch → discovery → delta → chunking → embedding → texts and parts → publish → delete old rows
+
+Only a repository that has a URL is fetched.
 
 A batch is written while the next one is chunked and embedded.
 """
@@ -30,6 +32,8 @@ from apps.ingest.discovery.checkout import Checkout, checkout_of
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.discovery.eligibility import EMPTY
 from apps.ingest.discovery.refusal import CODE as GIT_FAILED
+from apps.ingest.remote.clones import clone_to_fetch
+from apps.ingest.remote.fetching import fetch
 from apps.ingest.runs import listing, lock, sweep
 from apps.ingest.runs.batches import Batch, batches
 from apps.ingest.runs.delta import Delta, Published, Reconciler
@@ -59,6 +63,11 @@ def ingest(run: IngestRun, job: Job) -> Ending:
     progress.set_state("scanning", "Discovering files")
     if not run.dry_run:
         disk.check()
+    if clone := clone_to_fetch(run):
+        progress.set_state("scanning", "Fetching")
+        with job.timed("fetch"):
+            fetch(clone, progress.say, job.check)
+        progress.set_state("scanning", "Discovering files")
     with guard_root(Path(run.path)) as guard:
         checkout = checkout_of(Path(run.path), plain=run.plain_folder)
         discovery, delta = _compared(run, job, checkout)
@@ -259,7 +268,7 @@ def _write(
         embedded = _count(rows, chunks, vectors)
         with job.timed("rows"):
             generation.add_skipped(batch.skipped)
-            generation.add_files([*rows, *generation.shared_rows_of(batch.shared)])
+            generation.add_files([*map(vars, rows), *generation.shared_rows_of(batch.shared)])
         if files:
             writer.wait()
             progress.add(embedded=in_writing)

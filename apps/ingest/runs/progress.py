@@ -49,6 +49,12 @@ class Progress:
         self._row |= {"state": state, "message": message}
         self._write()
 
+    def say(self, message: str) -> None:
+        """Set the message. It is saved if the last write was long enough ago."""
+        self._row["message"] = message
+        if self._clock() - self._written >= WRITE_SECONDS:
+            self._write()
+
     def add(self, **counts: int) -> None:
         """Add to files, chunks, embedded or skipped. Saved with the next write."""
         for name, number in counts.items():

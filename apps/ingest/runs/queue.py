@@ -22,6 +22,7 @@ from apps.index import endings
 from apps.index.endings import CANCELLED, INTERRUPTED, Ending
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.types import TERMINAL_STATES
+from apps.ingest.remote import clones
 from apps.ingest.runs import (
     finish,
     journal,
@@ -70,6 +71,8 @@ def claim(overtaken: IngestRun | None = None) -> IngestRun | None:
     if overtaken is not None:
         stores = Root.objects.filter(path=overtaken.path).values_list("store", flat=True)
         others = Root.objects.exclude(path=overtaken.path).exclude(store__in=list(stores))
+        # A fetch may take long.
+        others = others.exclude(path__in=list(clones.urls()))
         queued = queued.filter(automatic=True, root__in=list(others))
     if endings.running().exclude(id__in=own).exists():
         return None
@@ -115,6 +118,7 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
             _clean_up(run, ending)
             finish.end(run.id, ending)
             database.fold_log("PASSIVE")
+            clones.forget_unused(run.path)
     finally:
         del jobs[run.id]
         job.done.set()

@@ -12,6 +12,7 @@ from apps.core.system import posix
 from apps.index import endings
 from apps.index.endings import COMPLETED, INTERRUPTED, Ending
 from apps.index.models import IngestRun, Root
+from apps.ingest.remote import clones
 from apps.ingest.runs import sweep
 from apps.ingest.runs.finish import finish
 
@@ -28,11 +29,12 @@ OWNER = signature()
 
 
 def recover() -> None:
-    """End the runs of an earlier process as interrupted. Called at start-up.
+    """End the runs of an earlier process as interrupted, and find the clones. Called at start-up.
 
     Only rows change, so this is fast. The worker deletes the vectors of these runs before its first
     run. Queued runs stay queued.
     """
+    clones.follow_data_folder()
     for run in IngestRun.objects.running().exclude(owner=OWNER):
         if _owner_has_ended(run):
             _end(run)

@@ -52,6 +52,8 @@ class Scrub:
     def run(self, check: Check) -> None:
         """Compare all files. `check` is called before each small piece. Raises as `check`,
         RunCancelled if a run is waiting, Unavailable, DatabaseError and OSError."""
+        if not self._done and scrubbed.read().database:
+            scrubbed.found_in_database(damage.examine(check))  # it may have been restored
         found = list(_files())
         total = sum(file.size for file in found)
         for file in found:
@@ -67,7 +69,8 @@ class Scrub:
             self._done[file.path] = file.size
         counts = {"files": len(self._done), "bytes": total, "damaged": self._damaged}
         logger.info("index compared with its checksums", extra={"context": counts})
-        scrubbed.save(Scrubbed(time.time(), database=damage.examine(check)))
+        now = time.time()  # what a reader meets from now on is new
+        scrubbed.save(Scrubbed(now, database=damage.examine(check)))
         self._done, self._damaged = {}, 0
         changes.check_due.set()  # what was damaged may be back, too
 

@@ -105,6 +105,9 @@ class SharedFiles:
         if not contents or not self._roots:
             return {}
         hashes = {path: digest_of(data, encodings.get(path, "")) for path, data in contents.items()}
+        # Most files that the largest root lacks are new, so no root has their texts.
+        missing = set(get_texts().missing(set(hashes.values())))
+        hashes = {path: digest for path, digest in hashes.items() if digest not in missing}
         # One of twenty equal roots has most files; all of them together, each twenty times.
         first, *others = self._roots
         if READ_ALL_SHARE * first.files <= self._files and first.files <= MAX_READ_AT_ONCE:
@@ -114,8 +117,7 @@ class SharedFiles:
         matches = self._equal(found, hashes)
         if others and (wanted := {key: hashes[key] for key in hashes.keys() - matches.keys()}):
             matches |= self._equal(self._select(others, wanted), wanted)
-        missing = set(get_texts().missing({row.sha256 for row in matches.values()}))
-        return {path: row for path, row in matches.items() if row.sha256 not in missing}
+        return matches
 
     def _equal(
         self, rows: Iterable[SharedFile], hashes: Mapping[str, str]
@@ -141,9 +143,10 @@ class SharedFiles:
 
     @cached_property
     def _roots(self) -> list[Root]:
-        """The other roots of the store, the largest first."""
+        """The other roots of the store, the largest first; of equal ones, that which the others are
+        copies of."""
         roots = [root for root in _current_roots(self._run) if root.store == self._root.store]
-        return sorted(roots, key=lambda root: root.files, reverse=True)
+        return sorted(roots, key=lambda root: (-root.files, root.created_at))
 
     def _has_all_chunks(self, root_id: UUID) -> bool:
         """Whether the chunks of a root are all there. Most of twenty equal roots are never asked

@@ -43,6 +43,17 @@ def queue_update(root: Root, paths: Sequence[str] | None) -> IngestRun | None:
     return insert_run(slot, **fields, automatic=True, paths=listed, left_out=left_out)
 
 
+def queue_fetch(root: Root) -> IngestRun | None:
+    """Queue an automatic run of a cloned root, which fetches it. Return None if one waits.
+
+    One that is under way may have fetched already, so another one may wait behind it.
+    """
+    fields = reembed_fields(root, queries.locked_model() or root.model)
+    slots = (f"auto:{root.id}", f"fetch:{root.id}")
+    runs = (insert_run(slot, **fields, automatic=True) for slot in slots)
+    return next(filter(None, runs), None)
+
+
 def queue_reembeds(root_ids: Iterable[UUID]) -> list[IngestRun]:
     """Queue another ingest of roots, except those that have a live run. Return the queued runs."""
     waiting = set(endings.live().requested().values_list("path", flat=True))

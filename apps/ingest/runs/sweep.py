@@ -20,6 +20,7 @@ from apps.index.mapped.collecting import collect
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
 from apps.index.texts import get_texts
 from apps.index.types import Check, never_cancelled
+from apps.ingest.remote import clones
 from apps.ingest.runs import lock, merging, orphans
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -50,6 +51,7 @@ def sweep(check: Check = never_cancelled) -> None:
     get_texts().collect(_named, check)
     collect(check, merging.merge_all(check))
     orphans.log_new()
+    clones.sweep()
     lock.release()
     due.clear()
 

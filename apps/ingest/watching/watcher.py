@@ -26,6 +26,7 @@ from apps.core.errors import CodeinfoError
 from apps.index import changes, queries
 from apps.index.models import IngestRun, Root
 from apps.ingest.discovery.eligibility import EXCLUDED
+from apps.ingest.discovery.own_data import is_clone
 from apps.ingest.runs.submit import queue_update
 from apps.ingest.watching import look, mounts
 from apps.ingest.watching.kernel import Event, Kernel
@@ -96,8 +97,12 @@ class Watcher(threading.Thread):
             connections.close_all()
 
     def _turn(self) -> None:
-        # Of a first ingest, what is to come is no change.
-        roots = [root for root in queries.published_roots() if root.awaited_files is None]
+        # Of a first ingest, what is to come is no change. A clone changes when it is fetched.
+        roots = [
+            root
+            for root in queries.published_roots()
+            if root.awaited_files is None and not is_clone(Path(root.path))
+        ]
         self._take_roots(self._own(roots))
         looks = (self._next_look(one) for one in self._watched.values() if one.is_polled)
         events = self._kernel.wait(self._watched.values(), self._wake, min(looks, default=math.inf))

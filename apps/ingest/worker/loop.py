@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 
 from django.db import DatabaseError, close_old_connections, connections
 
@@ -107,8 +106,8 @@ class Worker:
         except (CodeinfoError, DatabaseError, OSError) as error:
             # The worker continues while the database is unavailable; `/health` reports a full disk
             # and a damaged database.
-            if wrong := damage.met():
-                scrubbed.save(replace(scrubbed.read(), database=wrong))
+            if wrong := damage.met(scrubbed.read().finished_at):
+                scrubbed.found_in_database(wrong)
             if not disk.is_full(error):
                 logger.exception("ingest worker stumbled")
             return False

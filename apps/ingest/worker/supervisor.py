@@ -22,12 +22,12 @@ from apps.core.config import config
 from apps.core.data import folder_lock
 from apps.core.errors import CodeinfoError
 from apps.core.system import crashes, disk, programs
-from apps.index import changes, endings
+from apps.index import changes, endings, scrubbed
 from apps.index.mapped import lists
 from apps.index.models import RemovedRoot, Root
 from apps.index.scrubbed import DAY_SECONDS
 from apps.index.vectors import follower
-from apps.ingest.runs import finish, recovery
+from apps.ingest.runs import fetches, finish, recovery
 from apps.ingest.runs.submit import work_waiting
 from apps.ingest.worker import orders
 from apps.ingest.worker.link import Link
@@ -126,7 +126,7 @@ class Supervisor:
             return
         self._stopping.clear()
         self._scrub_at = time.time() + DAY_SECONDS
-        if _has_index():
+        if _has_something_to_check():
             changes.all_due()
         self._thread = threading.Thread(
             target=self._run, args=(delay,), name="worker-supervisor", daemon=True
@@ -183,9 +183,10 @@ class Supervisor:
             while self._lost_owners:
                 recovery.end_runs_of(self._lost_owners[0])
                 del self._lost_owners[0]
-            if time.time() >= self._scrub_at and _has_index():
+            if time.time() >= self._scrub_at and _has_something_to_check():
                 self._scrub_at = time.time() + DAY_SECONDS
                 changes.scrub_due.set()
+            fetches.queue_due()
             due = {name: event for name, event in _forwarded().items() if event.is_set()}
             is_expected = self._expected.is_set()
             self._expected.clear()
@@ -258,11 +259,12 @@ def _forwarded() -> Mapping[str, threading.Event]:
     return {name: event for name, event in changes.DUE.items() if name != "chroma"}
 
 
-def _has_index() -> bool:
-    """Whether there may be something to sweep or to check."""
+def _has_something_to_check() -> bool:
+    """Whether there may be an index, or a database that was found damaged."""
     try:
         rows = Root.objects.exists() or RemovedRoot.objects.exists()
-        return rows or (lists.folder().exists() and any(lists.folder().iterdir()))
+        kept = lists.folder().exists() and any(lists.folder().iterdir())
+        return rows or kept or bool(scrubbed.read().database)
     except (DatabaseError, OSError):
         return True
 

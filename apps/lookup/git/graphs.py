@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from apps.core.config import config
 from apps.core.system import programs
-from apps.lookup.git.bare import make_bare
+from apps.ingest.remote.bare import make_bare
 
 log = logging.getLogger("codeinfo.lookup")
 

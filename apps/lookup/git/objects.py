@@ -24,9 +24,9 @@ from apps.index.root_directory import RootDirectory
 from apps.ingest.discovery.checkout import checkout
 from apps.ingest.discovery.refusal import refused
 from apps.ingest.discovery.repository import Repository, common_dir
-from apps.lookup.git.bare import make_bare
+from apps.ingest.remote.bare import make_bare
+from apps.ingest.remote.lenders import check_lenders
 from apps.lookup.git.graphs import file_in, graph_of, is_due, quoted, write_later
-from apps.lookup.git.lenders import check_lenders
 
 # Of one answer; git needs 2 s for the blame of 3,000 lines with 39,000 commits.
 SECONDS = 10.0

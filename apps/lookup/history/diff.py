@@ -175,7 +175,7 @@ def _rows(
 def _by_content(subject: Subject, changes: Sequence[Change]) -> list[Change]:
     """The changes, with the reason of those whose old or new text may not be shown."""
     ids = dict.fromkeys(one for change in changes for one in (change.old, change.new) if one)
-    texts = _texts(subject, list(ids))
+    texts = texts_of(subject, list(ids))
     checked = []
     for change in changes:
         sides = ((change.old_path, change.old), (change.path, change.new))
@@ -190,7 +190,7 @@ def _refuse(subject: Subject, path: str, data: bytes | None) -> str:
     return subject.visible.refuse(path, data)
 
 
-def _texts(subject: Subject, ids: Sequence[str]) -> dict[str, bytes]:
+def texts_of(subject: Subject, ids: Sequence[str]) -> dict[str, bytes]:
     """The texts with these ids, without those that are too large."""
     if not ids:
         return {}

@@ -11,7 +11,7 @@ from apps.code.notebooks import is_notebook_path
 from apps.core.errors import InvalidInput, NotFound
 from apps.index import queries
 from apps.index.models import Root, SourceFile
-from apps.index.types import Filters
+from apps.index.types import Area, Filters
 from apps.ingest.discovery.repository import Repository, find_repository, repository_at
 from apps.lookup.git import CommitNotFound, Git, commit_named, opened
 from apps.lookup.history.lines import line_numbers
@@ -128,6 +128,18 @@ def subject_of(query: HistoryQuery) -> Iterator[Subject]:
     above, below = _places(Path(root.path), repository.work_tree)
     with opened(repository) as git:
         yield Subject(query, root, git, visible, path, span, above, below, notes)
+
+
+@contextmanager
+def subject_of_root(root: Root, areas: Sequence[Area]) -> Iterator[Subject]:
+    """A whole root, of which `Visible` shows what is in some areas. Raises NotFound NO_HISTORY and
+    as `opened`."""
+    repository = _repository_of(root, "")
+    visible = Visible(root, repository, areas)
+    above, below = _places(Path(root.path), repository.work_tree)
+    query = HistoryQuery("diff", repo_id(root), areas=tuple(areas))
+    with opened(repository) as git:
+        yield Subject(query, root, git, visible, "", None, above, below)
 
 
 def _of_symbol(

@@ -10,7 +10,7 @@ from pathlib import Path
 from apps.core.values.surrogates import has_surrogates
 from apps.index import queries
 from apps.index.models import Root
-from apps.index.root_directory import MAX_DEPTH, TOO_DEEP, RootDirectory
+from apps.index.root_directory import MAX_DEPTH, MISSING, TOO_DEEP, RootDirectory
 from apps.index.types import Area
 from apps.ingest.discovery.discovery import BAD_NAME, rules_of
 from apps.ingest.discovery.folder_rules import (
@@ -45,6 +45,8 @@ class Visible:
         others: list[str] = []
         for path in paths:
             rows = [known[place] for place in (*_above(path), path) if place in known]
+            # git tracks it, and it is not in the work tree: no rule has looked at it.
+            rows = [] if rows == [MISSING] else rows
             if not is_inside(self._areas, self._root, path):
                 reasons[path] = OUTSIDE
             elif rows:

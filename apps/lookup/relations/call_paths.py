@@ -10,6 +10,7 @@ from apps.code.callgraph.resolve import Resolver
 from apps.index.models import Root
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
+from apps.lookup.relations.subtypes import Subtypes
 from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
 from apps.lookup.symbols.call_types import CallersQuery
 from apps.lookup.symbols.callers import Key, wanted_definitions
@@ -39,9 +40,11 @@ class _Walk:
     project: RootProject
     came_by: dict[Key, _Step | None] = field(default_factory=dict)
     is_cut: bool = False
+    _below: dict[Key, Sequence[Key]] = field(default_factory=dict)  # overriding methods
 
     def __post_init__(self) -> None:
         self.resolver = Resolver(self.project)
+        self.subtypes = Subtypes(self.project, self.resolver)
 
     def facts(self, path: str) -> Facts:
         return self.project.facts(path) or Facts()
@@ -52,7 +55,7 @@ class _Walk:
         waiting = deque((key, 0) for key in starts)
         while waiting:
             key, depth = waiting.popleft()
-            for step in self.calls(key):
+            for step in self.calls(key, with_overriding=not proven):
                 if step.callee in self.came_by or (proven and not step.proven):
                     continue
                 self.came_by[step.callee] = step
@@ -79,8 +82,9 @@ class _Walk:
             step = self.came_by[step.caller]
         yield from reversed(steps)
 
-    def calls(self, key: Key) -> Iterator[_Step]:
-        """The calls in a definition, and in those without a name and methods inside of it."""
+    def calls(self, key: Key, *, with_overriding: bool = False) -> Iterator[_Step]:
+        """The calls in a definition, and in those without a name and methods inside of it.
+        with_overriding: also the methods that may be meant because they override the called one"""
         path, index = key
         facts = self.facts(path)
         for call in facts.calls:
@@ -88,6 +92,13 @@ class _Walk:
                 for target in targets(self.resolver, path, call):
                     callee = (target.path, target.number)
                     yield _Step(key, call, callee, target.proven)
+                    for method in self._overriding(callee) if with_overriding else ():
+                        yield _Step(key, call, method, proven=False)
+
+    def _overriding(self, key: Key) -> Sequence[Key]:
+        if key not in self._below:
+            self._below[key] = [method for method, _ in self.subtypes.overriding(key)]
+        return self._below[key]
 
     def _is_within(self, facts: Facts, scope: int, index: int) -> bool:
         while scope != MODULE and scope != index:

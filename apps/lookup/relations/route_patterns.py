@@ -1,16 +1,17 @@
 """What routes look like in the text of a file, by framework.
 
-A route is read from a line, and the name of what serves it from there or from below a decorator. If
-a file or a class gives all its routes a prefix, it is added.
+A route is read from a line, and the name of what serves it from there or from below a decorator.
+What a class or a block of lines puts before its routes is added; `route_mounts` has the rest.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import re2
 
-_QUOTED = r"[rbuf]{0,2}[\"'`](?P<path>[^\"'`\n]{0,200})[\"'`]"
+QUOTED = r"[rbuf]{0,2}[\"'`](?P<path>[^\"'`\n]{0,200})[\"'`]"
 _METHODS = "get|post|put|patch|delete|head|options|all|any|route|websocket"
 
 
@@ -21,7 +22,9 @@ class Framework:
     languages: frozenset[str]
     route: str  # with the groups path, and maybe method and handler
     words: tuple[str, ...] = ()  # a file has one of these, in this case
-    prefix: str = ""  # of all routes that follow, with the group path
+    prefix: str = ""  # of the routes of a class, with the group path
+    routers: str = ""  # what makes one, with the group router, if others have names of ROUTERS
+    block: str = ""  # what begins a block whose routes have a prefix, with the group path
     only_in: str = ""  # the end of the path of the file
 
 
@@ -29,37 +32,43 @@ def _languages(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
+ROUTERS = re2.compile(r"app|router|server|api|fastify|routes?|\w+Router")
 JAVASCRIPT = _languages("javascript typescript tsx jsx vue svelte astro")
+_RAILS = (
+    r"^\s*(?:namespace|scope|(?P<resources>resources?))\b\s*\(?\s*(?:path:\s*)?[:\"'](?P<path>[/\w:.-]{1,200})"
+    r".*\bdo\b"
+)
 FRAMEWORKS = (
     # Django and its REST framework
     Framework(
         _languages("python"),
-        rf"\b(?:re_path|path|url)\(\s*{_QUOTED}\s*,\s*(?P<handler>[\w.]+)",
+        rf"\b(?:re_path|path|url)\(\s*{QUOTED}\s*,\s*(?P<handler>[\w.]+)",
         ("urlpatterns", "urls"),
     ),
     Framework(
         _languages("python"),
-        rf"\.register\(\s*{_QUOTED}\s*,\s*(?P<handler>[\w.]+)",
+        rf"\b(?P<router>\w+)\.register\(\s*{QUOTED}\s*,\s*(?P<handler>[\w.]+)",
         ("DefaultRouter", "SimpleRouter", "routers"),
     ),
     # Flask, FastAPI, Starlette, aiohttp
     Framework(
         _languages("python"),
-        rf"^\s*@[\w.]+\.(?P<method>{_METHODS})\(\s*{_QUOTED}",
+        rf"^\s*@(?:\w+\.)*(?P<router>\w+)\.(?P<method>{_METHODS})\(\s*{QUOTED}",
         ("Flask", "Blueprint", "FastAPI", "APIRouter", "RouteTableDef", "app", "bp", "router"),
-        prefix=rf"(?:APIRouter|Blueprint)\([^#\n]*(?:prefix|url_prefix)\s*=\s*{_QUOTED}",
     ),
     Framework(
         _languages("python"),
         rf"\b(?:add_url_rule|Route|WebSocketRoute|Mount|add_route|add_api_route|add_get|add_post)"
-        rf"\(\s*{_QUOTED}(?:\s*,\s*(?:endpoint\s*=\s*)?(?P<handler>[\w.]+))?",
+        rf"\(\s*{QUOTED}(?:\s*,\s*(?:endpoint\s*=\s*)?(?P<handler>[\w.]+))?",
         ("add_url_rule", "Route", "add_route", "add_api_route", "add_get", "add_post"),
     ),
     # Express, Koa, Fastify, Hono
     Framework(
         JAVASCRIPT,
-        rf"\b(?:app|router|server|api|fastify|route|routes|\w+Router)\.(?P<method>{_METHODS}|use)"
+        rf"\b(?P<router>\w+)\.(?P<method>{_METHODS}|use)"
         rf"\(\s*[\"'`](?P<path>/[^\"'`\n]{{0,200}})[\"'`]\s*,(?P<arguments>.*)",
+        routers=r"\b(?P<router>\w+)\s*(?::[^=\n]{0,80})?=\s*(?:new\s+)?"
+        r"(?:[\w.]+(?:\([^()\n]*\))?\.)?\w*Router\(",
     ),
     # NestJS
     Framework(
@@ -67,41 +76,49 @@ FRAMEWORKS = (
         r"^\s*@(?P<method>Get|Post|Put|Patch|Delete|All)\(\s*"
         r"(?:[\"'`](?P<path>[^\"'`\n]{0,200})[\"'`])?",
         ("Controller",),
-        prefix=rf"@Controller\(\s*{_QUOTED}",
+        prefix=rf"@Controller\(\s*{QUOTED}",
     ),
-    # Spring, JAX-RS
+    # Spring
     Framework(
         _languages("java kotlin"),
-        r"^\s*@(?P<method>Get|Post|Put|Patch|Delete)Mapping\b"
+        r"^\s*@(?P<method>Get|Post|Put|Patch|Delete|Request)Mapping\b"
         r"(?:\([^\"\n]{0,80}\"(?P<path>[^\"\n]{0,200})\")?",
-        prefix=rf"@(?:RequestMapping|Path)\([^\"\n]{{0,80}}{_QUOTED}",
+        prefix=rf"@RequestMapping\([^\"\n]{{0,80}}{QUOTED}",
+    ),
+    # JAX-RS
+    Framework(
+        _languages("java kotlin"),
+        rf"^\s*@Path\(\s*{QUOTED}\s*\)\s*$",
+        prefix=rf"@Path\(\s*{QUOTED}",
     ),
     # Ktor
     Framework(
         _languages("kotlin"),
-        rf"^\s*(?P<method>get|post|put|patch|delete)\({_QUOTED}\)\s*\{{",
+        rf"^\s*(?P<method>get|post|put|patch|delete)\({QUOTED}\)\s*\{{",
         ("routing", "route", "Route"),
     ),
     # Rails, Sinatra, Laravel
     Framework(
         _languages("ruby"),
-        rf"^\s*(?P<method>get|post|put|patch|delete|match|root|mount)\s*\(?\s*{_QUOTED}"
+        rf"^\s*(?P<method>get|post|put|patch|delete|match|root|mount)\s*\(?\s*{QUOTED}"
         r"(?:\s*(?:=>|,\s*to:|,\s*controller:)\s*[\"'](?P<handler>[\w/#]+)[\"'])?",
+        block=_RAILS,
     ),
     Framework(
         _languages("ruby"),
-        r"^\s*(?P<method>resources?)\s*\(?\s*:(?P<path>\w+)",
+        r"^\s*(?P<method>resources?|get|post|put|patch|delete)\s*\(?\s*:(?P<path>\w+)",
         only_in="routes.rb",
+        block=_RAILS,
     ),
     Framework(
         _languages("php"),
         rf"\bRoute::(?P<method>get|post|put|patch|delete|any|match|resource|apiResource)"
-        rf"\(\s*{_QUOTED}\s*,\s*\[?(?P<handler>[\w\\]+)?",
+        rf"\(\s*{QUOTED}\s*,\s*\[?(?P<handler>[\w\\]+)?",
     ),
     # Go: net/http, gin, chi, echo, mux
     Framework(
         _languages("go"),
-        r"\b\w+\.(?P<method>GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS|Any|Get|Post|Put|Patch|Delete|"
+        r"\b(?P<router>\w+)\.(?P<method>GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS|Any|Get|Post|Put|Patch|Delete|"
         r"Handle|HandleFunc|Route|Mount|Group)\(\s*[\"`](?P<path>[^\"`\n]{0,200})[\"`]"
         r"(?:\s*,\s*(?P<handler>[\w.]+))?",
     ),
@@ -153,15 +170,26 @@ class TextRoute:
 
     row: int  # 0-based
     method: str  # in capitals; "" if it is not said
-    path: str  # as it is written, after the prefix
+    path: str  # as it is written, after the prefix of its class or block
     handler: str  # a name; "" if it is not said
+    router: str = ""  # the name of what has it; "" if it is not said
     is_quoted: bool = False  # in a string of several lines, as an example in a docstring is
 
 
 _routes = {one.route: re2.compile(one.route) for one in FRAMEWORKS}
 _prefixes = {one.prefix: re2.compile(one.prefix) for one in FRAMEWORKS if one.prefix}
-_MANY = frozenset({"ROUTE", "ALL", "ANY", "USE", "HANDLE", "HANDLEFUNC", "MATCH", "RESOURCES"})
-_METHODS_OF = re2.compile(r"methods\s*=\s*[\[({]\s*[\"'](\w{3,7})[\"']")
+_routers = {one.routers: re2.compile(one.routers) for one in FRAMEWORKS if one.routers}
+_blocks = {one.block: re2.compile(one.block) for one in FRAMEWORKS if one.block}
+_RESOURCES = ("RESOURCE", "RESOURCES")
+_MANY = frozenset(
+    {"ROUTE", "ALL", "ANY", "USE", "HANDLE", "HANDLEFUNC", "MATCH", "REQUEST", *_RESOURCES}
+)
+# One method: a route of several is found by any.
+_METHODS_OF = re2.compile(
+    r"method(?:s\s*=\s*[\[({]\s*[\"'](\w{3,7})[\"']\s*,?\s*[\])}]|\s*=\s*RequestMethod\.(\w{3,7}))"
+)
+_OF_JAX = re2.compile(r"^\s*@(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\b")
+_CLASS = re2.compile(r"(?:^|\s)(?:class|interface|object|record)\s+\w")
 _NAME_BELOW = re2.compile(
     r"^\s*(?:(?:pub|async|export|public|private|protected|internal|static|override|suspend|fun|def"
     r"|fn|func|function|final|virtual)\s+)*(?:[\w<>\[\],.?]+\s+)?(?P<name>\w+)\s*\("
@@ -203,28 +231,99 @@ def quoted_rows(lines: Sequence[str]) -> set[int]:
 
 
 def _of_framework(framework: Framework, lines: Sequence[str]) -> Iterator[TextRoute]:
-    pattern, prefix = _routes[framework.route], ""
+    prefix, blocks = "", Blocks(_blocks.get(framework.block))
     prefixes = _prefixes.get(framework.prefix)
     quoted = quoted_rows(lines) if "python" in framework.languages else set()
+    made = _made(framework, lines)
     for row, line in enumerate(lines):
         if len(line) > MAX_LINE or line.lstrip().startswith(COMMENTS):
             continue
-        if prefixes is not None and (match := prefixes.search(line)):
+        if prefixes and (match := prefixes.search(line)) and _is_of_class(lines, row):
             prefix = match["path"]
             continue
-        # An argument may be on the next line.
-        text = line if not line.rstrip().endswith("(") else line.rstrip() + _at(lines, row + 1)
-        for match in pattern.finditer(text):
-            groups = match.groupdict()
-            method = (groups.get("method") or "").upper()
-            if stated := _METHODS_OF.search(line):
-                method = stated[1].upper()
-            if (arguments := groups.get("arguments")) is not None:
-                handler = _last_name(arguments)
-            else:
-                handler = groups.get("handler") or _below(line, lines, row)
-            path = joined(prefix, groups["path"] or "")
-            yield TextRoute(row, "" if method in _MANY else method, path, handler, row in quoted)
+        before = blocks.before(line) or prefix
+        for route in _of_line(framework, lines, row):
+            if framework.routers and not (route.router in made or ROUTERS.fullmatch(route.router)):
+                continue
+            yield replace(route, path=joined(before, route.path), is_quoted=row in quoted)
+
+
+def _made(framework: Framework, lines: Sequence[str]) -> set[str]:
+    """The names of the routers that a file makes."""
+    pattern = _routers.get(framework.routers)
+    found = (pattern.finditer(line) for line in lines if len(line) <= MAX_LINE) if pattern else ()
+    return {match["router"] for matches in found for match in matches}
+
+
+def _of_line(framework: Framework, lines: Sequence[str], row: int) -> Iterator[TextRoute]:
+    """The routes of a line, without what is put before them."""
+    line = lines[row]
+    # An argument may be on the next line.
+    text = line if not line.rstrip().endswith("(") else line.rstrip() + _at(lines, row + 1)
+    for match in _routes[framework.route].finditer(text):
+        groups = match.groupdict()
+        method, path = _method(groups.get("method") or "", lines, row), groups["path"] or ""
+        if (arguments := groups.get("arguments")) is not None:
+            handler = _last_name(arguments)
+        else:
+            handler = groups.get("handler") or _below(line, lines, row)
+        router = groups.get("router") or ""
+        if "ruby" in framework.languages:
+            handler = _controller(path if method in _RESOURCES else handler)
+        plain = "" if method in _MANY else method
+        yield TextRoute(row, plain, path, handler, router)
+        if method == "RESOURCES":
+            yield TextRoute(row, plain, f"{path}/:id", handler, router)
+
+
+def _method(written: str, lines: Sequence[str], row: int) -> str:
+    """The method of a route, in capitals: by its name, an argument, or an annotation near it."""
+    if stated := _METHODS_OF.search(lines[row]):
+        return str(stated[1] or stated[2]).upper()
+    if not written and lines[row].lstrip().startswith("@"):  # of JAX-RS
+        near = (_OF_JAX.match(lines[at]) for at in (row - 1, row + 1) if 0 <= at < len(lines))
+        return next((str(match[1]) for match in near if match), "")
+    return written.upper()
+
+
+def _controller(handler: str) -> str:
+    """`status#ping` and `status` of Rails as StatusController#ping and StatusController."""
+    name, mark, action = handler.rpartition("/")[2].partition("#")
+    words = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+    return f"{words}Controller{mark}{action}" if name else ""
+
+
+def _is_of_class(lines: Sequence[str], row: int) -> bool:
+    """Whether an annotation is that of a class: what follows the annotations is one."""
+    for number, line in enumerate(lines[row : row + 1 + BELOW]):
+        if _CLASS.search(line):
+            return True
+        if number and line.strip() and not line.lstrip().startswith(("@", "[", ")", "/", "*")):
+            return False
+    return False
+
+
+class Blocks:
+    """The prefixes of the blocks that a line is in, by how far lines are indented."""
+
+    def __init__(self, pattern: Any) -> None:
+        self._pattern = pattern
+        self._open: list[tuple[int, str]] = []  # indent, prefix
+
+    def before(self, line: str) -> str:
+        """What is put before a route of this line, the next one of a file."""
+        if self._pattern is None or not line.strip():
+            return ""
+        indent = len(line) - len(line.lstrip())
+        while self._open and self._open[-1][0] >= indent:
+            self._open.pop()
+        prefix = self._open[-1][1] if self._open else ""
+        if match := self._pattern.match(line):
+            inner = joined(prefix, match["path"])
+            if match["resources"] == "resources":
+                inner += "/:id"
+            self._open.append((indent, inner))
+        return prefix
 
 
 def _at(lines: Sequence[str], row: int) -> str:

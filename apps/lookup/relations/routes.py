@@ -12,21 +12,17 @@ from apps.index.models import Root
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.relations.call_paths import place_of
+from apps.lookup.relations.route_mounts import Mounts
 from apps.lookup.relations.route_patterns import HINTS, TextRoute, joined, routes_in
 from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
 from apps.lookup.symbols.callers import with_word
 from apps.lookup.symbols.project import RootProject
 
-# Files that are read, routes of one repository, and includes of URLs in each other.
-MAX_FILES, MAX_ROUTES, MAX_INCLUDES = 400, 5_000, 5
+# Files that are read, and routes of one repository.
+MAX_FILES, MAX_ROUTES = 400, 5_000
 ASIDE = frozenset({"test", "example", "prose", "legacy"})
-BY_TEXT = (
-    "Routes are read from the text of files; what is put before a route elsewhere is not known."
-)
+BY_TEXT = "Routes are read from the text of files; what is put before them may not all be known."
 NOT_ALL = "Not all files that may have routes were read."
-_INCLUDE = re2.compile(
-    r"[\"']([^\"'\n]{0,200})[\"']\s*,\s*include\(\s*[(\[\s]*[\"']([\w.]{1,200})[\"']"
-)
 _NEXT = re2.compile(
     r"(?:^|.*/)(?:app/(?P<app>.*)/(?:route|page)|pages/(?P<pages>.+))\.[cm]?[jt]sx?"
 )
@@ -114,23 +110,27 @@ class _Search:
         self.visible = {path for path, _ in scope.files(project.root)}
         self.is_cut = False
         self.quoted: set[Relation] = set()  # examples in docstrings
-        # By the file that is included: who includes it, and the prefix.
-        self._included: dict[str, list[tuple[str, str]]] = {}
+        self.mounts = Mounts(project)
 
     def rows(self) -> Iterator[Relation]:
         paths = self._candidates()
         self.is_cut = self.is_cut or len(paths) > MAX_FILES
         texts = dict(self.project.lines_in_time(paths[:MAX_FILES]))
-        for path, lines in texts.items():
-            self._read_includes(path, lines)
+        routes: list[tuple[str, TextRoute]] = []
         for path, lines in texts.items():
             if self.project.deadline.is_over:
                 self.project.deadline.leave_out(self.project.root, [path])
                 continue
-            place = place_of(self.project, path)
-            for route in routes_in(path, place.language, lines):
-                if "include" not in route.handler:
-                    yield from self._of_prefixes(path, route, lines)
+            found = routes_in(path, place_of(self.project, path).language, lines)
+            routes += [(path, route) for route in found if "include" not in route.handler]
+        # Last, as imports are followed through files that may have to be parsed.
+        for path, lines in texts.items():
+            if self.project.deadline.is_over:
+                self.project.deadline.leave_out(self.project.root, [path])
+                continue
+            self.mounts.read(path, place_of(self.project, path).language, lines)
+        for path, route in routes:
+            yield from self._of_prefixes(path, route, texts[path])
         yield from self._by_file_name()
 
     def _candidates(self) -> list[str]:
@@ -143,26 +143,9 @@ class _Search:
         paths = [path for path in found if path in self.visible and "prose" not in kinds(path)]
         return sorted(paths, key=lambda path: bool(kinds(path) & ASIDE))
 
-    def _read_includes(self, path: str, lines: Sequence[str]) -> None:
-        if not path.endswith(".py"):
-            return
-        for match in _INCLUDE.finditer("\n".join(lines)[:200_000]):
-            for file in self.project.tree.ending(f"{match[2].replace('.', '/')}.py")[:1]:
-                self._included.setdefault(file, []).append((path, match[1]))
-
-    def _prefixes(self, path: str, depth: int = 0) -> list[str]:
-        """What is put before the routes of a file of URLs."""
-        if depth >= MAX_INCLUDES or path not in self._included:
-            return [""]
-        return [
-            joined(before, prefix)
-            for including, prefix in self._included[path]
-            for before in self._prefixes(including, depth + 1)
-        ][:MAX_INCLUDES]
-
     def _of_prefixes(self, path: str, route: TextRoute, lines: Sequence[str]) -> Iterator[Relation]:
         place, text = place_of(self.project, path), one_line(lines[route.row])
-        for prefix in self._prefixes(path):
+        for prefix in self.mounts.before(path, route.router, route.row):
             shown = "/" + joined(prefix, route.path).removeprefix("^").lstrip("/")
             of = f"{route.method} {shown}".strip()
             row = Relation("route", place, route.row + 1, text, route.handler, of, "possible")

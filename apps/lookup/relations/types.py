@@ -37,6 +37,7 @@ Role = Literal[
     "tests",
     "run",
     "imported",
+    "commit",
 ]
 
 
@@ -49,7 +50,7 @@ class Relation:
     line: int  # 1-based, the first
     text: str  # the lines, joined by "\n"
     symbol: str = ""  # the definition that has the lines, or that they are
-    of: str = ""  # what they call, test, extend, serve or start
+    of: str = ""  # what they call, test, extend, serve, start or come from
     certainty: Certainty = "proven"
 
     @property

@@ -8,7 +8,7 @@ from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.relations import Relation, Scope
 from apps.lookup.relations.types import Role
-from apps.lookup.shaped import of_files, of_names, of_repositories
+from apps.lookup.shaped import of_files, of_history, of_names, of_repositories
 from apps.lookup.shaped.draft import MAX_ROWS, Draft
 from apps.lookup.shapes import Question, ShapeName, read_question
 from apps.lookup.symbols.definitions import matching
@@ -25,6 +25,7 @@ MISSING: dict[ShapeName, tuple[Role, str]] = {
     "configuration": ("setting", "no line that gives {} a value"),
     "implementations": ("implementation", "nothing that extends, implements or overrides {}"),
     "importers": ("importer", "no line that imports {}"),
+    "history": ("commit", "no commit of {}"),
     "path": ("step", "no way of calls from {} to {}"),
     "steps": ("step", "no call in {} of what is defined here"),
     "entry points": ("entry point", "no entry point"),
@@ -76,7 +77,8 @@ def _answered(question: Question, scope: Scope, deadline: Deadline) -> ShapedAns
     is_file = question.shape == "route" and known_type(question.name) is not None
     # "What uses array.map?" may ask for a name.
     is_name = (
-        question.shape == "importers" and of_files.NO_FILE.format(question.name) in answer.notes
+        question.shape in ("importers", "history")
+        and of_files.NO_FILE.format(question.name) in answer.notes
     )
     return None if (is_file and not answer.rows) or is_name else answer
 
@@ -142,6 +144,7 @@ _BUILDERS: dict[ShapeName, Callable[[Draft], None]] = {
     "steps": of_names.steps,
     "file": of_files.file,
     "importers": of_files.importers,
+    "history": of_history.commits,
     "entry points": of_files.entry_points,
     "route": of_files.route,
     "stack trace": of_files.trace,

@@ -34,9 +34,13 @@ class Draft:
     left_out: int = 0  # rows without room
 
     def add(self, rows: Iterable[Relation], most: int = MAX_ROWS) -> None:
-        """Add rows whose lines no row has yet."""
+        """Add rows whose lines no row has yet. A step may be on the line of a definition."""
         known = {(row.place.root.id, row.place.path, row.line) for row in self.rows}
-        fresh = [r for r in rows if (r.place.root.id, r.place.path, r.line) not in known]
+        fresh = [
+            row
+            for row in rows
+            if row.role == "step" or (row.place.root.id, row.place.path, row.line) not in known
+        ]
         self.rows += fresh[:most]
         self.left_out += len(fresh[most:])
 
@@ -55,8 +59,6 @@ class Draft:
         """Add the definitions of a name. Returns all of them."""
         hits, _ = matching(self.scope.named(name))
         major = [hit for hit in hits if _is_major(hit)] or hits
-        # `Flask` is also the name of a folder or a repository.
-        major = [hit for hit in major if _ends_with(hit.symbol.path, name)] or major
         self.add(definitions(major[:most]), most)
         if len(major) > most > 1:
             self.note(MORE_DEFINITIONS.format(name, len(major)))
@@ -67,11 +69,6 @@ def _is_major(hit: Hit) -> bool:
     """Whether it is a definition, and no constructor with the name of its class."""
     *scopes, name = SEPARATORS.split(hit.symbol.path)
     return hit.symbol.kind not in MINOR and name not in scopes
-
-
-def _ends_with(path: str, name: str) -> bool:
-    parts = [part for part in SEPARATORS.split(name) if part]
-    return SEPARATORS.split(path)[-len(parts) :] == parts
 
 
 def definitions(hits: Sequence[Hit]) -> Iterator[Relation]:

@@ -24,17 +24,17 @@ NO_FILE = "Nothing was found: no file {} is ingested."
 
 
 def file(draft: Draft) -> None:
-    if place := _asked(draft):
+    if place := file_asked_for(draft):
         draft.add(_definitions(place))
         _import(draft, place)
 
 
 def importers(draft: Draft) -> None:
-    if place := _asked(draft):
+    if place := file_asked_for(draft):
         _import(draft, place, most=MAX_ROWS)
 
 
-def _asked(draft: Draft) -> Place | None:
+def file_asked_for(draft: Draft) -> Place | None:
     """The file that a question names."""
     place = _file_named(draft.question.name, draft.scope)
     if place is None:

@@ -42,7 +42,7 @@ CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
 Key = tuple[str, int]  # path, and index of a definition in its facts
 
 
-class _Site(NamedTuple):
+class CallSite(NamedTuple):
     """A call that means one of the targets."""
 
     path: str
@@ -52,7 +52,7 @@ class _Site(NamedTuple):
 
 
 @dataclass
-class _Search:
+class CallSearch:
     """The search in one root."""
 
     project: RootProject
@@ -67,14 +67,14 @@ class _Search:
     def facts(self, path: str) -> Facts:
         return self.project.facts(path) or Facts()
 
-    def sites(self, wanted: Sequence[Key]) -> list[_Site]:
+    def sites(self, wanted: Sequence[Key]) -> list[CallSite]:
         """The calls of some definitions."""
         keys = {*wanted, *self._classes(wanted)}
         names = {self.facts(path).definitions[index].name for path, index in keys}
         overridden = {
             ancestor for key in wanted for ancestor in ancestors(self.resolver, *key)
         } - keys
-        sites: dict[tuple[str, int, int], _Site] = {}
+        sites: dict[tuple[str, int, int], CallSite] = {}
         paths = self._candidates(names, keys)
         if aliases := self._exported_aliases(paths, names, {path for path, _ in keys}):
             names |= aliases
@@ -88,15 +88,15 @@ class _Search:
                     sites.setdefault((path, call.row, call.column), site)
         return list(sites.values())
 
-    def _site(self, path: str, call: Call, keys: set[Key], overridden: set[Key]) -> _Site | None:
+    def _site(self, path: str, call: Call, keys: set[Key], overridden: set[Key]) -> CallSite | None:
         meant = targets(self.resolver, path, call)
         for target in meant:
             if (target.path, target.number) in keys:
-                return _Site(path, call, (target.path, target.number), target.proven)
+                return CallSite(path, call, (target.path, target.number), target.proven)
         for target in meant:
             if (target.path, target.number) in overridden:
                 # The object may be of a subclass that overrides the method.
-                return _Site(path, call, (target.path, target.number), False)
+                return CallSite(path, call, (target.path, target.number), False)
         if not meant and unresolved(self.resolver, path, call):
             self.unresolved += 1
         return None
@@ -220,12 +220,12 @@ def find_callers(query: CallersQuery, deadline: Deadline | None = None) -> Calle
     pager = Pager.of("FindCallers", query, roots)
     symbol = replace(symbol, filters=filters)
     until = deadline or Deadline(PARSE_SECONDS)
-    searches: list[_Search] = []
+    searches: list[CallSearch] = []
     definitions: list[CalledDefinition] = []
 
     def in_root(root: Root) -> list[Caller]:
         project = RootProject(root, until)
-        search = _Search(project, symbol)
+        search = CallSearch(project, symbol)
         searches.append(search)
         wanted = wanted_definitions(project, query)
         definitions.extend(
@@ -290,11 +290,11 @@ def _at_line(project: RootProject, path: str, line: int) -> list[Key]:
 def _described(project: RootProject, keys: Sequence[Key]) -> Iterator[CalledDefinition]:
     for path, index in keys:
         definition = (project.facts(path) or Facts()).definitions[index]
-        shown = _shown(path, definition.path)
+        shown = shown_name(path, definition.path)
         yield CalledDefinition(_place(project, path), shown, definition.row + 1)
 
 
-def _shown(path: str, symbol: str) -> str:
+def shown_name(path: str, symbol: str) -> str:
     """The path of a definition; the name of the file for what it exports without a name."""
     return stem(path) if symbol == DEFAULT else symbol
 
@@ -304,7 +304,7 @@ def _place(project: RootProject, path: str) -> Place:
     return Place(project.root, path, file.language if file else "")
 
 
-def _by_depth(search: _Search, wanted: Sequence[Key], depth: int) -> Iterator[Caller]:
+def _by_depth(search: CallSearch, wanted: Sequence[Key], depth: int) -> Iterator[Caller]:
     known = set(wanted)
     for level in range(1, depth + 1):
         sites = search.sites(wanted) if wanted else []
@@ -312,7 +312,7 @@ def _by_depth(search: _Search, wanted: Sequence[Key], depth: int) -> Iterator[Ca
         for site in sites:
             facts = search.facts(site.path)
             yield _caller(search, site, level)
-            scope = _named(facts, site.call.scope)
+            scope = named_scope(facts, site.call.scope)
             if site.proven and scope != MODULE and (site.path, scope) not in known:
                 following[site.path, scope] = None
         wanted = list(following)[:MAX_NEXT]
@@ -320,28 +320,28 @@ def _by_depth(search: _Search, wanted: Sequence[Key], depth: int) -> Iterator[Ca
         search.cut += max(0, len(following) - MAX_NEXT) if level < depth else 0
 
 
-def _named(facts: Facts, scope: int) -> int:
+def named_scope(facts: Facts, scope: int) -> int:
     """The innermost scope with a name."""
     while scope != MODULE and not facts.definitions[scope].name:
         scope = facts.definitions[scope].scope
     return scope
 
 
-def _caller(search: _Search, site: _Site, depth: int) -> Caller:
+def _caller(search: CallSearch, site: CallSite, depth: int) -> Caller:
     path, index = site.callee
     return Caller(
         place=_place(search.project, site.path),
         line=site.call.row + 1,
         column=site.call.column + 1,
         text="",
-        symbol=_shown(site.path, search.facts(site.path).enclosing(site.call.scope)),
-        callee=_shown(path, search.facts(path).definitions[index].path),
+        symbol=shown_name(site.path, search.facts(site.path).enclosing(site.call.scope)),
+        callee=shown_name(path, search.facts(path).definitions[index].path),
         kind="proven" if site.proven else "possible",
         depth=depth,
     )
 
 
-def _with_text(searches: Sequence[_Search], callers: Sequence[Caller]) -> Iterator[Caller]:
+def _with_text(searches: Sequence[CallSearch], callers: Sequence[Caller]) -> Iterator[Caller]:
     """The callers with the text of their lines."""
     lines = {
         search.project.root.id: search.project.lines_of(
@@ -359,7 +359,7 @@ def _with_text(searches: Sequence[_Search], callers: Sequence[Caller]) -> Iterat
         yield replace(caller, text=text[row][:MAX_LINE] if row < len(text) else "")
 
 
-def _notes(searches: Sequence[_Search], name: str, missed: int) -> str:
+def _notes(searches: Sequence[CallSearch], name: str, missed: int) -> str:
     """What was not looked at."""
     missed += sum(search.cut for search in searches)
     unknown = sum(search.unresolved for search in searches)

@@ -93,10 +93,16 @@ def _best_named(hits: Sequence[Hit], query: SymbolQuery) -> tuple[list[Hit], Mat
     """The hits that match the name best, and how they match."""
     qualifiers = query.parts[:-1]
     qualified = [hit for hit in hits if _has_qualifiers(hit, qualifiers)]
+    # `JSON.Render` is not what else json.go calls Render.
+    qualified = [hit for hit in qualified if _ends_with(hit.symbol.path, query.parts)] or qualified
     exact = [hit for hit in qualified or hits if hit.symbol.name == query.last]
     if hits and not qualified:
         return exact or list(hits), "last-part"
     return (exact, "exact") if exact or not hits else (qualified, "case-insensitive")
+
+
+def _ends_with(path: str, parts: Sequence[str]) -> bool:
+    return [part for part in SEPARATORS.split(path) if part][-len(parts) :] == list(parts)
 
 
 def _has_qualifiers(hit: Hit, qualifiers: Sequence[str]) -> bool:
@@ -120,10 +126,18 @@ def rank_of(symbol: StoredSymbol) -> tuple[bool, bool, bool, int]:
     top-level before nested."""
     return (
         bool(kinds(symbol.file_path) & LAST_FILES),
-        symbol.kind in MINOR,
+        symbol.kind in MINOR or _is_alias(symbol),
         symbol.name.startswith("_") or "private" in symbol.signature.split(),
         len(_parts(symbol.path)),
     )
+
+
+def _is_alias(symbol: StoredSymbol) -> bool:
+    """Whether it is the same name in another scope: `Jetty = Harbour::Jetty`."""
+    if symbol.kind != "constant":
+        return False
+    value = symbol.signature.partition("=")[2].strip().partition(" ")[0]
+    return SEPARATORS.split(value)[-1] == symbol.name
 
 
 def _definitions(hits: Sequence[Hit]) -> Iterator[Definition]:

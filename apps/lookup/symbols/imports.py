@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from apps.code.callgraph.facts import Facts, Import
 from apps.code.callgraph.languages import BY_LANGUAGE, rules_for
-from apps.code.callgraph.project import folder_of
+from apps.code.callgraph.project import Tree, folder_of
 from apps.code.paths import kinds
 from apps.index.models import Root
 from apps.index.types import Area, Filters
@@ -38,12 +38,15 @@ class _Found:
 
 
 @marked
-def find_imports(imports_query: ImportsQuery, deadline: Deadline | None = None) -> Imports:
+def find_imports(
+    imports_query: ImportsQuery, deadline: Deadline | None = None, tree: Tree | None = None
+) -> Imports:
     """The files that import a file or module, then what it imports. The name is a path, the end of
     a path, or a module as imports write it. The filters are for the files that import it. Imports
     of what is no file of the root are only named, as there are many and they lead nowhere.
 
     deadline: of the answer that they are for; None: in PARSE_SECONDS
+    tree: as of `RootProject`
 
     Raises InvalidInput CURSOR_INVALID, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, and NotFound
     REPO_NOT_FOUND.
@@ -56,7 +59,7 @@ def find_imports(imports_query: ImportsQuery, deadline: Deadline | None = None) 
     every: list[_Found] = []
 
     def in_root(root: Root) -> list[ImportEdge]:
-        result = _in_root(RootProject(root, until), query, imports_query.direction)
+        result = _in_root(RootProject(root, until, tree), query, imports_query.direction)
         every.append(result)
         return result.importers
 

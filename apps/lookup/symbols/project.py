@@ -120,10 +120,13 @@ class RootProject:
     """One root during one query (`apps.code.callgraph.project.Project`).
 
     Facts come from memory, or from parse processes until the deadline.
+
+    tree: what imports may mean; None: the live files
     """
 
-    def __init__(self, root: Root, deadline: Deadline) -> None:
+    def __init__(self, root: Root, deadline: Deadline, tree: Tree | None = None) -> None:
         self.root = root
+        self._tree = tree
         self.deadline = deadline
         self._files = root_files(root)
         self._read: dict[str, Facts | None] = {}
@@ -132,7 +135,7 @@ class RootProject:
 
     @property
     def tree(self) -> Tree:
-        return self._files.tree
+        return self._tree or self._files.tree
 
     def file(self, path: str) -> LiveFile | None:
         return self._files.files.get(path)

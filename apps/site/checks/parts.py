@@ -67,7 +67,12 @@ def _database() -> Finding:
 
 def database_examined() -> Finding:
     """As `_database`, and compare all its pages and indexes. Slow."""
-    return _state_of_database(partial(damage.examine, never_cancelled))
+    return _state_of_database(_examined)
+
+
+def _examined() -> str:
+    scrubbed.found_in_database(wrong := damage.examine(never_cancelled))
+    return wrong
 
 
 def _state_of_database(examined: Callable[[], str]) -> Finding:
@@ -83,7 +88,7 @@ def _state_of_database(examined: Callable[[], str]) -> Finding:
             f"{name} does not answer. Chat works, but nothing is stored.",
             "Start it, or set DATABASE_URL to one that answers.",
         )
-    if wrong := damage.met() or examined():
+    if wrong := damage.met(scrubbed.read().finished_at) or examined():
         detail = f"{name}: {wrong}. What cannot be read of it is lost."
         return found("bad", "Damaged", detail, "Stop codeinfo and restore a backup.")
     file = Path(str(connection.settings_dict["NAME"]))
@@ -91,6 +96,9 @@ def _state_of_database(examined: Callable[[], str]) -> Finding:
         detail = f"{file} was deleted or moved: what is stored from then on is lost at a stop."
         fix = "Move it back, or stop codeinfo and restore a backup."
         return found("bad", "Deleted", detail, fix)
+    if folders := " and ".join(str(path) for path in disk.database_logs() if path.is_dir()):
+        detail = f"{folders} must be a file: nothing is stored in {file}."
+        return found("bad", "Misplaced", detail, "Stop codeinfo, move it away, and start codeinfo.")
     if lost := lost_changes.describe():
         fix = "Restore a backup, or go on, and delete the folder."
         return found("warn", "Changes lost", f"{name}. {lost}", fix)
@@ -108,7 +116,8 @@ def _is_gone(file: Path) -> bool:
 def _disk() -> Finding:
     if forbidden := disk.forbidden():
         named = " and ".join(map(str, forbidden))
-        detail = f"codeinfo may not read and write {named}. Ingests fail; search answers in part."
+        consequence = "Ingests fail; searches may lack passages or take longer."
+        detail = f"codeinfo may not read and write {named}. {consequence}"
         fix = "Give it to the user who runs codeinfo: chown and chmod u+rwx."
         return found("bad", "No access", detail, fix)
     if misplaced := disk.misplaced():

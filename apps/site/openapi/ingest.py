@@ -42,6 +42,7 @@ ROOT = object_schema(
         "counts": COUNTS,
         "lastError": or_null(TEXT),
         "damage": or_null(TEXT),
+        "url": or_null(TEXT),
     }
 )
 MODEL = object_schema(
@@ -80,14 +81,26 @@ CHANGED_BASES = object_schema({"status": {"const": "ok"}, "path": TEXT, **_BASES
 
 OPERATIONS = {
     "POST /ingest/start": Operation(
-        "Ingest a folder",
+        "Ingest a folder, or a repository that is fetched by its URL",
         {202: STARTED},
         (
             *(OUTSIDE, NOT_DIRECTORY, NO_FOLDER, LOCKED_MODEL, BUSY, NO_EMBEDDER, NO_MODEL),
             InvalidInput("The folder cannot be read.", code="NOT_READABLE"),
             InvalidInput("The folder holds codeinfo's own data.", code="OWN_DATA"),
+            InvalidInput("Repositories are not fetched from this address.", code="URL_REFUSED"),
             Conflict("Another folder has this name.", code="NAME_TAKEN"),
         ),
+    ),
+    "POST /hooks/git/{key}": Operation(
+        "A webhook: a push has a repository fetched again, if its signature is right",
+        {
+            200: object_schema({"status": {"const": "ok"}, "queued": BOOLEAN}),
+            202: object_schema({"status": {"const": "ok"}, "queued": BOOLEAN}),
+        },
+        (InvalidInput("The signature or token is not right.", code="UNAUTHORIZED"),),
+        headers=dict.fromkeys(("X-Hub-Signature-256", "X-Gitea-Signature", "X-Gitlab-Token"), TEXT),
+        body={"type": "object", "properties": {"ref": TEXT}},
+        body_required=False,
     ),
     "GET /ingest/status/{run_id}": Operation("The state of a run", {200: RUN}, (NO_RUN,)),
     "POST /ingest/cancel/{run_id}": Operation(

@@ -1,4 +1,4 @@
-"""OpenAI-compatible servers: the real SDK on a real socket with a scripted stand-in."""
+"""OpenAI-compatible servers: a scripted stand-in on a real socket."""
 
 from collections.abc import Sequence
 from itertools import chain

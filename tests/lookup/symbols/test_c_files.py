@@ -51,6 +51,17 @@ AUDIO: dict[str, str | bytes] = {
         "FOUNDATION_EXPORT NSString *const KindName;\nvoid KindSetUp(Kind kind);\n"
         "NS_ASSUME_NONNULL_END\n"
     ),
+    "lists.c": (
+        "LIST_HEAD(waiting);\nstatic DEFINE_HASHTABLE(ports, 8);\n"
+        "DEFINE_ATTRIBUTE(flags, get_flags,\n    set_flags);\n"
+        "static DEFINE_PER_CPU(struct load, cpu_load);\n"
+        "EXPORTED(int, sum_of)(int a, int b)\n{\n    return a + b;\n}\n"
+        "int twice_sum(void)\n{\n    return 2 * sum_of(1, 2);\n}\n"
+    ),
+    "area.cpp": (
+        "struct RECT { int left; };\nvoid paint() { struct RECT area{}; struct RECT other{ 1 }; }\n"
+        "struct API Empty {};\n"
+    ),
     "kernel.cu": (
         "__global__ void scaleRows(float* a, int n) {\n  a[n] *= 2.0f;\n}\n"
         "template <class T> __global__ void fill(T* a) {}\n"
@@ -95,6 +106,14 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
         ("Kind", ["objc enum Kind.h:3-5 Kind"]),
         ("KindA", ["objc member Kind.h:4-4 Kind.KindA"]),
         ("KindName", ["objc variable Kind.h:6-6 KindName"]),
+        ("waiting", ["c variable lists.c:1-1 waiting"]),
+        ("ports", ["c variable lists.c:2-2 ports"]),
+        ("flags", ["c variable lists.c:3-4 flags"]),
+        ("cpu_load", ["c variable lists.c:5-5 cpu_load"]),
+        ("sum_of", ["c function lists.c:6-9 sum_of"]),
+        ("area", []),
+        ("other", []),
+        ("Empty", ["cpp struct area.cpp:3-3 Empty"]),
         ("KindSetUp", ["objc prototype Kind.h:7-7 KindSetUp"]),
     ],
 )
@@ -118,6 +137,7 @@ def test_definitions_have_the_language_of_the_content(
         ("first_step", ["macro.c:14 second_step"]),
         ("drain", ["macro.c:9 first_step"]),
         ("twice_rate", ["rate.cpp:2 Doubles"]),
+        ("sum_of", ["lists.c:12 twice_sum"]),
     ],
 )
 def test_launches_of_kernels_and_calls_by_macros_are_calls(
@@ -128,3 +148,19 @@ def test_launches_of_kernels_and_calls_by_macros_are_calls(
     assert [
         f"{each['relPath']}:{each['startLine']} {each['symbol']}" for each in answer["results"]
     ] == found
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("EXPORTED", ["lists.c:6"]),
+        ("DEFINE_PER_CPU", ["lists.c:5"]),
+        ("VIEW_EXPORT", ["view.h:2"]),
+        ("Q_OBJECT", ["view.h:4"]),
+    ],
+)
+def test_macros_that_the_grammar_cannot_read_have_references(
+    post: Post, name: str, found: list[str]
+) -> None:
+    _, answer = post("symbol-references", name=name)
+    assert [f"{each['relPath']}:{each['startLine']}" for each in answer["results"]] == found

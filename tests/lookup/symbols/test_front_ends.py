@@ -176,6 +176,15 @@ PARTS: dict[str, str | bytes] = {
         "</script>\n"
         "<b use:tip={hint()} in:shine|local>x</b>\n"
     ),
+    "src/look.tsx": (
+        "import styled from 'styled-components'\n"
+        "export const Title = styled.h1<{ big: boolean }>`\n  size: ${(p) => p.big};\n`\n"
+        "export const Wide = styled(Title)<Pick<Wider, 'a'>>`width: 9px;`\n"
+        "export const Bar = styled.nav.attrs({ id: 'bar' })<Props>`color: red;`\n"
+        "export const Box = styled('div')(({ theme }) => ({ color: theme.main }))\n"
+        "const QUERY = gql`{ id }`\n"
+        "export const Look = () => <Box><Bar /><Wide><Title big /></Wide>{QUERY}</Box>\n"
+    ),
     "lib/serve.js": "module.exports = function serve(n) { return n ? serve(n - 1) : 0 }\n",
     "lib/main.js": "const serve = require('./serve')\nserve(1)\n",
 }
@@ -285,6 +294,7 @@ def test_an_element_calls_its_component(post: Post, symbol: str, found: list[str
         ("shine", ["Tip.svelte:6 Tip"]),
         ("hint", ["Tip.svelte:6 Tip"]),
         ("serve", ["main.js:2", "serve.js:1 serve"]),
+        *((name, ["look.tsx:9 Look"]) for name in ("Title", "Wide", "Bar", "Box")),
     ],
 )
 def test_parts_of_components_and_wrapped_functions_have_callers(

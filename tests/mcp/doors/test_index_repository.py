@@ -23,6 +23,8 @@ from tests.browser.product import Product, running
 from tests.mcp.doors.clients import MODES, result_of
 from tests.mcp.doors.conftest import Caller
 from tests.mcp.speech import EVERY, PATIENCE, ask
+from tests.support.git import commit_all, init
+from tests.support.git_servers import HOST, https_server
 from tests.support.ingested import SAMPLE, write_files
 
 ON = {"CODEINFO_MCP_INGEST": "true"}
@@ -152,6 +154,21 @@ class TestARun:
             await caller.call(INDEX_REPOSITORY, path=path)
         assert busy.value.code == "BUSY"
 
+    async def test_a_url_is_taken_of_hosts_that_are_named(
+        self, base: Path, caller: Caller, folder: Path, monkeypatch: Any, configure: Any
+    ) -> None:
+        repository = init(folder / "served/harbour")
+        write_files(repository, SAMPLE)
+        commit_all(repository)
+        monkeypatch.setenv("HOME", str(folder))
+        with https_server(folder / "served", folder / "keys") as server:
+            settings = folder / ".gitconfig"
+            settings.write_text(f"[http]\n\tsslCAInfo = {server.authorities}\n")
+            configure(clone_hosts=(HOST,), git_config=settings)
+            answer = await index(caller, path=f"{server.url}/harbour")
+        assert (answer["state"], answer["repository"]) == ("completed", "harbour")
+        await asyncio.to_thread(services.remove, (await Root.objects.aget()).path)
+
     async def test_a_disconnect_cancels_the_run(self, base: Path, caller: Caller) -> None:
         pending = asyncio.create_task(caller.call(INDEX_REPOSITORY, path=str(base / "lighthouse")))
         await caller.hears("Queued")
@@ -179,6 +196,10 @@ HOSTILE = [
     ("~", InvalidInput, "OUTSIDE_BASE"),
     (" ", InvalidInput, "OUTSIDE_BASE"),
     ("{base}/light\0house", InvalidInput, "OUTSIDE_BASE"),
+    ("https://github.com/a/b", InvalidInput, "URL_REFUSED"),
+    ("git@github.com:a/b", InvalidInput, "URL_REFUSED"),
+    ("file://{base}/lighthouse", InvalidInput, "URL_REFUSED"),
+    ("http://127.0.0.1/a", InvalidInput, "URL_REFUSED"),
     ("{base}/file.txt", InvalidInput, "NOT_DIRECTORY"),
     ("{base}/missing", NotFound, "NOT_FOUND"),
     ("{base}/" + "x" * 300, NotFound, "NOT_FOUND"),

@@ -1,5 +1,7 @@
 """Lines of notebooks at the door of MCP."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +9,10 @@ import jsonschema
 import pytest
 
 from tests.mcp.speech import ask
-from tests.support.ingested import ingest, write_files
+from tests.support.ingested import ingested_once
 from tests.support.notebooks import FILES, line_of
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 CHURN: dict[str, Any] = {"repository": "books", "path": "churn.ipynb"}
 CALLS: dict[str, dict[str, Any]] = {
@@ -26,9 +28,13 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture
-def books(folder: Path, transactional_db: None) -> None:
-    ingest(write_files(folder, FILES), "books")
+@pytest.fixture(scope="module", autouse=True)
+def books(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    base = Path(os.path.realpath(tmp_path_factory.mktemp("notebooks")))
+    with ingested_once(django_db_blocker, base, {"books": FILES}):
+        yield
 
 
 async def answer(tool: str, /, **arguments: Any) -> dict[str, Any]:
@@ -39,7 +45,6 @@ async def answer(tool: str, /, **arguments: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("form", ["compact", "full"])
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.usefixtures("books")
 async def test_cells_are_in_the_schema(name: str, form: str) -> None:
     listed = (await ask("tools/list")).result["tools"]
     (schema,) = [tool["outputSchema"] for tool in listed if tool["name"] == name]
@@ -48,7 +53,6 @@ async def test_cells_are_in_the_schema(name: str, form: str) -> None:
     assert content.get("results") or content.get("symbols") or content.get("text")
 
 
-@pytest.mark.usefixtures("books")
 async def test_the_compact_forms_name_the_cell() -> None:
     line = line_of("churn.ipynb", "def churn_probability")
     (row,) = (await answer("FindDefinitions", name="churn_probability"))["results"]

@@ -66,7 +66,8 @@ async def test_a_named_file_is_embedded(given: dict[str, str]) -> None:
 
 
 async def test_a_diff_follows_the_instructions() -> None:
-    _, change = await get("review", diff="-a\n+b")
+    first, change = await get("review", diff="-a\n+b")
+    assert "1. Call Impact with the change as `patch`" in first["content"]["text"]
     assert change["content"]["text"].endswith("-a\n+b")
 
 

@@ -1,7 +1,8 @@
 """Arguments as clients and models write them, on real repositories."""
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,23 +13,25 @@ from apps.core.types import JSON
 from apps.index import paths
 from tests.mcp.doors.clients import MODES, in_this_process
 from tests.mcp.speech import EVERY, STATELESS, ask
-from tests.support.ingested import SAMPLE, ingest, write_files
+from tests.support.ingested import SAMPLE, ingest, ingested_once, write_files
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 RETRY = "src/retry.py"
 ODD = {"v:12/a.py": "x = 1\n", "back\\slash.txt": "a name with a backslash\n"}
 
 
-@pytest.fixture
-def repositories(folder: Path, transactional_db: None) -> Path:
+@pytest.fixture(scope="module")
+def repositories(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     """`lighthouse` in `light house`, and `harbour`, below the folder that is returned."""
-    outer = write_files(folder / "light house", SAMPLE | ODD)
-    ingest(outer, "lighthouse")
-    ingest(
-        write_files(folder / "harbour", {"src/dock.py": "def moor(ship):\n    pass\n"}), "harbour"
-    )
-    return folder
+    base = Path(os.path.realpath(tmp_path_factory.mktemp("written")))
+    dock = {"src/dock.py": "def moor(ship):\n    pass\n"}
+    with ingested_once(django_db_blocker, base, {"harbour": dock}):
+        with django_db_blocker.unblock():
+            ingest(write_files(base / "light house", SAMPLE | ODD), "lighthouse")
+        yield base
 
 
 async def answer(tool: str, address: str = "/mcp", **arguments: Any) -> JSON:

@@ -19,7 +19,7 @@ CONFIG = """\
 def make_bare(folder: Path, commit: str, boundary: Iterable[str] = ()) -> None:
     """Make an empty bare repository in an empty folder.
 
-    commit: an id, whose length tells the kind of all ids
+    commit: an id, whose length tells the kind of all ids; "" for SHA-1
     boundary: ids of the commits of a shallow clone whose parents are not there
     """
     for name in ("objects", "refs"):

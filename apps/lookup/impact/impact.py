@@ -1,0 +1,202 @@
+"""Impact: a change, and what it affects."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from apps.code.callgraph.project import Tree
+from apps.index.models import Root
+from apps.index.types import Filters
+from apps.lookup.deadline import Deadline
+from apps.lookup.history.subject import subject_of_root
+from apps.lookup.impact.definitions import changed_definitions
+from apps.lookup.impact.patches import changes_of_patch
+from apps.lookup.impact.query import ImpactQuery
+from apps.lookup.impact.types import MAX_CHANGED, Changed, ChangeSet
+from apps.lookup.impact.walk import Node, Step, Walk
+from apps.lookup.impact.work_tree import changes_of_work_tree
+from apps.lookup.marking import marked
+from apps.lookup.relations import find_tests
+from apps.lookup.symbols import CallersQuery, ImportsQuery, SymbolQuery, find_imports
+from apps.lookup.symbols.call_types import Caller
+from apps.lookup.symbols.callers import CallSearch
+from apps.lookup.symbols.project import RootProject, root_files
+from apps.lookup.symbols.types import MAX_LIMIT, Place
+from apps.retrieval.paging import PAGE, Pager
+from apps.retrieval.repositories import find_root, repo_id, required_model
+
+SECONDS = 8.0  # in which files are parsed
+MAX_TEXT = 200  # characters of a line
+# Changed files whose importers are found.
+MAX_IMPORTED = 30
+NOT_ALL = "Not all uses were followed: there may be more callers and tests."
+MORE = f"Only the first {MAX_CHANGED} changed definitions were followed."
+NOTHING = "Nothing differs from {}."
+NO_FILES = "The patch changes no file that may be looked into."
+SAME = "The files that differ have the same definitions and lines."
+
+
+@marked
+def impact(query: ImpactQuery) -> dict[str, Any]:
+    """The output of Impact: what has changed; its callers to a depth; the tests that reach it; the
+    files that import the changed ones, and those that used to change with them.
+
+    Raises InvalidInput, Conflict INGEST_REQUIRED and CURSOR_EXPIRED, NotFound (REPO_NOT_FOUND,
+    NO_HISTORY, REF_NOT_FOUND), and Unavailable (GIT_MISSING, GIT_FAILED, TIMED_OUT, TEXT_LOST).
+    """
+    required_model()
+    root = find_root(query.repository)
+    pager = Pager.of("Impact", query, [root])
+    changes = _changes(root, query)
+    # git has ended: parsing takes a place for itself.
+    deadline = Deadline(SECONDS)
+    changed = changed_definitions(changes.files, deadline)
+    rows = [_changed_row(root, one) for one in changed]
+    rows += _affected(root, query, changed[:MAX_CHANGED], changes, deadline)
+    changes.notes += [MORE] if len(changed) > MAX_CHANGED else []
+    changes.notes += [deadline.note] if deadline.note else []
+    shown, page = pager.page(rows, query.limit, _key, narrow="depth")
+    base = {"base": changes.base} if changes.base else {}
+    hint = {} if rows else {"hint": _nothing(query, changes)}
+    notes = {"notes": " ".join(changes.notes)} if changes.notes else {}
+    return {"repo": repo_id(root), **base, "results": list(shown), **hint, **notes, PAGE: page}
+
+
+def _changes(root: Root, query: ImpactQuery) -> ChangeSet:
+    if query.patch:
+        return changes_of_patch(root, query.patch, query.areas)
+    with subject_of_root(root, query.areas) as subject:
+        return changes_of_work_tree(subject, query.base)
+
+
+def _nothing(query: ImpactQuery, changes: ChangeSet) -> str:
+    if changes.files:
+        return SAME
+    return NO_FILES if query.patch else NOTHING.format(query.base)
+
+
+def _key(row: dict[str, Any]) -> object:
+    return row["kind"], row["relPath"], row["startLine"], row.get("symbol"), row.get("of")
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _changed_row(root: Root, one: Changed) -> dict[str, Any]:
+    place = _place(root, one.path)
+    old = {"oldPath": one.old_path} if one.old_path != one.path else {}
+    old |= {"oldSymbol": one.old_symbol} if one.old_symbol != one.symbol else {}
+    lines = {"startLine": one.line, "endLine": one.end_line, "chunk": one.text}
+    return _row(place, "changed", one.symbol, "proven", **lines) | {"change": one.what} | old
+
+
+def _affected(
+    root: Root,
+    query: ImpactQuery,
+    changed: Sequence[Changed],
+    changes: ChangeSet,
+    deadline: Deadline,
+) -> list[dict[str, Any]]:
+    symbol = SymbolQuery("", (repo_id(root),), MAX_LIMIT, Filters(areas=query.areas))
+    files = dict.fromkeys(path for file in changes.files for path in (file.path, file.old_path))
+    known_files = root_files(root)
+    # Imports still name files that are gone.
+    gone = [path for path in files if path not in known_files.files]
+    tree = Tree([*known_files.files, *gone]) if gone else None
+    walk = Walk(CallSearch(RootProject(root, deadline, tree), symbol))
+    origins = {node: one.symbol or one.path for one in changed for node in walk.starts(one)}
+    walk.run(origins)
+    changes.notes += [NOT_ALL] if walk.is_cut or walk.search.cut else []
+    callers, tests = _reached(walk, origins, query.depth)
+    paths = [path for path in files if path in known_files.files][:MAX_IMPORTED]
+    importers = [*_importers(symbol, [*files][:MAX_IMPORTED], deadline, tree)]
+    # A change that no test is known to reach may break those that import its file.
+    reached = {one.path for one in changed if one.symbol}
+    alone = [path for path in paths if not tests or path not in reached]
+    known = {(row["relPath"], row["startLine"]) for row in tests}
+    more = [*_tests_of_files(symbol, alone if changed else ())]
+    tests += [row for row in more if (row["relPath"], row["startLine"]) not in known]
+    return [*callers, *tests, *importers, *_together(root, changes)]
+
+
+def _reached(
+    walk: Walk, origins: dict[Node, str], depth: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The callers and the tests, proven ones first, near ones first."""
+    callers, tests = [], []
+    for node in walk.came_by:
+        steps = walk.way(node)
+        if not steps:
+            continue
+        row = _reached_row(walk, steps, origins[steps[-1].to])
+        if walk.is_test(node):
+            tests.append(row | {"kind": "test"})
+        elif len(steps) <= depth and not walk.is_in_tests(node):
+            callers.append(row)
+    for rows in (callers, tests):
+        rows.sort(key=lambda row: (row["certainty"] != "proven", row["depth"], row["relPath"]))
+    return callers, tests
+
+
+def _reached_row(walk: Walk, steps: Sequence[Step], origin: str) -> dict[str, Any]:
+    first = steps[0]
+    use = walk.use(first)
+    certainty = "proven" if all(step.proven for step in steps) else "possible"
+    text = walk.text_at(first.node.path, first.row)[:MAX_TEXT]
+    lines = {"startLine": use.line, "endLine": use.line, "chunk": text}
+    row = _row(use.place, "caller", use.symbol, certainty, **lines)
+    return row | {"of": origin, "depth": len(steps), "way": [*_way(walk, steps)]}
+
+
+def _way(walk: Walk, steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
+    """The definitions on the way, each with the line that uses the next one."""
+    for step in steps:
+        use = walk.use(step)
+        yield {
+            "symbol": use.symbol,
+            "relPath": use.place.path,
+            "line": use.line,
+            "certainty": "proven" if use.proven else "possible",
+        }
+    last = steps[-1].to
+    yield {"symbol": walk.symbol(last), "relPath": last.path}
+
+
+def _importers(
+    symbol: SymbolQuery, paths: Sequence[str], deadline: Deadline, tree: Tree | None
+) -> Iterator[dict[str, Any]]:
+    for path in paths:
+        found = find_imports(ImportsQuery(replace(symbol, name=path), "importers"), deadline, tree)
+        for edge in found.results:
+            lines = {"startLine": edge.line, "endLine": edge.line, "chunk": edge.text.strip()}
+            yield _row(edge.place, "importer", "", "proven", **lines) | {"of": path}
+
+
+def _tests_of_files(symbol: SymbolQuery, paths: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The tests that import some files, or are named after them."""
+    for path in paths:
+        found = find_tests(CallersQuery(replace(symbol, name=path), tests=True))
+        for row in found.results:
+            yield _test_row(row, path)
+
+
+def _test_row(row: Caller, path: str) -> dict[str, Any]:
+    lines = {"startLine": row.line, "endLine": row.line, "chunk": row.text.strip()[:MAX_TEXT]}
+    return _row(row.place, "test", row.symbol, "possible", **lines) | {"of": path}
+
+
+def _together(root: Root, changes: ChangeSet) -> Iterator[dict[str, Any]]:
+    for path, (count, of) in changes.together.items():
+        lines = {"startLine": None, "endLine": None, "chunk": ""}
+        row = _row(_place(root, path), "together", "", "possible", **lines)
+        yield row | {"of": of, "commits": count}
+
+
+def _row(place: Place, kind: str, symbol: str, certainty: str, **lines: Any) -> dict[str, Any]:
+    named = {"symbol": symbol} if symbol else {}
+    return place.as_wire() | {"kind": kind, "certainty": certainty} | named | lines
+
+
+def _place(root: Root, path: str) -> Place:
+    file = root_files(root).files.get(path)
+    return Place(root, path, file.language if file else "")

@@ -1,0 +1,112 @@
+"""`codeinfo impact`: what a change affects."""
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from codeinfo_cli import completion, options, scope, terminal
+from codeinfo_cli.client import connected
+from codeinfo_cli.errors import NOTHING, CliError
+from codeinfo_cli.terminal import note, out, styled, visible
+
+MAX_PATCH = 900_000  # bytes that are read
+# Above the rows of a kind
+HEADINGS = {
+    "changed": "Changed",
+    "caller": "Callers",
+    "test": "Tests",
+    "importer": "Imported by",
+    "together": "Changed together before",
+}
+NOTES = (("notes", ""), ("hint", ""), ("degraded", "Incomplete: "), ("stale", "Changed since: "))
+
+
+@click.command()
+@click.argument("name", default="", shell_complete=completion.repositories)
+@click.option("--base", default="", metavar="COMMIT", help="A branch, tag, id or 'ingest'; HEAD.")
+@click.option("-p", "--patch", metavar="FILE", help="A unified diff; - reads it from stdin.")
+@click.option("-d", "--depth", type=click.IntRange(1, 5), default=2, help="Of callers; 2.")
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=200, help="Rows; 200.")
+@options.cursor
+@options.as_json
+def impact(
+    name: str,
+    base: str,
+    patch: str | None,
+    depth: int,
+    limit: int,
+    cursor: str,
+    as_json: bool,
+) -> None:
+    """Shows the callers and tests of what has changed in the work tree, or of what a patch changes.
+
+    NAME is a repository, by name or folder; by default the one that contains the current folder.
+    The exit status is 1 if nothing has changed.
+    """
+    query: dict[str, Any] = {"base": base, "depth": depth, "limit": limit, "cursor": cursor}
+    if patch is not None:
+        query["patch"] = _read(patch)
+    with connected() as client:
+        query["repository"] = scope.here_or(client, name)
+        body = client.post("/tools/impact", query)
+    answer = json.loads(body)
+    if as_json:
+        terminal.json_out(body)
+    else:
+        _show(answer)
+    if not answer["results"]:
+        sys.exit(NOTHING)
+
+
+def _read(name: str) -> str:
+    """The text of a file, or of stdin. Raises CliError."""
+    try:
+        with click.open_file(name, "rb") as file:
+            data: bytes = file.read(MAX_PATCH + 1)
+    except OSError as error:
+        raise CliError(f"{name} cannot be read: {error.strerror}.", "NOT_READABLE") from error
+    if len(data) > MAX_PATCH:
+        raise CliError(f"The patch has more than {MAX_PATCH:,} bytes.", "TOO_LARGE")
+    if not data.strip():
+        raise CliError("The patch is empty.", "NO_PATCH")
+    return data.decode("utf-8", "replace")
+
+
+def _show(answer: Mapping[str, Any]) -> None:
+    paths, shown = scope.Paths(), ""
+    for row in answer["results"]:
+        if row["kind"] != shown:
+            shown = row["kind"]
+            out(styled(HEADINGS[shown], "name"))
+        out(f"  {_line(row, paths)}")
+    for key, before in NOTES:
+        if answer.get(key):
+            note(before + str(answer[key]))
+
+
+def _line(row: Mapping[str, Any], paths: scope.Paths) -> str:
+    """The place of a row, and what it is to the change."""
+    lines = "" if row["startLine"] is None else f":{row['startLine']}"
+    place = styled(f"{paths.of(row)}{lines}", "path")
+    if row["kind"] == "changed":
+        old = [row[key] for key in ("oldPath", "oldSymbol") if key in row]
+        was = f" from {visible(' '.join(old))}" if old else ""
+        return f"{place}  {row['change']} {visible(row.get('symbol', ''))}{was}".rstrip()
+    if "commits" in row:
+        return f"{place}  {row['commits']} times with {visible(row['of'])}"
+    mark = "" if row["certainty"] == "proven" else "  possible"
+    return f"{place}  {visible(_way(row))}{styled(mark, 'dim') or mark}"
+
+
+def _way(row: Mapping[str, Any]) -> str:
+    """`test_get -> Client.get ~> Client.send`: `~>` is a possible use."""
+    if "way" not in row:
+        return f"-> {row['of']}"
+    text = ""
+    for step in row["way"]:
+        arrow = {"proven": " -> ", "possible": " ~> "}.get(step.get("certainty", ""), "")
+        text += f"{step['symbol'] or step['relPath']}{arrow}"
+    return text
