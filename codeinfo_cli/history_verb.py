@@ -1,7 +1,5 @@
 """`codeinfo history`: who changed what, when and why."""
 
-import json
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +7,6 @@ import click
 
 from codeinfo_cli import completion, options, scope, terminal
 from codeinfo_cli.client import connected
-from codeinfo_cli.errors import NOTHING
 from codeinfo_cli.file_verbs import split_lines
 from codeinfo_cli.terminal import note, out, styled, visible
 
@@ -53,13 +50,7 @@ def history(
         place = scope.locate(client, name)
         query |= {"repository": place.repository, "path": place.path}
         body = client.post("/tools/history", query)
-    answer = json.loads(body)
-    if as_json:
-        terminal.json_out(body)
-    else:
-        _show(answer)
-    if not answer["results"]:
-        sys.exit(NOTHING)
+    terminal.answer_out(body, _show, as_json=as_json)
 
 
 def _show(answer: Mapping[str, Any]) -> None:

@@ -1,7 +1,5 @@
 """`codeinfo impact`: what a change affects."""
 
-import json
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +7,7 @@ import click
 
 from codeinfo_cli import completion, options, scope, terminal
 from codeinfo_cli.client import connected
-from codeinfo_cli.errors import NOTHING, CliError
+from codeinfo_cli.errors import CliError
 from codeinfo_cli.terminal import note, out, styled, visible
 
 MAX_PATCH = 900_000  # bytes that are read
@@ -52,13 +50,7 @@ def impact(
     with connected() as client:
         query["repository"] = scope.here_or(client, name)
         body = client.post("/tools/impact", query)
-    answer = json.loads(body)
-    if as_json:
-        terminal.json_out(body)
-    else:
-        _show(answer)
-    if not answer["results"]:
-        sys.exit(NOTHING)
+    terminal.answer_out(body, _show, as_json=as_json)
 
 
 def _read(name: str) -> str:

@@ -4,10 +4,14 @@ Names and texts of repositories are untrusted: an escape sequence in a file name
 screen, or type commands. All that is written passes `visible`, except JSON.
 """
 
+import json
 import os
 import sys
 import unicodedata
+from collections.abc import Callable
 from typing import IO, Any
+
+from codeinfo_cli.errors import NOTHING
 
 # Unicode categories of characters that are invisible or affect the characters around them.
 INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -107,6 +111,17 @@ def json_out(body: bytes) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(body.rstrip(b"\n") + b"\n")
     sys.stdout.buffer.flush()
+
+
+def answer_out(body: bytes, show: Callable[[Any], None], *, as_json: bool) -> None:
+    """Write the answer of a tool as JSON, or as `show` does. Exits with NOTHING without results."""
+    answer = json.loads(body)
+    if as_json:
+        json_out(body)
+    else:
+        show(answer)
+    if not answer["results"]:
+        sys.exit(NOTHING)
 
 
 def note(message: str) -> None:
