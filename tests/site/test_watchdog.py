@@ -69,21 +69,35 @@ async def test_a_stall_is_logged_once_with_its_place_and_its_length(logged: Any)
 
 
 async def test_a_call_that_lets_no_other_thread_run_is_logged_with_its_place(logged: Any) -> None:
-    held_up = logged("process was held up")
+    assert await is_found_to_hold_the_lock(logged("process was held up"))
+
+
+async def test_the_place_is_found_beside_many_threads_that_wait(logged: Any) -> None:
+    over = threading.Event()
+    waiting = [threading.Thread(target=over.wait, args=(PATIENCE,)) for _ in range(80)]
+    for thread in waiting:
+        thread.start()
+    try:
+        assert await is_found_to_hold_the_lock(logged("process was held up"))
+    finally:
+        over.set()
+        for thread in waiting:
+            thread.join()
+
+
+async def is_found_to_hold_the_lock(held_up: MessageHandler) -> bool:
     watchdog = Watchdog(asyncio.get_running_loop(), limit=0.2, beat=0.02)
     watchdog.start()
-    is_there = False
     try:
         for _ in range(20):  # a busy machine holds the process up in other places, too
             held_up.called.clear()
             hold_the_lock()
             assert await asyncio.to_thread(held_up.called.wait, PATIENCE)
-            is_there = any("hold_the_lock" in line for line in held_up.context["stack"])
-            if is_there:
-                break
+            if any("hold_the_lock" in line for line in held_up.context["stack"]):
+                return True
     finally:
         watchdog.stop()
-    assert is_there
+    return False
 
 
 def hold_the_lock() -> None:

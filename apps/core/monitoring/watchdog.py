@@ -25,8 +25,8 @@ LIMIT_SECONDS = 10.0
 BEAT_SECONDS = 1.0
 # Innermost calls of a logged stack.
 FRAMES = 25
-# Bytes that are read of faulthandler's output, the stacks of all threads.
-STACKS_BYTES = 16_000
+# Lines that are logged of faulthandler's output, the stacks of at most 100 threads.
+STACKS_LINES = 300
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,21 @@ class Watchdog:
         self.latest = Stall(since, round(seconds, 1), over)
 
     def _take_stacks(self) -> list[str]:
-        """Return and delete the stacks that faulthandler has saved."""
+        """Return and delete the stacks that faulthandler has saved, oldest thread first.
+
+        Threads that wait in one place, such as those of a pool, are one stack: dozens of them
+        would leave no room for the one that did not wait.
+        """
         self._stacks.seek(0)
-        stacks = self._stacks.read(STACKS_BYTES).decode(errors="replace")
+        saved = self._stacks.read().decode(errors="replace")
         self._stacks.seek(0)
         self._stacks.truncate()
-        return stacks.splitlines()
+        threads: dict[str, str] = {}  # the calls of a thread, and what is said of the last with it
+        for thread in filter(None, saved.split("\n\n")):
+            title, _, calls = thread.partition(":\n")
+            threads[calls] = title
+        stacks = "\n".join(f"{title}:\n{calls}" for calls, title in reversed(threads.items()))
+        return stacks.splitlines()[:STACKS_LINES]
 
     def _stack(self) -> list[str]:
         """Return file, line and function of the calls of the loop's thread, innermost last."""
