@@ -74,7 +74,7 @@ async def test_a_call_that_lets_no_other_thread_run_is_logged_with_its_place(log
 
 async def test_the_place_is_found_beside_many_threads_that_wait(logged: Any) -> None:
     over = threading.Event()
-    waiting = [threading.Thread(target=over.wait, args=(PATIENCE,)) for _ in range(80)]
+    waiting = [threading.Thread(target=over.wait, args=(PATIENCE,)) for _ in range(40)]
     for thread in waiting:
         thread.start()
     try:
