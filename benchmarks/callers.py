@@ -2,10 +2,12 @@
 
     python -m benchmarks.callers python folder…        needs jedi (requirements-bench.txt)
     python -m benchmarks.callers typescript folder…    needs `npm ci` in benchmarks/callers_oracles
+    python -m benchmarks.callers pages folder…         the same: pages of Vue and Svelte
     python -m benchmarks.callers go folder…            needs Debian's golang-go
 
 An edge is a call and a definition that it means. Calls that the oracle does not know are not
-judged. Folders after `--held-out` were not looked at while the rules were written.
+judged. Folders after `--held-out` were not looked at while the rules were written. `--alias`
+names a place that only a bundler knows, as `@/*=src/*`.
 """
 
 import argparse
@@ -23,10 +25,17 @@ from apps.code.callgraph.resolve import Resolver
 from benchmarks.callers_project import MemoryProject
 
 HERE = Path(__file__).parent / "callers_oracles"
-SUFFIXES = {"python": (".py",), "typescript": (".ts", ".tsx", ".json"), "go": (".go", "go.mod")}
+PAGES = (".vue", ".svelte")
+SUFFIXES = {
+    "python": (".py",),
+    "typescript": (".ts", ".tsx", ".json"),
+    "go": (".go", "go.mod"),
+    "pages": (".ts", ".tsx", ".mts", ".js", *PAGES, ".astro", ".json"),
+}
 COMMANDS: Mapping[str, Sequence[str]] = {
     "python": (sys.executable, "-m", "benchmarks.callers_oracles.python"),
     "typescript": ("node", "--max-old-space-size=4000", str(HERE / "typescript.cjs")),
+    "pages": ("node", "--max-old-space-size=4000", str(HERE / "pages.cjs")),
     "go": ("go", "run", str(HERE / "go.go")),
 }
 # Debian's packages of Go stand in a GOPATH.
@@ -62,20 +71,22 @@ def _scores(right: int, found: int, truth: int) -> list[str]:
     return [f"{each:.3f}".replace("0.", ".", 1) for each in (precision, recall, both)]
 
 
-def ask(language: str, folder: Path) -> dict[str, list[Any]]:
-    """What the oracle says."""
+def ask(language: str, folder: Path, aliases: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """What the oracle says; of a package with pages, about them."""
     environment = {**os.environ, **(GO if language == "go" else {})}
-    command = [*COMMANDS[language], str(folder)]
+    command = [*COMMANDS[language], str(folder), *aliases]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
     answer: dict[str, list[Any]] = json.loads(done.stdout)
+    if language == "pages":
+        return {path: calls for path, calls in answer.items() if path.endswith(PAGES)}
     return answer
 
 
-def compare(language: str, folder: Path) -> Counts:
+def compare(language: str, folder: Path, aliases: Sequence[str] = ()) -> Counts:
     """Count the edges of a package."""
     project = MemoryProject.of_folder(folder, SUFFIXES[language])
     resolver, known, counts = Resolver(project), _by_row(project), Counts()
-    for path, calls in ask(language, folder).items():
+    for path, calls in ask(language, folder, aliases).items():
         facts = project.facts(path)
         ours = {(each.row, each.column): each for each in facts.calls} if facts else {}
         for row, column, _, truth in calls:
@@ -119,6 +130,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("language", choices=sorted(COMMANDS))
     parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--alias", action="append", default=[], help="of pages: name=place")
     parser.add_argument("--held-out", nargs="*", type=Path, default=[])
     options = parser.parse_args()
     print(
@@ -126,7 +138,7 @@ def main() -> None:
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for folder in (*options.folders, *options.held_out):
-        counts = compare(options.language, folder.resolve())
+        counts = compare(options.language, folder.resolve(), options.alias)
         print(counts.row(options.language, folder.name, folder in options.held_out), flush=True)
 
 

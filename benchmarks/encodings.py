@@ -56,6 +56,8 @@ ENCODINGS: Mapping[str, Sequence[str]] = {
     "cp1256": ["ar"],
     "tis-620": ["th"],
     "utf-16-le": ["de", "fr", "es", "ru", "ja", "ko", "zh", "zh-Hant"],
+    "mac-roman": ["de", "fr", "es"],
+    "cp866": ["ru"],
     "utf-16-be": ["de", "fr", "es", "ru", "ja", "ko", "zh", "zh-Hant"],
 }
 TRANSLATED = ("pl", "cs", "hu", "sk", "el", "tr", "he", "ar", "th")

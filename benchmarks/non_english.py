@@ -28,7 +28,7 @@ from benchmarks.retrieval import direct, metric, questions
 from benchmarks.retrieval.metric import Place
 from benchmarks.retrieval.questions import Question, Repository, Target, folder_of
 
-PER_REPOSITORY = 18
+PER_REPOSITORY = 22
 MAX_ANSWERS = 3
 DEPTHS = (1, 5, 20)
 # What is asked about: part of one repository of each language.

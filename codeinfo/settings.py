@@ -57,9 +57,7 @@ def persistent_secret(path: Path) -> str:
     try:
         return start_errors.check_secret(path, path.read_text())
     except (OSError, UnicodeDecodeError) as error:
-        raise ImproperlyConfigured(
-            f"{path} cannot be read ({error}): give this user the file, or restore it from a backup"
-        ) from error
+        raise ImproperlyConfigured(start_errors.secret_problem(path, error)) from error
 
 
 def with_tokens(config: Config) -> Config:

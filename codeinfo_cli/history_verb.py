@@ -73,7 +73,9 @@ def _show(answer: Mapping[str, Any]) -> None:
 
 def _commit(row: Mapping[str, Any]) -> str:
     """`1a2b3c4d5e 2026-11-28 Jane Doe`."""
-    return f"{styled(row['commit'][:SHORT], 'mark')} {row['date'][:10]} {visible(row['author'])}"
+    old = f" as {visible(row['oldPath'])}" if "oldPath" in row else ""
+    commit = styled(row["commit"][:SHORT], "mark")
+    return f"{commit} {row['date'][:10]} {visible(row['author'])}{old}"
 
 
 def _show_lines(row: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import click
 
@@ -53,7 +53,8 @@ def ingest(
     """Reads a folder into the index; of one that is ingested already, what has changed since.
 
     PATH may be the URL of a git repository, https://HOST/PATH or git@HOST:PATH, perhaps with @REF:
-    a branch, a tag or a commit. The server fetches it, each time.
+    a branch, a tag or a commit. The server fetches it, each time. FOLDER@REF takes those from the
+    repository in a folder, and leaves its work tree alone.
 
     A folder outside those that may be ingested is added to them, if you agree (--yes).
 
@@ -61,18 +62,20 @@ def ingest(
     be asked, it cancels. A run that a signal leaves behind goes on. The exit status is 1 if the run
     was cancelled or needs --force, and 2 if it failed.
     """
-    folder = path if URL.match(path) and not os.path.exists(path) else _folder(path)
+    folder, ref = _place(path)
     wanted = {"name": name, "description": description, "model": model}
     flags = {"dryRun": dry_run, "plainFolder": plain_folder}
     with connected() as client, _ctrl_c() as pressed:
-        start = _Start(client, folder, wanted, flags, force=force, yes=yes)
+        start = _Start(client, folder, ref, wanted, flags, force=force, yes=yes)
         body = start.run()
         run_id = json.loads(body)["runId"]
         if background:
             if as_json:
                 terminal.json_out(body)
             else:
-                out(f"Ingesting {visible(folder)} in the background; codeinfo status shows it.")
+                out(
+                    f"Ingesting {visible(start.place)} in the background; codeinfo status shows it."
+                )
             return
         ended = follow(client, run_id, start.name, pressed)
     if as_json:
@@ -80,6 +83,20 @@ def ingest(
     status = _report(json.loads(ended), start.name, quiet=as_json, dry_run=dry_run)
     if status:
         sys.exit(status)
+
+
+def _place(path: str) -> tuple[str, str]:
+    """Return a folder or URL, and the ref of a folder; "" for none."""
+    if os.path.exists(path):
+        return _folder(path), ""
+    if URL.match(path):
+        return path, ""
+    before, at, _ = path.rpartition("@")
+    while at:
+        if os.path.isdir(before or ".") and not before.endswith("/"):
+            return _folder(before or "."), path[len(before) + 1 :]
+        before, at, _ = before.rpartition("@")
+    return _folder(path), ""
 
 
 def _folder(path: str) -> str:
@@ -91,6 +108,13 @@ def _folder(path: str) -> str:
     return folder
 
 
+def _is_same(root: Mapping[str, Any], folder: str, ref: str) -> bool:
+    """Whether a folder or URL, at a ref of a folder, is ingested as a root."""
+    if ref:
+        return unquote(root["url"] or "") == f"file://{folder}@{ref}"
+    return folder in (root["path"], root["url"])
+
+
 def _is_utf8(text: str) -> bool:
     try:
         return bool(text.encode())
@@ -99,12 +123,16 @@ def _is_utf8(text: str) -> bool:
 
 
 class _Start:
-    """Starts the run of a folder."""
+    """Starts the run of a folder, or of a ref of its repository.
+
+    place: as the server takes it
+    """
 
     def __init__(
         self,
         client: Client,
         folder: str,
+        ref: str,
         wanted: Mapping[str, str | None],
         flags: Mapping[str, bool],
         *,
@@ -118,13 +146,14 @@ class _Start:
         self._force = force
         self._yes = yes
         roots = json.loads(client.get("/ingest/roots"))["roots"]
-        same = (root for root in roots if folder in (root["path"], root["url"]))
-        self._known = next(same, None)
+        self._known = next((root for root in roots if _is_same(root, folder, ref)), None)
         # The path of its run is that of the clone.
-        self._folder = self._known["path"] if self._known else folder
+        self.place = self._known["path"] if self._known else f"{folder}@{ref}" if ref else folder
+        # The server names a new repository that it fetches.
+        self._names_itself = bool(ref or URL.match(folder)) and not self._known
         self.name = str(self._wanted.get("name") or (self._known or {}).get("name") or "")
         if not self.name and not URL.match(folder):
-            self.name = os.path.basename(folder)
+            self.name = os.path.basename(folder) + (f"@{ref.replace('/', '~')}" if ref else "")
         self.name = self.name or folder
 
     def run(self) -> bytes:
@@ -133,7 +162,7 @@ class _Start:
             return self._post()
         except CliError as error:
             if error.code == "BUSY" and (run := self._in_progress()):
-                note(f"An ingest of {self._folder} is in progress already.")
+                note(f"An ingest of {self.place} is in progress already.")
                 return json.dumps({"runId": run["runId"]}).encode()
             if error.code != "OUTSIDE_BASE":
                 raise
@@ -142,17 +171,16 @@ class _Start:
 
     def _in_progress(self) -> dict[str, Any] | None:
         runs = json.loads(self._client.get("/ingest/runs"))["runs"]
-        return next((run for run in runs if run["path"] == self._folder), None)
+        return next((run for run in runs if run["path"] == self.place), None)
 
     def _post(self) -> bytes:
         if self._known and not self._wanted and not self._flags:
-            path = f"/ingest/reembed/{quote(self._folder, safe='')}"
+            path = f"/ingest/reembed/{quote(self.place, safe='')}"
             return self._client.post(path, {"force": self._force})
         known = self._known or {}
-        # The server names a new repository that it fetches.
-        is_named = known or "name" in self._wanted or not URL.match(self._folder)
+        is_named = "name" in self._wanted or not self._names_itself
         body = {
-            "path": self._folder,
+            "path": self.place,
             **({"name": self.name} if is_named else {}),
             "model": self._wanted.get("model") or self._model(known),
             "description": self._wanted.get("description", known.get("description")),

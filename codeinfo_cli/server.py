@@ -136,10 +136,10 @@ def _start_once(data: Path, idle_seconds: int | None, any_port: bool) -> Address
 
 def _start(data: Path, idle_seconds: int | None, any_port: bool) -> Address:
     """Start a server in the background and wait until it answers. Raises ServerUnavailable."""
+    refuse_folder(data / "server.lock")
     if address := _wait_for_the_one_before(data):
         return address
-    if (data / "server.json").is_dir():
-        raise ServerUnavailable(f"{data / 'server.json'} is a folder: move it away.")
+    refuse_folder(data / "server.json")
     logs = data / "logs"
     logs.mkdir(mode=0o700, exist_ok=True)
     output = logs / "start.log"
@@ -170,6 +170,13 @@ def _start(data: Path, idle_seconds: int | None, any_port: bool) -> Address:
         time.sleep(POLL_SECONDS)
     process.terminate()
     raise ServerUnavailable(f"The server did not start within {START_SECONDS:.0f} s: see {output}")
+
+
+def refuse_folder(path: Path) -> None:
+    """Raise ServerUnavailable if a folder is in the place of a file by which a server is found."""
+    if path.is_dir():
+        fix = "if codeinfo runs, stop it in its terminal; then move it away."
+        raise ServerUnavailable(f"{path} is a folder: {fix}")
 
 
 def _wait_for_the_one_before(data: Path) -> Address | None:

@@ -54,6 +54,10 @@ def stop(yes: bool, as_json: bool) -> None:
     data, client = project.data_dir(), if_running()
     pid = client.address.pid if client else server.process_of(data)
     if pid is None:
+        try:
+            server.refuse_folder(data / "server.lock")
+        except server.ServerUnavailable as error:
+            raise CliError(str(error), "SERVER_UNAVAILABLE") from error
         raise CliError("No server is running.", "NOT_RUNNING", status=NOTHING)
     if client and not yes:
         _confirm(json.loads(client.get("/ingest/runs"))["runs"])

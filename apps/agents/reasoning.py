@@ -49,6 +49,8 @@ MARKERS = {
     "<|start|>assistant<|channel|>final<|message|>": FINAL,
     "<|start|>assistant to=": KEPT,
     "<|start|>assistant": UNCHANGED,
+    "<|im_start|>assistant": UNCHANGED,
+    "<|start_header_id|>assistant<|end_header_id|>": UNCHANGED,
     "<|end|>": UNCHANGED,
     "<|return|>": UNCHANGED,
 }
@@ -56,7 +58,15 @@ MARKERS = {
 # since some are also HTML.
 END_TOKENS = (
     *("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|end_of_text|>", "<|endoftext|>"),
-    *("<|eos|>", "<|user|>", "<|observation|>", "<|endofturn|>", "<|END_OF_TURN_TOKEN|>", "[e~["),
+    *(
+        "<|eos|>",
+        "<|user|>",
+        "<|observation|>",
+        "<|endofturn|>",
+        "<|END_OF_TURN_TOKEN|>",
+        "[e~[",
+        "[|endofturn|]",
+    ),
     *("<|call|>", "</s>", "<eos>", "<end_of_turn>", "<turn|>", "<｜end▁of▁sentence｜>"),
 )
 # Whether an end has been reached is looked at in so many characters.
@@ -65,6 +75,7 @@ _MAX_END = 2_000
 _ALL = (*MARKERS, *END_TOKENS)
 # The longest marker matches first.
 _MARKER = re.compile("|".join(re.escape(m) for m in sorted(_ALL, key=len, reverse=True)))
+_ENDS = re.compile("|".join([r"(?:\s", *map(re.escape, END_TOKENS)]) + ")*")
 _BEGINNINGS = frozenset(marker[:size] for marker in _ALL for size in range(1, len(marker)))
 _LONGEST = max(map(len, _ALL))
 
@@ -133,7 +144,7 @@ class MarkerParser:
 
     def _may_go_on(self, match: "re.Match[str]") -> bool:
         """Whether what follows decides about the marker, and is not there yet."""
-        rest = match.string[match.start() :]
+        rest = match.string[match.start() : match.start() + _MAX_END + 1]
         if match.end() == len(match.string) or rest in _BEGINNINGS:
             return True
         if match[0] not in END_TOKENS or len(rest) > _MAX_END:
@@ -194,11 +205,8 @@ class MarkerParser:
 
 def _after_end(text: str) -> str:
     """What follows the blanks and end tokens at the beginning of a text."""
-    token = " "
-    while token:
-        text = text.removeprefix(token).lstrip()
-        token = next((token for token in END_TOKENS if text.startswith(token)), "")
-    return text
+    ends = _ENDS.match(text)
+    return text[ends.end() :] if ends else text
 
 
 def _stable_length(pending: str) -> int:

@@ -29,7 +29,11 @@ SIDES = {"+": "is-added", "-": "is-deleted", "@": "is-hunk"}
 
 @dataclass(frozen=True)
 class CommitView:
-    """A commit with links. date: None if git does not know one"""
+    """A commit with links.
+
+    date: None if git does not know one
+    old_path: of the file then, if it had another one
+    """
 
     id: str
     date: datetime | None
@@ -37,13 +41,15 @@ class CommitView:
     message: str
     is_boundary: bool
     url: str  # of what it changed
+    old_path: str
 
     @classmethod
     def of(cls, row: Mapping[str, Any], repo: str) -> "CommitView":
         commit = str(row["commit"])
         url = source_url(repo, "", None, None, view="diff", to=commit)
         boundary = bool(row.get("boundary"))
-        return cls(commit, _time(row["date"]), row["author"], row["message"], boundary, url)
+        old = row.get("oldPath", "")
+        return cls(commit, _time(row["date"]), row["author"], row["message"], boundary, url, old)
 
     @property
     def short(self) -> str:

@@ -43,7 +43,7 @@ def files_named(text: str, limit: int) -> list[Place]:
     best = rows.values_list("root_id", "path", "language")[:most]
     places = (
         Place(roots[root_id], path, language)
-        for root_id, path, language in best
+        for root_id, path, language in best.iterator()
         if path not in repeated.get(root_id, ())
     )
     return list(islice(places, limit))

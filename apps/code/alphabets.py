@@ -32,6 +32,8 @@ _MARKS = "\u0e31\u0e34-\u0e39\u0e47-\u0e4c"  # above and below consonants in Tha
 ALPHABETS: Mapping[str, Sequence[str]] = {
     "cp1252": _WESTERN,
     "iso8859_15": _WESTERN,
+    "mac_roman": _WESTERN,
+    "cp866": ("абвгдеёжзийклмнопрстуфхцчшщъыьэюя",),
     "cp1250": _CENTRAL,
     "iso8859_2": _CENTRAL,
     "cp1254": ("çğıöşüâîû" + "İ".lower(),),  # Turkish
@@ -65,6 +67,8 @@ _TYPICAL: Mapping[str, re.Pattern[str]] = {
     "cp874": re.compile(rf"[\u0e01-\u0e2e][{_MARKS}](?:.{{0,9}}[{_MARKS}]){{2}}"),
     "cp1254": re.compile("[ğışĞİŞ]"),
     "iso8859_15": re.compile("[€œŒšŠžŽŸ]"),
+    "mac_roman": re.compile("[a-z][ß-öø-ÿ]|[ß-öø-ÿ][a-z]{2}"),
+    "cp866": re.compile("[а-яё]{3}"),
 }
 _UNTYPICAL = 0.3
 _PUNCTUATION = frozenset("“”„‘’‚«»‹›–—…•·°§©®™€£¥×±²³½¼¡¿\xa0ªº´")

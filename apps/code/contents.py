@@ -16,6 +16,8 @@ CPP = re.compile(
     r"\b(?:class|namespace)[ \t]+\w|\bnamespace\s*\{|\btemplate[ \t]*<"
     r"|\b(?:public|private|protected)[ \t]*:|\w::\w|\busing[ \t]+\w+[ \t]*="
     r"|\b(?:constexpr|virtual|noexcept|nullptr|explicit|typename|decltype|operator|override)\b"
+    r"|\bstruct[ \t]+\w+(?:[ \t]+\w+)?[ \t]*:[ \t]*[A-Za-z_]|\)[ \t]*const[ \t]*[;{]"
+    r"|\bfriend[ \t]+\w|=[ \t]*(?:default|delete)[ \t]*;"
     r"|\benum[ \t]+(?:class|struct)\b|#[ \t]*include[ \t]*<\w+>|\b(?:static|const)_cast[ \t]*<"
 )
 TEX = re.compile(r"(?m)^[ \t]*\\[A-Za-z@]+|^[ \t]*%")

@@ -14,10 +14,10 @@ from apps.code.chunking import BOMS, is_utf8
 # Names as Python's codecs have them. A file that declares another one is not believed: some codecs
 # of Python (`unicode_escape`, `idna`) are no encodings of files.
 _DECLARABLE = """
-    big5 big5hkscs cp874 cp932 cp949 cp950 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257
-    cp1258 euc_jp euc_jis_2004 euc_kr gb18030 gb2312 gbk iso8859-1 iso8859-2 iso8859-5 iso8859-7
-    iso8859-8 iso8859-9 iso8859-15 koi8-r koi8-u mac-roman shift_jis shift_jis_2004
-    shift_jisx0213 tis-620
+    big5 big5hkscs cp437 cp850 cp866 cp874 cp932 cp949 cp950 cp1250 cp1251 cp1252 cp1253 cp1254
+    cp1255 cp1256 cp1257 cp1258 euc_jp euc_jis_2004 euc_kr gb18030 gb2312 gbk iso8859-1 iso8859-2
+    iso8859-5 iso8859-7 iso8859-8 iso8859-9 iso8859-15 koi8-r koi8-u mac-roman shift_jis
+    shift_jis_2004 shift_jisx0213 tis-620
 """
 DECLARABLE = frozenset(_DECLARABLE.split())
 # What is guessed. CP932, CP949 and GB 18030 extend Shift-JIS, EUC-KR and GBK. If a text is as
@@ -25,6 +25,7 @@ DECLARABLE = frozenset(_DECLARABLE.split())
 GUESSED = (
     *("gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1254", "cp1252", "cp1255", "cp1251"),
     *("koi8_r", "cp1250", "iso8859_2", "cp1253", "iso8859_7", "cp1256", "cp874", "iso8859_15"),
+    *("cp866", "mac_roman"),
 )
 WINDOWS = "cp1252"
 LATIN_1 = "iso8859-1"

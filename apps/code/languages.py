@@ -69,7 +69,7 @@ FILE_TYPES: tuple[FileType, ...] = (
     ),
     _code("php", "php phtml"),
     _code("c", "c h"),
-    _code("cpp", "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp ino"),
+    _code("cpp", "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp ino cppm ixx"),
     _code("cuda", "cu cuh"),
     _code("csharp", "cs csx"),
     _code("swift", "swift"),

@@ -136,11 +136,12 @@ def _paths(text: str, roots: Sequence[Root]) -> Iterator[Area]:
         output_field=IntegerField(),
     )
     ranked = files.filter(path__icontains=text).annotate(rank=rank).order_by("rank", "path")
-    rows = [
+    own = (
         (names[root], path)
-        for root, path in ranked.values_list("root_id", "path")[:most]
+        for root, path in ranked.values_list("root_id", "path")[:most].iterator()
         if path not in repeated.get(root, ())
-    ][:MAX_COMPARED]
+    )
+    rows = list(islice(own, MAX_COMPARED))
     folders = dict.fromkeys(
         Area(repository, folder) for repository, path in rows for folder in _folders(path, text)
     )

@@ -139,7 +139,7 @@ class Config:
     git_config: Path = ingest("GIT_CONFIG_GLOBAL", path, Path(os.path.expanduser("~/.gitconfig")), "Your git configuration. What its core.excludesFile names is left out; the rest is not used", "`~/.gitconfig`")
     xdg_config_home: Path = ingest("XDG_CONFIG_HOME", path, Path(os.path.expanduser("~/.config")), "Folder of `git/config`, read before GIT_CONFIG_GLOBAL, and of `git/ignore`, which applies where neither names a file", "`~/.config`")
     clone_hosts: tuple[str, ...] = ingest("CODEINFO_CLONE_HOSTS", words, (), "Hosts whose repositories clients of /mcp may have cloned, and which may have private addresses, comma separated", "none")
-    clone_token: tuple[tuple[str, str], ...] = ingest("CODEINFO_CLONE_TOKEN", pairs, (), "Tokens for private repositories over HTTPS, such as `github.com=TOKEN` or `github.com=user:TOKEN`, comma separated", "none: the helper of your git configuration is asked")
+    clone_token: tuple[tuple[str, str], ...] = ingest("CODEINFO_CLONE_TOKEN", pairs, (), "Tokens for private repositories over HTTPS, such as `github.com=TOKEN`, `github.com=user:TOKEN` or `git.example:8443=TOKEN`, comma separated", "none: the helper of your git configuration is asked")
     clone_hours: int = ingest("CODEINFO_CLONE_HOURS", integer(0, 8760), 0, "Hours after which a cloned repository is fetched again; 0: when you or a webhook ask for it")
     ingest_flush_every: int = ingest("INGEST_FLUSH_EVERY", clamped(1, 500), 20, "Least number of files in one write to the stores, which also has at least 1,000 chunks (1-500)")
     ingest_token_margin: float = ingest("INGEST_TOKEN_MARGIN", fraction, 0.85, "Share of an embedder's token limit that a chunk may fill")

@@ -61,3 +61,10 @@ class Unavailable(CodeinfoError):
     ) -> None:
         super().__init__(message, code=code, details=details)
         self.retryable = retryable
+
+
+def reason_of(error: Exception) -> str:
+    """Return the message of an error for people: of the file system, without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return str(error)

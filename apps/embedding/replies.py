@@ -111,7 +111,12 @@ def read_vectors(body: bytes, expected: int) -> Vectors:
         with np.errstate(over="ignore"):
             vectors = np.array([entry["embedding"] for entry in entries], np.float32)
     except PARSE_ERRORS as error:
+        if words := error_text(body):  # some servers send errors under status 200
+            kind = TooLarge if _TOO_LARGE.search(words.encode()) else unavailable
+            raise kind(f"The embedding server answered: {words}") from error
         raise unavailable(invalid) from error
+    if vectors.ndim == 3 and vectors.shape[1] == 1:  # llama.cpp puts a list around each
+        vectors = vectors[:, 0]
     if indexes != list(range(expected)):
         problem = f"The embedding server returned {len(indexes)} vectors for {expected} texts. "
         advice = "If it takes fewer at a time, lower CODEINFO_EMBEDDING_BATCH"

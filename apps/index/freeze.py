@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO
 
 from apps.core.config import config
-from apps.core.errors import Conflict, Unavailable
+from apps.core.errors import Conflict, Unavailable, reason_of
 from apps.core.system import posix
 from apps.index.types import Check, never_cancelled
 
@@ -84,7 +84,8 @@ def _locked(name: str, *, shared: bool = False, wait: bool = True) -> BinaryIO:
             file = opened.enter_context(posix.open_private(config().data_dir.absolute() / name))
             is_ours = posix.lock(file, shared=shared, wait=wait)
         except OSError as error:
-            raise Unavailable(f"The index cannot be locked for a change: {error}") from error
+            reason = reason_of(error)
+            raise Unavailable(f"The index cannot be locked for a change: {reason}") from error
         if not is_ours:
             raise Conflict(FROZEN, code="BUSY")
         opened.pop_all()

@@ -1,15 +1,21 @@
 """Read-only queries: published roots, live files, and the state of runs."""
 
+import re
+from urllib.parse import unquote
 from uuid import UUID
 
 from django.db.models import Q
 
 from apps.core.errors import NotFound
 from apps.index import endings
-from apps.index.models import IndexLock, IngestRun, Root, SourceFile, SourceFileQuerySet
+from apps.index.models import Clone, IndexLock, IngestRun, Root, SourceFile, SourceFileQuerySet
 from apps.index.query_cache import CachedQuery, per_generation
 
+_FILE = "file://"
+# URL@REF. Before an `@` that begins a segment of a path stands no ref (`ingest.remote.address`).
+_WITH_REF = re.compile(r"((?:[a-z]+://[^/]*/|[^/@]+@[^:@]+:).*[^/])@[^@]+")
 _published = CachedQuery(lambda: Root.objects.published().order_by())
+_clones = CachedQuery(lambda: Clone.objects.only("path", "url"))
 _locked = CachedQuery(lambda: IndexLock.objects.only("model", "dimension"))
 
 
@@ -43,6 +49,19 @@ def find_root(path: str) -> Root:
     if root is None:
         raise NotFound(f"No ingested folder {path}.")
     return root
+
+
+def repositories_of_clones() -> dict[str, str]:
+    """Return the repository of each clone, by its folder: the URL without a ref, or the folder of a
+    repository of this machine."""
+    return {clone.path: _without_ref(clone.url) for clone in _clones.rows()}
+
+
+def _without_ref(url: str) -> str:
+    found = _WITH_REF.fullmatch(url)
+    repository = found[1] if found else url
+    is_file = repository.startswith(_FILE)
+    return unquote(repository.removeprefix(_FILE)) if is_file else repository
 
 
 def index_lock() -> IndexLock | None:

@@ -1,7 +1,7 @@
 """The definitions in the live files of a root, by name, by the beginning of a name and by file; and
 the files that have an identifier."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
@@ -16,11 +16,21 @@ from apps.index.types import StoredSymbol
 
 
 @read_again
-def definitions_of(root: Root, name: str, most: int | None = None) -> list[StoredSymbol]:
-    """Return the definitions of a name; if there are none, those of the name in other case; none of
-    them if they are more than `most` in any case. Raises Unavailable."""
+def definitions_of(root: Root, name: str) -> list[StoredSymbol]:
+    """Return the definitions of a name; if there are none, those of the name in other case. Raises
+    Unavailable."""
     with _mapped(root) as mapped:
-        return mapped.definitions(name, most)
+        return mapped.definitions(name)
+
+
+@read_again
+def definitions_of_names(
+    root: Root, names: Iterable[str], most: int
+) -> dict[str, list[StoredSymbol]]:
+    """Return name → its definitions, without names that have none, or more than `most` in any case:
+    40 names take half the time of 40 calls of `definitions_of`. Raises Unavailable."""
+    with _mapped(root) as mapped:
+        return mapped.definitions_of_names(names, most)
 
 
 @read_again
@@ -44,7 +54,7 @@ def outline_of(
 @read_again
 def files_with_identifier(root: Root, name: str) -> dict[str, str]:
     """Return document → path of the live files whose text has an identifier, by path. The match is
-    exact: whole, and in its case. Raises Unavailable."""
+    exact but for names of one letter. Raises Unavailable."""
     with _mapped(root) as mapped:
         return mapped.files_with_identifier(name)
 

@@ -8,8 +8,7 @@ from django import forms
 from apps.core.errors import CodeinfoError
 from apps.index import queries
 from apps.index.models import IngestRun
-from apps.ingest import folders, services
-from apps.ingest.remote.address import is_remote
+from apps.ingest import folders, refs, services
 
 # The field of each error code of `services.start_run`. Other errors are shown above the button.
 FIELD_OF_CODE = {
@@ -40,9 +39,9 @@ class StartForm(forms.Form):
     def clean(self) -> None:
         """Without a name, the repository takes the folder's; one that is fetched gets its own."""
         folder = self.cleaned_data.get("path", "")
-        is_url = is_remote(folder)
-        name = self.cleaned_data.get("name") or ("" if is_url else PurePosixPath(folder).name)
-        if folder and not is_url and not name and "name" not in self.errors:
+        is_fetched = refs.is_fetched(folder)
+        name = self.cleaned_data.get("name") or ("" if is_fetched else PurePosixPath(folder).name)
+        if folder and not is_fetched and not name and "name" not in self.errors:
             self.add_error("name", "Name is required")
         self.cleaned_data["name"] = name
 

@@ -7,6 +7,7 @@ in its place from any response.
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from django.db.models.functions import Coalesce
@@ -22,6 +23,7 @@ from apps.index.types import TERMINAL_STATES
 from apps.index.vectors.following import Following, following, of_stores
 from apps.ingest import folders
 from apps.ingest.discovery import refusal
+from apps.ingest.discovery.own_data import is_clone
 from apps.ingest.runs import orphans, progress
 from apps.ingest.types import RunStatus
 
@@ -74,8 +76,9 @@ class RunPanel:
 
     @property
     def may_be_plain(self) -> bool:
-        """Whether it failed because of its git repository, and can be repeated without git."""
-        return self.status.error_code == refusal.CODE
+        """Whether it failed because of its git repository, and can be repeated without git. What
+        git fetches, or takes from a repository, has no folder without it."""
+        return self.status.error_code == refusal.CODE and not is_clone(Path(self.run.path))
 
     @property
     def may_be_forced(self) -> bool:

@@ -4,15 +4,14 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.core.errors import InvalidInput
+from apps.core.errors import CodeinfoError, InvalidInput
 from apps.core.types import JSON
 from apps.core.values.surrogates import has_surrogates
 from apps.core.values.times import wire_time
 from apps.embedding.types import EmbeddingModel
 from apps.index.models import IngestRun, Root
-from apps.ingest import bases
+from apps.ingest import bases, folders, refs
 from apps.ingest.folders import DirListing
-from apps.ingest.remote.address import is_remote
 from apps.ingest.types import Counts, LeftOut, RunStatus
 
 
@@ -55,9 +54,20 @@ class Body(serializers.Serializer[Any]):
         return dict(serializer.validated_data)
 
 
+def _is_refused_ref(path: str) -> bool:
+    """Whether a path with an `@` is neither a folder nor PATH@REF: the start says why."""
+    if "@" not in path:
+        return False
+    try:
+        folders.resolve(path)
+    except CodeinfoError:
+        return True
+    return False
+
+
 class StartSerializer(Body):
     """The body of `POST /ingest/start`: the arguments of `services.start_run`. A repository that is
-    fetched by its URL needs no name."""
+    fetched, by its URL or as a ref, needs no name."""
 
     path = UTF8StringField(trim_whitespace=False)
     name = UTF8StringField(max_length=255)
@@ -71,7 +81,7 @@ class StartSerializer(Body):
         super().__init__(*args, **options)
         body = getattr(self, "initial_data", None)
         path = body.get("path") if isinstance(body, dict) else None
-        if isinstance(path, str) and is_remote(path):
+        if isinstance(path, str) and (refs.is_fetched(path) or _is_refused_ref(path)):
             self.fields["name"] = UTF8StringField(max_length=255, required=False, default="")
 
     def validate_description(self, value: str | None) -> str:

@@ -16,8 +16,8 @@ from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder, resolve
 from apps.index import changes, endings, freeze, queries
 from apps.index.endings import Ending
 from apps.index.models import IngestRun, Root
-from apps.ingest import folders
-from apps.ingest.remote import address, clones
+from apps.ingest import folders, refs
+from apps.ingest.remote import clones
 from apps.ingest.runs import finish, journal, lock, orphans, queue, recovery, sweep
 from apps.ingest.runs.generation import name_taken
 from apps.ingest.runs.submit import busy, insert_run, queue_reembeds, reembed_fields, work_waiting
@@ -46,7 +46,8 @@ def start_run(
     """Queue the ingest of a folder. An ingested folder is ingested again; its name, description and
     `plain_folder` change when the run publishes.
 
-    path: or the address of a repository (`remote.address`), which the run fetches first
+    path: or the address of a repository (`remote.address`), or PATH@REF, a branch, tag or commit of
+        the repository in a folder: the run fetches these first
     name: for an address, "" is the name that it has, or one from the address
     plain_folder: walk the folder, even if it is a git repository
     force: publish even if most or all files have disappeared
@@ -55,14 +56,14 @@ def start_run(
     MODEL_LOCKED, InvalidInput or Unavailable for an unknown model, Conflict NAME_TAKEN, Conflict
     BUSY.
     """
-    remote = address.read(path) if address.is_remote(path) else None
+    remote = refs.address_of(path)
     folder = clones.clone_of(remote).path if remote else str(folders.resolve(path))
     if len(folder) > LONGEST_PATH:
         raise InvalidInput(f"The path is longer than {LONGEST_PATH} characters.")
     full_model = _allowed_model(model)
     if remote and not name:
         known = Root.objects.filter(path=folder).values_list("name", flat=True).first()
-        name = known or _free_name(folder, remote.names)
+        name = known or _free_name(folder, refs.names_of(remote))
     if Root.objects.filter(name=name).exclude(path=folder).exists():
         raise name_taken(name)
     return _enter(
@@ -75,6 +76,17 @@ def start_run(
         plain_folder=plain_folder,
         force=force,
     )
+
+
+def start_ref(root: Root, ref: str) -> IngestRun:
+    """Queue the ingest of a branch, tag or commit of a repository that is ingested, beside it.
+
+    Raises InvalidInput URL_REFUSED, and as `start_run`.
+    """
+    if not ref:
+        raise InvalidInput("Enter a branch, a tag or a commit.", code="URL_REFUSED")
+    remote = refs.address_of_ref(root.path, ref)
+    return start_run(path=str(remote), name="", model=queries.locked_model() or root.model)
 
 
 def start_next(path: str) -> IngestRun:

@@ -27,6 +27,8 @@ class Candidate:
 
     path: str  # relative to the root, with slashes
     stat: FileStat
+    # SHA-256 of its content as it was in this state; "" if it was not read whole, or is not UTF-8.
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/ingest/plain/<str:run_id>", views.start_plain),
     path("ui/ingest/force/<str:run_id>", views.start_with_force),
     path("ui/ingest/reembed", views.reembed),
+    path("ui/ingest/ref", views.start_ref),
     path("ui/ingest/watch/<str:root_id>", views.watch),
     path("ui/ingest/again", views.ingest_again),
     path("ui/ingest/remove", confirm_first(views.confirm_remove, views.remove)),

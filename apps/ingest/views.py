@@ -158,6 +158,17 @@ def reembed(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+def start_ref(request: HttpRequest) -> HttpResponse:
+    """Ingest a branch, tag or commit of a repository beside it."""
+    try:
+        root = _root(request.POST.get("root", ""))
+        run = services.start_ref(root, request.POST.get("ref", "").strip())
+    except CodeinfoError as error:
+        return _refused(error)
+    return _done(f"Ingest of {run.name} started")
+
+
+@require_POST
 def watch(request: HttpRequest, root_id: str) -> HttpResponse:
     """Have the changes of a root ingested by themselves, or not."""
     on = request.POST.get("watch") == "on"

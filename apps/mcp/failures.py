@@ -40,6 +40,7 @@ HINTS = {
     "EMBED_MODEL_MISSING": "Ask the user to start the embedding server.",
     "EMBEDDER_UNAVAILABLE": "Call again in a moment; if it stays away, tell the user.",
     "CHROMA_UNAVAILABLE": "Call again in a moment; if it stays away, tell the user.",
+    "TEXTS_UNAVAILABLE": "Call again in a moment; if it stays away, tell the user.",
     "DATABASE_UNAVAILABLE": "Call again in a moment.",
     "RUN_IN_PROGRESS": "Wait for its answer, then ask again.",
     "CONVERSATION_ARCHIVED": "Leave `conversationId` out to begin a new conversation.",

@@ -16,8 +16,8 @@ from apps.core.values.surrogates import storable
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import queries
 from apps.index.models import IngestRun, Root
-from apps.ingest import folders, services
-from apps.ingest.remote.address import is_remote, read
+from apps.ingest import folders, refs, services
+from apps.ingest.remote.address import RemoteAddress, is_remote
 from apps.ingest.remote.clones import path_of
 from apps.ingest.remote.network import is_named
 from apps.mcp.reingest import OUTPUT as RUN
@@ -37,9 +37,9 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
 
 
 def _start(arguments: Mapping[str, Any]) -> IngestRun:
-    if is_remote(arguments["path"]):
-        return _start_remote(arguments)
     path = _path_here(arguments["path"])
+    if remote := refs.address_of(path):
+        return _start_remote(remote, arguments)
     folder = folders.resolve(path)
     # Of a folder that is ingested already, what the call does not name stays as it is.
     known = Root.objects.filter(path=str(folder)).first() or Root(name=folder.name or str(folder))
@@ -52,9 +52,10 @@ def _start(arguments: Mapping[str, Any]) -> IngestRun:
     )
 
 
-def _start_remote(arguments: Mapping[str, Any]) -> IngestRun:
-    remote = read(arguments["path"])
-    if remote.scheme == "file" or not is_named(remote):
+def _start_remote(remote: RemoteAddress, arguments: Mapping[str, Any]) -> IngestRun:
+    # A ref of a folder is as near as the folder.
+    is_ref = remote.scheme == "file" and not is_remote(arguments["path"])
+    if not is_ref and not is_named(remote):
         raise InvalidInput(
             f"Clients may have no repositories of {remote.host or 'this machine'} fetched: "
             "CODEINFO_CLONE_HOSTS does not name it.",
@@ -62,7 +63,7 @@ def _start_remote(arguments: Mapping[str, Any]) -> IngestRun:
         )
     known = Root.objects.filter(path=path_of(remote)).first()
     return services.start_run(
-        path=arguments["path"],
+        path=str(remote),
         name=storable((arguments.get("name") or "").strip()),
         model=queries.locked_model() or DEFAULT_MODEL,
         description=storable(arguments.get("description") or (known.description if known else "")),
@@ -72,7 +73,7 @@ def _start_remote(arguments: Mapping[str, Any]) -> IngestRun:
 def _path_here(path: str) -> str:
     """The path in this process's file system of a path that may be the user's machine's."""
     *mapped, as_it_is = folders.candidates(path)
-    return next(filter(os.path.isdir, mapped), as_it_is)
+    return next((one for one in mapped if os.path.isdir(one) or refs.is_fetched(one)), as_it_is)
 
 
 INPUT: JSON = {
@@ -82,7 +83,7 @@ INPUT: JSON = {
             "type": "string",
             "minLength": 1,
             "maxLength": MAX_FOLDER,
-            "description": "Absolute path, or URL[@ref], of it.",
+            "description": "Absolute path or URL of it, perhaps with @ref.",
         },
         "name": {
             "type": "string",

@@ -245,11 +245,11 @@ class Searcher:
     @cached_property
     def _accepted(self) -> Sequence[NDArray[np.bool_] | None]:
         """Which rows of each part are live and pass the filters; None if all do."""
-        if not self._query.is_filtered:
-            return [part.live for part in self._parts]
         return [self._accepted_of(*pair) for pair in zip(self._root_of, self._parts, strict=True)]
 
-    def _accepted_of(self, root: Root, part: LivePart) -> NDArray[np.bool_]:
+    def _accepted_of(self, root: Root, part: LivePart) -> NDArray[np.bool_] | None:
+        if self._query.accepts_all(root):
+            return part.live
         accepts = self._query.accepts
         files = [accepts(root, file.path, file.language) for file in part.part.files]
         accepted = np.array(files, np.bool_)[part.part.file_of]

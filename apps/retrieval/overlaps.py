@@ -1,7 +1,8 @@
-"""Files that several of the searched roots contain, because one root is inside another."""
+"""Files that several of the searched roots contain: one root is inside another, or they are refs of
+one repository."""
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
@@ -14,8 +15,11 @@ from apps.index.types import Filters
 from apps.retrieval.query import fits
 from apps.retrieval.repositories import Repeated, RepeatedFiles
 
-# Families of nested roots whose common files are cached.
-MAX_FAMILIES = 8
+# Families of roots whose common files are cached, and these files, which take 200 bytes each. A
+# question to all repositories asks for each family.
+MAX_FAMILIES, MAX_CACHED = 100, 1_000_000
+# Files of all refs of one repository. Of more, the equal ones are returned for each ref.
+MAX_FILES_OF_REFS = 300_000
 
 
 class FilePlace(Protocol):
@@ -49,7 +53,11 @@ class _Version(NamedTuple):
     sha256: str
 
 
-def repeated_files(roots: Sequence[Root], filters: Filters | None = None) -> RepeatedFiles:
+def repeated_files(
+    roots: Sequence[Root],
+    filters: Filters | None = None,
+    preferred: Container[Hashable] = (),
+) -> RepeatedFiles:
     """The files of each root that another of these roots answers for, if it passes the filters
     there too: `app/src/` may be in the areas of a question and `src/` of the root `app` not.
 
@@ -57,6 +65,11 @@ def repeated_files(roots: Sequence[Root], filters: Filters | None = None) -> Rep
     once, in the version that was ingested last. If several roots have that version, the innermost
     answers, since its name is the most specific. A root whose stores lack data answers only for
     files that no other root has.
+
+    Of refs of one repository, and its work tree, equal files are returned once, from the work tree
+    or the ref that was ingested first. Files that differ are different answers.
+
+    preferred: paths of roots that answer before their work tree
     """
     repeated: dict[UUID, Mapping[str, Repeated]] = {}
     for family in _families(roots):
@@ -69,6 +82,24 @@ def repeated_files(roots: Sequence[Root], filters: Filters | None = None) -> Rep
             [v for v in versions if fits(filters, own[v.root_id], v.path, v.language)]
             for versions in common.versions
         )
+    for family in _families_of_refs(roots, preferred):
+        own_folder = {_folder(root): root for root in family}
+        outdated = {
+            _folder(root) + path
+            for root in family
+            for path, file in repeated.get(root.id, {}).items()
+            if not file.is_equal
+        }
+        for root_id, files in _repeated_in_refs(family).items():
+            if outdated or filters not in (None, Filters()):
+                files = {
+                    path: file
+                    for path, file in files.items()
+                    if file.folder + path not in outdated
+                    and fits(filters or Filters(), own_folder[file.folder], path, file.language)
+                }
+            nested = repeated.get(root_id)
+            repeated[root_id] = {**files, **nested} if nested else files
     return repeated
 
 
@@ -106,11 +137,16 @@ def once(rows: Iterable[R], repeated: RepeatedFiles) -> list[R]:
         row
         for row, file in zip(rows, files, strict=True)
         if file is None
-        or (file.is_equal and teller.setdefault(_line(row), row.place.root.id) == row.place.root.id)
+        or (
+            file.is_equal
+            and teller.setdefault(_line(row, file), row.place.root.id) == row.place.root.id
+        )
     ]
 
 
-def _line(row: FoundLine) -> tuple[str, int]:
+def _line(row: FoundLine, file: Repeated | None = None) -> tuple[str, int]:
+    if file and file.folder:
+        return file.folder + row.place.path, row.line
     return file_of(row.place.root, row.place.path), row.line
 
 
@@ -138,6 +174,48 @@ def _families(roots: Sequence[Root]) -> Iterator[list[Root]]:
         yield family
 
 
+def _families_of_refs(
+    roots: Sequence[Root], preferred: Container[Hashable]
+) -> Iterator[list[Root]]:
+    """Groups of refs of one repository, that which answers for the others first."""
+    repositories = queries.repositories_of_clones() if len(roots) > 1 else {}
+    if not repositories:
+        return
+    families: dict[str, list[Root]] = defaultdict(list)
+    for root in roots:
+        families[repositories.get(root.path, root.path)].append(root)
+    for family in families.values():
+        if len(family) > 1 and sum(root.files for root in family) <= MAX_FILES_OF_REFS:
+            yield sorted(
+                family,
+                key=lambda root: (
+                    bool(root.damage),
+                    root.path not in preferred,
+                    root.path in repositories,
+                    root.created_at,
+                ),
+            )
+
+
+def _repeated_in_refs(family: Sequence[Root]) -> RepeatedFiles:
+    """The files of each ref that an earlier one of the family has with the same content."""
+    return _cached("refs", family, lambda: _Common((), _compare_refs(family))).repeated
+
+
+def _compare_refs(family: Sequence[Root]) -> RepeatedFiles:
+    first: dict[tuple[str, str], Repeated] = {}
+    repeated: dict[UUID, dict[str, Repeated]] = defaultdict(dict)
+    for root in family:
+        facts: dict[str, Repeated] = {}  # few objects, as there are many files
+        rows = queries.generation_files(root).ingested()
+        for path, language, digest in rows.values_list("path", "language", "sha256").iterator():
+            own = facts.setdefault(language, Repeated(language, True, _folder(root)))
+            answering = first.setdefault((path, digest), own)
+            if answering is not own:
+                repeated[root.id][path] = answering
+    return dict(repeated)
+
+
 def _folder(root: Root) -> str:
     return root.path.rstrip("/") + "/"
 
@@ -149,22 +227,39 @@ class _Common(NamedTuple):
     repeated: RepeatedFiles
 
 
-_cache: OrderedDict[tuple[object, ...], _Common] = OrderedDict()
+# By the kind of a family and the ids of its roots; with what tells whether it is still so.
+_cache: OrderedDict[tuple[object, ...], tuple[object, _Common]] = OrderedDict()
 
 
 def _cached_common(family: Sequence[Root]) -> _Common:
-    key = tuple((r.id, r.generation, r.last_ingest_at, bool(r.damage)) for r in family)
-    common = _cache.get(key)
-    if common is None:
-        versions: dict[str, list[_Version]] = defaultdict(list)
-        for root in family:
-            for version in _versions(root, family):
-                versions[file_of(root, version.path)].append(version)
-        several = [of_file for of_file in versions.values() if len(of_file) > 1]
-        common = _cache[key] = _Common(several, _repeated(several))
-        while len(_cache) > MAX_FAMILIES:
+    return _cached("nested", family, lambda: _compare_nested(family))
+
+
+def _cached(kind: str, family: Sequence[Root], compare: Callable[[], _Common]) -> _Common:
+    key = (kind, *(root.id for root in family))
+    version = [(root.generation, root.last_ingest_at, bool(root.damage)) for root in family]
+    known, common = _cache.get(key, (None, None))
+    if common is None or known != version:
+        common = compare()
+        _cache.pop(key, None)
+        _cache[key] = version, common
+        while len(_cache) > MAX_FAMILIES or (len(_cache) > 1 and _files_cached() > MAX_CACHED):
             _cache.popitem(last=False)
     return common
+
+
+def _files_cached() -> int:
+    commons = [common for _, common in list(_cache.values())]
+    return sum(len(files) for common in commons for files in common.repeated.values())
+
+
+def _compare_nested(family: Sequence[Root]) -> _Common:
+    versions: dict[str, list[_Version]] = defaultdict(list)
+    for root in family:
+        for version in _versions(root, family):
+            versions[file_of(root, version.path)].append(version)
+    several = [of_file for of_file in versions.values() if len(of_file) > 1]
+    return _Common(several, _repeated(several))
 
 
 def _answering(versions: Sequence[_Version]) -> _Version:

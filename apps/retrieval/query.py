@@ -154,9 +154,9 @@ class SearchQuery:
         units, valid = unit_rows(self.vector.reshape(1, -1))
         return units[0] if valid[0] else None
 
-    @property
-    def is_filtered(self) -> bool:
-        return self.filters != _NO_FILTERS or bool(self.repeated) or self.only is not None
+    def accepts_all(self, root: Root) -> bool:
+        """Whether `accepts` is true for each file of a root."""
+        return self.filters == _NO_FILTERS and self.only is None and not self.repeated.get(root.id)
 
     def accepts(self, root: Root, path: str, language: str) -> bool:
         """Return True if a file passes the filters and no other root answers for it."""
@@ -169,9 +169,10 @@ class SearchQuery:
 
 @lru_cache(maxsize=1_000)
 def _mention(repository: str) -> re.Pattern[str]:
-    """A pattern for `in the axios repository`, where all but the id may be left out."""
+    """A pattern for `in the axios repository`, where all but the id may be left out. `axios@v1` is
+    another one."""
     before = r"(?:\b(?:in|of|for|from|inside|within)\s{1,9})?(?:\bthe\s{1,9})?"
-    name = rf"(?<![\w./-]){re.escape(repository)}(?![\w/-]|\.\w)"
+    name = rf"(?<![\w./-])(?<!\w@){re.escape(repository)}(?![\w/-]|\.\w|@\w)"
     after = r"(?:['’]s\b)?(?:\s{1,9}(?:repo|repository|project|codebase)\b)?"
     return re.compile(before + name + after, re.IGNORECASE)
 
@@ -211,6 +212,23 @@ def text_problem(name: str, value: Any) -> str:
     if value is None or (isinstance(value, str) and not value.strip()):
         return f"{name} is required"
     return "" if isinstance(value, str) else f"{name} must be a string"
+
+
+def optional_text(data: Mapping[str, Any], name: str, most: int, problems: list[str]) -> str:
+    """A text of a request that may be left out, as it was given; "" without one.
+
+    most: characters
+    """
+    value = data.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        problems.append(f"{name} must be a string")
+    elif len(value) > most or "\0" in value:
+        problems.append(f"{name} must have at most {most:,} characters, and no NUL")
+    else:
+        return encodable(value)
+    return ""
 
 
 def is_blank(value: Any) -> bool:

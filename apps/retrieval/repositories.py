@@ -21,10 +21,16 @@ INCOMPLETE = "The latest ingest did not complete."
 
 
 class Repeated(NamedTuple):
-    """A file that another root answers for."""
+    """A file that another root answers for.
+
+    is_equal: to the version there
+    folder: the path of that root with a slash, if the file has the same path there; "" for a root
+        inside another one
+    """
 
     language: str
-    is_equal: bool  # to the version there
+    is_equal: bool
+    folder: str = ""
 
 
 # By the id of a root and the path (`overlaps.repeated_files`).

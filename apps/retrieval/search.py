@@ -113,8 +113,12 @@ def _find(query: SearchQuery, model_id: str) -> SearchResult:
         return _words_only(query, roots, error)
     if not is_hybrid:
         return nearest(roots, vector, query.limit, query.filters, query.test)
-    query = replace(query, vector=vector, repeated=repeated_files(roots, query.filters))
+    query = _without_repeated(replace(query, vector=vector), roots)
     return search_processes.run(_hybrid, query, roots, first_call=_rehearsal)
+
+
+def _without_repeated(query: SearchQuery, roots: Sequence[Root]) -> SearchQuery:
+    return replace(query, repeated=repeated_files(roots, query.filters, query.preferred))
 
 
 @span("embed question")
@@ -197,7 +201,7 @@ def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -
     if not any(root.parts for root in roots):
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
-    query = replace(query, vector=None, repeated=repeated_files(roots, query.filters))
+    query = _without_repeated(replace(query, vector=None), roots)
     ranking, candidates, order = _ranked(query, roots)
     result = _result(query, ranking, candidates, order)
     return replace(result, degraded="; ".join(filter(None, [WORDS_ONLY, result.degraded])))

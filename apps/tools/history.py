@@ -102,9 +102,11 @@ def _diff(rows: list[JSON]) -> list[str]:
 
 
 def _text(row: JSON) -> str:
-    """`1a2b3c4d5e 2026-11-28 Jane Doe: Subject`."""
+    """`1a2b3c4d5e 2026-11-28 Jane Doe: Subject`, or `… Jane Doe (old/path.py): Subject`."""
     boundary = " (boundary)" if row.get("boundary") else ""
-    return f"{row['commit'][:SHORT]}{boundary} {row['date'][:10]} {row['author']}: {row['message']}"
+    old = f" ({row['oldPath']})" if "oldPath" in row else ""
+    head = f"{row['commit'][:SHORT]}{boundary} {row['date'][:10]} {row['author']}{old}"
+    return f"{head}: {row['message']}"
 
 
 def _quoted(output: JSON) -> JSON:

@@ -1,4 +1,4 @@
-"""Which lines come first for messages, identifiers, names of definitions, and absent words.
+"""Which lines come first for messages, identifiers, definitions, settings, and absent words.
 
     python -m benchmarks.answers --checkouts DIR --fetch BASE [--data DIR] [--misses FILE]
 
@@ -81,8 +81,9 @@ def main() -> None:
             _print_ranks(
                 "ripgrep by keyword", asked, [_rank(ask(*pair), pair[1]) for pair in asked]
             )
-            ask = semble.system(options.others, checkouts)
-            _print_ranks("semble's words", asked, [_rank(ask(*pair), pair[1]) for pair in asked])
+            for name, vectors in (("semble's words", False), ("semble with our vectors", True)):
+                ask = semble.system(options.others, checkouts, vectors=vectors)
+                _print_ranks(name, asked, [_rank(ask(*pair), pair[1]) for pair in asked])
         _print_told(asked, answers, checkouts)
         print(f"\np50 of a call: {median(answer.ms for answer in answers):.2f} ms")
         if options.context:

@@ -3,6 +3,8 @@
     messages     a literal of a raise, throw or log, its gaps filled with values: the literal's line
     identifiers  a name that occurs after a dot only, so it is declared elsewhere: its lines
     definitions  the name of a class or function: the lines that define it
+    configuration  a variable of the environment, or a key of a file of settings: the lines that
+                 give it a value or read it from the environment
     negative     a word that no file has: no line
 
 A checkout always gives the same questions: candidates are ordered by a hash. Names and messages of
@@ -13,12 +15,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 from benchmarks.retrieval.questions import Question, Repository, Target, folder_of
 
 PER_KIND = 8  # questions of each kind about one repository
-KINDS = ("messages", "identifiers", "definitions", "negative")
+PER_CONFIGURATION = 11  # of a repository that has some: six have no file of settings
+KINDS = ("messages", "identifiers", "definitions", "configuration", "negative")
 MAX_ANSWERS = 3  # lines that answer; more are no answer
 MAX_BYTES = 400_000
 _listed = re.compile(r"\w+").findall
@@ -68,6 +72,16 @@ _VALUES = (
     "None",
     "tuesday",
 )
+_SETTINGS = frozenset(_listed("toml yml yaml ini cfg properties json conf sbt gradle kts"))
+# Keys that look like names: max_size, maxSize, max-size, MAX_SIZE.
+_KEY = re.compile(
+    r"""\s*(?:-\s+)?["']?([A-Za-z]\w*(?:[a-z][A-Z]|[_-][A-Za-z])[\w-]*)["']?\s*:?[:=](?![=:])"""
+)
+_SETS = re.compile(r"""(?<![\w-])([A-Za-z][\w-]+)["']?\]?\s*(?::\s*\w+\s*)?[:?|]?[:=](?![=:>])""")
+_FROM_ENVIRONMENT = re.compile(
+    r"(?:[eE]nviron(?:ment)?|[gG]et_?env|process\.env|ENV|env::var(?:_os)?|LookupEnv|get_env|env)"
+    r"""(?:\.get|\.fetch)?[(\[."']{1,3}([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b"""
+)
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ABSENT = _listed(
     "Stripe Kafka Terraform Salesforce Twilio Snowflake Grafana Okta Shopify Mailchimp Jenkins "
@@ -91,14 +105,19 @@ def with_questions(repository: Repository, checkouts: Path) -> Repository:
         "messages": _messages,
         "identifiers": _identifiers,
         "definitions": _definitions,
+        "configuration": _configuration,
         "negative": _negative,
     }
     questions = [
         replace(question, category=kind)
         for kind, make in makers.items()
-        for question, _ in zip(make(files), range(PER_KIND), strict=False)
+        for question in islice(make(files), _number(kind))
     ]
     return replace(repository, questions=tuple(questions))
+
+
+def _number(kind: str) -> int:
+    return PER_CONFIGURATION if kind == "configuration" else PER_KIND
 
 
 def read(folder: Path) -> Lines:
@@ -195,6 +214,33 @@ def _definitions(files: Lines) -> Iterator[Question]:
                 f"where is {name} defined",
             )
             yield Question(forms[at % len(forms)], "", _targets(places[name]))
+
+
+def _configuration(files: Lines) -> Iterator[Question]:
+    names: dict[str, None] = {}
+    for path, lines in files.items():
+        has_keys = path.rpartition(".")[2] in _SETTINGS and "lock" not in path
+        for line in () if _is_aside(path) else lines:
+            names |= dict.fromkeys(_FROM_ENVIRONMENT.findall(line))
+            if has_keys and (match := _KEY.match(line)):
+                names[match[1]] = None
+    forms = ("Where is {} configured?", "How do I set {}?", "where is `{}` set")
+    places = _settings(files, names)
+    for at, name in enumerate(_shuffled(iter(names))):
+        if 0 < len(places[name]) <= MAX_ANSWERS:
+            form = forms[at % len(forms)] if "-" not in name else forms[-1]
+            yield Question(form.format(name), "", _targets(places[name]))
+
+
+def _settings(files: Lines, names: Mapping[str, None]) -> Mapping[str, list[tuple[str, int]]]:
+    """The lines that give each name a value, or read it from the environment."""
+    places: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
+    for path, lines in files.items():
+        for number, line in enumerate(lines, 1):
+            found = dict.fromkeys([*_SETS.findall(line), *_FROM_ENVIRONMENT.findall(line)])
+            for name in found.keys() & places.keys():
+                places[name].append((path, number))
+    return places
 
 
 def _negative(files: Lines) -> Iterator[Question]:

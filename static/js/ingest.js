@@ -19,10 +19,10 @@ document.addEventListener("input", (event) => {
   if (event.target.dataset.required && event.target.value.trim()) setError(event.target, "");
 });
 
-// The name is that of the folder until somebody writes another one. A repository that is fetched by
-// its URL gets a free name from the server.
-const isUrl = (path) => /^[a-z][a-z0-9+.-]*:|^[\w.-]+@[\w.-]+:/i.test(path);
-const folderName = (path) => (isUrl(path) ? "" : path.split("/").filter((part) => part && part !== "~").at(-1) ?? "");
+// The name is that of the folder until somebody writes another one. The server names a repository
+// that it fetches by its URL, or as PATH@REF.
+const isFetched = (path) => /^[a-z][a-z0-9+.-]*:|@/i.test(path);
+const folderName = (path) => (isFetched(path) ? "" : path.split("/").filter((part) => part && part !== "~").at(-1) ?? "");
 let prefilled = "";
 function fillName() {
   const name = document.getElementById("name");

@@ -119,7 +119,7 @@ async def test_a_definition_is_quoted_before_a_licence_and_imports(head: str) ->
 async def test_it_says_that_nothing_fits() -> None:
     weak = found(match(weak=True, score=1.7, matchedBy="vector"))
     text = await answer_to(weak | {"missingWords": ["axios"]})
-    assert text.startswith("Not ingested: `axios`.")
+    assert text.startswith("No passage has “axios”.")
     assert "No passage matches this question." in text
     assert "`acme/src/net.py:12-14` (distance 1.70, found by meaning)" in text
     assert "```" not in text
@@ -128,7 +128,7 @@ async def test_it_says_that_nothing_fits() -> None:
 async def test_the_words_of_a_shape_are_not_missing() -> None:
     answer = {"shape": "callers", "subject": "launch", "rows": [], "notes": ["Nothing was found."]}
     text = await answer_to(found(match(weak=True)) | {"answer": answer, "missingWords": ["calls"]})
-    assert "Nothing was found." in text and "Not ingested" not in text
+    assert "Nothing was found." in text and "No passage has" not in text
 
 
 async def test_it_tells_which_repositories_have_passages() -> None:
@@ -139,8 +139,20 @@ async def test_it_tells_which_repositories_have_passages() -> None:
 
 async def test_it_names_the_words_that_no_passage_has() -> None:
     text = await answer_to(found(match()) | {"missingWords": ["axios", "retry"]})
-    assert text.startswith("No passage has `axios`, `retry`.")
+    assert text.startswith("No passage has “axios”, “retry”. The passages fit the rest")
     assert "```" in text
+
+
+@pytest.mark.parametrize("name", ["`computed`", "computed()", "computedTotal", "get_computed"])
+@pytest.mark.parametrize("is_weak", [True, False])
+async def test_only_what_a_question_marks_as_a_name_is_called_one(name: str, is_weak: bool) -> None:
+    word = name.strip("`()")
+    passage = match(weak=True) if is_weak else match()
+    missing = found(passage) | {"missingWords": [word, "eventually"]}
+    text = await answer_to(missing, f"Where does {name} eventually end?")
+    assert text.startswith(f"No definition or use of `{word}`. No passage has “eventually”.")
+    text = await answer_to(found(passage) | {"missingWords": ["computed"]}, "What is computed?")
+    assert text.startswith("No passage has “computed”.") and "definition" not in text
 
 
 @pytest.mark.parametrize("text", ["hello", "Hi!", " Good morning. ", "thank you"])

@@ -113,6 +113,11 @@ PRINTED = {
     "a block": f"```json\n{SEARCH}\n```",
     "Python": f"<|python_tag|>{SEARCH}<|eom_id|>",
     "bare": '{"name": "VectorSearch", "parameters": {"query": "retry"}}<|eot_id|>',
+    "a call of Python": '<|im_start|>assistant\n[VectorSearch(query="retry")]<|im_end|>',
+    "Gemma's texts": "<|channel>thought\nI search.<channel|><|tool_call>call:VectorSearch"
+    '{query:<|"|>retry<|"|>}<tool_call|>',
+    "an action": 'Action: VectorSearch\nAction Input: {"query": "retry"}\nObservation: none',
+    "reasoning that ends with tags": f"<think>I search.\n<tool_call>{SEARCH}</tool_call></think>",
     "a channel": "<|channel|>analysis<|message|>I search.<|end|><|start|>assistant"
     '<|channel|>commentary to=functions.VectorSearch <|constrain|>json<|message|>{"query":"x"}'
     "<|call|>",
@@ -231,6 +236,10 @@ REFUSALS = [
     (400, "`tool calling` is not supported with this model"),
     (400, "Function calling is not enabled for models/gemma-3-27b-it"),
     (400, "Unrecognized request argument supplied: tools"),
+    (400, 'json: unknown field "tools"'),
+    (422, "Extra inputs are not permitted: tools"),
+    (400, "No tool parser is configured for this model"),
+    (400, "functions are not supported by this model"),
 ]
 
 
@@ -291,6 +300,14 @@ TOO_LONG = [
     (400, "prompt is too long: 209999 tokens > 200000 maximum"),
     (422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000"),
     (413, "Request too large for model"),
+    (400, "You passed 4097 input tokens. However, the model's context length is only 4096 tokens"),
+    (500, "Reached context length of 4096 tokens, no mid-generation context overflow"),
+    (400, "Cannot truncate prompt with n_keep (9000) >= n_ctx (4096)"),
+    (500, "input is too large to process. increase the physical batch size"),
+    (400, "The input token count (9000) exceeds the maximum number of tokens allowed (4096)."),
+    (400, "Prompt has 9000 tokens, but model max is 4096"),
+    (400, "too many tokens: size limit exceeded by 12 tokens"),
+    (400, "InputTokenLimitExceeded"),
 ]
 
 

@@ -77,6 +77,12 @@ def test_a_repository_and_a_folder_have_a_log(fleet: Path, client: Client) -> No
     assert "Take the secrets out" not in text(get(client, "/code/fleet/src?view=history"))
 
 
+def test_a_log_tells_the_earlier_names_of_a_file(fleet: Path, client: Client) -> None:
+    log = text(get(client, "/code/fleet/src/new.py?view=history"))
+    assert "Dan, 4 Apr 2024" in log
+    assert "· as src/old.py" in log
+
+
 def test_a_log_has_pages(fleet: Path, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.browse.history_page.LIMIT", 3)
     first = get(client, "/code/fleet?view=history")

@@ -36,4 +36,5 @@ def remove(product: Product, folder: Path) -> None:
         return answer.status_code != 429
 
     wait_until(removed, LONG_WAIT // 1000)
-    shutil.rmtree(folder)
+    # That of a ref goes with its root.
+    shutil.rmtree(folder, ignore_errors=True)

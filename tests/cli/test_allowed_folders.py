@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command, command
+from tests.support.git import commit_all, init
 from tests.support.ingested import write_files
 
 pytestmark = pytest.mark.door
@@ -53,3 +54,14 @@ def test_where_the_setting_decides_it_is_named(cli: Command, outside: Path) -> N
     refused = cli.run("ingest", str(outside), "--yes", status=2).stderr
     assert "CODEINFO_INGEST_BASE" in refused
     assert "CODEINFO_INGEST_BASE" in cli.run("ingest", str(outside), status=2).stderr
+
+
+def test_a_ref_of_a_folder_outside_asks_for_the_folder(user: Command, outside: Path) -> None:
+    init(outside, "-b", "main")
+    commit_all(outside)
+    refused = user.run("ingest", f"{outside}@main", status=2).stderr
+    assert f"{outside} is outside the folders that may be ingested: {user.home}" in refused
+    assert "--yes allows it" in refused
+    done = user.run("ingest", f"{outside}@main", "--yes")
+    assert done.stdout == "outside@main: 1 file, 1 chunk\n"
+    user.run("remove", "outside@main", "--yes")

@@ -147,7 +147,12 @@ def test_a_link_to_nothing_and_a_folder_are_no_server_file(alone: Command) -> No
     alone.run("stop")
     (alone.data / "server.json").mkdir()
     message = refused(alone, "search", "ship")
-    assert "server.json" in message
+    assert f"{alone.data / 'server.json'} is a folder" in message
+    (alone.data / "server.lock").unlink()
+    (alone.data / "server.lock").mkdir()
+    message = refused(alone, "search", "ship")
+    assert f"{alone.data / 'server.lock'} is a folder" in message
+    assert f"{alone.data / 'server.lock'} is a folder" in refused(alone, "stop")
 
 
 # Streams

@@ -179,7 +179,7 @@ def test_a_typescript_client_gets_the_same_over_stdio(product: Product, sdk: str
 
 
 def test_the_real_codex_finds_a_line_over_stdio(product: Product, tmp_path: Path) -> None:
-    sent, output = what_codex_sends(tmp_path, environment(product.data))
+    sent, output = what_codex_sends(tmp_path, environment(product.data), cwd=tmp_path)
     assert any("function_call_output" in body and "src/retry.py" in body for body in sent), output
 
 
@@ -209,8 +209,9 @@ def test_the_real_codex_finds_what_it_has_just_written(tmp_path: Path) -> None:
         sent, output = what_codex_sends(
             tmp_path,
             environment(product.data),
-            *("--dangerously-bypass-approvals-and-sandbox", "-C", str(folder), "-m", OBEYING),
+            *("--dangerously-bypass-approvals-and-sandbox", "-m", OBEYING),
             json.dumps([find, ["own", "exec_command", {"cmd": write}], find]),
+            cwd=folder,
         )
     before, _, after = outputs(json.loads(sent[-1]))
     assert "written_a_moment_ago():" not in before, output

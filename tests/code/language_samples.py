@@ -497,7 +497,7 @@ contract Shop is Base {
         "a.clj",
         "(ns market.shop)\n(def limit 1)\n(defn price [x]\n  (str HERE))\n(defmacro shout [x] x)\n"
         "(defrecord Shop [a])\n(defprotocol Priced (quote [this]))\n",
-        "shop limit price shout Shop Priced", "price",
+        "shop limit price shout Shop Priced quote", "price",
     ),
     Sample(
         "a.fs",

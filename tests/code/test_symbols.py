@@ -82,7 +82,7 @@ KINDS = {
     "a.glsl": "variable limit, function price, struct Shop",
     "a.hlsl": "function price",
     "a.clj": "namespace shop, variable limit, function price, macro shout, record Shop, "
-    "protocol Priced",
+    "protocol Priced, function quote",
     "a.fs": "module Market, value Market.limit, function Market.price, record Market.Shop, "
     "field Market.Shop.Count, union Market.Kind, member Market.Kind.A, member Market.Kind.B, "
     "type Market.Box, method Market.Box.Open",
@@ -181,6 +181,19 @@ MORE = {
     "B.hs": (
         "module Shop.Cart where\ndata P = P\n  { ratio :: !Rational\n  , name :: String }\n",
         "module Cart, type P, member P.P, field P.ratio, field P.name",
+    ),
+    "b.sol": ("type Price is uint128;\n", "type Price"),
+    "b.clj": (
+        '(defprotocol Priced (price-of [this] "doc") (paid? [this]))\n',
+        "protocol Priced, function price-of, function paid?",
+    ),
+    "b.fs": (
+        "module Shop\nlet rec private sum rows =\n    0\nlet (|Big|_|) n = Some n\n",
+        "module Shop, function Shop.sum, function Shop.Big",
+    ),
+    "b.sv": (
+        "package p;\n  typedef enum logic {IDLE} state_t;\nendpackage\n",
+        "package p, type p.state_t",
     ),
 }
 

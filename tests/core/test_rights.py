@@ -143,6 +143,7 @@ ROUTES = [
     form("ui/ingest/cancel/<str:run_id>", STAFF, f"ui/ingest/cancel/{NO_RUN}"),
     form("ui/ingest/plain/<str:run_id>", STAFF, f"ui/ingest/plain/{NO_RUN}"),
     form("ui/ingest/force/<str:run_id>", STAFF, f"ui/ingest/force/{NO_RUN}"),
+    form("ui/ingest/ref", STAFF, root=NO_RUN, ref="main"),
     form("ui/ingest/watch/<str:root_id>", STAFF, f"ui/ingest/watch/{NO_RUN}", watch="off"),
     form("ui/ingest/again", STAFF, root=NO_RUN),
     form("ui/ingest/reembed", STAFF, root=NO_RUN),

@@ -30,6 +30,7 @@ POLLS_OF_LOST = 6
 MUST_BE_FOLDERS = ("folder of parts", "folder of texts", "folder of n-grams")
 MUST_BE_FILES = (
     *("index of the texts", "log of that index"),
+    *("secret key", "address of the server", "lock of the server"),
     *("lock of the data", "lock of changes", "lock of a freeze"),
 )
 # Of these one is harmed before a start in each run of the tests: a start takes four seconds.

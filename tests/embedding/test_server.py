@@ -393,6 +393,32 @@ def test_a_reply_without_indexes_is_in_order(
     assert embedder.embed_documents(texts(2)).tolist() == [entry["embedding"] for entry in data]
 
 
+def test_a_list_around_each_vector_is_taken_away(server: EmbeddingsServer) -> None:
+    embedder = model()
+    assert embedder.max_tokens
+    data = [
+        {"index": at, "embedding": [vector_of(text.joined())]} for at, text in enumerate(texts(2))
+    ]
+    server.script.append(Reply(200, {"data": data}))
+    assert embedder.embed_documents(texts(2)).tolist() == [entry["embedding"][0] for entry in data]
+
+
+def test_an_error_under_status_200_is_quoted(server: EmbeddingsServer) -> None:
+    embedder = model()
+    assert embedder.max_tokens
+    server.script.append(Reply(200, {"error": {"message": "The model crashed."}}))
+    with pytest.raises(Unavailable, match="answered: The model crashed"):
+        embedder.embed_documents(texts(2))
+
+
+def test_a_batch_that_is_refused_under_status_200_is_halved(server: EmbeddingsServer) -> None:
+    embedder = model()
+    assert embedder.max_tokens
+    server.script.append(Reply(200, {"error": "input is too large to process"}))
+    expected = [vector_of(text.joined()) for text in texts(2)]
+    assert embedder.embed_documents(texts(2)).tolist() == expected
+
+
 def test_a_batch_of_which_a_part_is_answered_is_halved(server: EmbeddingsServer) -> None:
     embedder = model()
     assert embedder.max_tokens

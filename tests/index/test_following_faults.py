@@ -59,6 +59,23 @@ def test_a_part_that_is_spoilt_does_not_end_the_thread(repo: Path) -> None:
     assert Follower().turn() > 0
 
 
+# --- files that hnswlib has written of a damaged one ---------------------------------------------
+
+
+def test_links_that_fill_the_disk_are_deleted_with_all_of_chroma(
+    repo: Path, chroma_folder: Path
+) -> None:
+    root = ingest(repo)
+    one = Follower()
+    turn_until_complete(one)
+    folder = chroma_folder / "2ee1aebf-996b-477c-97c0-d16b7d3ed674"
+    write_files(folder, {"data_level0.bin": "vectors", "link_lists.bin": "links of " * 9})
+    changes.roots_changed()
+    assert turn_until_complete(one) == ["complete"]
+    assert not folder.exists()
+    assert sorted(stored()) == ids_of(root)
+
+
 # --- the thread -----------------------------------------------------------------------------------
 
 

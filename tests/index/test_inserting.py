@@ -1,10 +1,13 @@
 """Rows of files are saved as Django saves them, at once."""
 
+import itertools
 import uuid
 
 import pytest
 from django.db import IntegrityError, connection
 
+from apps.core.values import ids
+from apps.core.values.slices import slices
 from apps.index.models import IngestRun, Root, SourceFile
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
@@ -54,6 +57,19 @@ def test_a_row_has_the_values_and_defaults_that_django_would_save(names: dict[st
     )
     assert saved == {row.path: _values(row) for row in SourceFile.objects.all()}
     assert saved["b"]["document"] == saved["b"]["id"]
+
+
+def test_ids_are_in_the_order_in_which_rows_were_saved(
+    names: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ids, "time_ns", itertools.count(2**60, 1_000).__next__)
+    paths = [str(number) for number in range(5_000)]
+    for part in slices(paths, 500):
+        SourceFile.objects.insert([{**names, "path": path} for path in part])
+    rows = list(SourceFile.objects.order_by("id"))
+    assert [row.path for row in rows] == paths
+    assert {(row.id.version, row.id.variant) for row in rows} == {(7, uuid.RFC_4122)}
+    assert all(row.document == row.id for row in rows)
 
 
 @pytest.mark.skipif(connection.vendor == "mongodb", reason="Django has no transactions there")

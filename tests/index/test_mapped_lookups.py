@@ -61,6 +61,14 @@ class Library:
                 symbol for symbol in stored if folded(symbol.name) == folded(name)
             ]
             assert by_place(root.definitions(name)) == by_place(expected)
+        for most in (1, ALL):
+            wanted = {
+                name: by_place(symbol for symbol in stored if symbol.name == name)
+                for name in names
+                if sum(folded(symbol.name) == folded(name) for symbol in stored) <= most
+            }
+            of_names = root.definitions_of_names([*names, "no such name"], most)
+            assert {name: by_place(some) for name, some in of_names.items()} == wanted
         for prefix in {name[:size] for name in names for size in (1, 2, 3)}:
             expected = [s for s in stored if folded(s.name).startswith(folded(prefix))]
             found = root.symbols_beginning(prefix, ALL)

@@ -1,6 +1,5 @@
 """Ingests by a worker of Celery, with a broker in memory."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,19 +11,12 @@ from apps.index import changes, scrubbed
 from apps.index.models import IngestRun
 from apps.ingest import services, tasks
 from apps.ingest.runs import queue
-from apps.ingest.worker.loop import Worker
 from apps.ingest.worker.supervisor import supervisor
 from codeinfo.celery import app
+from tests.ingest.brokers import broker
 from tests.support.ingested import ingest
 
-
-@pytest.fixture
-def broker(configure: Callable[..., None]) -> Iterator[None]:
-    configure(celery_broker_url="memory://")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(app.conf, "broker_url", "memory://")
-        patch.setattr(tasks, "worker", Worker())
-        yield
+__all__ = ["broker"]
 
 
 @pytest.mark.door

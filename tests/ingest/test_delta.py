@@ -241,7 +241,8 @@ def test_a_dry_run_counts_what_would_be_embedded(repo: Path, index: None) -> Non
 def test_hashing_many_files_can_be_cancelled(
     repo: Path, index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ingest(repo)
+    large = f"value = {'1 + ' * discovery.SCAN_BYTES}1\n"
+    ingest(write_files(repo, {"a.txt": large, "b.txt": large}))
     read: list[str] = []
 
     def reading(folder: Path, path: str) -> bytes:
@@ -277,7 +278,7 @@ def test_a_failed_run_leaves_the_published_chunks(
 def test_who_changes_how_files_are_cut_raises_the_number_of_it() -> None:
     """Chunks of another look must not stand beside those that stay. A language that was not
     ingested before has none: its sample is at the end of the list."""
-    count, expected = 43, {8: "3fd2336ef7d21b5a"}
+    count, expected = 43, {9: "3fd2336ef7d21b5a"}
     samples = [(sample.path, sample.source.encode()) for sample in SAMPLES[:count]]
     with Chunker(parse_seconds=30) as chunker:
         cut = chunker.chunk_many(samples)

@@ -63,6 +63,8 @@ FILES = {
     "cp1256.py": (ARABIC, "cp1256", "الفاتورة"),
     "tis_620.py": (THAI, "tis-620", "สินค้า"),
     "iso8859_15.py": ("# Preis in € für die Größe\nx = 1\n", "iso8859-15", "Größe"),
+    "mac_roman.py": (GERMAN, "mac-roman", "Straße"),
+    "cp866.py": (RUSSIAN, "cp866", "стоимости"),
     "gb18030.py": (CHINESE + "# 𠮷野家订单\n", "gb18030", "𠮷野家"),
     "utf_32_le.py": (POLISH, "utf-32-le", "użytkownik"),
     "utf_32_be.py": (JAPANESE, "utf-32-be", "未来関数"),

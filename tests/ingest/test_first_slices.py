@@ -127,9 +127,9 @@ def test_answers_say_what_a_first_ingest_has_so_far(
     assert (root["status"], root["counts"]["files"]) == ("completed", FILES)
 
 
-def test_each_further_slice_is_as_large_as_all_before_it(
-    harbour: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def sizes(harbour: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of files that were published after each slice."""
     sizes: list[int] = []
     real = FirstSlices.publish
 
@@ -138,6 +138,10 @@ def test_each_further_slice_is_as_large_as_all_before_it(
         sizes.append(queries.find_root(str(harbour)).files)
 
     monkeypatch.setattr(FirstSlices, "publish", noting)
+    return sizes
+
+
+def test_each_further_slice_is_as_large_as_all_before_it(harbour: Path, sizes: list[int]) -> None:
     root = ingest(harbour)
     assert sizes == [2, 4, 8]
     assert (root.files, root.generation) == (FILES, 4)
@@ -145,6 +149,13 @@ def test_each_further_slice_is_as_large_as_all_before_it(
     outdate(root)
     assert ingest(harbour).generation == 5
     assert sizes == [2, 4, 8]
+
+
+def test_the_last_quarter_is_published_with_the_run(harbour: Path, sizes: list[int]) -> None:
+    for number in (0, 1):
+        (harbour / f"pier_{number}.py").unlink()
+    assert ingest(harbour).files == FILES - 2
+    assert sizes == [2, 4]
 
 
 def nothing_is_left(client: Client) -> None:

@@ -1,13 +1,16 @@
 """Roots with equal files share parts, and each answers as if it were alone."""
 
 import itertools
+import os
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pytest
 
+from apps.code.chunking import digest_of
 from apps.core.errors import Unavailable
 from apps.index import queries
 from apps.index.lexical import words
@@ -15,6 +18,7 @@ from apps.index.mapped import lists, part
 from apps.index.mapped.opened import opened_roots
 from apps.index.mapped.part_writer import PartWriter
 from apps.index.models import IngestRun, Root, SourceFile
+from apps.index.root_directory import RootDirectory
 from apps.ingest import services
 from apps.ingest.runs import integrity, queue, shared, sweep
 from apps.ingest.worker.supervisor import supervisor
@@ -122,6 +126,66 @@ def test_a_copy_with_changes_embeds_the_changed_files_only(
     assert run_ingest(second).state == "completed"
     assert embedded == []
     assert verify(source=True) == []
+
+
+def test_files_of_a_copy_are_read_once(
+    folder: Path, index: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When its folder is looked at; those that are not UTF-8, large or no other root's, again."""
+    own = {"old.txt": "größe\n" * 40, "large.txt": "x = 1\n" * 20_000}
+    first, second = (write_files(path, own) for path in copies_of(folder, 2))
+    for path in (first, second):
+        (path / "old.txt").write_text(own["old.txt"], "latin-1")
+    ingest(first)
+    (second / "port/harbour_0.py").write_text(module(0, "changed"))
+    read = counted_reads(monkeypatch)
+    copy = ingest(second)
+    again = {"old.txt", "large.txt", "port/harbour_0.py"}
+    assert {path for path, times in read.items() if times > 1} == again
+    assert read.keys() == {*FILES, *own}
+    assert copy.files == len(FILES) + 2
+    assert verify(source=True) == []
+
+
+@pytest.mark.parametrize("keeps_time", [False, True])
+def test_a_file_of_a_copy_that_changes_after_it_was_read_is_found_by_the_next_run(
+    folder: Path, index: None, monkeypatch: pytest.MonkeyPatch, keeps_time: bool
+) -> None:
+    """Its row has the state in which it was read, so the change is one, also where its size and
+    its time are as before."""
+    first, second = copies_of(folder, 2)
+    ingest(first)
+    changed, real = second / "port/harbour_1.py", shared.find_store
+
+    def changing(*arguments: Any) -> Any:
+        status = changed.stat()
+        changed.write_text(changed.read_text().replace("burns low", "burns out"))
+        assert changed.stat().st_size == status.st_size
+        if keeps_time:
+            os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns))
+        return real(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shared, "find_store", changing)
+        copy = ingest(second)
+    assert copy.store == queries.find_root(str(first)).store
+    assert run_ingest(second).state == "completed"
+    rows = queries.live_files(queries.find_root(str(second))).filter(path="port/harbour_1.py")
+    assert [row.sha256 for row in rows] == [digest_of(changed.read_bytes())]
+    assert verify(source=True) == []
+
+
+def counted_reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Path → how often a file below any root is opened to be read from here on."""
+    reads: Counter[str] = Counter()
+    real = RootDirectory.open
+
+    def counting(self: RootDirectory, path: str) -> Any:
+        reads[path] += 1
+        return real(self, path)
+
+    monkeypatch.setattr(RootDirectory, "open", counting)
+    return reads
 
 
 def test_roots_with_little_in_common_or_of_another_chunker_have_their_own_store(

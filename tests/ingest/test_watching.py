@@ -167,14 +167,28 @@ def test_a_folder_that_is_away(product: Product, repo: Path) -> None:
     assert places(product, repo, "old_name") == ["src/app.py"]
     nothing = answer(product, repo, "nowhere_at_all")
     assert next(iter(nothing)) == "stale"
-    page = httpx.get(f"{product.url}/ingest", timeout=PATIENCE).text
-    assert "Its folder is gone." in page
-    health = httpx.get(f"{product.url}/health", timeout=PATIENCE).json()["parts"]["folders"]
-    assert (health["word"], "Its folder is gone." in health["detail"]) == ("Away", True)
+    assert all("folder is gone" in text for text in told(product))
+    assert folders(product)["word"] == "Away"
     (away / "src/app.py").write_text("def back_again(): ...\n")
     away.rename(repo)
     until_at(product, repo, "back_again", "src/app.py")
     wait_until(lambda: "stale" not in answer(product, repo, "back_again"))
+    wait_until(lambda: not any("folder is gone" in text for text in told(product)))
+    assert folders(product)["word"] != "Away"
+
+
+def told(product: Product) -> list[str]:
+    """The Ingest page, a search page, and what /health says of folders."""
+    with httpx.Client(base_url=product.url, timeout=PATIENCE) as client:
+        pages = [client.get("/ingest").text, client.get("/search", params={"q": "def"}).text]
+        return [*pages, client.get("/health").json()["parts"]["folders"]["detail"]]
+
+
+def folders(product: Product) -> dict[str, str]:
+    found: dict[str, str] = httpx.get(f"{product.url}/health", timeout=PATIENCE).json()["parts"][
+        "folders"
+    ]
+    return found
 
 
 def test_what_does_not_belong_to_the_folder(product: Product, repo: Path) -> None:

@@ -55,8 +55,8 @@ def test_a_run_comes_before_a_check_that_was_not_put_off_for_long(
     repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, seconds: float, first: str
 ) -> None:
     monkeypatch.setattr(loop, "PUT_OFF_SECONDS", seconds)
-    changes.sweep_due.clear()
-    changes.check_due.clear()
+    for due in (changes.sweep_due, changes.check_due, changes.scrub_due):
+        due.clear()
     worker = Worker()
     assert not worker.turn()
     checked: list[str] = []

@@ -3,13 +3,17 @@
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
-from apps.index.models import Root
+from apps.index.models import Clone, Root, SourceFile
+from apps.retrieval import overlaps
 from apps.tools.standing import standing
 from apps.tools.vector_search import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask
@@ -107,6 +111,14 @@ def test_a_search_in_one_of_two_nested_roots_returns_all_its_files(nested: Path,
     assert len(places(ask(query=QUESTION, limit=20, repository="quay"))) == 6
 
 
+def test_without_room_for_what_is_common_answers_are_the_same(
+    nested: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overlaps, "MAX_CACHED", 0)
+    for _ in range(2):
+        assert sorted(places(ask(query=QUESTION, limit=20))) == EACH_ONCE
+
+
 @pytest.mark.fault("A folder inside another")
 def test_of_two_versions_of_a_file_the_last_ingested_is_returned(nested: Path, ask: Ask) -> None:
     write_files(nested, {"quay/berth0.py": "def berth_of_ship_0():\n    return 'later'\n"})
@@ -172,3 +184,18 @@ def test_the_palette_finds_files_of_the_inner_root_after_many_repeated_ones(
     assert re.findall(r'href="/code/(\w+)/(mast\d+)\.py"', html) == [
         ("a", f"mast{i}") for i in (0, 1, 10, 11, 12)
     ]
+
+
+def test_common_files_of_many_repositories_are_read_once(transactional_db: None) -> None:
+    """Not again by the next question, however many repositories have refs."""
+    roots = []
+    for number in range(20):
+        url = f"https://example.org/{number}"
+        for path, ref in ((f"/clones/{number}", ""), (f"/clones/{number}-v1", "@v1")):
+            Clone.objects.create(id=uuid4(), path=path, url=url + ref)
+            roots.append(Root.objects.create(path=path, name=path, generation=1))
+    for is_first in (True, False):
+        with CaptureQueriesContext(connection) as queries:
+            overlaps.repeated_files(roots)
+        reads = [query for query in queries if SourceFile._meta.db_table in query["sql"]]
+        assert bool(reads) is is_first

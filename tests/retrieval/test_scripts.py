@@ -34,6 +34,8 @@ FILES = {
     ),
     "th.py": "# คำนวณราคาสินค้าทั้งหมด\ndef th_price(items):\n    return sum(items)\n",
     "fr.py": "# Vérifie la réponse du serveur\ndef fr_check(reply):\n    return reply\n",
+    "tr.py": "# Kullanıcı girişini İPTAL eder\ndef tr_cancel(user):\n    return user\n",
+    "pl.py": "# Wysyła żądanie zapłaty\ndef pl_send(bill):\n    return bill\n",
     "zh.py": (
         "# 計算訂單的未來折扣\ndef zh_discount(order):\n"
         '    """根據客戶等級計算訂單折扣。"""\n    return order.total * 0.9\n'
@@ -69,6 +71,8 @@ def post(client: Client, tmp_path: Path, configure) -> Post:
         ("groesse berechnen", "de.py"),
         ("STRASSE", "de.py"),
         ("reponse", "fr.py"),
+        ("KULLANICI girisini iptal", "tr.py"),
+        ("wysyla zaplaty", "pl.py"),
         (unicodedata.normalize("NFD", "réponse"), "fr.py"),
         ("未登録の在庫 取得はどこで行われますか？", "ja.py"),
     ],

@@ -217,7 +217,7 @@ def test_a_file_in_the_place_of_the_data_folder(tmp_path: Path) -> None:
 def test_a_folder_in_the_place_of_the_lock(data: Path) -> None:
     (data / "data.lock").mkdir()
     refusal = refused(env_of(data))
-    assert f"{data} cannot be locked" in refusal.sentence
+    assert f"{data} cannot be locked (Is a directory)" in refusal.sentence
     assert "cannot be locked" in refusal.broken["data"]
 
 

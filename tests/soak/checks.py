@@ -59,7 +59,8 @@ def pieces_of(folder: Path) -> Pieces:
 
 @lru_cache(maxsize=8)  # most rounds change one repository of five
 def _pieces(contents: tuple[tuple[str, bytes], ...]) -> Pieces:
-    with Chunker(parse_seconds=30) as chunker:
+    # The next one takes over the process of a chunker that has a single one.
+    with Chunker(parse_seconds=30, processes=1) as chunker:
         files = chunker.chunk_many(list(contents))
     return Counter(
         (file.path, chunk.start_line, chunk.end_line, _hash(chunk.text))

@@ -23,6 +23,7 @@ from tests.soak.world import MODEL, World
 FAULT_WITHIN_SECONDS = 2.5
 # What has to come to its end by itself has this long: the worker sweeps every half minute.
 PATIENCE_SECONDS, LOOK_SECONDS = 150.0, 0.1
+HELPER_SECONDS = 12.0
 ENDED = ("completed", "skipped", "cancelled", "error", "needs_confirmation")
 # Statuses above 499 that are answers: a store or a database is away for the moment.
 AWAY = (502, 503)
@@ -68,12 +69,14 @@ class Round:
 
     def prepare(self) -> None:
         server, own_clock = self.world.server, self.kind == "clock jumped"
-        if server.alive and (server.has_own_clock != own_clock or self.kind == POWER_LOST):
+        # A server whose clock has jumped goes on with one that is set right.
+        needs_clock = own_clock and not server.has_own_clock
+        if server.alive and (needs_clock or self.kind == POWER_LOST):
             server.end()
         if self.kind == POWER_LOST:
             self.world.power.on()
+        self.world.clock.write_text("+0")
         if not server.alive:
-            self.world.clock.write_text("+0")
             server.start(own_clock=own_clock)
 
     def _work_and_fault(self) -> None:
@@ -308,7 +311,12 @@ def _kill_starting_server(round: Round) -> None:
 
 
 def _kill_helpers(round: Round) -> None:
-    round.done.append(f"killed {round.world.server.kill_children(HELPER)} helpers")
+    """As soon as there is one: Chroma's begins some seconds after a start or an ingest."""
+    killed, end = 0, time.monotonic() + HELPER_SECONDS
+    while not killed and time.monotonic() < end:
+        killed = round.world.server.kill_children(HELPER)
+        time.sleep(LOOK_SECONDS)
+    round.done.append(f"killed {killed} helpers")
 
 
 def _kill_worker(round: Round) -> None:

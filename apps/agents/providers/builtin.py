@@ -15,6 +15,7 @@ from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.builtin_shapes import by_shape, fenced, inline
 from apps.core.config import config
 from apps.core.types import JSON
+from apps.retrieval.ranking.rank import IDENTIFIER
 from apps.tools.forms import place
 from apps.tools.snippets import best_lines
 
@@ -112,7 +113,7 @@ def answer(result: ToolResult, question: str) -> Iterator[str]:
     shaped = result.payload.get("answer") or {}
     # Words of the question, not of what it is about: no passage has "reach".
     is_said = bool(shaped) or "hint" in result.payload
-    missing = "" if is_said else ", ".join(map(inline, result.payload.get("missingWords") or []))
+    missing = "" if is_said else lacking(result.payload.get("missingWords") or [], question)
     if degraded := result.payload.get("degraded"):
         yield f"{INCOMPLETE} {inline(degraded)}.\n\n"
     if shaped:
@@ -147,13 +148,30 @@ def _start(row: JSON) -> tuple[str, str, int | None]:
     return row["repo"], row["relPath"], row.get("startLine")
 
 
+def lacking(words: Sequence[str], question: str) -> str:
+    """Return sentences about the words of a question that no passage has; "" if there are none.
+    Only what the question marks as a name is called one."""
+    names = [inline(word) for word in words if _is_name(word, question)]
+    others = [f"“{word}”" for word in words if not _is_name(word, question)]
+    sentences = [f"No definition or use of {', '.join(names)}."] if names else []
+    sentences += [f"No passage has {', '.join(others)}."] if others else []
+    return " ".join(sentences)
+
+
+def _is_name(word: str, question: str) -> bool:
+    """Whether a question has a word as a name of code: in backticks, with parentheses behind it, or
+    in a form that no word of a sentence has."""
+    marked = f"`{word}`" in question or f"{word}(" in question
+    return marked or IDENTIFIER.search(word) is not None
+
+
 def nothing_fits(matches: Sequence[JSON], missing: str, advice: str = NOT_FOUND) -> Iterator[str]:
     """Yield that no match answers the question, with the nearest ones as citations.
 
-    missing: the words of the question that no passage has, as Markdown
+    missing: the sentences of `lacking`
     """
     if missing:
-        yield f"Not ingested: {missing}.\n\n"
+        yield f"{missing}\n\n"
     yield advice
     if matches:
         nearest = [f"{inline(reference(match))} ({reason(match)})" for match in matches]
@@ -166,7 +184,7 @@ def passages(matches: Sequence[JSON], missing: str, question: str) -> Iterator[s
     missing: as in `nothing_fits`
     """
     if missing:
-        yield f"No passage has {missing}. The passages fit the rest of the question.\n\n"
+        yield f"{missing} The passages fit the rest of the question.\n\n"
     if len(counts := Counter(match["repo"] for match in matches)) > 1:
         listed = ", ".join(f"{inline(name)} ({count})" for name, count in counts.items())
         yield f"Found in {len(counts)} repositories: {listed}. You can limit the question.\n\n"

@@ -5,7 +5,8 @@ validated.
 """
 
 import json
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
@@ -28,7 +29,12 @@ from apps.core.types import JSON
 UNFINISHED = {
     "length": "The model reached its output limit before the answer was complete.",
     "content_filter": "The server's content filter withheld the rest of the answer.",
+    "error": "The server ended the answer with an error.",
 }
+# What models write behind arguments.
+_TOKEN = re.compile(r"</?[|｜]?\w{1,40}[|｜]?>|```")
+# Fields of reasoning.
+REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking", "thought")
 CONNECTION_LOST = "The connection was cut before the answer was complete."
 
 
@@ -40,6 +46,7 @@ class CompletionDecoder:
         self._printed = printed or PrintedCalls()
         self._text, self._thinking = Characters(), Characters()
         self._calls = CallAssembler()
+        self._has_deltas = False
         self.finish_reason: str | None = None
 
     def feed(self, frame: Any) -> list[ModelEvent]:
@@ -47,26 +54,26 @@ class CompletionDecoder:
         # Reported at once: a stopped answer never reaches `end`.
         reported = frame.get("usage")
         usage = _usage(_dict(reported)) if reported else None
-        choices = frame.get("choices")
-        choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
+        choice = next((one for one in _dicts(frame.get("choices")) if not one.get("index")), {})
         reason = choice.get("finish_reason")
         self.finish_reason = reason if isinstance(reason, str) and reason else self.finish_reason
-        delta = _dict(choice.get("delta"))
+        self._has_deltas |= choice.get("delta") is not None
+        # A reply that is no stream has a message; in a stream it repeats what came.
+        delta = _dict(choice.get("delta" if self._has_deltas else "message"))
         for call in _dicts(delta.get("tool_calls")):
             self._calls.feed(call)
+        if call := _dict(delta.get("function_call")):  # of 2023
+            self._calls.feed({"index": 0, "function": call})
         events = self._decode_delta(delta)
         return [*events, UsageReported(usage)] if usage else events
 
     def _decode_delta(self, delta: JSON) -> list[ModelEvent]:
         deltas: list[Delta] = []
         # Some servers send the same reasoning under several names.
-        thinking = (
-            _as_text(delta.get("reasoning_content"))
-            or _as_text(delta.get("reasoning"))
-            or "".join(
-                _as_text(part.get("text")) or _as_text(part.get("summary"))
-                for part in _dicts(delta.get("reasoning_details"))
-            )
+        thinking = next(filter(None, (_as_text(delta.get(name)) for name in REASONING)), "")
+        thinking = thinking or "".join(
+            _as_text(part.get("text")) or _as_text(part.get("summary"))
+            for part in _dicts(delta.get("reasoning_details"))
         )
         thinking += "".join(_as_text(part.get("thinking")) for part in _dicts(delta.get("content")))
         if thinking := self._thinking.feed(thinking):
@@ -76,6 +83,10 @@ class CompletionDecoder:
         ):
             deltas += self._parser.feed(text)
         return [*self._printed.feed(deltas)]
+
+    def done(self) -> None:
+        """The server says that the answer is complete. Some say no more than that."""
+        self.finish_reason = self.finish_reason or "stop"
 
     def end(self) -> list[ModelEvent]:
         """Return the buffered text and, if the round is complete, its calls."""
@@ -135,8 +146,9 @@ class CallAssembler:
     _by_index: dict[int, _Call] = field(default_factory=dict)
 
     def feed(self, piece: JSON) -> None:
-        function = _dict(piece.get("function"))
-        name, arguments = _as_text(function.get("name")), function.get("arguments")
+        function = _dict(piece.get("function")) or piece
+        name = _as_text(function.get("name"))
+        arguments = function.get("arguments", function.get("parameters"))
         call = self._find_call(piece.get("index"), _as_text(piece.get("id"))[:MAX_NAME], name)
         if call is None:
             return
@@ -169,29 +181,59 @@ class CallAssembler:
         return None if starts_new_call else last
 
     def calls(self) -> list[ToolCall]:
-        """Return the calls in order, each with its arguments or with `error` set."""
-        return [_read(call) for call in self._calls]
+        """Return the calls in order, each with its own id, its arguments or `error` set."""
+        calls: dict[str, ToolCall] = {}
+        for call in (one for assembled in self._calls for one in _read(assembled)):
+            call = replace(call, id=_new_id()) if call.id in calls else call
+            calls[call.id] = call
+        return list(calls.values())[: max_recorded_calls()]
 
 
 def _starts_another(call: _Call, id: str, name: str) -> bool:
     """Whether a fragment under the index of a call belongs to another call."""
     if id and call.id:
-        return id != call.id
+        # Some servers send a new id with each fragment.
+        return id != call.id and bool(name or call.is_complete)
     if id or not (name and call.pieces):
         return False
     return name != call.name or call.is_complete
 
 
-def _read(call: _Call) -> ToolCall:
-    id, name = clean(call.id) or f"call_{uuid4().hex[:24]}", clean(call.name)
+def _read(call: _Call) -> list[ToolCall]:
+    """One call, or several if there is more than one object of arguments: some servers send all
+    calls under one id, an empty object first, or the arguments again."""
+    made = ToolCall(clean(call.id) or _new_id(), clean(call.name))
     text = "".join(call.pieces)
     if call.size > limits.MAX_TOOL_ARGUMENT_BYTES:
-        return reject_long_arguments(ToolCall(id, name), clean(text))
+        return [reject_long_arguments(made, clean(text))]
     try:
-        arguments = DECODER.decode(text.strip() or "{}")
+        values = _values(text)
     except (ValueError, RecursionError) as error:
-        return ToolCall(id, name, error=f"The arguments are not valid JSON: {error}")
-    return with_arguments(ToolCall(id, name), arguments)
+        return [replace(made, error=f"The arguments are not valid JSON: {error}")]
+    return [with_arguments(made, value) for value in values]
+
+
+def _values(text: str) -> list[Any]:
+    """The objects of arguments, at least one. Raises ValueError and RecursionError."""
+    values: list[Any] = []
+    text = text.strip().removeprefix("```json").removeprefix("```").strip()
+    for _ in range(max_recorded_calls() if text else 0):
+        value, end = DECODER.raw_decode(text)
+        if isinstance(value, str):  # JSON in JSON
+            value = DECODER.decode(value)
+        text = text[end:].strip()
+        if value not in values:
+            values.append(value)
+        if text[:1] != "{":
+            text = _TOKEN.sub("", text).strip()
+            break
+    if text:
+        raise ValueError(f"{text[:20]!r} follows them")
+    return [value for value in values if value != {}] or [{}]
+
+
+def _new_id() -> str:
+    return f"call_{uuid4().hex[:24]}"
 
 
 def _usage(usage: JSON) -> Usage | None:
@@ -215,11 +257,13 @@ def _dict(value: Any) -> JSON:
 
 
 def _dicts(value: Any) -> list[JSON]:
+    value = [value] if isinstance(value, dict) else value
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _as_text(value: Any) -> str:
-    """Return a string, or the joined texts of a list of content parts; "" for anything else."""
-    if isinstance(value, list):
-        return "".join(_as_text(part.get("text")) for part in _dicts(value))
+    """Return a string, or the joined texts of content parts; "" for anything else."""
+    if isinstance(value, list | dict):
+        parts = (part.get("text") or part.get("content") for part in _dicts(value))
+        return "".join(part for part in parts if isinstance(part, str))
     return value if isinstance(value, str) else ""

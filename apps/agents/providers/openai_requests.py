@@ -36,10 +36,11 @@ SEARCHES = (("Context", "question"), ("VectorSearch", "query"))
 # Ollama, LM Studio, Groq, DeepSeek, OpenRouter; llama.cpp; vLLM; Gemini; OpenAI.
 _NO_TOOLS = re2.compile(
     r"support(?:s|ed)? (?:for )?.{0,30}?\b(?:tool|function)|unsupported param\w*:? {0,3}.{0,3}tools"
-    r"|\b(?:tools?|function[ _-]call\w*|tool[ _-](?:call\w*|choice|use))\b.{0,60}?"
+    r"|\b(?:tools?|functions|function[ _-]call\w*|tool[ _-](?:call\w*|choice|use))\b.{0,60}?"
     r"(?:not (?:currently )?(?:support|enabled|available|permitted|allowed|implemented)|unsupported"
     r"|requires? --)"
-    r"|argument[^:]{0,20}: {0,3}tools|tools.{0,80}extra (?:inputs|fields) are not permitted"
+    r"|(?:argument|permitted)[^:]{0,20}: {0,3}tools|unknown field:? .{0,2}tools"
+    r"|tools.{0,80}extra (?:inputs|fields) are not permitted|no tool[ -]call parser|no tool parser"
 )
 _NO = re2.compile(r"\b(?:not|n't|no|un\w+|requires?|cannot|extra)\b|n't\b")
 # OpenAI, vLLM, llama.cpp, LM Studio, Mistral, Anthropic, text-generation-inference, Groq.
@@ -48,7 +49,10 @@ _TOO_LONG = re2.compile(
     r"|context (?:length|size|window).{0,60}(?:exceed|overflow|too)"
     r"|(?:exceed|greater|longer|larger|overflow).{0,60}(?:context|maximum model length)"
     r"|prompt (?:is )?too (?:long|large)|too large for model|reduce the length of the messages"
-    r"|`?inputs`? tokens? .{0,40}must"
+    r"|`?inputs`? tokens? .{0,40}must|context length is only|context overflow|n_keep.{0,20}n_ctx"
+    r"|(?:input|prompt|token)s?\b.{0,60}(?:exceed|(?:longer|larger|more|greater) than).{0,60}"
+    r"(?:max|limit|allow)|(?:input|prompt) is too large|too many (?:input )?tokens"
+    r"|input ?token ?limit|has .{0,20}tokens, but .{0,20}max|range of input length"
 )
 _STATUSES = (None, 400, 404, 413, 422, 500, 501)  # None: an error in the stream
 
@@ -61,14 +65,18 @@ class ServerError(Exception):
 
     body: its words, in whatever shape they came.
     status: of the reply; None for an error in the stream.
+    retry_after: the header of that name: seconds, a date, or "".
     """
 
-    def __init__(self, body: Any, status: int | None = None) -> None:
+    def __init__(self, body: Any, status: int | None = None, retry_after: str = "") -> None:
         super().__init__(status)
         if isinstance(body, list) and body:  # Gemini's: `[{"error": {…}}]`
             body = body[0]
-        self.body = (body.get("error") or body) if isinstance(body, dict) else body
+        while isinstance(body, dict) and body.get("error"):
+            body = body["error"]
+        self.body = body
         self.status = status
+        self.retry_after = retry_after
 
     @property
     def words(self) -> str:

@@ -1,8 +1,9 @@
 """Stream one round of Chat Completions."""
 
 import json
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+import re
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, suppress
 from typing import Any
 
 import httpx
@@ -30,6 +31,7 @@ MAX_QUOTED_ERROR = 300
 # Raised for frames that are not JSON, or have too long numbers or too many levels for Python.
 DECODE_ERRORS = (ValueError, RecursionError)
 END = "[DONE]"
+_TAG = re.compile(r"<[^<>]{0,1000}>")
 NO_WORDS = "it does not say why."
 
 
@@ -83,6 +85,9 @@ class _Round:
                 self._foreign = _foreign_kind(response)
                 async for frame in frames:
                     self._foreign = ""
+                    if frame == END:
+                        self._decoder.done()
+                        return
                     for event in self._decoder.feed(frame) or (Heartbeat(),):
                         self._note(event)
                         yield event
@@ -116,19 +121,49 @@ class _Round:
 
 
 async def _frames(response: httpx.Response) -> AsyncGenerator[Any, None]:
-    """Yield the JSON values of the stream. Raises ServerError."""
+    """Yield the JSON values of the stream, and END if the server says so. Raises ServerError."""
     if not response.is_success:
-        raise ServerError(_read_refusal(await response.aread()), response.status_code)
+        wait = response.headers.get("retry-after", "")
+        raise ServerError(_read_refusal(await response.aread()), response.status_code, wait)
     events = EventReader()
+    whole = b""  # of a reply that is no stream
     async for chunk in response.aiter_raw():
+        if whole or (events.is_new and chunk.lstrip()[:1] == b"{"):
+            whole += chunk
+            continue
         for data in events.feed(chunk):
-            if data.startswith(END):
-                return
-            frame = json.loads(data)
-            # The second is vLLM's: `{"object": "error", "message": …}`.
-            if isinstance(frame, dict) and (frame.get("error") or frame.get("object") == "error"):
+            for frame in _values(data):
+                yield frame
+    if whole:
+        for frame in _values(whole.decode()):
+            if isinstance(frame, dict) and "choices" not in frame:
                 raise ServerError(frame)
             yield frame
+    with suppress(*DECODE_ERRORS):  # what was cut is no frame
+        for frame in [frame for data in events.feed(b"\n\n") for frame in _values(data)]:
+            yield frame
+
+
+def _values(data: str) -> Iterator[Any]:
+    """Yield the values of the data of an event: one, or one in each line. Raises ServerError."""
+    try:
+        values = [json.loads(data)] if data.strip() not in ("", END) else []
+        is_end = data.startswith(END)
+    except DECODE_ERRORS:
+        lines = [line for line in data.splitlines() if line.strip()]
+        is_end = lines[-1].startswith(END)
+        values = [json.loads(line) for line in lines[: len(lines) - is_end]]
+    for value in values:
+        if isinstance(value, dict):
+            choices = value.get("choices")
+            choice = choices[0] if isinstance(choices, list) and choices else None
+            failed = choice.get("error") if isinstance(choice, dict) else None
+            # The second is vLLM's: `{"object": "error", "message": …}`.
+            if value.get("error") or value.get("object") == "error" or failed:
+                raise ServerError(failed or value)
+        yield value
+    if is_end:
+        yield END
 
 
 def _read_refusal(body: bytes) -> Any:
@@ -190,7 +225,12 @@ def _error(message: str, *, retryable: bool = False) -> Unavailable:
 
 def _quoted(error: ServerError, server: Server) -> str:
     """Return the server's message: shortened, on one line, and without the key."""
-    text = " ".join(clean(error.words or NO_WORDS).split())
+    words = error.words
+    if words.startswith("<"):  # the page of a proxy
+        words = _TAG.sub(" ", words)
+    if error.retry_after.isascii() and error.retry_after.isdecimal():
+        words = f"{words or NO_WORDS} (again in {error.retry_after} seconds)"
+    text = " ".join(clean(words or NO_WORDS).split())
     if server.key:
         text = text.replace(server.key, "…")
     return text if len(text) <= MAX_QUOTED_ERROR else f"{text[:MAX_QUOTED_ERROR]}…"

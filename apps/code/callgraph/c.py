@@ -34,7 +34,7 @@ class CRules(Rules):
         " parameter_declaration type_definition struct_specifier union_specifier enum_specifier"
         " call_expression"
     )
-    more_nodes = {"cpp": CPP_NODES, "cuda": CPP_NODES}
+    more_nodes = {"cpp": CPP_NODES, "cuda": f"{CPP_NODES} abstract_function_declarator"}
     common = words(
         "size begin end push_back emplace_back front back empty clear insert erase find at data "
         "get reset release swap str c_str append substr length lock unlock first second count"

@@ -342,6 +342,14 @@ def _call(scopes: Scopes, node: Any) -> None:
         scopes.call(name, chain(function))
 
 
+def _unclear_call(scopes: Scopes, node: Any) -> None:
+    """`Type name(call(x));` in a function, which the grammar of CUDA reads as a declaration."""
+    function, declared = field(node.parent, "type"), node.parent.parent.parent.parent
+    is_local = declared.type == "declaration" and scopes.function() != MODULE
+    if is_local and function.type == "type_identifier":
+        scopes.call(function, (text(function),))
+
+
 def _new(scopes: Scopes, node: Any) -> None:
     value = annotation(field(node, "type"))
     if value[-1] == INSTANCE:
@@ -364,5 +372,6 @@ VISITS = {
     "lambda_expression": _lambda,
     "for_range_loop": _for,
     "call_expression": _call,
+    "abstract_function_declarator": _unclear_call,
     "new_expression": _new,
 }

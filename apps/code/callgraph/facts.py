@@ -46,6 +46,7 @@ STATIC = "static"
 PRIVATE = "private"  # visible in its file only
 PROTOTYPE = "prototype"  # declared, without a body
 TYPE = "type"  # has no value that could be called
+MADE = "made"  # a call has made it; `returns` is the call of what that returns
 
 
 def words(text: str) -> frozenset[str]:

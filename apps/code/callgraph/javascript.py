@@ -6,7 +6,14 @@ from typing import Any
 from apps.code.callgraph.facts import Definition, Import, words
 from apps.code.callgraph.javascript_components import visit_page
 from apps.code.callgraph.javascript_facts import JSX_NODES, NODES, TYPED_NODES, VISITS
-from apps.code.callgraph.javascript_packages import file_of, package_names, stems
+from apps.code.callgraph.javascript_packages import (
+    component_file,
+    component_names,
+    file_of,
+    imports_itself,
+    package_names,
+    stems,
+)
 from apps.code.callgraph.project import Project, folder_of, join
 from apps.code.callgraph.rules import Names, Rules
 from apps.code.callgraph.scopes import Scopes
@@ -49,8 +56,14 @@ class JavaScriptRules(Rules):
 
     def global_name(self, names: Names, path: str, name: str) -> Values:
         # Scripts share their globals; modules import what they use.
-        facts = names.project.facts(path)
-        return EXTERNAL_VALUES if facts and facts.imports else UNKNOWN_VALUES
+        project = names.project
+        if name == "exports":
+            return only(Value("module", path))
+        if path.endswith(".vue") and (file := component_file(project, name)):
+            return names.member(Value("module", file), "default") | UNKNOWN_VALUES
+        facts = project.facts(path)
+        is_module = facts is not None and facts.imports and not imports_itself(project)
+        return EXTERNAL_VALUES if is_module else UNKNOWN_VALUES
 
     def imported(self, names: Names, path: str, each: Import) -> Values:
         if not each.module:  # an export of a name of this file
@@ -98,15 +111,17 @@ class JavaScriptRules(Rules):
         return names.defined(owner.path, name, lambda member: member.owner == definition.name)
 
     def other_names(self, project: Project, path: str) -> Iterator[str]:
-        return package_names(project, path)
+        yield from package_names(project, path)
+        yield from component_names(path)
 
     def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
-        if not each.module:
+        module = each.module.partition("?")[0]  # `./icon.svg?raw` is for a bundler
+        if not module:
             return ()
-        if each.module.startswith("."):
-            file = file_of(project, join(folder_of(path), each.module))
+        if module.startswith("."):
+            file = file_of(project, join(folder_of(path), module))
             return [file] if file else ()
-        for stem in stems(project, path, each.module):
+        for stem in stems(project, path, module):
             if file := file_of(project, stem):
                 return [file]
         return ()

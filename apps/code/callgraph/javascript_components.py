@@ -7,6 +7,8 @@ from apps.code.callgraph.javascript_chains import chain, dynamic, values_of
 from apps.code.callgraph.javascript_modules import FUNCTIONS, quoted, required
 from apps.code.callgraph.scopes import Scopes, field, text
 
+# How modules of the same repository begin; of a workspace they may have any name.
+OWN = (".", "/", "@/", "~", "#", "$")
 # Functions around a component: `memo(forwardRef(…))`.
 MAX_WRAPPERS = 4
 
@@ -48,6 +50,16 @@ def visit_dynamic_import(scopes: Scopes, node: Any) -> None:
         scopes.imports.append(Import(MODULE, dynamic(module), module, "", row))
 
 
+def visit_url(scopes: Scopes, node: Any) -> None:
+    """`new URL('./worker.js', import.meta.url)` imports a file."""
+    arguments = field(node, "arguments")
+    given = arguments.named_children if arguments is not None else []
+    if len(given) == 2 and given[1].text == b"import.meta.url" and given[0].type == "string":
+        module = quoted(given[0])
+        module = module if module.startswith((".", "/")) else f"./{module}"
+        scopes.imports.append(Import(MODULE, dynamic(module), module, "", node.start_point.row))
+
+
 def component_in(value: Any) -> Any:
     """The function or the name that a call wraps, as in `memo(Panel)`; None if there is none."""
     for _ in range(MAX_WRAPPERS):
@@ -59,6 +71,21 @@ def component_in(value: Any) -> Any:
     if value is None or value.type not in ("identifier", *FUNCTIONS):
         return None
     return None if value.type == "identifier" and not text(value)[:1].isupper() else value
+
+
+def is_made(scopes: Scopes, name: Any, value: Any) -> bool:
+    """Whether a call of a library has made a function of functions or objects, as far as one file
+    can tell: `const useBasket = defineStore('basket', {…})`. Its name may be called."""
+    if value is None or value.type != "call_expression" or scopes.scope != MODULE:
+        return False
+    if name.type != "identifier" or text(name)[:1].isupper():
+        return False
+    root = chain(value)[0]
+    modules = [imported.module for imported in scopes.imports if imported.name == root]
+    given = field(value, "arguments").named_children
+    return bool(modules and not modules[0].startswith(OWN)) and any(
+        one.type in ("object", "call_expression", *FUNCTIONS) for one in given
+    )
 
 
 def is_styled(value: Any) -> bool:

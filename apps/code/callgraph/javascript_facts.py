@@ -4,9 +4,11 @@ from typing import Any
 
 from apps.code.callgraph.facts import (
     ARGUMENT,
+    CALL,
     ELEMENT,
     LITERAL_CHAIN,
     LOCAL,
+    MADE,
     MAX_CHAIN,
     MODULE,
     PROPERTY,
@@ -18,11 +20,13 @@ from apps.code.callgraph.facts import (
 from apps.code.callgraph.javascript_chains import WRAPPERS, annotation, chain, values_of
 from apps.code.callgraph.javascript_components import (
     add_member,
+    is_made,
     names_component,
     visit_dynamic_import,
     visit_element,
     visit_snippet,
     visit_tag,
+    visit_url,
 )
 from apps.code.callgraph.javascript_modules import (
     FUNCTIONS,
@@ -212,6 +216,10 @@ def _variable(scopes: Scopes, node: Any) -> None:
     if value is not None and (module := required(value)):
         require(scopes, name, module)
         return
+    if is_made(scopes, name, value):
+        returns = _part(chain(value), CALL)
+        scopes.define(value, name, "function", flags=(MADE,), returns=(returns,), opens=False)
+        return
     values = annotation(type_) if type_ is not None else []
     if not values or values == [UNKNOWN_CHAIN]:
         values = values_of(value) if value is not None else values or [UNKNOWN_CHAIN]
@@ -314,6 +322,7 @@ def _call(scopes: Scopes, node: Any) -> None:
 
 
 def _new(scopes: Scopes, node: Any) -> None:
+    visit_url(scopes, node)
     constructor = field(node, "constructor")
     if constructor.type == "identifier":
         scopes.call(constructor, chain(constructor))
@@ -364,7 +373,7 @@ VISITS = {
     **dict.fromkeys(("function_declaration", "generator_function_declaration"), _function),
     **dict.fromkeys(("function_expression", "arrow_function", "generator_function"), _function),
     **dict.fromkeys(("jsx_opening_element", "jsx_self_closing_element"), visit_element),
-    "tag_name": visit_tag,
+    **dict.fromkeys(("tag_name", "attribute_value", "raw_text_expr"), visit_tag),
     "snippet_name": visit_snippet,
     "method_definition": _method,
     **dict.fromkeys(

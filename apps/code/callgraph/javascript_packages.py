@@ -21,7 +21,14 @@ COMMENTS = re.compile(
     r'("(?:[^"\\\n]|\\[^\n]?)*(?:"|(?=\n)|\Z))|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)'
 )
 COMMAS = re.compile(r'("(?:[^"\\\n]|\\[^\n]?)*(?:"|(?=\n)|\Z))|,(?=\s*[}\]])')
+DECLARED = ".d.ts"
 CONFIGS = ("tsconfig.json", "tsconfig.base.json", "jsconfig.json")
+# Where there is one of these, a module need not import what it uses.
+AUTO_IMPORTS = (
+    *("nuxt.config.ts", "nuxt.config.js", "nuxt.config.mjs"),
+    *("auto-imports.d.ts", "components.d.ts"),
+)
+WORDS = re.compile(r"[A-Z][^A-Z]*")
 # Files of settings that are read.
 MAX_SETTINGS = 300
 MAX_SETTINGS_CHARS = 100_000
@@ -42,6 +49,9 @@ def file_of(project: Project, stem: str) -> str | None:
     if file is None and COMPILED.search(stem):
         source = COMPILED.sub(r".\1ts\2", stem)
         file = project.tree.first(source, f"{source}x", COMPILED.sub(r".\1js\2x", stem))
+    if file is not None and file.endswith(DECLARED):  # declarations of a file beside it
+        stem = file.removesuffix(DECLARED)
+        file = project.tree.first(*(f"{stem}.{ending}" for ending in ("js", "mjs", "jsx"))) or file
     return file
 
 
@@ -63,6 +73,38 @@ def stems(project: Project, path: str, module: str) -> Iterator[str]:
         if f"{module}/".startswith(prefix):
             for folder in folders:
                 yield from (join(join(folder, one), module[len(prefix) :]) for one in inside)
+
+
+def imports_itself(project: Project) -> bool:
+    """Whether modules have names of other files without an import, as those of Nuxt."""
+    return any(name in project.tree.by_name for name in AUTO_IMPORTS)
+
+
+def component_file(project: Project, name: str) -> str | None:
+    """The only component of Vue that a name without an import may mean: `Card` is `Card.vue`, and
+    `BaseCard` may be `base/Card.vue`."""
+    for word in WORDS.finditer(name):
+        prefix, last = name[: word.start()], name[word.start() :]
+        files = project.tree.by_name.get(f"{last}.vue", ())
+        found = [file for file in files if _joined(folder_of(file)).endswith(prefix)]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def component_names(path: str) -> Iterator[str]:
+    """The names by which templates use a component of Vue without an import."""
+    folder, _, name = path.removesuffix(".vue").rpartition("/")
+    if path.endswith(".vue"):
+        last = folder.rpartition("/")[2]
+        for component in (name, _joined(last) + name):
+            yield component
+            yield re.sub(r"\B(?=[A-Z])", "-", component).lower()
+
+
+def _joined(folder: str) -> str:
+    """The words of a path, each with a capital."""
+    return "".join(word[:1].upper() + word[1:] for word in re.findall(r"[^\W_]+", folder))
 
 
 def package_names(project: Project, path: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The rules of each language, by grammar and by path."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from apps.code.callgraph.c import CRules
 from apps.code.callgraph.gdscript import GDScriptRules
@@ -32,6 +33,7 @@ def rules_of(grammar: str) -> Rules | None:
     return GRAMMARS.get(grammar)
 
 
+@lru_cache(maxsize=10_000)
 def rules_for(path: str) -> Rules:
     """The rules for a file, by its name; rules that know nothing for other languages. Those of a
     notebook are Python's: calls in others are not known."""

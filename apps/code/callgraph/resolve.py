@@ -14,6 +14,7 @@ from apps.code.callgraph.facts import (
     INSTANCE,
     LITERAL,
     LOCAL,
+    MADE,
     MEMBER,
     MODULE,
     PROPERTY,
@@ -37,6 +38,7 @@ from apps.code.callgraph.values import (
     UNKNOWN_VALUES,
     Value,
     Values,
+    bound_to,
     only,
 )
 
@@ -337,6 +339,9 @@ class Resolver:
         definition = self.definition(value)
         if definition is None or value.kind == "method":
             return UNKNOWN_VALUES
+        if MADE in definition.flags:
+            values = self.evaluate(value.path, definition.scope, definition.returns[0][:-1])
+            return self.union(self.member(one, name) for one in values)
         if definition.kind != "class":
             names = facts.names if (facts := self.project.facts(value.path)) else {}
             known = [names.get((value.number, key)) for key in (name, MEMBER.format(name))]
@@ -369,7 +374,7 @@ class Resolver:
             if value.kind != "definition" or definition is None or definition.kind == "class":
                 members.add(value)
                 continue
-            bound = value._replace(receiver=receiver and receiver._replace(receiver=None))
+            bound = bound_to(value, receiver)
             if PROPERTY in definition.flags and definition.row in methods:
                 members |= self._called(bound)
             else:
@@ -390,11 +395,6 @@ class Resolver:
                 inherited = self.member(Value("instance", ancestor.path, ancestor.number), name)
                 known = [v for v in inherited if v.kind not in ("unknown", "external")]
                 if known:
-                    return frozenset(
-                        v._replace(receiver=receiver and receiver._replace(receiver=None))
-                        if v.kind == "definition"
-                        else v
-                        for v in inherited
-                    )
+                    return frozenset(bound_to(v, receiver) for v in inherited)
                 is_external = inherited == EXTERNAL_VALUES
         return EXTERNAL_VALUES if is_external else UNKNOWN_VALUES

@@ -29,3 +29,10 @@ EXTERNAL_VALUES: Values = frozenset([EXTERNAL])
 
 def only(value: Value) -> Values:
     return frozenset([value])
+
+
+def bound_to(value: Value, receiver: Value | None) -> Value:
+    """A method with the object that it is called on. Other values stay."""
+    if value.kind != "definition":
+        return value
+    return value._replace(receiver=receiver and receiver._replace(receiver=None))

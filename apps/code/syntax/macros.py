@@ -63,6 +63,14 @@ _C: Sequence[_Rule] = (
 _CPP: Sequence[_Rule] = (
     *_C,
     ((b"class",), re.compile(rb"class(?<!\wclass)" + _EXPORT + _TYPE)),
+    # After parameters: `int size() const NAME_NOEXCEPT;`
+    (
+        (b"_NOEXCEPT", b"_NOTHROW", b"_OVERRIDE", b"_FINAL"),
+        re.compile(
+            rb"\)(?:[ \t]{1,8}const)?[ \t]{1,8}"
+            rb"([A-Z_][A-Z0-9_]{0,60}_(?:NOEXCEPT|NOTHROW|OVERRIDE|FINAL))(?=[ \t]{0,8}[;{\r\n])"
+        ),
+    ),
     # Qt and Unreal.
     (
         (b"Q_OBJECT", b"Q_GADGET", b"Q_PROPERTY", b"Q_DISABLE", b"Q_ENUM", b"Q_FLAG", b"_BODY"),

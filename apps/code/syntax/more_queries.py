@@ -115,6 +115,7 @@ MORE_PATTERNS: Mapping[str, str] = {
 (constructor_definition "constructor" @label) @def
 (event_definition name: (_) @name) @event
 (error_declaration name: (_) @name) @error
+(user_defined_type_definition (identifier) @name) @type
 (state_variable_declaration name: (_) @name) @field
 (enum_value) @name @member
 """,
@@ -126,6 +127,9 @@ MORE_PATTERNS: Mapping[str, str] = {
             _list("record", "@def ", "defrecord", "deftype"),
             _list("namespace", "", "ns"),
             _list("variable", "", "def", "defonce"),
+            # Functions of a protocol
+            """((list_lit . (sym_lit) @keyword (list_lit . (sym_lit (sym_name) @name) . (vec_lit)))
+                @function (#any-of? @keyword "defprotocol" "definterface"))""",
         ]
     ),
     "fsharp": """
@@ -133,7 +137,9 @@ MORE_PATTERNS: Mapping[str, str] = {
 (named_module name: (_) @name) @def @module
 (module_defn (identifier) @name) @def @module
 (declaration_expression (function_or_value_defn
-    (function_declaration_left . (identifier) @name))) @def @function
+    (function_declaration_left . (access_modifier)? . (identifier) @name))) @def @function
+(declaration_expression (function_or_value_defn (function_declaration_left
+    (active_pattern (active_pattern_op_name) @name)))) @function
 (declaration_expression (function_or_value_defn
     (value_declaration_left (identifier_pattern) @name))) @value
 (type_definition (_ (type_name type_name: (_) @name)) @kind) @def
@@ -182,5 +188,6 @@ MORE_PATTERNS: Mapping[str, str] = {
 (class_declaration (class_identifier) @name) @def
 (function_declaration (function_body_declaration (function_identifier) @name)) @def
 (task_declaration (task_body_declaration (task_identifier) @name)) @def @function
+(type_declaration (simple_identifier) @name .) @type
 """,
 }

@@ -18,6 +18,11 @@ FOR = re.compile(rb"\s(?:in|of)\s")
 BRACED = re.compile(rb"\{([^{}]+)\}")
 SEPARATOR = ord(";")
 SPACE = ord(" ")
+# Before the key in `{#each items as item (key)}` of Svelte
+BEFORE_KEY = re.compile(rb"\s(?=\()")
+# A component that is chosen by an expression, if that is its name.
+COMPONENT = re.compile(rb"[A-Z][\w$.]*")
+IS = (b":is=", b"v-bind:is=")
 # Directives of Svelte that call a function.
 ACTIONS = (b"use", b"transition", b"in", b"out", b"animate")
 # Values of `type` of a script with code.
@@ -111,8 +116,25 @@ def _frontmatter(page: Page, node: Node) -> bool:
 
 
 def _whole(page: Page, node: Node) -> bool:
-    page.expression(node.start_byte, node.end_byte)
+    start = node.start_byte
+    if page.source[start - 1 : start] == b"@":  # `{@attach expression}`
+        start += len((node.text or b"").partition(b" ")[0])
+    page.expression(start, node.end_byte)
     return False
+
+
+def _svelte_text(page: Page, node: Node) -> bool:
+    """`{expression}`, which may be the component in `<svelte:component this={Panel}>`."""
+    attribute = node.parent and node.parent.parent and node.parent.parent.parent
+    is_this = (
+        attribute is not None
+        and attribute.type == "attribute"  # the text of another node may be all of the page
+        and (attribute.text or b"").startswith(b"this=")
+    )
+    if is_this and COMPONENT.fullmatch(node.text or b""):
+        page.tags.append(node)
+        return False
+    return _whole(page, node)
 
 
 def _interpolation(page: Page, node: Node) -> bool:
@@ -141,17 +163,23 @@ def _directive(page: Page, node: Node) -> bool:
             page.expression(part.start_byte, part.end_byte)
         elif part.type == "attribute_value":
             value = part.text or b""
+            if text.startswith(IS) and COMPONENT.fullmatch(value):
+                page.tags.append(part)
+                continue
             match = FOR.search(value) if text.startswith(b"v-for") else None
             page.expression(part.start_byte + (match.end() if match else 0), part.end_byte)
     return False
 
 
 def _each(page: Page, node: Node) -> bool:
-    """`{#each items as item (key)}`: what follows `as` is a pattern."""
+    """`{#each items as item (key)}`: what follows `as` is a pattern, and then a key."""
+    is_pattern = False
     for child in node.children:
-        if child.type == "as":
-            break
-        if child.type.startswith("raw_text"):
+        is_pattern |= child.type == "as"
+        before = BEFORE_KEY.search(child.text or b"") if is_pattern else None
+        if before is not None:
+            page.expression(child.start_byte + before.end(), child.end_byte)
+        elif not is_pattern and child.type.startswith("raw_text"):
             page.expression(child.start_byte, child.end_byte)
     return False
 
@@ -183,7 +211,7 @@ def _action(page: Page, node: Node) -> bool:
             page.text[attribute.end_byte - 1] = ord(")")
         else:
             page.text[end : end + 2] = b"()"
-    return False
+    return (node.text or b"").startswith(b"{")  # `{@attach expression}`
 
 
 def _quoted(page: Page, node: Node) -> bool:
@@ -228,7 +256,7 @@ PAGES: Mapping[str, Mapping[str, Visit]] = {
         "catch_expr": _skipped,
         "snippet_start_expr": _snippet,
         "render_expr": _render,
-        "raw_text_expr": _whole,
+        "raw_text_expr": _svelte_text,
         "raw_text_await": _whole,
         "attribute_name": _action,
         "attribute_value": _quoted,

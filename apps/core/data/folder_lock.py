@@ -52,8 +52,8 @@ def claim(seconds: float = 0.0) -> None:
     except OSError as error:
         release()
         reason = (
-            f"The data folder {folder} cannot be locked ({error}): give this user the folder, or "
-            f"move away what is in the place of {NAME}."
+            f"The data folder {folder} cannot be locked ({error.strerror or error}): give this "
+            f"user the folder, or move away what is in the place of {NAME}."
         )
         raise Unavailable(reason, retryable=False) from error
     if not is_ours:

@@ -23,6 +23,9 @@ CODE = "DISK_FULL"
 MIN_BYTES = 1 << 20
 # With fewer inodes, neither can SQLite: it creates a log, and deletes it again.
 MIN_FILES = 16
+# By these commands find the server of a data folder.
+OF_SERVER = ("server.lock", "server.json")
+SECRET = "secret.key"
 FULL = (errno.ENOSPC, errno.EDQUOT)
 # Messages of SQLite, Chroma and the system. Errors of another process have no code.
 MESSAGES = ("database or disk is full", *(os.strerror(number) for number in FULL))
@@ -72,11 +75,13 @@ def forbidden() -> list[Path]:
 
 def misplaced() -> dict[Path, str]:
     """Return what is no folder where the data folder has one, and what is a folder where it has
-    the index of the texts or a lock; with "folder" or "file", which it must be."""
+    the index of the texts, a lock, the secret key or the server's address; with "folder" or
+    "file", which it must be."""
     home = config().data_dir.absolute()
     index = home / "texts" / "index.sqlite3"
-    locks = (home / name for name in ("data.lock", "changes.lock", "freeze.lock"))
-    files = [index, Path(f"{index}-wal"), Path(f"{index}-shm"), *locks]
+    names = ["data.lock", "changes.lock", "freeze.lock", *OF_SERVER]
+    names += [] if config().secret_key else [SECRET]
+    files = [index, Path(f"{index}-wal"), Path(f"{index}-shm"), *(home / name for name in names)]
     folders = [path for path in _folders() if os.path.lexists(path) and not path.is_dir()]
     return dict.fromkeys(folders, "folder") | {path: "file" for path in files if path.is_dir()}
 

@@ -55,6 +55,14 @@ def check_secret(path: Path, secret: str) -> str:
     return secret
 
 
+def secret_problem(path: Path, error: OSError | UnicodeDecodeError) -> str:
+    """Return why a secret cannot be read, and what to do."""
+    if path.is_dir():
+        return f"{path} is a folder: move it away, and restore the file from a backup."
+    reason = (error.strerror if isinstance(error, OSError) else None) or error
+    return f"{path} cannot be read ({reason}): give this user the file, or {_BACKUP}"
+
+
 def is_unreleased(migrations: Collection[tuple[str, str]]) -> bool:
     """Whether a database with these migrations is from before the first release."""
     return _UNRELEASED in migrations

@@ -16,7 +16,7 @@ import numpy as np
 
 from apps.core.concurrency.per_process import PerProcess
 from apps.core.config import config
-from apps.core.errors import Unavailable
+from apps.core.errors import Unavailable, reason_of
 from apps.core.values.slices import slices
 from apps.index.changes import sweep_due
 from apps.index.grams.required import folded
@@ -52,7 +52,7 @@ def gram_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"The n-gram index failed: {error}"
+        message = f"The n-gram index failed: {reason_of(error)}"
         raise Unavailable(message, code="GRAMS_UNAVAILABLE") from error
 
 

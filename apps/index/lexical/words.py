@@ -4,10 +4,11 @@ A word is a stem as in the built-in embedder (`parseURLs` → pars, url). An ide
 parts is also a word as a whole, in lower case and without underscores, so that `HTTPAdapter`,
 `http_adapter` and `httpadapter` find each other.
 
-Letters outside ASCII are folded: case and accents do not count, ß is ss, and ё is е. An umlaut is
-also read as two letters (`größe` → gross, groess). In scripts that put no spaces between words,
-each two neighbours are a word, beside the whole run (UAX 29 leaves them to dictionaries): the
-words of `未来函数` are 未来, 来函, 函数, 未来函数. So it is in Korean, which appends particles.
+Letters outside ASCII are folded: case and accents do not count, ß is ss, ё is е, ı is i, and ł is
+l. An umlaut is also read as two letters (`größe` → gross, groess). In scripts that put no spaces
+between words, each two neighbours are a word, beside the whole run (UAX 29 leaves them to
+dictionaries): the words of `未来函数` are 未来, 来函, 函数, 未来函数. So it is in Korean,
+which appends particles.
 """
 
 import re
@@ -28,6 +29,8 @@ _UNSPACED = (
 _SEGMENT = re.compile(rf"([{_UNSPACED}]+)|(?:[^\W\d_{_UNSPACED}]|[{_MARKS}])+|\d+")
 _PAIRED = re.compile(f"[{_UNSPACED}]")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
+# Letters that Unicode does not take apart.
+_PLAIN = str.maketrans({"ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe"})
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 LONGEST_WHOLE = 64  # longer runs are keys and hashes
 
@@ -80,7 +83,7 @@ def _pairs(run: str) -> list[str]:
 
 def _folded(word: str) -> str:
     """The word without accents. Vowel signs and the marks of kana stay: they are no accents."""
-    return normalize("NFC", _ACCENTS.sub("", normalize("NFD", word)))
+    return normalize("NFC", _ACCENTS.sub("", normalize("NFD", word))).translate(_PLAIN)
 
 
 def _whole(word: str) -> str:

@@ -98,7 +98,12 @@ class Definitions(NamedTuple):
 
     def _find(self, name: bytes) -> int:
         """The place of the first name that is not before this one."""
-        return bisect_left(range(len(self.name_ends) - 1), name, key=self._name)
+        names, ends = self.names.data, self.name_ends.data  # read faster than through numpy
+
+        def name_at(place: int) -> bytes:
+            return names[ends[place] : ends[place + 1]].tobytes()
+
+        return bisect_left(range(len(ends) - 1), name, key=name_at)
 
     def _name(self, place: int) -> bytes:
         return self.names[self.name_ends[place] : self.name_ends[place + 1]].tobytes()

@@ -27,7 +27,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.errors import Unavailable
+from apps.core.errors import Unavailable, reason_of
 from apps.core.system import disk, posix
 from apps.core.system.mapping import Mapping as Mapped
 from apps.index.types import Check, never_cancelled
@@ -63,7 +63,7 @@ def writing_errors() -> Iterator[None]:
     except OSError as error:
         if error.errno in disk.FULL:
             raise disk.full_error(reason=str(error)) from error
-        text = f"The index cannot be written: {error}"
+        text = f"The index cannot be written: {reason_of(error)}"
         raise Unavailable(text, code="INDEX_UNAVAILABLE") from error
 
 

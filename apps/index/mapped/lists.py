@@ -18,7 +18,7 @@ import numpy as np
 from django.db.models import F
 
 from apps.core.config import config
-from apps.core.errors import Unavailable
+from apps.core.errors import Unavailable, reason_of
 from apps.index import changes
 from apps.index.installation import installation_id
 from apps.index.mapped import files, part
@@ -113,7 +113,7 @@ def rows_of(root: Root, *, compared: bool = False) -> int:
                     files.verify(part.path_of(folder(), entry["name"]))
                 rows += _opened(entry, {}).rows
     except OSError as error:
-        text = f"The index cannot be read: {error}"
+        text = f"The index cannot be read: {reason_of(error)}"
         raise Unavailable(text, code="INDEX_UNAVAILABLE") from error
     return rows
 
@@ -124,7 +124,7 @@ def _read(entries: Sequence[Entry]) -> Listed:
         try:
             parts.append(_opened(entry, _mapped))
         except (Damaged, OSError) as error:
-            lost.append(str(error))
+            lost.append(reason_of(error))
     return Listed(parts, lost)
 
 

@@ -3,13 +3,13 @@ identifier, and facts of chunks. Raises files.Damaged."""
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from operator import attrgetter, itemgetter
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from apps.index.lexical.words import words_of
+from apps.index.lexical.words import is_identifier, words_of
 from apps.index.mapped.definitions import Numbers
 from apps.index.mapped.part import LivePart
 from apps.index.mapped.words import hashes_of, identifier
@@ -30,14 +30,23 @@ class _Place(NamedTuple):
     file: int  # in the part
 
 
-def definitions(parts: Parts, name: str, most: int | None) -> list[StoredSymbol]:
+def definitions(parts: Parts, name: str) -> list[StoredSymbol]:
     """As MappedRoot.definitions."""
-    named = enumerate(part.part.definitions.named(name) for part in parts)
-    places = _live(parts, named)
-    if most is not None and len(places) > most:
-        return []
-    symbols = list(_symbols(parts, places))
+    symbols = list(_symbols(parts, _named(parts, name)))
     return [symbol for symbol in symbols if symbol.name == name] or symbols
+
+
+def definitions_of_names(
+    parts: Parts, names: Iterable[str], most: int
+) -> dict[str, list[StoredSymbol]]:
+    """As MappedRoot.definitions_of_names."""
+    places = {name: _named(parts, name) for name in names}
+    places = {name: of_name for name, of_name in places.items() if 0 < len(of_name) <= most}
+    symbols = _symbols(parts, chain.from_iterable(places.values()))
+    return {
+        name: [symbol for symbol in islice(symbols, len(of_name)) if symbol.name == name]
+        for name, of_name in places.items()
+    }
 
 
 def beginning(parts: Parts, prefix: str, n: int) -> list[StoredSymbol]:
@@ -71,7 +80,9 @@ def outline(
 
 def files_with_identifier(parts: Parts, name: str) -> dict[str, str]:
     """As MappedRoot.files_with_identifier."""
-    hashes = hashes_of([identifier(name)])
+    whole = words_of[name]
+    is_short = not is_identifier(name)  # `t`, `404`: words only
+    hashes = hashes_of([whole[-1] if is_short and whole else identifier(name)])
     found: dict[str, str] = {}
     for part in parts:
         words = part.part.words
@@ -146,6 +157,11 @@ def _names(part: int, each: LivePart, prefix: str) -> Iterator[tuple[bytes, int,
         yield name, part, numbers
 
 
+def _named(parts: Parts, name: str) -> list[_Place]:
+    """The definitions of a name in any case."""
+    return _live(parts, enumerate(part.part.definitions.named(name) for part in parts))
+
+
 def _live(parts: Parts, of_parts: Iterable[tuple[int, Numbers]]) -> list[_Place]:
     """The definitions of a name that are in live files, by path and line."""
     places = []
@@ -161,14 +177,22 @@ def _live(parts: Parts, of_parts: Iterable[tuple[int, Numbers]]) -> list[_Place]
 
 
 def _symbols(parts: Parts, places: Iterable[_Place]) -> Iterator[StoredSymbol]:
-    for part, of_part in groupby(places, key=attrgetter("part")):
-        mapped_part, some = parts[part].part, list(of_part)
-        rows = mapped_part.definitions.rows.read([place.number for place in some])
-        for place, fields in zip(some, rows, strict=True):
-            file = mapped_part.files[place.file]
-            yield StoredSymbol(
-                *fields, source_file=file.source_file, file_path=file.path, language=file.language
-            )
+    places = list(places)
+    numbers: dict[int, list[int]] = {}
+    for place in places:
+        numbers.setdefault(place.part, []).append(place.number)
+    rows = {
+        part: iter(parts[part].part.definitions.rows.read(of_part))
+        for part, of_part in numbers.items()
+    }
+    for place in places:
+        file = parts[place.part].part.files[place.file]
+        yield StoredSymbol(
+            *next(rows[place.part]),
+            source_file=file.source_file,
+            file_path=file.path,
+            language=file.language,
+        )
 
 
 def _facts(each: LivePart, rows: Sequence[int]) -> Iterator[tuple[int, ChunkFacts]]:

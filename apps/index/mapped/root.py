@@ -91,10 +91,15 @@ class MappedRoot:
         pairs = zip(words, self.find(words), strict=True)
         return {word: hits.count for word, hits in pairs if hits}
 
-    def definitions(self, name: str, most: int | None = None) -> list[StoredSymbol]:
-        """The definitions of a name; if there are none, those of the name in other case; none of
-        them if they are more than `most` in any case."""
-        return lookups.definitions(self.parts, name, most)
+    def definitions(self, name: str) -> list[StoredSymbol]:
+        """The definitions of a name; if there are none, those of the name in other case."""
+        return lookups.definitions(self.parts, name)
+
+    def definitions_of_names(
+        self, names: Iterable[str], most: int
+    ) -> dict[str, list[StoredSymbol]]:
+        """Name → its definitions, without names that have none, or more than `most` in any case."""
+        return lookups.definitions_of_names(self.parts, names, most)
 
     def symbols_beginning(self, prefix: str, n: int) -> list[StoredSymbol]:
         """n symbols whose name begins with a prefix, in any case, by name."""
@@ -109,7 +114,7 @@ class MappedRoot:
 
     def files_with_identifier(self, name: str) -> dict[str, str]:
         """Document → path of the files whose text has an identifier, by path. The match is exact:
-        whole, and in its case."""
+        whole, and in its case, but for names that are no identifiers, such as `t` and `404`."""
         return lookups.files_with_identifier(self.parts, name)
 
     def rows_defining(self, name: str) -> Iterable[tuple[int, int, StoredSymbol]]:

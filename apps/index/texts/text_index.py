@@ -20,11 +20,11 @@ from apps.core.data.sqlite_files import (
     open_file,
     remove_file,
 )
-from apps.core.errors import Unavailable
+from apps.core.errors import Unavailable, reason_of
 from apps.index.changes import check_due
 from apps.index.texts.segments import Block
 
-_VERSION = 1
+VERSION = 1
 _TABLES = """
 CREATE TABLE segment (id INTEGER PRIMARY KEY, size INTEGER NOT NULL, texts INTEGER NOT NULL);
 CREATE TABLE text (
@@ -45,7 +45,8 @@ def text_errors() -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError, zstandard.ZstdError) as error:
         check_due.set()
-        raise Unavailable(f"The text store failed: {error}", code="TEXTS_UNAVAILABLE") from error
+        reason = f"The text store failed: {reason_of(error)}"
+        raise Unavailable(reason, code="TEXTS_UNAVAILABLE") from error
 
 
 class Place(NamedTuple):
@@ -163,7 +164,7 @@ class TextIndex:
 def _build(path: Path) -> None:
     with closing(open_file(path, "rwc")) as database:
         database.execute("PRAGMA journal_mode = WAL")
-        database.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT")
+        database.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT")
 
 
 def _open(path: Path) -> sqlite3.Connection | None:

@@ -208,7 +208,8 @@ class Follower:
     def turn(self) -> float:
         """Follow once. Return after how many seconds to do so again."""
         try:
-            if max(self._failures, progress.failed_searches) >= FAILURES:
+            failures = max(self._failures, progress.failed_searches)
+            if failures >= FAILURES or client().is_inflated():
                 logger.warning("Chroma is written anew")
                 self._failures = progress.failed_searches = 0
                 write_anew()

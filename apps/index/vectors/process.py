@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from apps.core.concurrency.background import Background, ProcessLost
+from apps.core.errors import reason_of
 from apps.core.monitoring.telemetry import span, tell
 from apps.core.system import posix
 from apps.index.chunk_ids import is_uuid
@@ -99,6 +100,15 @@ class ChromaProcess:
                 else:
                     path.unlink()
 
+    def is_inflated(self) -> bool:
+        """Whether an index folder has more bytes of links than of vectors. Of a damaged file,
+        hnswlib writes terabytes of links until the disk is full."""
+        for links in self._folder.glob("*/link_lists.bin"):
+            with suppress(OSError):
+                if links.stat().st_size > links.with_name("data_level0.bin").stat().st_size:
+                    return True
+        return False
+
     def _new_process(self) -> Background:
         if self._url:
             # Each request to the server has its limit.
@@ -169,4 +179,4 @@ def _claim(folder: Path) -> None:
                 raise chroma.unavailable(f"Another process uses the Chroma store in {folder}")
             time.sleep(RETRY_SECONDS)
     except OSError as error:
-        raise chroma.unavailable(f"Chroma's folder cannot be used: {error}") from error
+        raise chroma.unavailable(f"Chroma's folder cannot be used: {reason_of(error)}") from error

@@ -15,6 +15,7 @@ from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 
+from apps.code.chunking import digest_of, is_utf8
 from apps.code.notebooks import MAX_NOTEBOOK_BYTES, is_notebook_path
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
@@ -209,16 +210,18 @@ class Classifier:
             return Skipped(path, reason_of(error), 0, is_unreadable(error))
         try:
             is_notebook = is_notebook_path(path)
-            head = read_up_to(descriptor, MAX_NOTEBOOK_BYTES + 1 if is_notebook else SCAN_BYTES)
+            limit = MAX_NOTEBOOK_BYTES if is_notebook else SCAN_BYTES
+            content = read_up_to(descriptor, limit + 1)
         except OSError as error:
             return Skipped(path, reason_of(error), status.st_size, is_unreadable(error))
         finally:
             os.close(descriptor)
+        is_whole = len(content) <= limit
         if is_notebook:
-            content = content_of(path, head)
+            content = content_of(path, content)
             if reason := self.rules.refuse_size(len(content)):
                 return Skipped(path, reason, status.st_size)
-            head = content[:SCAN_BYTES]
+        head = content[:SCAN_BYTES]
         if reason := self.rules.refuse_content(path, head):
             return Skipped(path, reason, status.st_size)
         reason = self.rules.refuse_kind(path, head)
@@ -226,7 +229,10 @@ class Classifier:
             return Skipped(path, reason, status.st_size)
         file_stat = self._file_stat(status)
         # Without the choice it is skipped, so its content is read each time.
-        return Candidate(path, file_stat._replace(ctime_ns=0) if reason else file_stat)
+        file_stat = file_stat._replace(ctime_ns=0) if reason else file_stat
+        # So a file that another root has is read once.
+        digest = digest_of(content) if is_whole and is_utf8(content) else ""
+        return Candidate(path, file_stat, digest)
 
     def _file_stat(self, status: os.stat_result) -> FileStat:
         changed = status.st_ctime_ns

@@ -7,7 +7,7 @@ not encrypted or run commands.
 import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from apps.core.errors import InvalidInput
 from apps.core.values.addresses import ascii_host
@@ -19,7 +19,9 @@ FORMS = "https://HOST/PATH, ssh://USER@HOST/PATH, git@HOST:PATH or file:///PATH,
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|:)")
 _SCP = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)@([A-Za-z0-9.-]+):([^/@:][^@]*|/[^@]+)(?:@(.+))?")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_REF = re.compile(r"[^\s~^:?*\[\\{@-][^\s~^:?*\[\\{@]*")
+_REF = re.compile(r"(?!-|@$)[^\s~^:?*\[\\{]+")
+# What a ref keeps in an address. Another `@` would begin the ref.
+_PLAIN = "!\"#$&'()+,/;<=>]`|}"
 
 
 @dataclass(frozen=True)
@@ -41,16 +43,21 @@ class RemoteAddress:
     path: str
 
     def __str__(self) -> str:
-        return f"{self.url}@{self.ref}" if self.ref else self.url
+        return f"{self.url}@{quote(self.ref, safe=_PLAIN)}" if self.ref else self.url
+
+    @property
+    def label(self) -> str:
+        """The ref in a name, in which `/` is written `~`."""
+        return self.ref.replace("/", "~")
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names for the repository, from short to unmistakable: `flask`, `pallets/flask`, … With a
-        ref `flask@3.0.x`, in which `/` is written `~`."""
+        ref `flask@3.0.x`."""
         parts = [part for part in self.path.split("/") if part not in ("", ".")]
         parts = [*filter(None, [self.host]), *parts]
         parts[-1] = parts[-1].removesuffix(".git") or parts[-1]
-        ref = f"@{self.ref.replace('/', '~')}" if self.ref else ""
+        ref = f"@{self.label}" if self.ref else ""
         return tuple("/".join(parts[-count:]) + ref for count in range(1, len(parts) + 1))
 
 
@@ -61,10 +68,27 @@ def is_remote(text: str) -> bool:
 
 def read(text: str) -> RemoteAddress:
     """Parse an address. Raises InvalidInput URL_REFUSED."""
+    remote = _read(text)
+    if len(str(remote)) > MAX_ADDRESS:
+        raise refused(f"The address is longer than {MAX_ADDRESS} characters.")
+    return remote
+
+
+def of_folder(folder: str, ref: str) -> RemoteAddress:
+    """Return the address of a ref of a repository of this machine. Raises as `read`.
+
+    folder: its real path
+    """
+    address = RemoteAddress(f"file://{quote(folder)}", check_ref(ref), "file", "", 0, folder)
+    return read(str(address))
+
+
+def _read(text: str) -> RemoteAddress:
     if len(text) > MAX_ADDRESS or not text.isascii() or not text.isprintable() or " " in text:
         raise refused(f"The address is longer than {MAX_ADDRESS} characters, or no URL.")
     if match := _SCP.fullmatch(text):
         user, host, path, ref = match.groups(default="")
+        ref = unquote(ref)
         _check(ref, path)
         host = _host(host)
         return RemoteAddress(f"{user}@{host}:{path}", ref, "ssh", host, PORTS["ssh"], path)
@@ -94,9 +118,9 @@ def refused(message: str) -> InvalidInput:
 
 
 def _split(path: str) -> tuple[str, str]:
-    """Return the path of a URL, and the ref behind it. A segment may begin with `@`."""
+    """Return the path of a URL, and the ref behind it, decoded. A segment may begin with `@`."""
     before, at, ref = path.rpartition("@")
-    return (before, ref) if at and before and not before.endswith("/") else (path, "")
+    return (before, unquote(ref)) if at and before and not before.endswith("/") else (path, "")
 
 
 def _check(ref: str, path: str) -> None:
@@ -105,9 +129,15 @@ def _check(ref: str, path: str) -> None:
         raise refused("The path of the address must not have `?`, `#`, `\\` or `..`.")
     if not unquote(path).isprintable():
         raise refused("The path of the address has characters that cannot be shown.")
+    check_ref(ref)
+
+
+def check_ref(ref: str) -> str:
+    """Return a branch, tag or commit; "" for none. Raises InvalidInput URL_REFUSED."""
     is_bad = ".." in ref or "//" in ref or ref.endswith(("/", ".", ".lock"))
-    if ref and (is_bad or not _REF.fullmatch(ref)):
+    if ref and (is_bad or not ref.isprintable() or not _REF.fullmatch(ref)):
         raise refused(f"{ref[:100]!r} cannot be a branch, a tag or a commit.")
+    return ref
 
 
 def _place(scheme: str, place: str) -> tuple[str, str, int]:

@@ -14,7 +14,7 @@ from apps.index.models import Clone, IngestRun, Root
 from apps.ingest.discovery.own_data import clones_folder, is_clone
 from apps.ingest.remote.address import RemoteAddress
 
-# A row or folder without a root and a run may belong to a request that is about to queue one.
+# A row or folder that had no run yet may belong to a request that is about to queue one.
 GRACE = timedelta(hours=1)
 
 
@@ -70,8 +70,9 @@ def forget_unused(path: str) -> None:
 def sweep() -> None:
     """Delete what processes that were killed have left of clones."""
     before = timezone.now() - GRACE
-    for path in Clone.objects.filter(created_at__lt=before).values_list("path", flat=True):
-        forget_unused(path)
+    for path, created_at in list(Clone.objects.values_list("path", "created_at")):
+        if created_at < before or IngestRun.objects.filter(path=path).exists():
+            forget_unused(path)
     with suppress(OSError):
         for folder in list(clones_folder().iterdir()):
             is_known = Clone.objects.filter(path=str(folder)).exists()

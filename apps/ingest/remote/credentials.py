@@ -23,9 +23,14 @@ KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 
 
 def token_of(remote: RemoteAddress) -> tuple[str, str] | None:
-    """Return user and password for the host of an address, if CODEINFO_CLONE_TOKEN has them."""
+    """Return user and password for the host of an address, if CODEINFO_CLONE_TOKEN has them.
+
+    Another port of a host is another server.
+    """
     tokens = {host.lower(): token for host, token in config().clone_token}
-    token = tokens.get(f"{remote.host}:{remote.port}") or tokens.get(remote.host)
+    token = tokens.get(f"{remote.host}:{remote.port}")
+    if not token and remote.port == PORTS["https"]:
+        token = tokens.get(remote.host)
     if not token:
         return None
     user, colon, password = token.partition(":")

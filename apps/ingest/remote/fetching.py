@@ -2,7 +2,8 @@
 
 git runs in a folder of ours that it has made itself, with no configuration of the system, the user
 and the repository but what is here: no hooks, filters, submodules and redirects. What a server
-sends is checked (`fsck`), and limited in size and time.
+sends is checked (`fsck`), and limited in size and time. The objects of a repository of this machine
+are borrowed.
 """
 
 import os
@@ -21,9 +22,9 @@ from apps.index.models import Clone
 from apps.index.types import Check
 from apps.ingest.remote import credentials
 from apps.ingest.remote.address import RemoteAddress, read
-from apps.ingest.remote.bare import CONFIG, make_bare
+from apps.ingest.remote.bare import NO_HEAD, config_for, make_bare, write_boundary
 from apps.ingest.remote.clones import size_of
-from apps.ingest.remote.local import lent_source
+from apps.ingest.remote.local import Source, source_of
 from apps.ingest.remote.network import addresses_of, pinned
 
 SECONDS = 900.0  # of one command of git
@@ -96,12 +97,14 @@ def fetch(clone: Clone, tell: Callable[[str], None], check: Check) -> None:
     remote = read(clone.url)
     tell("Fetching")
     git = _Git(Path(clone.path), _program(), remote, _environment(remote), tell, check)
-    with lent_source(remote) as source:
-        if git.is_complete:
-            git.restore()
-            git.fetch(*source, is_shallow=(git.git_dir / "shallow").is_file())
-        else:
-            git.clone(*source)
+    source = remote.url, remote.ref or "HEAD"
+    if remote.scheme == "file":
+        git.borrow(source_of(remote))
+    elif git.is_complete:
+        git.restore()
+        git.fetch(*source, is_shallow=(git.git_dir / "shallow").is_file())
+    else:
+        git.clone(*source)
     git.check_out()
 
 
@@ -145,14 +148,30 @@ class _Git:
         make_bare(self.git_dir, "")
         self._write_attributes()
 
-    def restore(self) -> None:
+    def restore(self, *, is_sha256: bool = False) -> None:
         """Delete what a git that was killed has left, and what an agent that works in the files may
         have written for git to obey."""
         for pattern in LEFT:
             for file in self.git_dir.glob(pattern):
                 file.unlink()
-        posix.replace_file(self.git_dir / "config", CONFIG.format("sha1").encode())
+        config = config_for(is_sha256=is_sha256)
+        posix.replace_file(self.git_dir / "config", config.encode())
         self._write_attributes()
+
+    def borrow(self, source: Source) -> None:
+        """Have the objects of a repository of this machine, and know what is wanted of it."""
+        if not self.is_complete:
+            self._begin()
+        self.restore(is_sha256=source.is_sha256)
+        (self.git_dir / "objects/info").mkdir(exist_ok=True)
+        (self.git_dir / "refs/codeinfo").mkdir(exist_ok=True)
+        alternates = os.fsencode(source.objects) + b"\n"
+        posix.replace_file(self.git_dir / "objects/info/alternates", alternates)
+        write_boundary(self.git_dir, source.boundary)
+        # The commit that was checked out before may be gone.
+        posix.replace_file(self.git_dir / "HEAD", NO_HEAD.encode())
+        commit = self.run("rev-parse", "--verify", f"{source.name}^{{commit}}")
+        posix.replace_file(self.git_dir / FETCHED, commit)
 
     def _write_attributes(self) -> None:
         (self.git_dir / "info").mkdir(exist_ok=True)
@@ -167,16 +186,32 @@ class _Git:
     def check_out(self) -> None:
         """Replace the files by those of what was fetched."""
         listed = self.run("ls-tree", "-r", "-l", "-z", FETCHED + "^{commit}").split(b"\0")
-        sizes = (line.partition(b"\t")[0].split() for line in listed if line)
-        total = sum(int(size[3]) for size in sizes if size[3:] and size[3] != b"-")
+        sizes = [line.partition(b"\t")[0].split()[3] for line in listed if line]
+        # What git says of an object that is not there.
+        if missing := sizes.count(b"BAD"):
+            raise _failed(
+                f"{missing:,} of its {len(sizes):,} files are not there, as in a partial clone: "
+                "fetch it again without a filter (git fetch --refetch --no-filter)"
+            )
+        total = sum(int(size) for size in sizes if size != b"-")
         if len(listed) > MAX_FILES or total > MAX_TREE_BYTES:
             raise _failed(
                 f"it has {len(listed) - 1:,} files of {total >> 20:,} MB: at most {MAX_FILES:,} "
                 f"of {MAX_TREE_BYTES >> 20:,} MB are checked out"
             )
+        self._drop_unreadable_index()
         self.run("checkout", "--force", "--detach", "--progress", FETCHED)
         # What a checkout that was killed has left, or somebody else.
         self.run("clean", "-ffdxq")
+
+    def _drop_unreadable_index(self) -> None:
+        """A loss of power may have damaged it; one with ids of another kind is no better."""
+        try:
+            self.run("ls-files", "--", "nothing")
+        except _OverLimit:
+            raise
+        except Unavailable:
+            (self.git_dir / "index").unlink(missing_ok=True)
 
     def run(self, *arguments: str) -> bytes:
         """Run a command of git, and return its output. Raises _OverLimit, and as `fetch`."""
@@ -236,6 +271,8 @@ def _reason(text: str, remote: RemoteAddress) -> str:
         return f"{remote.host} accepts none of the keys in ~/.ssh"
     if re.search(r"returned error: 30[1278]", text):
         return f"{remote.host} redirects to another address: use that one"
+    if text.startswith("fatal: Needed a single revision"):
+        return f"it has no commit {remote.ref!r}"
     lines = _ERROR.findall(text.replace("\r", "\n"))
     found = lines[0].strip() if lines else ""
     for secret in credentials.token_of(remote) or ():

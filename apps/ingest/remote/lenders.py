@@ -34,8 +34,15 @@ def check_lenders(repository: Repository) -> None:
         if not any(folder.is_relative_to(base) for base in allowed):
             raise refused(f"reads objects from {folder}, which may not be ingested")
         if not folder.is_relative_to(repository.git_dir):
-            check_owner(folder)
+            _check_owner(folder)
         waiting += _lent(folder)
+
+
+def _check_owner(folder: Path) -> None:
+    try:
+        check_owner(folder)
+    except OSError as error:
+        raise refused(f"reads objects from {folder}: {error.strerror}") from error
 
 
 def _lent(folder: Path) -> Iterator[Path]:

@@ -1,18 +1,17 @@
-"""What a repository of this machine is fetched from: file:// addresses.
+"""What a repository of this machine is taken from: file:// addresses.
 
-To serve a repository, git would obey the configuration in it. So it serves an empty repository of
-ours, which only borrows the objects of the other one.
+To serve a repository, git would obey the configuration in it. So nothing is fetched: our own
+repository borrows the objects of the other one, and our own code reads its references.
 """
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
+from apps.core.errors import Unavailable
 from apps.ingest.bases import bases
-from apps.ingest.discovery.checkout import checkout, commit_of
+from apps.ingest.discovery.checkout import checkout, named_commit
 from apps.ingest.discovery.own_data import refuse_own_data
 from apps.ingest.discovery.refusal import refused as not_read
 from apps.ingest.discovery.repository import (
@@ -22,38 +21,42 @@ from apps.ingest.discovery.repository import (
     repository_at,
 )
 from apps.ingest.remote.address import RemoteAddress, refused
-from apps.ingest.remote.bare import make_bare
+from apps.ingest.remote.bare import boundary_of
 from apps.ingest.remote.lenders import check_lenders
 
-REF = "refs/heads/wanted"
-_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+# The id of a commit, which may be cut to seven digits.
+_ID = re.compile(r"[0-9a-f]{7,64}")
 
 
-@contextmanager
-def lent_source(remote: RemoteAddress) -> Iterator[tuple[str, str]]:
-    """Provide URL and ref for git. Raises InvalidInput URL_REFUSED for a file:// address that is
-    not beneath the ingest bases, and Unavailable GIT_FAILED for a repository that is not read."""
-    if remote.scheme != "file":
-        yield remote.url, remote.ref or "HEAD"
-        return
+class Source(NamedTuple):
+    """objects: the folder of the objects
+    name: hexadecimal; the id of a commit or a tag, perhaps cut
+    boundary: of a shallow clone (`boundary_of`)
+    is_sha256: the kind of all ids"""
+
+    objects: Path
+    name: str
+    boundary: frozenset[str]
+    is_sha256: bool
+
+
+def source_of(remote: RemoteAddress) -> Source:
+    """Return where the objects of a file:// address are, and what its ref means now. Raises
+    InvalidInput URL_REFUSED for an address that is not beneath the ingest bases, and Unavailable
+    CLONE_FAILED if it has no such ref, or GIT_FAILED for a repository that is not read."""
     repository = _repository(remote)
     check_lenders(repository)
     common = common_dir(repository.git_dir)
     if not str(common).isprintable():
         raise not_read("has a path that cannot be shown")
-    if (common / "shallow").exists() or (common / "reftable").exists():
-        raise not_read("is a shallow clone, or has a reftable: ingest its folder instead")
-    commit = _commit(repository, common, remote.ref)
-    if not commit:
-        raise not_read(f"has no commit named {remote.ref or 'HEAD'!r}")
-    with TemporaryDirectory(prefix="codeinfo-git-") as folder:
-        bare = Path(folder)
-        make_bare(bare, commit)
-        (bare / "objects/info").mkdir()
-        (bare / "objects/info/alternates").write_bytes(os.fsencode(common / "objects") + b"\n")
-        (bare / "refs/heads").mkdir()
-        (bare / REF).write_text(f"{commit}\n")
-        yield f"file://{bare}", REF
+    if (common / "reftable").exists():
+        raise not_read("has its references in a reftable, which codeinfo does not read")
+    head = checkout(repository).commit
+    name = _named(common, remote.ref, head)
+    if not name:
+        message = f"It has no branch, tag or commit named {remote.ref or 'HEAD'!r}."
+        raise Unavailable(f"The repository was not fetched. {message}", code="CLONE_FAILED")
+    return Source(common / "objects", name, boundary_of(common), len(head or name) == 64)
 
 
 def _repository(remote: RemoteAddress) -> Repository:
@@ -66,15 +69,13 @@ def _repository(remote: RemoteAddress) -> Repository:
             return found
         check_owner(path)
         if not (path / "objects").is_dir() or not (path / "HEAD").is_file():
-            raise refused(f"{path} is no git repository.")
+            raise refused(f"{path} is no git repository, or not the top folder of one.")
     except OSError as error:
         raise refused(f"{path} cannot be read: {error.strerror}.") from None
     return Repository(path, path)
 
 
-def _commit(repository: Repository, common: Path, ref: str) -> str:
-    if not ref:
-        return checkout(repository).commit
-    names = (f"refs/heads/{ref}", f"refs/tags/{ref}")
-    found = next(filter(None, (commit_of(common, name) for name in names)), "")
-    return found or (ref if _ID.fullmatch(ref) else "")
+def _named(common: Path, ref: str, head: str) -> str:
+    if ref in ("", "HEAD"):
+        return head
+    return named_commit(common, ref) or (ref if _ID.fullmatch(ref) else "")

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from apps.code.chunking import digest_of
 from apps.code.encodings import EncodingChoice
 from apps.code.values import ChunkedFile
 from apps.core.config import config
@@ -24,14 +25,11 @@ ROWS_PER_WRITE = 2_000
 READ_AT_ONCE = 64
 
 
-# Path → content of files, and path → encoding of those that are not UTF-8; returns path → file of
-# another root.
-FindShared = Callable[[Mapping[str, bytes], Mapping[str, str]], Mapping[str, SharedFile]]
+# Path → SHA-256 of files; returns path → file of another root.
+FindShared = Callable[[Mapping[str, str]], Mapping[str, SharedFile]]
 
 
-def _no_shared(
-    contents: Mapping[str, bytes], encodings: Mapping[str, str]
-) -> Mapping[str, SharedFile]:
+def _no_shared(hashes: Mapping[str, str]) -> Mapping[str, SharedFile]:
     return {}
 
 
@@ -134,10 +132,17 @@ def _chunked(
     find_shared: FindShared,
     choice: EncodingChoice,
 ) -> Batch:
-    contents, skipped = _read(root, files)
-    by_path = {candidate.path: data for candidate, data in contents}
-    encodings = choice.encodings(by_path)
-    rows = find_shared(by_path, encodings)
+    hashes = {candidate.path: candidate.sha256 for candidate in files if candidate.sha256}
+    rows = dict(find_shared(hashes))
+    contents, skipped = _read(root, [one for one in files if one.path not in rows])
+    encodings = choice.encodings({candidate.path: data for candidate, data in contents})
+    rows |= find_shared(
+        {
+            candidate.path: digest_of(data, encodings.get(candidate.path, ""))
+            for candidate, data in contents
+            if candidate.path not in hashes
+        }
+    )
     new = [(candidate, data) for candidate, data in contents if candidate.path not in rows]
     chunked = chunker.chunk_many([(candidate.path, data) for candidate, data in new], encodings)
     return Batch(
@@ -148,7 +153,7 @@ def _chunked(
         ),
         tuple(skipped),
         shared=tuple(
-            (candidate, rows[candidate.path]) for candidate, _ in contents if candidate.path in rows
+            (candidate, rows[candidate.path]) for candidate in files if candidate.path in rows
         ),
     )
 

@@ -209,15 +209,17 @@ class Published:
             return False
         if candidate.stat.is_unchanged(row.stat):
             return True
-        if row.sha256 != self._hash_of(candidate.path, row.encoding):
+        if row.sha256 != self._hash_of(candidate, row.encoding):
             return False
         if candidate.stat.ctime_ns or candidate.stat[:2] != row.stat[:2]:
             self._touched.append(candidate)
         return True
 
-    def _hash_of(self, path: str, encoding: str) -> str:
+    def _hash_of(self, candidate: Candidate, encoding: str) -> str:
+        if candidate.sha256 and not encoding:
+            return candidate.sha256
         try:
-            return digest_of(read_content(self._folder, path), encoding)
+            return digest_of(read_content(self._folder, candidate.path), encoding)
         except (NotFound, InvalidInput):
             return ""  # the chunking step reads it again, and reports the error
 

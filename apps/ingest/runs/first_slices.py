@@ -1,11 +1,14 @@
 """A first ingest publishes what it has so far, the files that were changed last before others.
 
 So they can be searched soon. The first slice is the first batch, and each further one is as large
-as all before it: few parts are written, and rows are counted twice in all.
+as all before it: few parts are written, and rows are counted twice in all. None but the first has
+more than three quarters of the files.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from apps.index.mapped.live_files import LiveFiles
 from apps.index.texts import get_texts
 from apps.ingest.runs import listing
 from apps.ingest.runs.delta import NO_CHANGES
@@ -13,6 +16,9 @@ from apps.ingest.runs.generation import Generation
 from apps.ingest.runs.guards import Guard
 from apps.ingest.runs.job import Job
 from apps.ingest.runs.writer import Writer
+
+# The part of all files that a slice may have: one with more would be followed by the whole soon.
+LAST_SLICE = 0.75
 
 
 class FirstSlices:
@@ -23,10 +29,12 @@ class FirstSlices:
         self._generation, self._guard, self._job = generation, guard, job
         self._files = files if generation.is_first else 0
         self._next = 1  # published when so many files are done
+        self._listed: Sequence[LiveFiles] = ()  # stay mapped for the next one
 
     def are_due(self, done: int) -> bool:
-        """Whether to publish, after `done` files. The last ones are published with the run."""
-        return self._next <= done < self._files
+        """Whether to publish, after `done` files."""
+        is_first = self._next == 1
+        return self._next <= done < self._files and (is_first or done <= LAST_SLICE * self._files)
 
     def publish(self, writer: Writer, done: int) -> None:
         """Publish what was put since the last call. Raises as `Writer.parts`, `Guard.check_root`
@@ -38,5 +46,5 @@ class FirstSlices:
         # It counts the rows once.
         generation = replace(self._generation)
         with self._job.timed("rows"):
-            listed = listing.parts_of(generation, NO_CHANGES, parts)
-            generation.publish_slice(listed, self._files)
+            self._listed = listing.parts_of(generation, NO_CHANGES, parts)
+            generation.publish_slice(self._listed, self._files)

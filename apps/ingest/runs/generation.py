@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from apps.code.values import ChunkedFile
 from apps.core.errors import Conflict
+from apps.core.values.ids import uuid7
 from apps.core.values.slices import slices
 from apps.index import changes, freeze, spans
 from apps.index.mapped import lists
@@ -105,6 +106,7 @@ class Generation:
         """Return unsaved rows of files."""
         return [
             SourceFile(
+                id=uuid7(),
                 root=self.root,
                 run=self.run,
                 path=candidate.path,

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from apps.code.chunking import digest_of
 from apps.core.errors import InvalidInput, NotFound
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
 from apps.index.root_directory import read_content
@@ -47,7 +46,7 @@ def find_store(run: IngestRun, files: Sequence[Candidate], check: Check) -> UUID
     hashes: dict[str, str] = {}
     for candidate in files[:: max(1, len(files) // SAMPLE)]:
         check()
-        if digest := _hash_of(Path(run.path), candidate.path):
+        if digest := candidate.sha256 or _hash_of(Path(run.path), candidate.path):
             hashes[candidate.path] = digest
     rows = _published(roots.values()).filter(sha256__in=set(hashes.values()))
     counts = Counter(
@@ -95,16 +94,10 @@ class SharedFiles:
         self._files = files
         self._has_all: dict[UUID, bool] = {}
 
-    def find(
-        self, contents: Mapping[str, bytes], encodings: Mapping[str, str]
-    ) -> dict[str, SharedFile]:
-        """Return path → file of another root, for the files (path → content) that one has.
-
-        encodings: path → encoding of those that are not UTF-8
-        """
-        if not contents or not self._roots:
+    def find(self, hashes: Mapping[str, str]) -> dict[str, SharedFile]:
+        """Return path → file of another root, for the files (path → SHA-256) that one has."""
+        if not hashes or not self._roots:
             return {}
-        hashes = {path: digest_of(data, encodings.get(path, "")) for path, data in contents.items()}
         # Most files that the largest root lacks are new, so no root has their texts.
         missing = set(get_texts().missing(set(hashes.values())))
         hashes = {path: digest for path, digest in hashes.items() if digest not in missing}

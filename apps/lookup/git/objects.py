@@ -20,11 +20,10 @@ from tempfile import TemporaryDirectory
 from apps.core.concurrency.computed import TimedOut, Work, computing
 from apps.core.errors import NotFound, Unavailable
 from apps.core.system import programs
-from apps.index.root_directory import RootDirectory
 from apps.ingest.discovery.checkout import checkout
 from apps.ingest.discovery.refusal import refused
 from apps.ingest.discovery.repository import Repository, common_dir
-from apps.ingest.remote.bare import make_bare
+from apps.ingest.remote.bare import boundary_of, make_bare
 from apps.ingest.remote.lenders import check_lenders
 from apps.lookup.git.graphs import file_in, graph_of, is_due, quoted, write_later
 
@@ -34,7 +33,6 @@ SLOW = 0.1  # seconds of all commands of an answer
 # The address space holds the packs, too, as far as git maps them.
 MAX_MEMORY_KB = 4 << 20
 MAX_OUTPUT = 32_000_000
-MAX_SHALLOW = 4_000_000  # bytes; a boundary of 100,000 commits
 NOT_FOUND = 1  # what `rev-parse` ends with if nothing has the name
 MAX_REASON = 200  # characters of what git says
 # The shell sets the limits before git starts. A system without one of them goes on.
@@ -177,25 +175,10 @@ def opened(repository: Repository) -> Iterator[Git]:
         raise NotFound("The git repository has no commit yet.", code="NO_HISTORY")
     check_lenders(repository)
     with computing(SECONDS) as work, TemporaryDirectory(prefix="codeinfo-git-") as folder:
-        boundary = _shallow(common)
+        boundary = boundary_of(common)
         make_bare(Path(folder), head, boundary)
         git = Git(repository, head, boundary, program, folder, work)
         try:
             yield git
         finally:
             git.prepare()
-
-
-def _shallow(common: Path) -> frozenset[str]:
-    """Return the boundary of a shallow clone."""
-    try:
-        with RootDirectory(common) as directory:
-            content = directory.read("shallow", MAX_SHALLOW + 1)
-    except FileNotFoundError:
-        return frozenset()
-    except OSError as error:
-        raise refused(f"cannot be read: {error.strerror}") from error
-    lines = content.split()
-    if len(content) > MAX_SHALLOW or not all(map(_ID.fullmatch, lines)):
-        raise refused("is broken: its file `shallow` is damaged")
-    return frozenset(line.decode() for line in lines)

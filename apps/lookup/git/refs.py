@@ -3,13 +3,11 @@
 import re
 
 from apps.core.errors import NotFound
-from apps.ingest.discovery.checkout import commit_of, is_reference
+from apps.ingest.discovery.checkout import named_commit
 from apps.ingest.discovery.repository import common_dir
 from apps.lookup.git.objects import Git
 
 MAX_NAME = 255
-# Other references hold what nobody has published: `refs/stash`, `refs/original`.
-FOLDERS = ("refs/tags/", "refs/heads/", "refs/remotes/")
 _NAME = re.compile(r"([^\s~^:?*\[\\]+)((?:~\d{0,4}|\^\d?){0,4})")
 _DIGITS = re.compile(r"[0-9a-f]{7,64}")
 
@@ -34,7 +32,5 @@ def commit_named(git: Git, name: str) -> str:
 def _base(git: Git, name: str) -> str:
     if name in ("HEAD", "@"):
         return git.head
-    common = common_dir(git.repository.git_dir)
-    names = [name] if name.startswith(FOLDERS) else [f"{folder}{name}" for folder in FOLDERS]
-    ids = (commit_of(common, one) for one in names if is_reference(one))
-    return next(filter(None, ids), "") or (name if _DIGITS.fullmatch(name) else "")
+    found = named_commit(common_dir(git.repository.git_dir), name)
+    return found or (name if _DIGITS.fullmatch(name) else "")

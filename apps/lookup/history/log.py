@@ -1,13 +1,19 @@
 """The log: commits that changed a repository, a path, or lines, latest first."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from apps.core.errors import Unavailable
 from apps.lookup.history.commits import Commit, commits_of
 from apps.lookup.history.subject import Subject
 from apps.retrieval.paging import PAGE, Pager
 from apps.retrieval.repositories import repo_id
 
 MOST = 2_000  # commits that pages reach
+MOST_NAMES = 5  # earlier ones of a file
+# Changed files that a commit takes away, and adds: if they are more, git would compare each with
+# each for many seconds, and only unchanged ones, or of the same name, are found to be renamed.
+MAX_RENAMED = 300
 NOT_COMMITTED = "These lines are not in that commit: they are not committed, or newer."
 LATEST_ONLY = f"Only the latest {MOST:,} commits are listed: set `path` or `to`."
 NARROW = "path, lines, from and to"
@@ -23,18 +29,61 @@ def log(subject: Subject) -> dict[str, Any]:
     since = [f"^{subject.commit(query.since)}"] if query.since else []
     if lines == "":
         return {"to": to, "results": [], "hint": NOT_COMMITTED}
-    where = ["-s", lines] if lines else []
-    paths = [] if lines else subject.pathspec
-    found = commits_of(subject.git, f"--max-count={most}", *where, to, *since, *paths)
+    if lines:
+        commits = commits_of(subject.git, f"--max-count={most}", "-s", lines, to, *since)
+        found = [(one, "") for one in commits]
+    else:
+        found = list(_of_path(subject, to, since, most))
     if len(found) == MOST:
         subject.notes.append(LATEST_ONLY)
     shown, page = pager.page(found, query.limit, _id, narrow=NARROW)
-    rows = [_fields(subject) | one.as_wire() for one in shown]
+    rows = [
+        _fields(subject) | one.as_wire() | ({"oldPath": path} if path else {})
+        for one, path in shown
+    ]
     return {"to": to, "results": rows, PAGE: page}
 
 
-def _id(commit: Commit) -> str:
-    return commit.id
+def _id(row: tuple[Commit, str]) -> str:
+    return row[0].id
+
+
+def _of_path(
+    subject: Subject, to: str, since: Sequence[str], most: int
+) -> Iterator[tuple[Commit, str]]:
+    """Commits of a path, and below the one that gave a file its name, those of the name before:
+    the path that the file has then, "" for that of the query.
+
+    `git log --follow` does the same and compares all files of all commits for it.
+    """
+    path, names = subject.path, 0
+    while most > 0:
+        inside = subject.in_repository(path)
+        paths = ["--", inside] if inside else []
+        found = commits_of(subject.git, f"--max-count={most}", to, *since, *paths)
+        yield from ((one, path if names else "") for one in found)
+        most -= len(found)
+        names += 1
+        if not found or not path or not inside or most <= 0 or names > MOST_NAMES:
+            return
+        before = _name_before(subject, found[-1].id, inside)
+        to = subject.git.object_id(f"{found[-1].id}^") if before else ""
+        path = subject.in_root(before)
+        is_inside = before.startswith(subject.above)
+        if not to or not is_inside or subject.visible.reasons([path])[path]:
+            return
+
+
+def _name_before(subject: Subject, commit: str, path: str) -> str:
+    """The path that a commit renamed to this one; "" for none."""
+    renames = ("-M", f"-l{MAX_RENAMED}", "--diff-filter=R", "--name-status")
+    try:
+        output = subject.git.run("diff-tree", "-r", *renames, "--no-commit-id", "-z", commit)
+    except Unavailable:
+        return ""  # a partial clone lacks the texts that are compared
+    _, *names = output.decode("utf-8", "surrogateescape").split("\0")
+    renamed = dict(zip(names[1::3], names[::3], strict=False))
+    return renamed.get(path, "")
 
 
 def _lines_at(subject: Subject) -> tuple[str | None, str]:

@@ -5,12 +5,19 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from apps.core.errors import InvalidInput
-from apps.core.values.surrogates import encodable
 from apps.index.types import Area, Filters
 from apps.lookup.git.refs import MAX_NAME
 from apps.lookup.symbols.types import MAX_NAME as MAX_SYMBOL
 from apps.lookup.texts.reading import ranges_of
-from apps.retrieval.query import MAX_ID, MAX_PATH, areas_of, log_fields, parse_limit, text_problem
+from apps.retrieval.query import (
+    MAX_ID,
+    MAX_PATH,
+    areas_of,
+    log_fields,
+    optional_text,
+    parse_limit,
+    text_problem,
+)
 
 Of = Literal["log", "blame", "diff"]
 KINDS: tuple[str, ...] = get_args(Of)
@@ -46,7 +53,10 @@ class HistoryQuery:
             problems.append(problem)
         longest = {"repository": MAX_ID, "path": MAX_PATH, "symbol": MAX_SYMBOL}
         longest |= {"from": MAX_NAME, "to": MAX_NAME}
-        texts = {name: _text(data, name, most, problems) for name, most in longest.items()}
+        texts = {
+            name: optional_text(data, name, most, problems).strip()
+            for name, most in longest.items()
+        }
         path = _path(texts["path"], problems)
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
         if problems:
@@ -72,19 +82,6 @@ class HistoryQuery:
     def as_log(self) -> dict[str, Any]:
         """Scope and size for the log. Paths and names are private and left out."""
         return {**log_fields((self.repository,), self.limit, Filters()), "of": self.of}
-
-
-def _text(data: Mapping[str, Any], name: str, most: int, problems: list[str]) -> str:
-    value = data.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        problems.append(f"{name} must be a string")
-        return ""
-    if len(value) > most or "\0" in value:
-        problems.append(f"{name} must have at most {most:,} characters, and no NUL")
-        return ""
-    return encodable(value).strip()
 
 
 def _path(text: str, problems: list[str]) -> str:

@@ -10,6 +10,7 @@ from apps.index.types import Filters
 from apps.lookup.deadline import Deadline
 from apps.lookup.history.subject import subject_of_root
 from apps.lookup.impact.definitions import changed_definitions
+from apps.lookup.impact.nearness import distances, nearness
 from apps.lookup.impact.patches import changes_of_patch
 from apps.lookup.impact.query import ImpactQuery
 from apps.lookup.impact.types import MAX_CHANGED, Changed, ChangeSet
@@ -122,20 +123,32 @@ def _affected(
 def _reached(
     walk: Walk, origins: dict[Node, str], depth: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The callers and the tests, proven ones first, near ones first."""
-    callers, tests = [], []
+    """The callers, proven ones first; and the tests, near ones first."""
+    callers: list[tuple[int, dict[str, Any]]] = []
+    tests: list[tuple[int, dict[str, Any]]] = []
+    steps = distances(walk)
     for node in walk.came_by:
-        steps = walk.way(node)
-        if not steps:
+        way = walk.way(node)
+        if not way:
             continue
-        row = _reached_row(walk, steps, origins[steps[-1].to])
+        row = _reached_row(walk, way, origins[way[-1].to])
         if walk.is_test(node):
-            tests.append(row | {"kind": "test"})
-        elif len(steps) <= depth and not walk.is_in_tests(node):
-            callers.append(row)
-    for rows in (callers, tests):
-        rows.sort(key=lambda row: (row["certainty"] != "proven", row["depth"], row["relPath"]))
-    return callers, tests
+            tests.append((nearness(walk, node, steps), row | {"kind": "test"}))
+        elif len(way) <= depth and not walk.is_in_tests(node):
+            callers.append((0, row))
+    return _sorted(callers), _sorted(tests)
+
+
+def _sorted(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
+    rows.sort(
+        key=lambda pair: (
+            pair[0],
+            pair[1]["certainty"] != "proven",
+            pair[1]["depth"],
+            pair[1]["relPath"],
+        )
+    )
+    return [row for _, row in rows]
 
 
 def _reached_row(walk: Walk, steps: Sequence[Step], origin: str) -> dict[str, Any]:

@@ -5,10 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core.errors import InvalidInput
-from apps.core.values.surrogates import encodable
 from apps.index.types import Area, Filters
 from apps.lookup.git.refs import MAX_NAME
-from apps.retrieval.query import MAX_ID, areas_of, log_fields, parse_limit, text_problem
+from apps.retrieval.query import (
+    MAX_ID,
+    areas_of,
+    log_fields,
+    optional_text,
+    parse_limit,
+    text_problem,
+)
 
 DEFAULT_BASE = "HEAD"
 DEFAULT_DEPTH, MAX_DEPTH = 2, 5
@@ -36,7 +42,7 @@ class ImpactQuery:
         if problem := text_problem("repository", data.get("repository")):
             problems.append(problem)
         longest = {"repository": MAX_ID, "base": MAX_NAME, "patch": MAX_PATCH}
-        texts = {name: _text(data, name, most, problems) for name, most in longest.items()}
+        texts = {name: optional_text(data, name, most, problems) for name, most in longest.items()}
         if texts["base"] and texts["patch"]:
             problems.append("base and patch exclude each other")
         depth = parse_limit(data.get("depth"), DEFAULT_DEPTH, MAX_DEPTH, problems, name="depth")
@@ -57,16 +63,3 @@ class ImpactQuery:
         """Scope and size for the log. The patch is private and left out."""
         fields = log_fields((self.repository,), self.limit, Filters())
         return {**fields, "depth": self.depth, "patch": bool(self.patch)}
-
-
-def _text(data: Mapping[str, Any], name: str, most: int, problems: list[str]) -> str:
-    value = data.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        problems.append(f"{name} must be a string")
-        return ""
-    if len(value) > most:
-        problems.append(f"{name} must have at most {most:,} characters")
-        return ""
-    return encodable(value)

@@ -16,8 +16,8 @@ from apps.code.callgraph.callers import MAX_POSSIBLE, is_method
 from apps.code.callgraph.facts import MODULE, Binding, Definition, Facts, Import
 from apps.code.callgraph.languages import rules_for
 from apps.code.paths import kinds
-from apps.code.syntax.pieces import whole_word
 from apps.lookup.impact.types import Changed, Use
+from apps.lookup.impact.words import places_of, row_starts
 from apps.lookup.relations.call_paths import place_of
 from apps.lookup.symbols.callers import CallSearch, named_scope, stem, with_word
 from apps.lookup.symbols.imports import imported_paths
@@ -68,6 +68,7 @@ class Walk:
     is_cut: bool = False
     _imported: dict[str, set[str]] = field(default_factory=dict)
     _lines: dict[str, Sequence[str]] = field(default_factory=dict)
+    _row_starts: dict[str, Sequence[int]] = field(default_factory=dict)  # in characters
     _header_rows: dict[str, frozenset[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -144,9 +145,23 @@ class Walk:
             if item.row in rows and item.scope == MODULE and item.name:
                 yield Node(path, MODULE, item.name)
 
+    def name(self, node: Node) -> str:
+        """The name of what is defined or bound; "" for a file."""
+        return node.name or (self._definition(node).name if node.scope != MODULE else "")
+
+    def _definition(self, node: Node) -> Definition:
+        return self.facts(node.path).definitions[node.scope]
+
+    def _is_member(self, node: Node) -> bool:
+        if node.scope == MODULE:
+            return False
+        return bool(node.name) or is_method(
+            self.facts(node.path).definitions, self._definition(node)
+        )
+
     def symbol(self, node: Node) -> str:
         """The path of the definition; "" for a file."""
-        outer = self.facts(node.path).definitions[node.scope].path if node.scope != MODULE else ""
+        outer = self._definition(node).path if node.scope != MODULE else ""
         return ".".join(filter(None, [outer, node.name]))
 
     def is_test(self, node: Node) -> bool:
@@ -165,6 +180,14 @@ class Walk:
     def use(self, step: Step) -> Use:
         place = place_of(self.project, step.node.path)
         return Use(place, self.symbol(step.node), step.row + 1, step.proven)
+
+    def lines_of(self, node: Node) -> Sequence[str]:
+        """The lines of a definition, with its decorators; of a file, all."""
+        lines = self._text(node.path)
+        if node.scope == MODULE:
+            return lines
+        definition = self._definition(node)
+        return lines[definition.first : definition.last + 1]
 
     def text_at(self, path: str, row: int) -> str:
         lines = self._text(path)
@@ -185,11 +208,18 @@ class Walk:
             node = self._node(site.path, site.call.row, site.call.scope)
             kind = PROVEN if site.proven else POSSIBLE
             yield kind, Step(node, to, site.call.row, site.proven)
+        naming: dict[str, list[Node]] = {}
         for node in level:
             if self.project.deadline.is_over:
                 return
-            yield from ((POSSIBLE, step) for step in self._uses(node))
+            yield from ((POSSIBLE, step) for step in self._offered(node))
             yield from self._outer(node)
+            for path in self._naming(node):
+                naming.setdefault(path, []).append(node)
+        for path, nodes in naming.items():
+            if self.project.deadline.is_over:
+                return
+            yield from ((POSSIBLE, step) for step in self._mentions(path, nodes))
 
     def _meant(self, callee: tuple[str, int], keys: Sequence[tuple[str, int]]) -> Node:
         """The definition that is meant by a call of its class, or of what it overrides."""
@@ -215,48 +245,53 @@ class Walk:
         step = Step(Node(node.path, outer), node, definition.row, False, is_class)
         yield (POSSIBLE if is_early else OUTER), step
 
-    def _uses(self, node: Node) -> Iterator[Step]:
-        """The lines that have the name and may mean the node, apart from resolved calls."""
-        facts = self.facts(node.path)
-        own = facts.definitions[node.scope] if node.scope != MODULE else None
-        name = node.name or (own.name if own else "")
-        if len(name) < 2 or _is_special(name):
+    def _naming(self, node: Node) -> Iterator[str]:
+        """The files whose lines may name a node."""
+        name = self.name(node)
+        if not may_be_named(name):
             return
-        yield from self._offered(node, name)
-        is_member = own is not None and (bool(node.name) or is_method(facts.definitions, own))
-        is_rare = is_member and len(self.project.defining(name)) <= MAX_POSSIBLE
+        is_rare = self._is_member(node) and len(self.project.defining(name)) <= MAX_POSSIBLE
         family = rules_for(node.path).family
         for path in [*with_word(self.project, name)]:
             file = self.project.file(path)
             if file is None or file.language not in family or not self._takes(path):
                 continue
             if is_rare or self._is_near(path, node.path):
-                yield from self._mentions(node, name, path, is_member=is_member)
+                yield path
 
-    def _mentions(self, node: Node, name: str, path: str, *, is_member: bool) -> Iterator[Step]:
+    def _mentions(self, path: str, nodes: Sequence[Node]) -> Iterator[Step]:
+        """The lines of a file that have the name of a node and may mean it, apart from resolved
+        calls."""
         facts = self.facts(path)
-        # Of a definition, the resolver knows which calls mean it.
-        calls = set() if node.name else {(call.row, call.column) for call in facts.calls}
-        row_of_own = -1
-        if path == node.path and not node.name and node.scope != MODULE:
-            row_of_own = facts.definitions[node.scope].row
-        word = whole_word(name)
-        for row, line in enumerate(self._text(path)):
-            for match in word.finditer(line) if name in line else ():
-                is_called = (row, match.start()) in calls
-                is_of_object = line[: match.start()].endswith(".")
-                if row == row_of_own or is_called or (is_member and not is_of_object):
-                    continue
-                if row in self._headers(path) and _ANNOTATION.search(line[: match.start()]):
-                    continue
-                user = self._node(path, row, MODULE, name)
-                yield Step(user, node, row, False, self._is_in_body(user, row))
+        calls = {(call.row, call.column) for call in facts.calls}
+        for node in nodes:
+            for row, column in self._places(path, self.name(node)):
+                # Of a definition, the resolver knows which calls mean it.
+                if node.name or (row, column) not in calls:
+                    yield from self._mention(node, path, row, self._text(path)[row][:column])
+
+    def _places(self, path: str, name: str) -> Iterator[tuple[int, int]]:
+        """The rows and columns where a file has a name as a whole word."""
+        if path not in self._row_starts:
+            self._row_starts[path] = row_starts(self._text(path))
+        return places_of(name, self.project.text(path) or "", self._row_starts[path])
+
+    def _mention(self, node: Node, path: str, row: int, before: str) -> Iterator[Step]:
+        """The step from the line of a name. before: the text in front of it"""
+        if self._is_member(node) and not before.endswith("."):
+            return
+        if path == node.path and not node.name and row == self._definition(node).row:
+            return
+        if row in self._headers(path) and _ANNOTATION.search(before):
+            return
+        user = self._node(path, row, MODULE, self.name(node))
+        yield Step(user, node, row, False, self._is_in_body(user, row))
 
     def _is_in_body(self, node: Node, row: int) -> bool:
         """Whether a line is one of a class, and not of its methods or the names of its bases."""
         if node.scope == MODULE or node.name:
             return False
-        definition = self.facts(node.path).definitions[node.scope]
+        definition = self._definition(node)
         return definition.kind == "class" and row != definition.row
 
     def _headers(self, path: str) -> frozenset[int]:
@@ -319,13 +354,12 @@ class Walk:
         ]
         return min(below)[1] if below else MODULE
 
-    def _offered(self, node: Node, name: str) -> Iterator[Step]:
+    def _offered(self, node: Node) -> Iterator[Step]:
         """Files that import all names of the file, and offer them to others."""
-        if node.scope != MODULE and not node.name:
-            definition = self.facts(node.path).definitions[node.scope]
-            if definition.scope != MODULE:
-                return
-        elif node.scope != MODULE:
+        name = self.name(node)
+        is_own = node.scope != MODULE and not node.name
+        outer = self._definition(node).scope if is_own else node.scope
+        if outer != MODULE or not may_be_named(name):
             return
         for path in [*with_word(self.project, stem(node.path).split(".")[0])]:
             for imported in self.facts(path).imports if self._is_near(path, node.path) else ():
@@ -348,6 +382,11 @@ class Walk:
         file = self.project.file(path)
         language = file.language if file else ""
         return self.search.query.takes(self.project.root, path, language)
+
+
+def may_be_named(name: str) -> bool:
+    """Whether lines with a name tell who uses it."""
+    return len(name) > 1 and not _is_special(name)
 
 
 def _is_special(name: str) -> bool:

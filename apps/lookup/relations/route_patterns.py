@@ -7,6 +7,7 @@ What a class or a block of lines puts before its routes is added; `route_mounts`
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import re2
@@ -176,10 +177,6 @@ class TextRoute:
     is_quoted: bool = False  # in a string of several lines, as an example in a docstring is
 
 
-_routes = {one.route: re2.compile(one.route) for one in FRAMEWORKS}
-_prefixes = {one.prefix: re2.compile(one.prefix) for one in FRAMEWORKS if one.prefix}
-_routers = {one.routers: re2.compile(one.routers) for one in FRAMEWORKS if one.routers}
-_blocks = {one.block: re2.compile(one.block) for one in FRAMEWORKS if one.block}
 _RESOURCES = ("RESOURCE", "RESOURCES")
 _MANY = frozenset(
     {"ROUTE", "ALL", "ANY", "USE", "HANDLE", "HANDLEFUNC", "MATCH", "REQUEST", *_RESOURCES}
@@ -202,6 +199,12 @@ _FUNCTION = re2.compile(r"=>|\bfunction\b")
 _LAST_NAME = re2.compile(r"([A-Za-z_$][\w.$]*)\s*\)+\s*;?\s*$")
 FAR_BELOW = 40
 BELOW = 6  # lines between a decorator and its function
+
+
+@cache
+def _compiled(pattern: str) -> Any:
+    """A pattern of a framework, compiled when it is first needed; None if it has none."""
+    return re2.compile(pattern) if pattern else None
 
 
 def routes_in(path: str, language: str, lines: Sequence[str]) -> Iterator[TextRoute]:
@@ -231,8 +234,8 @@ def quoted_rows(lines: Sequence[str]) -> set[int]:
 
 
 def _of_framework(framework: Framework, lines: Sequence[str]) -> Iterator[TextRoute]:
-    prefix, blocks = "", Blocks(_blocks.get(framework.block))
-    prefixes = _prefixes.get(framework.prefix)
+    prefix, blocks = "", Blocks(_compiled(framework.block))
+    prefixes = _compiled(framework.prefix)
     quoted = quoted_rows(lines) if "python" in framework.languages else set()
     made = _made(framework, lines)
     for row, line in enumerate(lines):
@@ -250,7 +253,7 @@ def _of_framework(framework: Framework, lines: Sequence[str]) -> Iterator[TextRo
 
 def _made(framework: Framework, lines: Sequence[str]) -> set[str]:
     """The names of the routers that a file makes."""
-    pattern = _routers.get(framework.routers)
+    pattern = _compiled(framework.routers)
     found = (pattern.finditer(line) for line in lines if len(line) <= MAX_LINE) if pattern else ()
     return {match["router"] for matches in found for match in matches}
 
@@ -260,7 +263,7 @@ def _of_line(framework: Framework, lines: Sequence[str], row: int) -> Iterator[T
     line = lines[row]
     # An argument may be on the next line.
     text = line if not line.rstrip().endswith("(") else line.rstrip() + _at(lines, row + 1)
-    for match in _routes[framework.route].finditer(text):
+    for match in _compiled(framework.route).finditer(text):
         groups = match.groupdict()
         method, path = _method(groups.get("method") or "", lines, row), groups["path"] or ""
         if (arguments := groups.get("arguments")) is not None:

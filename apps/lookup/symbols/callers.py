@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from apps.code.callgraph.callers import ancestors, targets, unresolved
-from apps.code.callgraph.facts import MEMBER, MODULE, Call, Facts, Import
+from apps.code.callgraph.facts import MEMBER, MODULE, Binding, Call, Facts, Import
 from apps.code.callgraph.languages import rules_for
 from apps.code.callgraph.resolve import Resolver
 from apps.code.paths import kinds
@@ -79,6 +79,8 @@ class CallSearch:
         if aliases := self._exported_aliases(paths, names, {path for path, _ in keys}):
             names |= aliases
             paths = list(dict.fromkeys([*paths, *self._candidates(aliases, keys)]))
+        if DEFAULT in names:  # which templates use by names that follow from the path
+            names |= {one for path, _ in keys for one in self._other_names(path)}
         for path in paths:
             called = names | self._aliases(path, names)
             for call in self.facts(path).calls:
@@ -121,7 +123,7 @@ class CallSearch:
             }
             if name == DEFAULT or DEFAULT in facts.exports or "=" in facts.exports:
                 words.add(stem(path))
-                words |= set(rules_for(path).other_names(self.project, path))
+                words |= self._other_names(path)
         files = dict.fromkeys(path for path, _ in keys)
         for word in sorted(words - {DEFAULT, "=", "*"}):
             if parts := WORD.findall(word):
@@ -139,6 +141,9 @@ class CallSearch:
         self.cut += max(0, len(ordered) - MAX_FILES)
         self.project.read(ordered[:MAX_FILES])
         return ordered[:MAX_FILES]
+
+    def _other_names(self, path: str) -> set[str]:
+        return set(rules_for(path).other_names(self.project, path))
 
     def _passes(self, path: str, languages: set[str]) -> bool:
         file = self.project.file(path)
@@ -162,16 +167,18 @@ class CallSearch:
 
     def _offered(self, path: str, names: set[str], targets: set[str]) -> Iterator[str]:
         facts = self.facts(path)
+        defaults = {binding.value[0] for binding in facts.bindings if _is_default(binding)}
         late: set[str] = set()  # modules that are imported amid an expression
         for imported in facts.imports:
             is_default = imported.member == DEFAULT and imported.exported
-            is_target = (is_default or not imported.member) and self._leads(path, imported, targets)
+            may_lead = is_default or (not imported.member and imported.name in defaults)
+            is_target = may_lead and self._leads(path, imported, targets)  # takes longest
             if is_target and not imported.member:
                 late.add(imported.name)
             elif imported.scope == MODULE and (imported.member in names or is_target):
                 yield imported.name
         for binding in facts.bindings:
-            is_late = binding.value[0] in late and binding.value[1:] == (DEFAULT,)
+            is_late = binding.value[0] in late and _is_default(binding)
             member = binding.name.removeprefix(MEMBER.format(""))
             is_offered = binding.scope == MODULE or member != binding.name
             if is_offered and (is_late or binding.value[-1] in names):
@@ -187,8 +194,17 @@ class CallSearch:
         facts = self.facts(path)
         members = names | {DEFAULT, "=", ""}
         aliases = {imported.name for imported in facts.imports if imported.member in members}
-        bound = {binding.name for binding in facts.bindings if binding.value[-1] in names}
-        return aliases | bound
+        bound = {
+            binding.name
+            for binding in facts.bindings
+            if binding.value[-1] in names or binding.value[1:] == (DEFAULT,)
+        }
+        return aliases | bound | {DEFAULT}
+
+
+def _is_default(binding: Binding) -> bool:
+    """Whether it binds the default export of something."""
+    return binding.value[1:] == (DEFAULT,)
 
 
 def with_word(project: RootProject, word: str) -> Iterator[str]:

@@ -64,13 +64,20 @@ def root_files(root: Root) -> RootFiles:
 
 
 def lines_of_live(root: Root, files: Iterable[LiveFile]) -> dict[str, list[str]]:
-    """As `ingested_lines`, of live files of a root: their rows are read only if texts are
-    missing."""
+    """As `ingested_lines`, of live files of a root."""
+    return {document: lines_of(text) for document, text in texts_of_live(root, files).items()}
+
+
+def texts_of_live(root: Root, files: Iterable[LiveFile]) -> dict[str, str]:
+    """The texts of live files of a root by document, as `ingested_lines` finds them: their rows are
+    read only if texts are missing. A line may end with "\\r\\n"."""
     files = list(files)
-    texts = stored_texts({file.sha256 for file in files})
-    lines = {file.document: lines_of(texts[file.sha256]) for file in files if file.sha256 in texts}
-    missing = [(root, file.document) for file in files if file.document not in lines]
-    return lines | ingested_lines(missing) if missing else lines
+    stored = stored_texts({file.sha256 for file in files})
+    texts = {file.document: stored[file.sha256] for file in files if file.sha256 in stored}
+    missing = [(root, file.document) for file in files if file.document not in texts]
+    for document, lines in ingested_lines(missing).items() if missing else ():
+        texts[document] = "\n".join(lines)
+    return texts
 
 
 class _FactsCache:
@@ -104,7 +111,8 @@ class _FactsCache:
             self._left = self._size
 
 
-def _has_rules(path: str, language: str) -> bool:
+def has_rules(path: str, language: str) -> bool:
+    """Whether calls in a file are known."""
     return language in BY_LANGUAGE and (language == "python" or not is_notebook_path(path))
 
 
@@ -150,7 +158,7 @@ class RootProject:
         wanted: list[str] = []
         for path in dict.fromkeys(paths):
             file = self.file(path)
-            if path in self._read or file is None or not _has_rules(path, file.language):
+            if path in self._read or file is None or not has_rules(path, file.language):
                 continue
             facts = _cache.get((file.sha256, file.language))
             if facts is None:

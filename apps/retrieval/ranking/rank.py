@@ -80,6 +80,7 @@ KIND_STEMS: Mapping[str, frozenset[str]] = {
 # --- the query ------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=100)
 def query_stems(text: str) -> tuple[str, ...]:
     """The distinct stems of a query without stopwords."""
     return drop_stopwords(_words_of(text))

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from apps.core.config import config
-from apps.core.errors import Conflict, InvalidInput, Unavailable
+from apps.core.errors import Conflict, InvalidInput, Unavailable, reason_of
 from apps.core.system import posix
 from apps.core.values.times import wire_time
 from apps.index.types import Check
@@ -39,7 +39,7 @@ def make(file: Path, *, force: bool, check: Check, report: Report) -> dict[str, 
             return _made(file, folder, check, report, force=force)
     except OSError as error:
         raise Unavailable(
-            f"The backup could not be written: {error}", code="NOT_WRITTEN"
+            f"The backup could not be written: {reason_of(error)}", code="NOT_WRITTEN"
         ) from error
 
 

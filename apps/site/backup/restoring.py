@@ -19,7 +19,7 @@ from django.conf import settings
 
 from apps.core.config import BASE_DIR
 from apps.core.data import folder_lock
-from apps.core.errors import Conflict, InvalidInput, Unavailable
+from apps.core.errors import Conflict, InvalidInput, Unavailable, reason_of
 from apps.core.system import posix, programs
 from apps.index import freeze
 from apps.index.types import Check
@@ -61,7 +61,8 @@ def restore(file: Path, folder: Path, *, check: Check, report: Report) -> dict[s
                 with _locked(folder):
                     done = _restored(opened, folder, check, report)
         except OSError as error:
-            raise Unavailable(f"The backup could not be restored: {error}") from error
+            reason = reason_of(error)
+            raise Unavailable(f"The backup could not be restored: {reason}") from error
         undo.pop_all()
         return done
 

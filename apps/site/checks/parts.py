@@ -41,6 +41,21 @@ DAMAGED_SHOWN = 3
 NOT_USED = "Not used: CODEINFO_CHROMA is off, or codeinfo[chroma] is not installed."
 USE = "Install and switch it on, or set CODEINFO_RETRIEVAL_MODE=hybrid."
 
+# What is so while something else is in the place of a file or folder, and what helps.
+REMADE = (
+    "Ingests fail; searches may lack passages.",
+    "Move what is there away: codeinfo makes it again.",
+)
+HIDDEN = (
+    "Commands do not find this server.",
+    "Stop codeinfo, move what is there away, and start codeinfo.",
+)
+NO_KEY = (
+    "No worker and no server can start: ingests stay queued.",
+    "Move what is there away, restore the file from a backup, and start codeinfo again.",
+)
+OF_MISPLACED = dict.fromkeys(disk.OF_SERVER, HIDDEN) | {disk.SECRET: NO_KEY}
+
 MODES = {"off": "not", "poll": "looked at from time to time", "watch": "watched"}
 
 DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "MongoDB"}
@@ -122,9 +137,9 @@ def _disk() -> Finding:
         return found("bad", "No access", detail, fix)
     if misplaced := disk.misplaced():
         named = " and ".join(f"{path} must be a {kind}" for path, kind in misplaced.items())
-        detail = f"{named}. Ingests fail; searches may lack passages."
-        fix = "Move what is there away: codeinfo makes it again."
-        return found("bad", "Misplaced", detail, fix)
+        pairs = dict.fromkeys(OF_MISPLACED.get(path.name, REMADE) for path in misplaced)
+        consequences, fixes = (" ".join(texts) for texts in zip(*pairs, strict=True))
+        return found("bad", "Misplaced", f"{named}. {consequences}", fixes)
     spaces = disk.spaces()
     short = [space for space in spaces if space.is_short]
     if short:

@@ -25,12 +25,13 @@ from apps.core.errors import Unavailable
 from apps.core.security import local_users, private_files
 from apps.core.security.access import check_exposure
 from apps.core.security.authentication import requires_credentials
-from apps.core.system import start_errors
+from apps.core.system import disk, start_errors
 from apps.core.system.command_lines import manage, verb
 from apps.index import missing_runs
 from apps.ingest.bases import bases
 from apps.site import schema
 from apps.site.checks.findings import Finding, Level, found
+from apps.site.checks.parts import HIDDEN
 from apps.site.checks.runner import Check, in_thread
 from apps.site.server import port_problem, ports
 from codeinfo_cli.clients.client import this_machine
@@ -149,6 +150,9 @@ def _data_folder(address: Address | None) -> Finding:
         try:
             folder_lock.claim()
         except Unavailable as error:
+            if hidden := _hiding_server():
+                detail = f"{hidden} must be a file: the server of {folder} is not found."
+                return _found("bad", detail, HIDDEN[1])
             return _found("bad", error.message)
         folder_lock.release()
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
@@ -157,6 +161,11 @@ def _data_folder(address: Address | None) -> Finding:
     if free < LITTLE_SPACE:
         return _found("warn", detail, "Make room, or set CODEINFO_DATA_DIR to another disk.")
     return _found("ok", detail)
+
+
+def _hiding_server() -> str:
+    """Name what is a folder in the place of a file by which commands find the server."""
+    return " and ".join(str(path) for path in disk.misplaced() if path.name in disk.OF_SERVER)
 
 
 def keep_lost_changes() -> None:
@@ -225,6 +234,8 @@ def _port(variable: str, port: int, address: Address | None) -> Finding:
         return _found("ok", "Served by codeinfo, which runs.")
     if address:
         return _found("ok", f"{problem}. The server of this data folder is at {address.url}.")
+    if hidden := _hiding_server():
+        return _found("warn", f"{problem}. It may be the server that {hidden} hides.")
     if settings.VARIABLES_SET.isdisjoint(ports(configured)):
         return _found("warn", f"{problem}.", "`codeinfo` verbs take the next ones that are free.")
     return _found("bad", f"{problem}.", f"Stop what is there, or set {variable}.")

@@ -75,16 +75,17 @@ def find(query: ContextQuery) -> Passages:
         total_chars=CANDIDATES * config().tool_chunk_max_chars,
     )
     cutoff = setting_of_cutoff()
-    near = [match for match in result.matches if passes(match, cutoff) and not match.is_weak]
+    roots = {repo_id(root): root for root in roots_named(query.repositories)}
+    every = list(_passages(result.matches, roots))
+    near = [piece for match, piece in every if passes(match, cutoff) and not match.is_weak]
     weak: Sequence[Match] = ()
     if not near:
         count, ranked = config().retrieval_fallback_chunks, config().retrieval_mode == "hybrid"
         weak = fallback_of(result.matches, count, ranked=ranked)
-    roots = {repo_id(root): root for root in roots_named(query.repositories)}
     return Passages(
-        tuple(_passages(near, roots)),
-        tuple(_passages(result.matches, roots)),
-        tuple(_passages(weak, roots)),
+        tuple(near),
+        tuple(piece for _, piece in every),
+        tuple(piece for _, piece in _passages(weak, roots)),
         result.degraded,
         tuple(result.missing_words),
     )
@@ -191,13 +192,14 @@ def _pack_mentions(packer: Packer, pieces: Sequence[Piece]) -> None:
             packer.add_line(replace(piece, role="mention", text=text, start_line=start))
 
 
-def _passages(matches: Sequence[Match], roots: Mapping[str, Root]) -> Iterator[Piece]:
+def _passages(matches: Sequence[Match], roots: Mapping[str, Root]) -> Iterator[tuple[Match, Piece]]:
     for match in matches:
         root = roots.get(match.repo)
         if root is not None and match.start_line is not None:
             place = Place(root, match.rel_path, match.language)
             text, symbol, score = match.chunk, match.symbol, match.score
-            yield Piece(place, match.start_line, text, "passage", symbol=symbol, score=score)
+            piece = Piece(place, match.start_line, text, "passage", symbol=symbol, score=score)
+            yield match, piece
 
 
 def _names(packer: Packer, pieces: Sequence[Piece]) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Pack pieces into a number of tokens. No line is packed twice."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
@@ -9,7 +8,7 @@ from apps.core.types import JSON
 from apps.embedding.words import stems
 from apps.lookup.symbols.types import SEPARATORS
 from apps.retrieval.ranking.rank import query_stems
-from apps.tools.context.form import compact_line, compact_row
+from apps.tools.context.form import compact_line
 from apps.tools.context.tokens import estimate
 from apps.tools.context.types import Piece
 from apps.tools.snippets import best_lines, best_start, shared_stems
@@ -20,6 +19,8 @@ MAX_LINE = 120
 MAX_CHARACTERS = 6
 # Tokens beside the text, of a line of a passage and of a text by itself: quotes and a comma.
 LINE_TOKENS, TEXT_TOKENS = 1, 2
+# Tokens of the keys of a row, and of those that some rows have: `compact_row`.
+ROW_TOKENS, SYMBOL_TOKENS, OF_TOKENS, FLAG_TOKENS = 19, 6, 7, 5
 # Lines that tell nothing of a file begin with one of these.
 DULL = (
     *("from ", "import ", "using ", "use ", "package ", "require", "include", "export * "),
@@ -60,20 +61,21 @@ class Packer:
         """Pack a piece, cut to at most `most` tokens. Return False if no part of it fits, or its
         lines are packed already."""
         piece = self._unpacked(piece)
+        if self.add_whole(piece, most):
+            return True
         lines = piece.text.split("\n")
         if not piece.text.strip():
             return False
         row = _row_cost(replace(piece, is_cut=True))
         room = min(most, self.room) - row
         costs = [estimate(line) + LINE_TOKENS for line in lines]
-        shared = shared_stems(lines, self.question) if sum(costs) > room else []
-        for count in (len(lines), *(cut for cut in CUTS if cut < len(lines))):
+        shared = shared_stems(lines, self.question)
+        for count in (cut for cut in CUTS if cut < len(lines)):
             first = best_start(shared, count)
             if (tokens := sum(costs[first : first + count])) <= room:
                 text = "\n".join(lines[first : first + count])
-                is_cut = piece.is_cut or count < len(lines)
                 start = piece.start_line + first
-                self._pack(replace(piece, start_line=start, text=text, is_cut=is_cut), row + tokens)
+                self._pack(replace(piece, start_line=start, text=text, is_cut=True), row + tokens)
                 return True
         return False
 
@@ -141,7 +143,12 @@ def cost(piece: Piece) -> int:
 
 
 def _row_cost(piece: Piece) -> int:
-    return estimate(json.dumps(compact_row(_facts(piece) | {"chunk": ""})))
+    """Tokens of a row beside its lines."""
+    place = piece.place
+    facts = f"{place.repo} {place.path} {piece.start_line}-{piece.end_line} {piece.symbol}"
+    tokens = ROW_TOKENS + estimate(facts) + FLAG_TOKENS * (piece.is_weak + piece.is_cut)
+    tokens += SYMBOL_TOKENS if piece.symbol else 0
+    return tokens + (OF_TOKENS + estimate(piece.of) if piece.of else 0)
 
 
 def _facts(piece: Piece) -> JSON:

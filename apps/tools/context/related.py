@@ -10,17 +10,22 @@ from apps.code.values import Symbol
 from apps.core.errors import Unavailable
 from apps.embedding.words import stems
 from apps.index.models import Root
-from apps.index.symbols import definitions_of, files_with_identifier, outline_of
+from apps.index.symbols import (
+    definitions_of,
+    definitions_of_names,
+    files_with_identifier,
+    outline_of,
+)
 from apps.index.types import Area, Filters, StoredSymbol
 from apps.lookup.deadline import Deadline
 from apps.lookup.symbols import SymbolQuery
 from apps.lookup.symbols.call_types import Caller, CallersQuery
 from apps.lookup.symbols.callers import find_callers
 from apps.lookup.symbols.definitions import LAST_FILES, MINOR, OUTLINE_ONLY
-from apps.lookup.symbols.project import LiveFile, lines_of_live, root_files
+from apps.lookup.symbols.project import LiveFile, has_rules, root_files, texts_of_live
 from apps.lookup.symbols.types import SEPARATORS, Place
 from apps.retrieval.query import is_inside
-from apps.retrieval.ranking.rank import query_stems
+from apps.retrieval.ranking.rank import query_stems, stems_of
 from apps.tools.context.packing import DULL
 from apps.tools.context.types import Piece, Role
 
@@ -32,6 +37,8 @@ MAX_DEFINITIONS = 2
 MAX_LISTED = 24
 # Kinds of symbols that are called.
 CALLED = frozenset({"function", "method", "class", "macro"})
+# Kinds of symbols that are not looked at.
+_ASIDE = OUTLINE_ONLY | MINOR
 # Lines at the beginning of a definition, and definitions that are read at once.
 DEFINITION_LINES, DEFINITIONS_AT_ONCE = 8, 6
 # Callers of one name. If none is known: files, and files of tests, in which lines have it, and the
@@ -44,23 +51,23 @@ def definitions(root: Root, passages: Sequence[Piece], question: str) -> Iterato
     """The beginnings of the definitions of names that `passages` use and do not define: names with
     words of the question first. The passages are of files of `root`."""
     files = root_files(root).files
-    of_names = (_defined(root, name) for name in _names(passages, question))
     others = (
         symbol
-        for of_name in of_names
+        for of_name in _defined(root, _names(passages, question))
         if not any(_begins_in(symbol, passages) for symbol in of_name)
         for symbol in of_name
     )
     while some := list(islice(others, DEFINITIONS_AT_ONCE)):
         live = {symbol.source_file: files[symbol.file_path] for symbol in some}
-        lines = lines_of_live(root, live.values())
+        texts = texts_of_live(root, live.values())
         for symbol in some:
             first = symbol.start_line - 1
-            text = lines.get(symbol.source_file, [])[first : first + DEFINITION_LINES]
+            last = min(symbol.end_line, first + DEFINITION_LINES)
+            text = texts.get(symbol.source_file, "").split("\n", last)[first:last]
             yield Piece(
                 Place(root, symbol.file_path, symbol.language),
                 symbol.start_line,
-                "\n".join(text[: symbol.end_line - first]) or symbol.signature,
+                "\n".join(line.removesuffix("\r") for line in text) or symbol.signature,
                 "definition",
                 symbol=symbol.path,
                 of=symbol.name,
@@ -80,7 +87,8 @@ def uses(root: Root, subject: Subject, areas: tuple[Area, ...], deadline: Deadli
     """Lines of `root` that call a definition, and those of tests: proven calls first. Lines with
     its name, if no call of it can be told by the deadline. All in these areas."""
     callers: Sequence[Caller] = ()
-    if subject.line:
+    file = root_files(root).files.get(subject.path)
+    if subject.line and file and has_rules(subject.path, file.language):
         repositories = (Place(root, "", "").repo,)
         query = SymbolQuery(subject.name, repositories, MAX_CALLERS, Filters(areas=areas))
         called = CallersQuery(query, path=subject.path, line=subject.line)
@@ -109,21 +117,33 @@ def _lines_with(root: Root, subject: Subject, areas: Sequence[Area]) -> Iterator
         if "prose" not in kinds(path) and is_inside(areas, root, path):
             counts[is_test] += 1
             files.append((path, file))
-    lines_of = lines_of_live(root, (file for _, file in files))
+    texts = texts_of_live(root, (file for _, file in files))
     name = subject.name
     defined = {(symbol.source_file, symbol.start_line) for symbol in definitions_of(root, name)}
     for path, file in files:
         place = Place(root, path, file.language)
         using = (
             (number, line)
-            for number, line in enumerate(lines_of.get(file.document, ()), 1)
-            if name in line
-            and not line.lstrip().startswith(DULL)
+            for number, line in _lines_having(texts.get(file.document, ""), name)
+            if not line.lstrip().startswith(DULL)
             and name in _IDENTIFIER.findall(line)
             and (file.document, number) not in defined
         )
         for number, line in islice(using, MAX_OF_FILE):
             yield _use(place, number, line, name)
+
+
+def _lines_having(text: str, name: str) -> Iterator[tuple[int, str]]:
+    """Number and text of the lines that contain a name. Most lines of a file do not: it is not
+    split."""
+    number, at = 1, 0  # `at` is in line `number`
+    while (place := text.find(name, at)) >= 0:
+        start = text.rfind("\n", 0, place) + 1
+        number += text.count("\n", at, start)
+        at = text.find("\n", place)
+        if at < 0:
+            at = len(text)
+        yield number, text[start:at].removesuffix("\r")
 
 
 def subjects(root: Root, passages: Iterable[Piece], question: str) -> Iterator[Subject]:
@@ -164,7 +184,7 @@ def _defined_in(root: Root, piece: Piece) -> list[StoredSymbol]:
         outline = outline_of(root, file.document, lines) if file else []
     except Unavailable:
         return []
-    return [symbol for symbol in outline if symbol.kind not in OUTLINE_ONLY | MINOR]
+    return [symbol for symbol in outline if symbol.kind not in _ASIDE]
 
 
 def _names(passages: Sequence[Piece], question: str) -> list[str]:
@@ -173,7 +193,7 @@ def _names(passages: Sequence[Piece], question: str) -> list[str]:
     text = "\n".join(piece.text for piece in passages)
     names = [name for name in dict.fromkeys(_IDENTIFIER.findall(text)) if name not in own]
     wanted = set(query_stems(question))
-    names.sort(key=lambda name: wanted.isdisjoint(stems(name)))  # stable
+    names.sort(key=lambda name: wanted.isdisjoint(stems_of(name)))  # stable
     return names[:MAX_NAMES]
 
 
@@ -185,20 +205,21 @@ def _begins_in(symbol: StoredSymbol, passages: Sequence[Piece]) -> bool:
     )
 
 
-def _defined(root: Root, name: str) -> list[StoredSymbol]:
-    """The definitions of a name; [] if there are too many to tell which is meant."""
+def _defined(root: Root, names: Iterable[str]) -> Iterator[list[StoredSymbol]]:
+    """The definitions of each name that has not too many to tell which is meant."""
     live = root_files(root).files
     try:
-        symbols = definitions_of(root, name, MAX_LISTED)
+        of_names = definitions_of_names(root, names, MAX_LISTED)
     except Unavailable:
-        return []
-    symbols = [
-        symbol
-        for symbol in symbols
-        if (file := live.get(symbol.file_path)) is not None
-        and symbol.source_file == file.document
-        and symbol.name == name
-        and symbol.kind not in OUTLINE_ONLY | MINOR
-        and not kinds(symbol.file_path) & LAST_FILES
-    ]
-    return symbols if len(symbols) <= MAX_DEFINITIONS else []
+        return
+    for symbols in of_names.values():
+        own = [
+            symbol
+            for symbol in symbols
+            if (file := live.get(symbol.file_path)) is not None
+            and symbol.source_file == file.document
+            and symbol.kind not in _ASIDE
+            and not kinds(symbol.file_path) & LAST_FILES
+        ]
+        if len(own) <= MAX_DEFINITIONS:
+            yield own

@@ -10,7 +10,7 @@ from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema
 from apps.retrieval.query import MAX_QUERY
 from apps.retrieval.scope import with_hint
 from apps.tools import schemas, shaped
-from apps.tools.context.build import build_context, find
+from apps.tools.context.build import Passages, build_context, find
 from apps.tools.context.form import LINES, compact_line, compact_row
 from apps.tools.context.packing import LINE_TOKENS
 from apps.tools.context.tokens import estimate
@@ -87,8 +87,7 @@ def _output(arguments: Mapping[str, Any]) -> JSON:
     if by_shape and by_shape.search_text:
         query = replace(query, text=by_shape.search_text)
     found = find(query)
-    room = min(query.max_tokens * SHARE_OF_ANSWER, found.beside_best(query.max_tokens))
-    field, tokens = _by_shape(field, room)
+    field, tokens = _by_shape(field, found, query.max_tokens) if field else ({}, 0)
     rest = replace(query, max_tokens=max(1, query.max_tokens - tokens))
     answer = build_context(rest, found, shaped.lines_of(field))
     log_call("Context", **query.as_log(), results=len(answer.pieces))
@@ -96,10 +95,9 @@ def _output(arguments: Mapping[str, Any]) -> JSON:
     return with_hint(output, query.repositories, query.filters, query.text)
 
 
-def _by_shape(field: JSON, room: float) -> tuple[JSON, int]:
+def _by_shape(field: JSON, found: Passages, max_tokens: int) -> tuple[JSON, int]:
     """The answer by the shape of the question, with as many rows as have room, and its tokens."""
-    if not field:
-        return {}, 0
+    room = min(max_tokens * SHARE_OF_ANSWER, found.beside_best(max_tokens))
     bare = field[ANSWER] | {"rows": [], "languages": [], "modules": []}
     answer = shaped.within(field[ANSWER], room - _tokens({ANSWER: bare}), _cost)
     field = {ANSWER: answer}

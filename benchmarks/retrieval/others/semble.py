@@ -1,6 +1,9 @@
-"""The `semble` package's BM25 with its ranking, in a Python that has it: requirements/bench.in."""
+"""The `semble` package in a Python that has it (requirements/bench.in): its BM25 and ranking, alone
+or with the vectors of codeinfo's embedder.
+"""
 
 import json
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +14,12 @@ from benchmarks.retrieval.questions import Question, Repository, folder_of
 from benchmarks.retrieval.scores import Ask
 
 CHILD = Path(__file__).with_name("semble_child.py")
+HERE = Path(__file__).resolve().parents[3]
 RETURNED = 20
 
 
-def system(python: Path, checkouts: Path) -> Ask:
-    child = _Child(python)
+def system(python: Path, checkouts: Path, *, vectors: bool = False) -> Ask:
+    child = _Child(python, *(["--vectors"] if vectors else []))
     indexed: list[str] = []
 
     def ask(repository: Repository, question: Question) -> Sequence[Place]:
@@ -31,12 +35,13 @@ def system(python: Path, checkouts: Path) -> Ask:
 class _Child:
     """A line of JSON in, a line of JSON out."""
 
-    def __init__(self, python: Path) -> None:
+    def __init__(self, python: Path, *options: str) -> None:
         self.process = subprocess.Popen(
-            [python, "-P", CHILD],  # -P: `import semble` is not to find this file
+            [python, "-P", CHILD, *options],  # -P: `import semble` is not to find this file
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": str(HERE)},
             text=True,
         )
 

@@ -67,6 +67,10 @@ def kill(codex: CodexBackend) -> None:
     os.kill(pid_of(codex), signal.SIGKILL)
 
 
+def close(codex: CodexBackend) -> None:
+    server_at(codex.home).close()
+
+
 async def until_half(events: Any) -> list[ChatEvent]:
     recorded: list[ChatEvent] = []
     while "".join(e.text for e in recorded if isinstance(e, TextDelta)) != HALF:
@@ -195,6 +199,18 @@ async def test_a_killed_process_keeps_the_text_so_far_and_restarts(
     assert isinstance(rest[-1], TurnFailed)
     assert (rest[-1].code, rest[-1].retryable) == ("PROVIDER_UNAVAILABLE", True)
     assert isinstance((await record(PROVIDER, chat_request("plain"))).end, TurnFinished)
+
+
+@pytest.mark.parametrize(("end", "is_lost"), [(kill, True), (close, False)])
+async def test_a_process_that_the_server_ends_is_not_logged_as_lost(
+    codex: CodexBackend, caplog: pytest.LogCaptureFixture, end: Callable[..., None], is_lost: bool
+) -> None:
+    async with aclosing(run(PROVIDER, chat_request("stall-middle"), 5)) as events:
+        await until_half(events)
+        await asyncio.to_thread(end, codex)
+        rest = [event async for event in events]
+    assert isinstance(rest[-1], TurnFailed)
+    assert ("process was lost" in caplog.text) == is_lost
 
 
 async def test_stop_does_not_wait_for_silent_answers(codex: CodexBackend) -> None:

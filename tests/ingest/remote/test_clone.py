@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.index.models import Clone, Root
+from apps.index.models import Clone, IngestRun, Root
 from apps.ingest.discovery.own_data import clones_folder
-from apps.ingest.runs import queue, recovery
-from tests.ingest.remote.cloning import cloned
+from apps.ingest.remote import address, clones
+from apps.ingest.runs import queue, recovery, sweep
+from tests.ingest.remote.cloning import cloned, start
 from tests.ingest.requests import paths, post
 from tests.support.git import commit_all, git
 from tests.support.git_servers import GitServer, ssh_server
@@ -140,3 +141,21 @@ def test_its_history_is_there(client: Client, server: GitServer, index: None) ->
     status, answer = post(client, "/tools/history", {"of": "log", "repository": "harbour@side~way"})
     assert status == 200, answer
     assert len(answer["results"]) == 2, answer
+
+
+def test_a_first_fetch_that_was_killed_leaves_nothing_after_the_next_start(
+    client: Client, server: GitServer, index: None
+) -> None:
+    run = IngestRun.objects.get(id=start(client, f"{server.url}/harbour"))
+    folder = Path(run.path)
+    write_files(folder, {".git/objects/pack/tmp_pack": "x"})
+    IngestRun.objects.filter(id=run.id).update(state="scanning", owner="another:1:x", slot=None)
+    recovery.recover()
+    sweep.sweep()
+    assert not folder.exists() and not Clone.objects.exists()
+
+
+def test_a_request_that_is_about_to_queue_keeps_its_clone(server: GitServer, index: None) -> None:
+    clones.clone_of(address.read(f"{server.url}/harbour"))
+    sweep.sweep()
+    assert Clone.objects.exists()

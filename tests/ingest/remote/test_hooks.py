@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from celery.contrib.testing.worker import start_worker
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
@@ -19,11 +20,16 @@ from apps.core.security.rate_limits import HOOK_RATE
 from apps.index.models import Clone, IngestRun, Root
 from apps.ingest import hooks
 from apps.ingest.runs import fetches, queue
+from codeinfo.celery import app
+from tests.ingest.brokers import broker
 from tests.ingest.remote.cloning import cloned
 from tests.ingest.requests import paths
-from tests.support.git import commit_all
+from tests.support.git import commit_all, git
 from tests.support.git_servers import GitServer
 from tests.support.ingested import write_files
+from tests.support.waiting import PATIENCE
+
+__all__ = ["broker"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -182,3 +188,24 @@ def test_a_clone_is_fetched_again_after_some_hours(
     assert paths() == ["pier.py", "quay.py"]
     fetches.queue_due()
     assert not IngestRun.objects.live().exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_of_celery_fetches_after_a_push_and_after_some_hours(
+    client: Client, clone: Clone, served: Path, configure: Any, broker: None
+) -> None:
+    """This process only queues; `look` of the schedule finds what is due."""
+    write_files(served, {"pier.py": "def pier():\n    return 1\n"})
+    commit_all(served)
+    assert push(client, clone, github(MAIN, hooks.secret_of(clone.id))).status_code == 202
+    run = IngestRun.objects.live().get()
+    assert run.state == "queued"
+    with start_worker(app, pool="solo", perform_ping_check=False):
+        assert queue.stop_run(run.id, timeout=PATIENCE)
+    assert paths() == ["pier.py", "quay.py"]
+    git(served, "rm", "-q", "pier.py")
+    git(served, "commit", "-qm", "y")
+    configure(clone_hours=2)
+    Clone.objects.update(tried_at=timezone.now() - timedelta(hours=3))
+    app.tasks[app.conf.beat_schedule["look"]["task"]]()
+    assert paths() == ["quay.py"]

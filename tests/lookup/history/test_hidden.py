@@ -11,6 +11,8 @@ from apps.agents.tools import toolset
 from apps.core.errors import InvalidInput
 from apps.index.types import Area
 from tests.lookup.history.conftest import Ask
+from tests.support.git import commit_all, init
+from tests.support.ingested import ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -83,3 +85,27 @@ def test_a_restricted_endpoint_sees_only_its_paths(fleet: Path, client: Client) 
     assert result(path="README.md")["isError"]
     assert result(of="log")["isError"]
     assert not result(path="src/ship.py").get("isError")
+
+
+@pytest.mark.parametrize(
+    ("before", "root", "messages"),
+    [
+        ("lib/plan.py", ".", ["Move", "Plan"]),
+        ("private/plan.py", ".", ["Move"]),
+        ("lib/plan.py", "src", ["Move"]),
+    ],
+)
+def test_a_log_ends_where_the_earlier_name_may_not_be_shown(
+    folder: Path, client: Client, before: str, root: str, messages: list[str]
+) -> None:
+    path = init(folder / "work")
+    plan = "".join(f"PLAN_{n} = {n}\n" for n in range(9))
+    write_files(path, {before: plan, ".codeinfoignore": "private/\n", "src/a.py": "A = 1\n"})
+    commit_all(path, "Plan")
+    (path / before).rename(path / "src/plan.py")
+    commit_all(path, "Move")
+    ingest(path / root)
+    name = "plan.py" if root == "src" else "src/plan.py"
+    form = {"repository": (path / root).resolve().name, "path": name}
+    answer = client.post("/tools/history", form, content_type="application/json").json()
+    assert [row["message"] for row in answer["results"]] == messages

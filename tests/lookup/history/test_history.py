@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from apps.lookup.history import log
+from apps.tools.history import HISTORY
 from tests.lookup.history.conftest import Ask
-from tests.support.git import git
+from tests.support.git import commit_all, git, init
+from tests.support.ingested import ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -30,6 +33,48 @@ def test_the_log_has_all_commits_latest_first(fleet: Path, ask: Ask) -> None:
 def test_the_log_of_a_path_has_the_commits_that_changed_it(fleet: Path, ask: Ask) -> None:
     assert subjects(ask(path="src/ship.py")[1]) == ["Measure in metres", "Add ships"]
     assert subjects(ask(path="./src/")[1]) == ["Rename old", "Measure in metres", "Add ships"]
+
+
+def test_the_log_of_a_file_follows_it_to_its_earlier_names(fleet: Path, ask: Ask) -> None:
+    answer = ask(path="src/new.py")[1]
+    assert subjects(answer) == ["Rename old", "Add ships"]
+    assert [row.get("oldPath") for row in answer["results"]] == [None, "src/old.py"]
+    assert {row["relPath"] for row in answer["results"]} == {"src/new.py"}
+    lines = HISTORY.compact(answer)["results"]
+    assert [line.partition(" ")[2] for line in lines] == [
+        "2024-04-04 Dan: Rename old",
+        "2024-01-01 Ada (src/old.py): Add ships",
+    ]
+    first = ask(path="src/new.py", limit=1)[1]
+    second = ask(path="src/new.py", limit=1, cursor=first["nextCursor"])[1]
+    assert subjects(first) + subjects(second) == subjects(answer)
+    assert subjects(ask(path="src/new.py", **{"from": "v1"})[1]) == ["Rename old"]
+
+
+@pytest.mark.parametrize(
+    ("before", "more", "messages"),
+    [("a", "", ["Move", "Begin"]), ("a", "# x\n", ["Move"]), ("new/a", "# x\n", ["Move", "Begin"])],
+)
+def test_a_log_compares_no_more_files_than_git_does_at_once(
+    folder: Path,
+    ask: Ask,
+    monkeypatch: pytest.MonkeyPatch,
+    before: str,
+    more: str,
+    messages: list[str],
+) -> None:
+    monkeypatch.setattr(log, "MAX_RENAMED", 2)
+    path = init(folder / "work")
+    texts = [f"# {n}\n" + "".join(f"N{n}_{m} = {n + m}\n" for m in range(9)) for n in range(3)]
+    write_files(path, {f"{before}{n}.py": text for n, text in enumerate(texts)})
+    commit_all(path, "Begin")
+    for n, text in enumerate(texts):
+        (path / f"{before}{n}.py").unlink()
+        write_files(path, {f"{'old/a' if '/' in before else 'b'}{n}.py": text + more})
+    commit_all(path, "Move")
+    ingest(path)
+    name = "old/a1.py" if "/" in before else "b1.py"
+    assert subjects(ask(path=name, repository="work")[1]) == messages
 
 
 def test_the_log_of_a_symbol_has_the_commits_that_changed_its_lines(fleet: Path, ask: Ask) -> None:

@@ -35,6 +35,7 @@ NEW = "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n"
         (HEAD * 301, "patch must change at most 300 files"),
         ('diff --git "a/\\9" b/x\n', "patch must be a unified diff"),
         ("x" * 900_001, "patch must have at most 900,000 characters"),
+        (HEAD + "@@ -1 +1 @@\n-a\n+\0\n", "900,000 characters, and no NUL"),
         (7, "patch must be a string"),
     ],
 )

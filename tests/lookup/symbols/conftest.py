@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.lookup.symbols import callers, imports
 from tests.support.ingested import ingested_once
 
-__all__ = ["harbour", "post"]
+__all__ = ["callers_of", "harbour", "importers_of", "patience", "post"]
 
 HARBOUR: dict[str, str | bytes] = {
     "src/harbour/client.py": (
@@ -80,3 +81,30 @@ def post(client: Client) -> Post:
         return response.status_code, response.json()
 
     return posted
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Another process may keep the machine busy.
+    for module in (callers, imports):
+        monkeypatch.setattr(module, "PARSE_SECONDS", 60.0)
+
+
+def callers_of(
+    post: Post, symbol: str, kinds: frozenset[str] = frozenset({"proven"}), **more: Any
+) -> list[str]:
+    """File, line and symbol of the calls, which are all of these kinds."""
+    status, answer = post("find-callers", name=symbol, **more)
+    assert status == 200, answer
+    assert {each["kind"] for each in answer["results"]} <= kinds
+    return [
+        f"{each['relPath'].rpartition('/')[2]}:{each['startLine']} {each.get('symbol', '')}".strip()
+        for each in answer["results"]
+    ]
+
+
+def importers_of(post: Post, name: str, **more: Any) -> list[str]:
+    """Path and line of the imports of a file."""
+    status, answer = post("find-imports", name=name, direction="importers", **more)
+    assert status == 200, answer
+    return [f"{each['relPath']}:{each['startLine']}" for each in answer["results"]]

@@ -62,12 +62,19 @@ AUDIO: dict[str, str | bytes] = {
         "struct RECT { int left; };\nvoid paint() { struct RECT area{}; struct RECT other{ 1 }; }\n"
         "struct API Empty {};\n"
     ),
+    "deco.h": (
+        "struct AREA_API Deco : Base {\n  AREA_USED int sizeOf() const AREA_NOEXCEPT;\n};\n"
+        "AREA_API int depthOf() AREA_NOEXCEPT;\n"
+    ),
+    "ring.cppm": "export module ring;\nexport int ringLength() { return 1; }\n",
     "kernel.cu": (
         "__global__ void scaleRows(float* a, int n) {\n  a[n] *= 2.0f;\n}\n"
         "template <class T> __global__ void fill(T* a) {}\n"
         "void launchScale(float* a, int n) {\n"
         "  scaleRows<<<(n + 255) / 256, 256>>>(a, n);\n"
         "  fill<float><<<1, 2>>>(a);\n}\n"
+        "int blocksOf(int n) { return n / 32; }\n"
+        "void launchAll(int n) {\n  dim3 grid(blocksOf(n)), block(32);\n}\n"
     ),
 }
 
@@ -111,6 +118,10 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
         ("flags", ["c variable lists.c:3-4 flags"]),
         ("cpu_load", ["c variable lists.c:5-5 cpu_load"]),
         ("sum_of", ["c function lists.c:6-9 sum_of"]),
+        ("Deco", ["cpp struct deco.h:1-3 Deco"]),
+        ("sizeOf", ["cpp method deco.h:2-2 Deco.sizeOf"]),
+        ("depthOf", ["cpp prototype deco.h:4-4 depthOf"]),
+        ("ringLength", ["cpp function ring.cppm:2-2 ringLength"]),
         ("area", []),
         ("other", []),
         ("Empty", ["cpp struct area.cpp:3-3 Empty"]),
@@ -134,6 +145,7 @@ def test_definitions_have_the_language_of_the_content(
     [
         ("scaleRows", ["kernel.cu:6 launchScale"]),
         ("fill", ["kernel.cu:7 launchScale"]),
+        ("blocksOf", ["kernel.cu:11 launchAll"]),
         ("first_step", ["macro.c:14 second_step"]),
         ("drain", ["macro.c:9 first_step"]),
         ("twice_rate", ["rate.cpp:2 Doubles"]),

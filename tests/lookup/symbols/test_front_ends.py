@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.lookup.symbols import callers, imports
-from tests.lookup.symbols.conftest import Post
+from tests.lookup.symbols.conftest import Post, callers_of, importers_of
 from tests.support.ingested import ingested_once
 
 pytestmark = [
@@ -197,29 +196,6 @@ def repositories(
     base = Path(os.path.realpath(tmp_path_factory.mktemp("front")))
     with ingested_once(django_db_blocker, base, {"shop": SHOP, "mono": MONOREPO, "parts": PARTS}):
         yield
-
-
-@pytest.fixture
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Another process may keep the machine busy.
-    for module in (callers, imports):
-        monkeypatch.setattr(module, "PARSE_SECONDS", 60.0)
-
-
-def callers_of(post: Post, symbol: str, **more: Any) -> list[str]:
-    status, answer = post("find-callers", name=symbol, **more)
-    assert status == 200, answer
-    assert {each["kind"] for each in answer["results"]} <= {"proven"}
-    return [
-        f"{each['relPath'].rpartition('/')[2]}:{each['startLine']} {each.get('symbol', '')}".strip()
-        for each in answer["results"]
-    ]
-
-
-def importers_of(post: Post, name: str) -> list[str]:
-    status, answer = post("find-imports", name=name, direction="importers")
-    assert status == 200, answer
-    return [f"{each['relPath']}:{each['startLine']}" for each in answer["results"]]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from mcp import Client
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound
 from apps.core.principal import Principal, acting_as
 from apps.embedding.static import MODEL_ID
-from apps.index.models import IngestRun, Root
+from apps.index.models import Clone, IngestRun, Root
 from apps.ingest import services
 from apps.ingest.runs import queue
 from apps.mcp.indexing import INDEX_REPOSITORY
@@ -23,7 +23,7 @@ from tests.browser.product import Product, running
 from tests.mcp.doors.clients import MODES, result_of
 from tests.mcp.doors.conftest import Caller
 from tests.mcp.speech import EVERY, PATIENCE, ask
-from tests.support.git import commit_all, init
+from tests.support.git import commit_all, git, init
 from tests.support.git_servers import HOST, https_server
 from tests.support.ingested import SAMPLE, write_files
 
@@ -169,6 +169,22 @@ class TestARun:
         assert (answer["state"], answer["repository"]) == ("completed", "harbour")
         await asyncio.to_thread(services.remove, (await Root.objects.aget()).path)
 
+    async def test_a_ref_of_a_folder_is_taken(
+        self, base: Path, caller: Caller, configure: Callable[..., None]
+    ) -> None:
+        """Also of one that is named as on the host. Of a clone, its host must be named."""
+        await asyncio.to_thread(with_tag, base / "lighthouse", "v1")
+        configure(mcp_ingest=True, ingest_base=(base,), host_ingest_dir="/home/me/src")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("apps.ingest.folders.CONTAINER_BASE", base)
+            answer = await index(caller, path="/home/me/src/lighthouse@v1")
+        assert (answer["state"], answer["repository"]) == ("completed", "lighthouse@v1")
+        clone = await Clone.objects.aget()
+        await Clone.objects.aupdate(url="https://github.com/a/lighthouse@v1")
+        with pytest.raises(InvalidInput, match="CLONE_HOSTS"):
+            await caller.call(INDEX_REPOSITORY, path=f"{clone.path}@v2")
+        await asyncio.to_thread(services.remove, clone.path)
+
     async def test_a_disconnect_cancels_the_run(self, base: Path, caller: Caller) -> None:
         pending = asyncio.create_task(caller.call(INDEX_REPOSITORY, path=str(base / "lighthouse")))
         await caller.hears("Queued")
@@ -182,6 +198,11 @@ class TestARun:
         with acting_as(Principal("user", user_id=1)), pytest.raises(InvalidInput) as refused:
             await caller.call(INDEX_REPOSITORY, path=str(base / "lighthouse"))
         assert refused.value.code == "FORBIDDEN"
+
+
+def with_tag(folder: Path, name: str) -> None:
+    commit_all(init(folder))
+    git(folder, "tag", name)
 
 
 HOSTILE = [
@@ -200,6 +221,9 @@ HOSTILE = [
     ("git@github.com:a/b", InvalidInput, "URL_REFUSED"),
     ("file://{base}/lighthouse", InvalidInput, "URL_REFUSED"),
     ("http://127.0.0.1/a", InvalidInput, "URL_REFUSED"),
+    ("{base}/lighthouse@--upload-pack=x", InvalidInput, "URL_REFUSED"),
+    ("{base}/../outside@v1", InvalidInput, "OUTSIDE_BASE"),
+    ("{base}/missing@v1", NotFound, "NOT_FOUND"),
     ("{base}/file.txt", InvalidInput, "NOT_DIRECTORY"),
     ("{base}/missing", NotFound, "NOT_FOUND"),
     ("{base}/" + "x" * 300, NotFound, "NOT_FOUND"),

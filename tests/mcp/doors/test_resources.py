@@ -1,6 +1,7 @@
 """The resources of /mcp: repositories, folders and files, by the rules of the source viewer."""
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -155,31 +156,31 @@ async def test_names_may_have_any_character(tmp_path: Path) -> None:
     assert (await read(f"{root}a b/100%/C#.md", version))[0]["text"] == "# odd"
 
 
-@pytest.mark.parametrize("version", EVERY)
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "codeinfo://lighthouse/none.py",
-        "codeinfo://lighthouse/src/none/",
-        "codeinfo://lighthouse/package-lock.json",
-        "codeinfo://lighthouse/../../etc/passwd",
-        "codeinfo://lighthouse//etc/passwd",
-        "codeinfo://lighthouse/%00",
-        "codeinfo://lighthouse/%ff%fe",
-        "codeinfo://other/src/retry.py",
-        "codeinfo://",
-        "file:///etc/passwd",
-        "x",
-        "codeinfo://lighthouse/" + "x" * 20_000,
-    ],
+NOT_THERE = (
+    "codeinfo://lighthouse/none.py",
+    "codeinfo://lighthouse/src/none/",
+    "codeinfo://lighthouse/package-lock.json",
+    "codeinfo://lighthouse/../../etc/passwd",
+    "codeinfo://lighthouse//etc/passwd",
+    "codeinfo://lighthouse/%00",
+    "codeinfo://lighthouse/%ff%fe",
+    "codeinfo://other/src/retry.py",
+    "codeinfo://",
+    "file:///etc/passwd",
+    "x",
+    "codeinfo://lighthouse/" + "x" * 20_000,
 )
+
+
+@pytest.mark.parametrize("version", EVERY)
 @pytest.mark.usefixtures("lighthouse")
-async def test_what_is_not_ingested_is_not_found(uri: str, version: str) -> None:
-    answer = await refused(uri, version)
-    assert answer.error["code"] == (-32602 if version == STATELESS else -32002)
-    assert answer.error["data"]["uri"] == uri
-    assert answer.error["message"].startswith("Resource not found")
-    assert answer.status == (400 if version == STATELESS else 200)
+async def test_what_is_not_ingested_is_not_found(version: str) -> None:
+    for uri in NOT_THERE:
+        answer = await refused(uri, version)
+        assert answer.error["data"]["uri"] == uri
+        assert answer.error["code"] == (-32602 if version == STATELESS else -32002)
+        assert answer.error["message"].startswith("Resource not found")
+        assert answer.status == (400 if version == STATELESS else 200)
 
 
 @pytest.mark.parametrize("version", [HANDSHAKE[-1], STATELESS])
@@ -245,25 +246,24 @@ ROWS = (
 )
 
 
-@pytest.mark.parametrize("version", EVERY)
-@pytest.mark.parametrize("form", ["compact", "full"])
 @pytest.mark.parametrize("tool", ROWS)
 @pytest.mark.usefixtures("with_caller")
-async def test_every_row_of_a_result_links_to_its_lines(tool: str, form: str, version: str) -> None:
-    arguments = {**CALLS[tool], "format": form}
-    result = (await ask("tools/call", {"name": tool, "arguments": arguments}, version)).result
-    output, links = result["structuredContent"], result["_meta"][LINKS_META_KEY]
-    rows = output.get("results") or output.get("repos") or [output]
-    assert len(links) == len(rows)
-    for row, uri in zip(rows, links, strict=True):
-        content = (await read(uri, version))[0]
-        chunk = row.get("chunk")
-        if chunk is not None:
-            text = chunk if isinstance(chunk, str) else "\n".join(chunk)
-            assert content["text"].strip() == text.strip()
-        assert content["uri"] == uri
-    # The model does not pay for them.
-    assert "codeinfo://" not in result["content"][0]["text"]
+async def test_every_row_of_a_result_links_to_its_lines(tool: str) -> None:
+    for version, form in product(EVERY, ("compact", "full")):
+        params = {"name": tool, "arguments": {**CALLS[tool], "format": form}}
+        result = (await ask("tools/call", params, version)).result
+        output, links = result["structuredContent"], result["_meta"][LINKS_META_KEY]
+        rows = output.get("results") or output.get("repos") or [output]
+        assert len(links) == len(rows), (version, form)
+        for row, uri in zip(rows, links, strict=True):
+            content = (await read(uri, version))[0]
+            chunk = row.get("chunk")
+            if chunk is not None:
+                text = chunk if isinstance(chunk, str) else "\n".join(chunk)
+                assert content["text"].strip() == text.strip(), (version, form)
+            assert content["uri"] == uri, (version, form)
+        # The model does not pay for them.
+        assert "codeinfo://" not in result["content"][0]["text"], (version, form)
 
 
 @pytest.mark.usefixtures("lighthouse")

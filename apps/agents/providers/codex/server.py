@@ -68,7 +68,8 @@ class AppServer:
 
     def discard(self, client: CodexClient, error: Exception) -> None:
         """Close the dead process of `client`; the next call starts another."""
-        log.warning("Codex' process was lost: %s", type(error).__name__)
+        if self.client is client:  # otherwise we have ended it, such as at our own end
+            log.warning("Codex' process was lost: %s", type(error).__name__)
         self._shut_down(client)
 
     def close(self) -> None:

@@ -12,10 +12,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.conversations import recovery as conversation_recovery
 from apps.core.config import config
 from apps.core.data import database, folder_lock, lost_changes
-from apps.core.errors import Unavailable
+from apps.core.errors import Unavailable, reason_of
 from apps.core.security.access import check_exposure
 from apps.core.security.server_token import TOKEN_FILE
-from apps.core.system import start_errors
+from apps.core.system import disk, start_errors
 from apps.core.system.command_lines import manage
 from apps.core.system.unused import without
 from apps.index import missing_runs
@@ -112,7 +112,11 @@ class Command(BaseCommand):
         if token.exists() and token.read_text() in (settings.api_token, settings.mcp_token):
             self.stdout.write(f"  token        for API and MCP, in {token}")
         if problem := get_store().file.problem:
-            self.stdout.write(f"  LOOK         the log is kept in memory only: {problem}")
+            self.stdout.write(
+                f"  LOOK         the log is kept in memory only: {reason_of(problem)}"
+            )
+        for path, kind in disk.misplaced().items():
+            self.stdout.write(f"  LOOK         {path} must be a {kind}: /health says what to do")
         if unknown:
             one = len(unknown) == 1
             count = f"{len(unknown)} folder{' that is' if one else 's that are'}"
