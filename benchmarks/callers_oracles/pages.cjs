@@ -8,9 +8,9 @@ const path = require("path");
 const vue = require("@vue/language-core");
 const { svelte2tsx } = require("svelte2tsx");
 const { decode } = require("@jridgewell/sourcemap-codec");
+const { DECLARED, addPaths, isFunction, isProperty, nameOf } = require("./declarations.cjs");
 
 const root = fs.realpathSync(process.argv[2]);
-const DECLARED = /\.d\.[mc]?ts$/;
 const files = [];
 const paths = {};
 const pages = new Map(); // file of the code of a page → {text, code, back}
@@ -18,16 +18,6 @@ const pages = new Map(); // file of the code of a page → {text, code, back}
 for (const alias of process.argv.slice(3)) {
   const [name, place] = alias.split("=");
   paths[name] = [path.resolve(root, place)];
-}
-
-function addPaths(file) {
-  const { config, error } = ts.readConfigFile(file, ts.sys.readFile);
-  if (error) return;
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, path.dirname(file));
-  const base = options.baseUrl || options.pathsBasePath || path.dirname(file);
-  for (const [name, places] of Object.entries(options.paths || {})) {
-    paths[name] = [...(paths[name] || []), ...places.map((each) => path.resolve(base, each))];
-  }
 }
 
 // --- the code of pages: `back` gives the offset in the page of one in the code, or null ---
@@ -85,7 +75,7 @@ function addPage(file) {
   for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
     const each = path.join(folder, entry.name);
     if (entry.isDirectory() && !/^(node_modules|\..*)$/.test(entry.name)) walk(each);
-    else if (/^(ts|js)config.*\.json$/.test(entry.name)) addPaths(each);
+    else if (/^(ts|js)config.*\.json$/.test(entry.name)) addPaths(paths, each);
     else if (/\.(ts|tsx|mts|js)$/.test(each) && !DECLARED.test(each)) files.push(each);
     else if (/\.(vue|svelte)$/.test(each)) addPage(each);
   }
@@ -149,7 +139,6 @@ const checker = program.getTypeChecker();
 // --- what a call means ---
 
 const inside = (file) => file.startsWith(`${root}/`) && !file.includes("/node_modules/");
-const isProperty = (node) => ts.isPropertySignature(node) || ts.isPropertyDeclaration(node);
 const onDisk = (file) => (pages.has(file) ? file.slice(0, -".tsx".length) : file);
 
 // Row, column and offset in the file on disk; null: nothing there.
@@ -162,29 +151,11 @@ function position(file, offset) {
   return [before.length - 1, before[before.length - 1].length, at];
 }
 
-function nameOf(declaration) {
-  if (ts.isConstructorDeclaration(declaration)) return declaration.parent.name || declaration.parent;
-  if (declaration.name) return declaration.name;
-  let parent = declaration.parent;
-  while (parent && (ts.isParenthesizedExpression(parent) || ts.isAsExpression(parent))) parent = parent.parent;
-  if (parent && (ts.isVariableDeclaration(parent) || ts.isPropertyAssignment(parent) || isProperty(parent))) {
-    return parent.name;
-  }
-  if (parent && ts.isBinaryExpression(parent) && ts.isPropertyAccessExpression(parent.left)) return parent.left.name;
-  return declaration;
-}
-
 function place(name) {
   const { fileName } = name.getSourceFile();
   if (!inside(fileName) || DECLARED.test(fileName)) return [];
   const at = position(fileName, name.getStart());
   return at ? [[path.relative(root, onDisk(fileName)), at[0]]] : null;
-}
-
-function isFunction(each) {
-  if (ts.isFunctionLike(each) || ts.isClassLike(each)) return true;
-  const holds = ts.isVariableDeclaration(each) || ts.isPropertyDeclaration(each) || ts.isPropertyAssignment(each);
-  return holds && each.initializer && (ts.isFunctionLike(each.initializer) || ts.isClassLike(each.initializer));
 }
 
 function bySignature(call, symbol, name) {

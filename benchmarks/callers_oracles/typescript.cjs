@@ -3,26 +3,16 @@
 const ts = require("typescript");
 const fs = require("fs");
 const path = require("path");
+const { DECLARED, addPaths, isFunction, isProperty, nameOf } = require("./declarations.cjs");
 
 const root = fs.realpathSync(process.argv[2]);
-const DECLARED = /\.d\.[mc]?ts$/;
 const files = [];
 const paths = {};
-// A configuration beside the code: its aliases of modules.
-function addPaths(file) {
-  const { config, error } = ts.readConfigFile(file, ts.sys.readFile);
-  if (error) return;
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, path.dirname(file));
-  const base = options.baseUrl || options.pathsBasePath || path.dirname(file);
-  for (const [name, places] of Object.entries(options.paths || {})) {
-    paths[name] = [...(paths[name] || []), ...places.map((each) => path.resolve(base, each))];
-  }
-}
 (function walk(folder) {
   for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
     const each = path.join(folder, entry.name);
     if (entry.isDirectory() && entry.name !== "node_modules") walk(each);
-    else if (/^(ts|js)config.*\.json$/.test(entry.name)) addPaths(each);
+    else if (/^(ts|js)config.*\.json$/.test(entry.name)) addPaths(paths, each);
     else if (/\.(ts|tsx|mts)$/.test(each) && !DECLARED.test(each)) files.push(each);
   }
 })(root);
@@ -43,31 +33,12 @@ const program = ts.createProgram(files, {
 });
 const checker = program.getTypeChecker();
 const inside = (file) => file.startsWith(root + "/") && !file.includes("/node_modules/");
-const isProperty = (node) => ts.isPropertySignature(node) || ts.isPropertyDeclaration(node);
-
-function nameOf(declaration) {
-  if (ts.isConstructorDeclaration(declaration)) return declaration.parent.name || declaration.parent;
-  if (declaration.name) return declaration.name;
-  let parent = declaration.parent;
-  while (parent && (ts.isParenthesizedExpression(parent) || ts.isAsExpression(parent))) parent = parent.parent;
-  if (parent && (ts.isVariableDeclaration(parent) || ts.isPropertyAssignment(parent) || isProperty(parent))) {
-    return parent.name;
-  }
-  if (parent && ts.isBinaryExpression(parent) && ts.isPropertyAccessExpression(parent.left)) return parent.left.name;
-  return declaration;
-}
 
 function place(name) {
   const source = name.getSourceFile();
   if (!inside(source.fileName) || DECLARED.test(source.fileName)) return [];
   const at = source.getLineAndCharacterOfPosition(name.getStart(source));
   return [[source.fileName.slice(root.length + 1), at.line]];
-}
-
-function isFunction(each) {
-  if (ts.isFunctionLike(each) || ts.isClassLike(each)) return true;
-  const holds = ts.isVariableDeclaration(each) || ts.isPropertyDeclaration(each) || ts.isPropertyAssignment(each);
-  return holds && each.initializer && (ts.isFunctionLike(each.initializer) || ts.isClassLike(each.initializer));
 }
 
 function bySignature(call, symbol, name) {
