@@ -7,7 +7,7 @@ ROUNDS ?= 100
 # Tests start a hundred Pythons: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run serve test test-unit test-stores test-mongodb test-model conformance soak check fix lock \
+.PHONY: run serve test test-unit test-long test-stores test-mongodb test-model conformance soak check fix lock \
   dist stand-ins screenshots benchmarks train clean
 .DEFAULT_GOAL := run
 
@@ -18,13 +18,16 @@ run: ## install, then serve; ingests this checkout in the background at first
 
 serve: run
 
-test: test-unit tests/mcp/node_modules/.stamp ## install what tests need, then run all
+test: test-unit tests/mcp/node_modules/.stamp ## install what tests need, then run them
 	@scripts/install-chromium
-	@scripts/install-fuse
-	$(BIN)/pytest -n $(JOBS) --dist loadfile --reruns 1 -rR -m "not unit"
+	$(BIN)/pytest -n $(JOBS) --dist loadfile --reruns 1 -rR -m "not unit and not long"
 
 test-unit: .venv/dev.stamp ## what needs no other process, socket or browser: run it while you work
 	$(BIN)/pytest -n $(JOBS) --dist loadfile --reruns 1 -rR -m unit
+
+test-long: .venv/dev.stamp tests/mcp/node_modules/.stamp ## installations damaged, killed and restored, for 15 minutes
+	@scripts/install-fuse
+	$(BIN)/pytest -n $(JOBS) --dist loadfile --reruns 1 -rR -m long
 
 test-stores: .venv/dev.stamp ## chosen tests on PostgreSQL, Redis and a server of Chroma, then on MongoDB
 	@scripts/install-stores

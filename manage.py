@@ -1,6 +1,7 @@
 #!/usr/bin/env python
 """Django's command line: `manage.py serve` runs the product."""
 
+import faulthandler
 import os
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from django.core.management import execute_from_command_line
 
 
 def main(arguments: Sequence[str]) -> None:
+    if sys.__stderr__ is not None and not faulthandler.is_enabled():
+        faulthandler.enable(sys.__stderr__)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeinfo.settings")
     try:
         execute_from_command_line(list(arguments))

@@ -5,6 +5,8 @@
     python -m benchmarks.callers pages folder…         the same: pages of Vue and Svelte
     python -m benchmarks.callers go folder…            needs Debian's golang-go
 
+A folder holds the package, so that imports of its own name find it.
+
 An edge is a call and a definition that it means. Calls that the oracle does not know are not
 judged. Folders after `--held-out` were not looked at while the rules were written. `--alias`
 names a place that only a bundler knows, as `@/*=src/*`.

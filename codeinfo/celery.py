@@ -1,8 +1,12 @@
 """The Celery app of a worker: `celery -A codeinfo.celery worker -B`."""
 
+import faulthandler
 import os
+import sys
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeinfo.settings")  # Celery sets Django up
+if sys.__stderr__ is not None and not faulthandler.is_enabled():
+    faulthandler.enable(sys.__stderr__)
 
 from apps.core.concurrency.celery import app
 from apps.index.scrubbed import DAY_SECONDS

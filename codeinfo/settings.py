@@ -109,6 +109,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "apps.logs.middleware.RequestLogMiddleware",
     "apps.core.monitoring.tracing.TraceMiddleware",
+    "apps.core.http.pages.Compression",
     "apps.core.http.pages.Security",
     "apps.core.http.pages.Session",
     "apps.core.http.pages.Authentication",
@@ -254,6 +255,10 @@ CHANNEL_LAYERS: dict[str, object] = {
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "apps.core.http.static_files.HashedNames"},
+}
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"

@@ -55,16 +55,10 @@ def impact(
 
 def _read(name: str) -> str:
     """The text of a file, or of stdin. Raises CliError."""
-    try:
-        with click.open_file(name, "rb") as file:
-            data: bytes = file.read(MAX_PATCH + 1)
-    except OSError as error:
-        raise CliError(f"{name} cannot be read: {error.strerror}.", "NOT_READABLE") from error
-    if len(data) > MAX_PATCH:
-        raise CliError(f"The patch has more than {MAX_PATCH:,} bytes.", "TOO_LARGE")
-    if not data.strip():
+    text = terminal.text_of(name, MAX_PATCH)
+    if not text.strip():
         raise CliError("The patch is empty.", "NO_PATCH")
-    return data.decode("utf-8", "replace")
+    return text
 
 
 def _show(answer: Mapping[str, Any]) -> None:

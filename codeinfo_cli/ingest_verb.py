@@ -32,7 +32,7 @@ ENDS = ("completed", "skipped", "cancelled", "error", "needs_confirmation")
 @click.option("-n", "--name", metavar="NAME", help="By default the name of the folder.")
 @click.option("--description", metavar="TEXT", help="What is in it, for models.")
 @click.option("--model", metavar="ID", help="The embedding model of the first repository.")
-@click.option("--dry-run", is_flag=True, help="Count the files and chunks only.")
+@click.option("--dry-run", is_flag=True, help="Count the files and passages only.")
 @click.option("--plain-folder", is_flag=True, help="All files, whatever git knows of them.")
 @click.option("--force", is_flag=True, help="Even if most of the files have disappeared.")
 @click.option("-b", "--background", is_flag=True, help="Start it, and do not wait.")
@@ -315,7 +315,7 @@ def _report(run: Mapping[str, Any], name: str, *, quiet: bool, dry_run: bool) ->
     shown = visible(name)
     if state in ("completed", "skipped"):
         if not quiet:
-            facts = f"{counted(counts['files'], 'file')}, {counted(counts['chunks'], 'chunk')}"
+            facts = f"{counted(counts['files'], 'file')}, {counted(counts['chunks'], 'passage')}"
             facts += " would be ingested" if dry_run else ""
             out(f"{shown}: {'nothing has changed' if state == 'skipped' else facts}")
         if left_out := run.get("leftOut"):

@@ -21,7 +21,7 @@ MARKS = {"ok": "ok", "warn": "LOOK", "bad": "BROKEN", "off": "off"}
 @click.option("-l", "--names", is_flag=True, help="Only the names.")
 @options.as_json
 def repos(names: bool, as_json: bool) -> None:
-    """Lists name, files, chunks, last ingest and folder. The exit status is 1 if there is none."""
+    """Lists name, files, passages, last ingest, folder. The exit status is 1 if there is none."""
     with connected() as client:
         body = client.get("/tools/ingested-repos")
     repositories = json.loads(body)["repos"]
@@ -43,7 +43,7 @@ def _show_repositories(found: Sequence[Mapping[str, Any]], indent: str = "") -> 
         (
             visible(row["id"]),
             counted(row["counts"]["files"], "file"),
-            counted(row["counts"]["chunks"], "chunk"),
+            counted(row["counts"]["chunks"], "passage"),
             (row["lastIngestAt"] or "never")[:16].replace("T", " "),
             visible(row["hostPath"]),
             visible(
@@ -162,7 +162,7 @@ def _show_root(client: Client, name: str, *, as_json: bool) -> None:
         "state": root["status"],
         "last ingest": root["lastIngestAt"] or "never",
         "files": f"{counts['files']:,}, {counts['skipped']:,} skipped",
-        "chunks": f"{counts['chunks']:,}",
+        "passages": f"{counts['chunks']:,}",
         "model": root["model"],
         "description": root["description"],
         "last error": root["lastError"],

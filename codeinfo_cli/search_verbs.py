@@ -6,6 +6,7 @@ import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import click
 
@@ -40,14 +41,20 @@ def search(
     files: bool,
     as_json: bool,
 ) -> None:
-    """Finds by meaning and by words. The exit status is 1 if nothing is found."""
+    """Finds by meaning and by words, in the language of the search page: lang: file: repo: rev:
+    sym: content: case: type:file "exact" /expression/ -word OR ( ). With conditions alone, it
+    lists lines, or files with type:file.
+
+    Put it in single quotes for the shell, and -- before a first word with a minus. The exit status
+    is 1 if nothing is found.
+    """
     with connected() as client:
         query = {
-            "query": " ".join(question),
+            "box": " ".join(question),
             **_filters(client, repos, every, globs, language),
             "limit": limit,
         }
-        body = client.post("/tools/vector-search", _given(query))
+        body = client.get(f"/search?{urlencode(_given(query), doseq=True)}")
     _answer(body, full=full, files=files, as_json=as_json)
 
 
@@ -114,10 +121,11 @@ def _given(query: Mapping[str, Any]) -> dict[str, Any]:
 def _show_matches(answer: Mapping[str, Any], *, full: bool, files: bool) -> None:
     paths = scope.Paths()
     for number, row in enumerate(answer["results"]):
+        kind = row.get("kind")
         place = styled(paths.of(row), "path")
         if lines := scope.lines_of(row):
             place += styled(":", "mark") + styled(lines, "line")
-        if files:
+        if files or kind == "file":
             out(place)
             continue
         if number:
@@ -130,7 +138,7 @@ def _facts(row: Mapping[str, Any]) -> list[str]:
     """What is known of a passage beside its place."""
     facts = [styled(visible(row["symbol"]), "name")] if row.get("symbol") else []
     kind = row.get("kind")
-    if kind and kind != "passage":
+    if kind and kind not in ("passage", "match"):
         facts.append(styled(visible(f"{kind} of {row['of']}" if row.get("of") else kind), "dim"))
     if row.get("weak"):
         facts.append(styled("(weak: maybe unrelated)", "dim"))
@@ -164,13 +172,31 @@ def _cut(line: str, columns: int) -> str:
 def _say(answer: Mapping[str, Any]) -> None:
     """Write what the answer says beside its results to stderr."""
     results: Sequence[Any] = answer["results"]
+    for text in answer.get("hints", ()):
+        note(text)
+    if "exact" in answer and (total := _total(answer)):
+        note(total)
     if missing := answer.get("missingWords"):
         note(f"Not in these repositories: {', '.join(missing)}")
     if left_out := answer.get("leftOut"):
         note(f"Left out for lack of room: {', '.join(map(str, left_out))}")
+    for name in ("stopped", "slow"):
+        if text := answer.get(name):
+            note(str(text))
     if degraded := answer.get("degraded"):
         note(f"Incomplete: {degraded}")
     if hint := answer.get("hint"):
         note(hint)
     elif not results:
         note("Nothing fits. Try the words that the code itself would use, or --all.")
+
+
+def _total(answer: Mapping[str, Any]) -> str:
+    """How many lines or files there are; "" if all are shown, or passages, which are ranked."""
+    results: Sequence[Mapping[str, Any]] = answer["results"]
+    is_files = any(row.get("kind") == "file" for row in results)
+    total = answer["files"] if is_files else answer.get("lines")
+    if total is None or not results or (answer["exact"] and total <= len(results)):
+        return ""
+    more = "" if answer["exact"] else "More than "
+    return f"{more}{counted(total, 'file' if is_files else 'line')}. Show more with -n."

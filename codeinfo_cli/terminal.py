@@ -11,7 +11,9 @@ import unicodedata
 from collections.abc import Callable
 from typing import IO, Any
 
-from codeinfo_cli.errors import NOTHING
+import click
+
+from codeinfo_cli.errors import NOTHING, CliError
 
 # Unicode categories of characters that are invisible or affect the characters around them.
 INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -122,6 +124,18 @@ def answer_out(body: bytes, show: Callable[[Any], None], *, as_json: bool) -> No
         show(answer)
     if not answer["results"]:
         sys.exit(NOTHING)
+
+
+def text_of(name: str, most: int) -> str:
+    """Return the text of a file with at most so many bytes; `-` is stdin. Raises CliError."""
+    try:
+        with click.open_file(name, "rb") as file:
+            data: bytes = file.read(most + 1)
+    except OSError as error:
+        raise CliError(f"{name} cannot be read: {error.strerror}.", "NOT_READABLE") from error
+    if len(data) > most:
+        raise CliError(f"The text has more than {most:,} bytes.", "TOO_LARGE")
+    return data.decode("utf-8", "replace")
 
 
 def note(message: str) -> None:

@@ -100,6 +100,16 @@ VERBS = (
         ),
     ),
     Verb(
+        "check",
+        "Read",
+        "Check which citations of a text still hold.",
+        "check_verb:check",
+        (
+            ("codeinfo check notes.md", "A file."),
+            ("codeinfo ask -p builtin which class limits retries | codeinfo check", "An answer."),
+        ),
+    ),
+    Verb(
         "read",
         "Read",
         "Show lines of an ingested file.",
@@ -143,7 +153,7 @@ VERBS = (
         "Repositories",
         "List the repositories.",
         "repository_verbs:repos",
-        (("codeinfo repos", "With files, chunks and folder."),),
+        (("codeinfo repos", "With files, passages and folder."),),
     ),
     Verb(
         "remove",

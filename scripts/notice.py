@@ -43,6 +43,7 @@ PARTS = {
     "aiohttp": "llhttp (MIT)",
     "autobahn": "FlatBuffers (Apache-2.0)",
     "bcrypt": RUST,
+    "brotli": "",
     "cbor2": "",
     "cffi": "libffi (MIT)",
     "charset-normalizer": "",

@@ -90,45 +90,68 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
         _unit_test = ""
 
 
-# Few tests each, and long ones.
-LONG = (
-    "ingest/test_kills.py",
-    "mcp/test_fuzz.py",
-    "house/test_style.py",
-    "site/test_serve.py",
-    "conversations/test_server.py",
-    "soak/test_soak.py",
-    "site/test_damaged_folders.py",
-    "mcp/test_conformance.py",
-    "cli/test_wheel.py",
-    "site/test_two_installations.py",
-    "recipes/test_recipes.py",
-    "damage/test_grid.py",
-    "power/test_power_loss.py",
-    "site/test_backup.py",
-    "site/test_chroma_follows.py",
-    "house/test_patterns.py",
-    "site/test_failing_starts.py",
-    "site/test_database_alone.py",
-    "cli/test_server_verbs.py",
-    "site/test_closed_folders.py",
-    "site/test_worker.py",
-    "house/test_posix.py",
-    "ingest/test_sharing.py",
-    "site/test_unknown_roots.py",
-    "ingest/test_interleaved.py",
-    "ingest/test_disk_full.py",
-    "core/test_fuzz.py",
-    "core/test_schemathesis.py",
+# Whole installations that are started, damaged, killed, filled and restored, and hostile inputs:
+# `make test-long`. A test belongs here if one waits for it, and changes elsewhere hardly break it.
+LONG = frozenset(
+    TESTS / name
+    for name in (
+        "damage",
+        "power",
+        "recipes",
+        "soak",
+        "cli/test_bridge.py",
+        "cli/test_faults.py",
+        "cli/test_hostile_folders.py",
+        "cli/test_server.py",
+        "cli/test_server_verbs.py",
+        "cli/test_stdio_clients.py",
+        "cli/test_wheel.py",
+        "cli/test_wheel_entries.py",
+        "core/test_fuzz.py",
+        "core/test_schemathesis.py",
+        "house/test_patterns.py",
+        "house/test_posix.py",
+        "index/test_following.py",
+        "index/test_following_faults.py",
+        "ingest/test_disk_full.py",
+        "ingest/test_interleaved.py",
+        "ingest/test_kills.py",
+        "ingest/test_sharing.py",
+        "ingest/test_watching.py",
+        "retrieval/test_search_processes.py",
+        "site/test_backup.py",
+        "site/test_chroma_follows.py",
+        "site/test_closed_folders.py",
+        "site/test_damaged_database.py",
+        "site/test_damaged_folders.py",
+        "site/test_database_alone.py",
+        "site/test_database_locks.py",
+        "site/test_failing_starts.py",
+        "site/test_hostile.py",
+        "site/test_memory_of_readers.py",
+        "site/test_one_process.py",
+        "site/test_overwritten_files.py",
+        "site/test_private_files.py",
+        "site/test_serve.py",
+        "site/test_shortened_files.py",
+        "site/test_stopped_search_process.py",
+        "site/test_two_installations.py",
+        "site/test_unknown_roots.py",
+        "site/test_verify_index.py",
+        "site/test_worker.py",
+        "tools/test_unreadable.py",
+    )
 )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the unit tests."""
+    """Mark the unit tests and the long ones."""
     for item in items:
         if not any(item.get_closest_marker(kind) for kind in KINDS):
             item.add_marker("door" if ON_SERVERS else "unit")
+        elif not LONG.isdisjoint((item.path, *item.path.parents)):
+            item.add_marker("long")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -137,14 +160,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     since pytest-django sorts the tests when all other plugins have."""
     if not hasattr(session.config, "workerinput"):
         return
-    first = {TESTS / name for name in LONG}
     items = session.items
     sizes = Counter(item.path for item in items)
     slow = Counter(item.path for item in items if not item.get_closest_marker("unit"))
     browser = TESTS / "browser"  # together, as they share what is started for them
     items.sort(
         key=lambda item: (
-            item.path not in first,
             not item.path.is_relative_to(browser),
             -slow[item.path],
             -sizes[item.path],

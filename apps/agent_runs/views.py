@@ -22,6 +22,7 @@ from apps.agent_runs.starting import AgentRequest
 from apps.agents.providers import registry
 from apps.conversations import queries, runner, sidebar, transcript
 from apps.conversations.answers.markdown import AnswerRenderer
+from apps.conversations.chat_body import placed
 from apps.conversations.models import ID_PATTERN, Conversation
 from apps.conversations.picker import Picker, picker
 from apps.conversations.sidebar import SidebarQuery
@@ -164,7 +165,8 @@ async def send(request: HttpRequest) -> HttpResponse:
         text = form.get("message", "")
         if not text.strip():
             raise InvalidInput("Write an instruction first.")
-        log = await runner.start(await starting.instruction(_agent_request(form), text))
+        question = await starting.instruction(_agent_request(form), text)
+        log = await runner.start(placed(question, form))
     except CodeinfoError as error:
         return _problem(error)
     return await _sent(form, log, {"turn": log.turn_id})

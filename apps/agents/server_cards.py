@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from apps.agents.providers import lmstudio, openai
 from apps.agents.providers.base import Model
@@ -11,7 +10,6 @@ from apps.servers import services
 from apps.servers.kinds import LMSTUDIO, OPENAI, Kind
 from apps.servers.types import Server
 
-KeyState = Literal["none", "saved", "unreadable", "environment"]
 # Names of models that a card lists.
 SHOWN_MODELS = 12
 
@@ -21,7 +19,7 @@ class ServerCard:
     """One server, as the page shows it. It never has the key.
 
     address: the text of its field.
-    hint: on the address.
+    page: the page where it is configured; "" for a form in the card.
     address_variable, key_variable: what the environment sets, so that it cannot be changed; "" if
         it does not.
     key_state: whether there is a key.
@@ -34,10 +32,9 @@ class ServerCard:
     id: str
     label: str
     about: str
-    key_label: str
-    hint: str
+    page: str
     address: str
-    key_state: KeyState
+    key_state: services.KeyState
     address_variable: str = ""
     key_variable: str = ""
     is_saved: bool = False
@@ -54,6 +51,11 @@ class ServerCard:
     def is_fixed(self) -> bool:
         """Whether the environment sets address and key, so that nothing can be saved."""
         return bool(self.address_variable and self.key_variable)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether somebody chose the address, so that its silence is an error."""
+        return self.is_saved or bool(self.address_variable)
 
     @property
     def is_unasked(self) -> bool:
@@ -73,35 +75,28 @@ class ServerCard:
 
 @dataclass(frozen=True)
 class CardKind:
-    """A kind of server that the page configures, and its texts.
+    """A kind of server that the page shows, and its texts.
 
-    hint: on the address; "": the default.
+    page: the page that configures it; "" for this one.
     list: list the models of a server. Raises Unavailable.
     """
 
     kind: Kind
     label: str
     about: str
-    key_label: str
-    hint: str
+    page: str
     list: Callable[[Server], Awaitable[Sequence[Model]]]
 
     def card(self) -> ServerCard:
         """The card of the server in force, not asked yet."""
         kind, server, environment = self.kind, services.current(self.kind), self.kind.environment()
-        key_state: KeyState = "saved" if server.key else "none"
-        if server.is_unreadable:
-            key_state = "unreadable"
-        if environment.is_key_set:
-            key_state = "environment" if environment.key else "none"
         return ServerCard(
             id=kind.id,
             label=self.label,
             about=self.about,
-            key_label=self.key_label,
-            hint=self.hint or f"Default: {environment.address}",
+            page=self.page,
             address=server.bare_url,
-            key_state=key_state,
+            key_state=services.key_state(kind, server),
             address_variable=kind.address_variable if environment.is_address_set else "",
             key_variable=kind.key_variable if environment.is_key_set else "",
             is_saved=services.is_saved(kind),
@@ -113,16 +108,14 @@ CARDS = {
         kind=OPENAI,
         label=openai.OpenAIProvider.label,
         about="Ollama, llama.cpp, vLLM or a hosted service with OpenAI's Chat Completions API.",
-        key_label="API key",
-        hint="With its /v1, for example http://127.0.0.1:11434/v1",
+        page="",
         list=openai.list_chat_models,
     ),
     "lmstudio": CardKind(
         kind=LMSTUDIO,
         label=lmstudio.LMStudioProvider.label,
         about="Models on your own machine. Start its server there, in the Developer tab.",
-        key_label="API token",
-        hint="",
+        page="/lmstudio",
         list=lmstudio.list_chat_models,
     ),
 }

@@ -1,4 +1,4 @@
-"""The Providers page: address and key of the servers that answer, with a test of each.
+"""The Providers page: the servers that answer, and address and key of the OpenAI-compatible one.
 
 Keys are encrypted before they are stored, and no response contains one. A key is sent only to the
 address that it was saved with. Without JavaScript the forms return the whole page.
@@ -41,6 +41,8 @@ async def state(request: HttpRequest, server_id: str) -> HttpResponse:
     may be typing."""
     kind = _kind(server_id)
     card = await _asked(kind, await _read(kind), await sync_to_async(services.current)(kind.kind))
+    if not card.is_chosen:
+        card = replace(card, error="")
     return await _render(request, "agents/_state.html", {"card": card}, 200)
 
 
@@ -51,6 +53,8 @@ async def change(request: HttpRequest, server_id: str) -> HttpResponse:
     "test" asks the address of the form and saves nothing; "save" saves it and asks it.
     """
     card_kind = _kind(server_id)
+    if card_kind.page:
+        raise NotFound(f"Its page is {card_kind.page}.")
     kind = card_kind.kind
     address, key = request.POST.get("address", ""), request.POST.get("key", "")
     what = request.POST.get("do", "")

@@ -1,20 +1,35 @@
 """What was typed into the search box, and the test of results that it stands for.
 
-A condition is a text, an expression or a word that each result must have, or must not. A result is
-a passage, or a line if the search has no words to rank by.
+A condition is one of the files, of a text, an expression or a word that each result must have, or
+must not. A result is a passage, or a line if the search has no words to rank by.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import ClassVar
+
+import re2
 
 from apps.browse.marks import NAMES
-from apps.browse.search_syntax import FILTERS, Kind, Term, parse_terms, path_filter
+from apps.browse.search_syntax import Resolve, as_typed, parse
+from apps.browse.search_tree import (
+    FILTERS,
+    NO_CONDITIONS,
+    TEXTS,
+    Kind,
+    Node,
+    Term,
+    path_filter,
+    pattern_of,
+)
 from apps.core.concurrency.computed import Ended, computed
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.embedding.words import stems
+from apps.index import globs
+from apps.index.types import FileKey, ResultPlace
 from apps.lookup.texts.matching import Matcher, spans_in
-from apps.lookup.texts.patterns import MAX_PATTERN, Pattern
+from apps.lookup.texts.patterns import Pattern
 
 # Characters of a name whose stems are cached: passages have the same names again and again.
 MAX_CACHED = 64
@@ -25,21 +40,40 @@ SPAN_SECONDS = 5.0
 @dataclass(frozen=True)
 class Box:
     """What was typed into the search box. A test of results, which can be pickled, for search
-    processes."""
+    processes.
+
+    tree: the conditions
+    hints: what was read otherwise than it may be meant
+    defined: name of `sym:`, repository, path and line of each definition, once they are looked up
+    """
+
+    do_not_call_in_templates: ClassVar = True  # Django would call the test
 
     terms: tuple[Term, ...] = ()
+    tree: Node = NO_CONDITIONS
+    hints: tuple[str, ...] = ()
+    defined: frozenset[tuple[str, str, str, int]] = frozenset()
 
     @classmethod
-    def parse(cls, text: str) -> "Box":
-        """Raises InvalidInput; its details.details lists all problems."""
-        return cls(parse_terms(text))
+    def parse(cls, text: str, resolve: Resolve = as_typed) -> "Box":
+        return cls(*parse(text, resolve))
 
-    def of(self, kind: Kind, *, excludes: bool = False) -> tuple[Term, ...]:
-        return tuple(t for t in self.terms if t.kind == kind and t.excludes == excludes)
+    def of(self, kind: Kind) -> tuple[Term, ...]:
+        """The terms of a kind that results must have."""
+        return tuple(t for t in self.terms if t.kind == kind and not t.excludes)
 
-    def value(self, kind: Kind) -> str:
-        """The value of a filter that can be given once; "" if it is not given."""
-        return next((term.text for term in self.of(kind)), "")
+    @property
+    def fields(self) -> Mapping[Kind, tuple[Term, ...]]:
+        """The filters that have fields on the page: those that all results must pass, one `file:`
+        and one `lang:`, and of the others any."""
+        if self.tree.any:
+            return {}
+        sole = [part for part in self.tree.parts if isinstance(part, Term) and not part.excludes]
+        fields = {kind: tuple(t for t in sole if t.kind == kind) for kind in FILTERS}
+        for part in self.tree.parts:
+            if isinstance(part, Node) and part.any and (kind := _repeated_name(part)):
+                fields[kind] = tuple(part.terms())
+        return {kind: terms for kind, terms in fields.items() if kind != "file" or len(terms) == 1}
 
     @property
     def words_wanted(self) -> bool:
@@ -47,40 +81,35 @@ class Box:
         return bool(self.of("word"))
 
     @property
+    def is_wanted(self) -> bool:
+        """Return True if there is something to search for."""
+        return any(term.is_wanted for term in self.terms)
+
+    @property
+    def wants_files(self) -> bool:
+        return bool(self.of("type"))
+
+    @property
     def text(self) -> str:
-        """What to rank by: the words, and the texts in quotes."""
+        """What to rank by: the words, the texts and the names."""
         return " ".join(t.text for t in self.terms if t.is_wanted and t.kind != "expression")
 
     @property
-    def path(self) -> str:
-        """The path filter of `file:`. A name alone may be anywhere in the path."""
-        return path_filter(self.value("file"))
-
-    @property
     def conditions(self) -> tuple[Term, ...]:
-        """The terms that each result must fulfil, or must not."""
-        return tuple(
-            t
-            for t in self.terms
-            if t.kind not in FILTERS and (t.excludes or t.kind in ("exact", "expression"))
-        )
+        return tuple(self.tree.terms())
 
     @property
-    def filters_out(self) -> tuple[Term, ...]:
-        """The filters that leave out files."""
-        return tuple(t for t in self.terms if t.kind in FILTERS and t.excludes)
+    def removable(self) -> tuple[Term, ...]:
+        """The conditions that are not joined by OR."""
+        return () if self.tree.any else tuple(p for p in self.tree.parts if isinstance(p, Term))
 
-    @property
-    def rest(self) -> str:
+    def rest(self, resolve: Resolve = as_typed) -> str:
         """The box without the filters that have fields on the page. With them, if what they stand
-        between would become one expression."""
-        kept = tuple(t for t in self.terms if t.kind not in FILTERS or t.excludes)
+        between would mean something else."""
+        moved = [id(term) for terms in self.fields.values() for term in terms]
+        kept = tuple(term for term in self.terms if id(term) not in moved)
         text = " ".join(term.source for term in kept)
-        try:
-            same = parse_terms(text) == kept
-        except InvalidInput:
-            same = False
-        return text if same else self.without()
+        return text if Box.parse(text, resolve).terms == kept else self.without()
 
     def without(self, *left_out: Term) -> str:
         """The box without some terms."""
@@ -90,40 +119,68 @@ class Box:
 
     @cached_property
     def required(self) -> tuple[Pattern, ...]:
-        """What each result has."""
-        return tuple(_pattern(t) for t in self._patterns if not t.excludes)
+        """What results have, all or some of them."""
+        return tuple(pattern_of(t) for t in self.terms if t.kind in TEXTS and not t.excludes)
 
     @cached_property
-    def excluded(self) -> tuple[Pattern, ...]:
-        """What no result has."""
-        return tuple(_pattern(t) for t in self._patterns if t.excludes)
+    def selective(self) -> Pattern | None:
+        """A pattern that each result matches; None if none is known."""
+        found = _selective(self.tree)
+        if found is None or len(found) == 1:
+            return found[0] if found else None
+        sources = (f"(?:{re2.escape(p.text) if p.fixed else p.text})" for p in found)
+        joined = Pattern("|".join(sources), ignore_case=any(p.ignore_case for p in found))
+        try:
+            joined.compiled()
+        except InvalidInput:
+            return None  # too large together, or one leaves a `\Q` open
+        return joined
 
-    @cached_property
-    def excluded_words(self) -> tuple[frozenset[str], ...]:
-        """The stems of each word that no result has."""
-        return tuple(frozenset(stems(t.text)) for t in self.of("word", excludes=True))
+    def may_have(self, file: FileKey) -> bool:
+        """Return False if no result is in a file."""
+        return self.tree.holds(lambda term: self._of_file(term, file)) is not False
 
-    @property
-    def _patterns(self) -> tuple[Term, ...]:
-        return tuple(t for t in self.terms if t.kind in ("exact", "expression"))
-
-    def check(self) -> None:
-        """Raise InvalidInput for expressions that RE2 refuses; details.details lists all."""
-        problems: list[str] = []
-        for term in self.conditions:
-            if len(term.text) > MAX_PATTERN:
-                problems.append(f"a text or expression has at most {MAX_PATTERN:,} characters")
-            elif term.kind == "expression":
-                problems += _problem(term)
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
-
-    def __call__(self, place: str, text: str) -> bool:
-        """Return True if a result passes. `place` is its path and symbol; words count there too."""
+    def __call__(self, place: ResultPlace, text: str) -> bool:
+        """Return True if a result passes. Words count in its path and symbol, too."""
         data = text.encode("utf-8", "surrogatepass")
-        if not all(map(_has(data), self.required)) or any(map(_has(data), self.excluded)):
-            return False
-        return not any(_has_word(word, f"{place} {text}") for word in self.excluded_words)
+
+        def leaf(term: Term) -> bool:
+            if term.kind in TEXTS:
+                return (next(_matcher(pattern_of(term)).matches(data), None) is not None) != (
+                    term.excludes
+                )
+            if term.kind == "word":
+                return not _has_word(term, f"{place.file[1]} {place.symbol} {text}")
+            if term.kind == "sym":
+                lines = range(place.first, place.last + 1)
+                repo, path, _ = place.file
+                has = any((term.text, repo, path, line) in self.defined for line in lines)
+                return has != term.excludes
+            return self._of_file(term, place.file) is not False
+
+        return self.tree.holds(leaf) is not False
+
+    def _of_file(self, term: Term, file: FileKey) -> bool | None:
+        """Whether all results in a file fulfil a condition; None if some may."""
+        repo, path, language = file
+        match term.kind:
+            case "file":
+                value = globs.matches(path, path_filter(term.text))
+            case "lang":
+                value = language == term.text
+            case "repo":
+                value = repo == term.text
+            case "rev":
+                value = repo.endswith(f"@{term.text}")
+            case "sym" if (term.text, repo, path) not in self._files_with_names:
+                value = False
+            case _:
+                return None
+        return value != term.excludes
+
+    @cached_property
+    def _files_with_names(self) -> frozenset[tuple[str, str, str]]:
+        return frozenset((name, repo, path) for name, repo, path, _ in self.defined)
 
     def spans(self, lines: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Where the required patterns match in each line: start and end, in characters. Nowhere, if
@@ -148,16 +205,29 @@ class Box:
         ]
 
 
-def _problem(term: Term) -> list[str]:
-    try:
-        _matcher(_pattern(term))
-    except InvalidInput as error:
-        return [f"{term.source}: {error.message.removeprefix('pattern is not usable: ')}"]
-    return []
+def _repeated_name(node: Node) -> Kind | None:
+    """The kind of filter that was given several times; None for other conditions."""
+    kinds = {part.kind if isinstance(part, Term) else None for part in node.parts}
+    excludes = any(term.excludes for term in node.terms())
+    kind = kinds.pop() if len(kinds) == 1 and not excludes else None
+    return kind if kind in ("repo", "rev") else None
 
 
-def _pattern(term: Term) -> Pattern:
-    return Pattern(term.text, fixed=term.kind == "exact", ignore_case=term.ignore_case)
+def _selective(part: Node | Term) -> list[Pattern] | None:
+    """Patterns of which each result matches one; None if none are known."""
+    if isinstance(part, Term):
+        is_text = part.kind in (*TEXTS, "sym") and not part.excludes
+        return [pattern_of(part)] if is_text else None
+    found = list(map(_selective, part.parts))
+    if part.any:
+        known = [some for some in found if some is not None]
+        return [p for some in known for p in some] if len(known) == len(found) else None
+    sets = [some for some in found if some]
+    return max(sets, key=_selectivity, default=None)
+
+
+def _selectivity(patterns: Sequence[Pattern]) -> tuple[int, bool, int]:
+    return -len(patterns), all(p.fixed for p in patterns), min(len(p.text) for p in patterns)
 
 
 @lru_cache(maxsize=64)
@@ -165,17 +235,18 @@ def _matcher(pattern: Pattern) -> Matcher:
     return pattern.compiled()
 
 
-def _has(data: bytes) -> Callable[[Pattern], bool]:
-    return lambda pattern: next(_matcher(pattern).matches(data), None) is not None
-
-
-def _has_word(wanted: frozenset[str], text: str) -> bool:
-    """Return True if a name in a text has all stems of a word: those that are marked for it."""
+def _has_word(term: Term, text: str) -> bool:
+    """Return True if a name in a text is the word, or has all its stems: those that are marked for
+    it."""
+    names = set(NAMES.findall(text))
+    if not term.ignore_case:
+        return term.text in names
+    wanted = _stems_of(term.text) if len(term.text) <= MAX_CACHED else frozenset(stems(term.text))
     if not wanted:
         return False
     return any(
         wanted.issubset(_stems_of(name) if len(name) <= MAX_CACHED else stems(name))
-        for name in set(NAMES.findall(text))
+        for name in names
     )
 
 

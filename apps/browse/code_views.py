@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from apps.browse import code_page, name_panel
+from apps.browse import code_page, front_page, map_page, name_panel
 from apps.browse.history_page import VIEWS, change_url, history_view, last_change, links_of
 from apps.browse.impact_page import VIEW as IMPACT
 from apps.browse.impact_page import impact_url, impact_view
@@ -53,6 +53,8 @@ def code(request: HttpRequest, where: str = "") -> HttpResponse:
             page = _history
         elif data.get("view") == IMPACT:
             page = _impact
+        elif data.get("view") == map_page.VIEW:
+            page = _map
         return page(request, place, data)
     except CodeinfoError as error:
         context = {"error": error, "page_keys": PAGE_KEYS}
@@ -60,33 +62,49 @@ def code(request: HttpRequest, where: str = "") -> HttpResponse:
 
 
 def _file(request: HttpRequest, place: code_page.Place, data: dict[str, str]) -> HttpResponse:
-    repo = repo_id(place.root)
-    source = open_source(SourceRequest.parse({**data, "repo": repo, "path": place.path}))
-    context = {
-        **source_context(source),
-        "is_page": True,
-        "crumbs": code_page.crumbs_of(repo, place.path),
-        "here": place.path,
-        "tree": code_page.tree_of(place.root, place.path, is_file=True),
-        "page_keys": PAGE_KEYS,
-    }
-    return _page(request, "browse/code.html", context)
+    form = {**data, "repo": repo_id(place.root), "path": place.path}
+    source = open_source(SourceRequest.parse(form))
+    context = source_context(source) | {"is_page": True}
+    return _page(request, "browse/code.html", _around(place) | context)
 
 
 def _folder(request: HttpRequest, place: code_page.Place, data: dict[str, str]) -> HttpResponse:
+    """A folder with its README; of a repository also what it is."""
     repo = repo_id(place.root)
     context = {
         "root": place.root,
+        "branch": code_page.branch_of(place.root, place.path, _after(data)),
+        "readme": front_page.readme_of(place.root, place.path),
+        "languages": [] if place.path else front_page.language_bar(place.root),
+        "impact_url": "" if place.path or place.root.plain_folder else impact_url(repo),
+        "map_url": map_page.map_url(repo, place.path),
+    }
+    return _page(request, "browse/folder.html", _around(place) | context)
+
+
+def _map(request: HttpRequest, place: code_page.Place, data: dict[str, str]) -> HttpResponse:
+    """`?view=map`, with the places that an answer cites as `cited`."""
+    folder = place.path.rpartition("/")[0] if place.is_file else place.path
+    place = code_page.Place(place.root, folder, is_file=False)
+    cited = map_page.Cited.read(request.GET.getlist("cited"))
+    context = {
+        "map": map_page.map_view(place.root, folder, cited),
+        "url": code_url(repo_id(place.root), folder),
+    }
+    return _page(request, "browse/map.html", _around(place) | context)
+
+
+def _around(place: code_page.Place) -> dict[str, Any]:
+    """What is around the page of a place: its tree and breadcrumbs."""
+    repo = repo_id(place.root)
+    return {
         "repo": repo,
         "path": place.path,
-        "impact_url": "" if place.path or place.root.plain_folder else impact_url(repo),
-        "branch": code_page.branch_of(place.root, place.path, _after(data)),
         "crumbs": code_page.crumbs_of(repo, place.path),
         "here": place.path,
-        "tree": code_page.tree_of(place.root, place.path, is_file=False),
+        "tree": code_page.tree_of(place.root, place.path, is_file=place.is_file),
         "page_keys": PAGE_KEYS,
     }
-    return _page(request, "browse/folder.html", context)
 
 
 def _history(request: HttpRequest, place: code_page.Place, data: dict[str, str]) -> HttpResponse:
@@ -120,14 +138,8 @@ def _of_commits(
         "error": error,
         "base": data.get("base", ""),
         "url": code_url(repo, place.path),
-        "repo": repo,
-        "path": place.path,
-        "crumbs": code_page.crumbs_of(repo, place.path),
-        "here": place.path,
-        "tree": code_page.tree_of(place.root, place.path, is_file=place.is_file),
-        "page_keys": PAGE_KEYS,
     }
-    return _page(request, f"browse/{name}.html", context, status)
+    return _page(request, f"browse/{name}.html", _around(place) | context, status)
 
 
 def source_context(source: SourceView) -> dict[str, Any]:
@@ -179,6 +191,34 @@ def changed(request: HttpRequest) -> HttpResponse:
     commit = last_change(repo, path, span) if span else None
     url = change_url(repo, path, span) if commit else ""
     return _page(request, "browse/_changed.html", {"commit": commit, "url": url})
+
+
+@require_safe
+def facts(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/code/facts?repo=`: where to start, what is imported most, and commands."""
+    repo = request.GET.get("repo", "")
+    return _part(request, "browse/_facts.html", lambda: {"facts": front_page.facts_of(repo)})
+
+
+@require_safe
+def commits(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/code/commits?repo=`: the newest commits, and what came after the ingest."""
+    repo = request.GET.get("repo", "")
+    return _part(request, "browse/_commits.html", lambda: {"commits": front_page.commits_of(repo)})
+
+
+@require_safe
+def imports(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/code/imports?repo=&path=&cited=`: the imports between the folders of a folder."""
+
+    def context() -> dict[str, Any]:
+        root = find_root(request.GET.get("repo", ""))
+        cited = map_page.Cited.read(request.GET.getlist("cited"))
+        folder = request.GET.get("path", "").strip("/")
+        view = map_page.imports_view(root, folder, cited)
+        return {"imports": view, "url": request.get_full_path()}
+
+    return _part(request, "browse/_imports.html", context)
 
 
 @require_safe

@@ -1,7 +1,7 @@
 """Filters that the search page offers: languages of the index, and facets of the results."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Count
@@ -10,6 +10,7 @@ from apps.browse.page_query import PageQuery
 from apps.index.models import Root
 from apps.index.queries import generation_files
 from apps.index.query_cache import per_generation
+from apps.index.types import FileKey
 from apps.retrieval.overlaps import repeated_languages
 
 # Values shown of each facet.
@@ -33,22 +34,30 @@ def _languages_of(root: Root) -> dict[str, int]:
     return dict(files.order_by().values_list("language").annotate(count=Count("id")))
 
 
-def facets(
-    query: PageQuery, files: Sequence[tuple[str, str, str]]
-) -> dict[str, list[dict[str, Any]]]:
+def counts_of(results: Mapping[FileKey, int]) -> dict[str, Counter[str]]:
+    """The numbers of results by repository, language and folder. results: those of each file"""
+    counts = {title: Counter[str]() for title in ("Repository", "Language", "Folder")}
+    for (repo, path, language), count in results.items():
+        folder, slash, _ = path.partition("/")
+        values = {"Repository": repo, "Language": language, "Folder": slash and f"{folder}/"}
+        for title, value in values.items():
+            if value:
+                counts[title][value] += count
+    return counts
+
+
+def facets(query: PageQuery, results: Mapping[FileKey, int]) -> dict[str, list[dict[str, Any]]]:
     """Links that narrow the search to a repository, language or folder, by title, or lift the
     filter that is `chosen`. Leaves out facets with one value, unless it is chosen.
 
-    files: repository, path and language of each result.
+    results: the number of those of each file
     """
     chosen = query.repositories[0] if len(query.repositories) == 1 else ""
-    repositories = Counter(repo for repo, _, _ in files)
-    languages = Counter(language for _, _, language in files if language)
-    folders = Counter(f"{path.partition('/')[0]}/" for _, path, _ in files if "/" in path)
+    counts = counts_of(results)
     all_facets = {
-        "Repository": _values(query, repositories, "repositories", chosen),
-        "Language": _values(query, languages, "language", query.language),
-        "Folder": _values(query, folders, "path", query.path),
+        "Repository": _values(query, counts["Repository"], "repositories", chosen),
+        "Language": _values(query, counts["Language"], "language", query.language),
+        "Folder": _values(query, counts["Folder"], "path", query.path),
     }
     return {title: values for title, values in all_facets.items() if values}
 

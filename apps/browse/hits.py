@@ -1,8 +1,7 @@
 """Matches, definitions and references as the search page shows them."""
 
 import textwrap
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -10,17 +9,26 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from apps.browse.box import Box
+from apps.browse.facets import counts_of
 from apps.browse.finds import find_params
 from apps.browse.highlight import highlight_lines
 from apps.browse.lines import Lines
 from apps.browse.marks import counted, name_marked, spans_marked, words_of
 from apps.browse.page_query import PageQuery
+from apps.index.types import FileKey
 from apps.lookup.cells import cell_label, notebook_cells
 from apps.lookup.symbols.types import Definition, Reference
 from apps.lookup.texts.hits import Hit as LineMatch
 from apps.retrieval.results import Match, passes
 
 MAX_DEFINITION_LINES = 8
+
+
+@dataclass(frozen=True)
+class FileRow(Lines):
+    """A file with results."""
+
+    count: int  # its lines that match; 0 if they were not counted
 
 
 @dataclass(frozen=True)
@@ -92,15 +100,15 @@ def exact_hit(hit: LineMatch, box: Box) -> Hit:
 
 
 def groups(
-    query: PageQuery, hits: Sequence[Hit], files: Sequence[tuple[str, str, str]] = ()
+    query: PageQuery, hits: Sequence[Hit], results: Mapping[FileKey, int]
 ) -> list[dict[str, Any]]:
     """The hits of a page by repository, that of the best hit first, each hit with its number among
     all. One group without a heading, if all results are of one repository.
 
-    files: repository, path and language of each result; (): the hits stay in one group
+    results: the number of those of each file
     """
     numbered = list(enumerate(hits, (query.page - 1) * query.limit + 1))
-    counts = Counter(repo for repo, _, _ in files)
+    counts = counts_of(results)["Repository"]
     if len(counts) < 2:
         return [{"hits": numbered}]
     by_repository: dict[str, list[tuple[int, Hit]]] = {}
@@ -110,6 +118,19 @@ def groups(
         {"repository": name, "count": counts[name], "url": query.url(repositories=(name,))}
         | {"hits": of_group}
         for name, of_group in by_repository.items()
+    ]
+
+
+def file_groups(
+    query: PageQuery, hits: Sequence[Hit], counts: Mapping[FileKey, int]
+) -> list[dict[str, Any]]:
+    """The lines of a page by file, each with its number among all. counts: lines of each file"""
+    numbered = enumerate(hits, (query.page - 1) * query.limit + 1)
+    lines = {(repo, path): count for (repo, path, _), count in counts.items()}
+    by_file = groupby(numbered, key=lambda pair: (pair[1].repo, pair[1].path))
+    return [
+        {"file": FileRow(*file, None, None, lines.get(file, 0)), "hits": list(of_file)}
+        for file, of_file in by_file
     ]
 
 

@@ -1,7 +1,9 @@
 """Files and symbols by a part of their name, as one types it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from heapq import nsmallest
 from itertools import islice
+from operator import itemgetter
 
 from django.db.models import Case, IntegerField, Value, When
 
@@ -11,11 +13,15 @@ from apps.index.models import Root, SourceFile
 from apps.index.symbols import symbols_beginning
 from apps.lookup.symbols.definitions import OUTLINE_ONLY, Hit, rank_of
 from apps.lookup.symbols.types import SEPARATORS, Place
+from apps.lookup.texts.table import file_table
 from apps.retrieval.overlaps import repeated_files
 
 # Symbols of a root that begin with a text, of which the best are chosen.
 MAX_SYMBOLS = 300
 MIN_SYMBOL = 2  # characters
+# Of a word that may be misspelled: its characters, and the least likeness, from 0 to 1.
+MIN_ALIKE, ALIKE = 4, 0.5
+MAX_ALIKE = 8  # such words; more are a sentence and no name, and take seconds
 
 
 def files_named(text: str, limit: int) -> list[Place]:
@@ -47,6 +53,50 @@ def files_named(text: str, limit: int) -> list[Place]:
         if path not in repeated.get(root_id, ())
     )
     return list(islice(places, limit))
+
+
+def files_alike(text: str, limit: int) -> list[Place]:
+    """Files whose name is spelled like one of the words of a text, with folders for the others,
+    best first."""
+    roots = queries.published_roots()
+    repeated = repeated_files(roots)
+    pieces = text.replace("\\", "/").replace("/", " ").lower().split()
+    pairs = {piece: _pairs(piece) for piece in pieces if len(piece) >= MIN_ALIKE}
+    best: list[tuple[float, int, str, Place]] = []
+    for root in roots if 0 < len(pairs) <= MAX_ALIKE else ():
+        for file in file_table(root).files:
+            name = file.path.rpartition("/")[2].lower()
+            if not any(_alikeness(piece, own, name) >= ALIKE for piece, own in pairs.items()):
+                continue
+            score = _score(pieces, pairs, file.path.lower().split("/"))
+            if score and file.path not in repeated.get(root.id, ()):
+                place = Place(root, file.path, file.language)
+                best.append((-score, len(file.path), file.path, place))
+    return [place for *_, place in nsmallest(limit, best, key=itemgetter(0, 1, 2))]
+
+
+def _score(pieces: Sequence[str], pairs: Mapping[str, Set[str]], parts: Sequence[str]) -> float:
+    """How well each piece fits a part of a path, added up; 0 if one fits none."""
+    scores = [
+        max(
+            1.0 if piece in part else _alikeness(piece, pairs.get(piece, frozenset()), part)
+            for part in parts
+        )
+        for piece in pieces
+    ]
+    return sum(scores) if min(scores) >= ALIKE else 0.0
+
+
+def _alikeness(piece: str, own: Set[str], name: str) -> float:
+    """The share of the pairs of neighbouring characters that two names have in common (Dice), from
+    0 to 1. Suffixes count if the piece has one."""
+    name = name if "." in piece else name.partition(".")[0]
+    # Looking for pairs takes a third of the time of listing those of the name.
+    return 2 * sum(map(name.__contains__, own)) / (len(own) + max(1, len(name) - 1))
+
+
+def _pairs(text: str) -> Set[str]:
+    return {text[n : n + 2] for n in range(len(text) - 1)}
 
 
 def _escaped(text: str) -> str:

@@ -2,28 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from django.utils.safestring import SafeString, mark_safe
-from markdown_it import MarkdownIt
 
+from apps.browse.documents import Links, rendered
 from apps.browse.finds import Find
 from apps.browse.highlight import highlight_lines
 from apps.browse.marks import name_marked
-from apps.browse.sanitise import is_safe_link, sanitise
 from apps.code.cells import MARKDOWN, RAW, Cell, notebook_language
 
 # What is shown at once: as many cells as have about these lines, at least one.
 MAX_LINES = 4_000
 # Cells shown before the cited one, of a notebook that is not shown whole.
 BEFORE = 20
-# Longer Markdown is shown as text.
-MAX_MARKDOWN_CHARS = 32_000
 _NAMES = {MARKDOWN: "Markdown", RAW: "Raw"}
-
-_parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
-_parser.enable(["table", "strikethrough"]).disable(["image", "html_block", "html_inline"])
-_parser.validateLink = is_safe_link  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True)
@@ -61,11 +53,12 @@ def cell_lines(cells: Sequence[Cell], number: int) -> range:
 
 
 def window_of(
-    cells: Sequence[Cell], lines: Sequence[str], cited: Sequence[int], find: Find
+    cells: Sequence[Cell], lines: Sequence[str], cited: Sequence[int], find: Find, links: Links
 ) -> CellWindow:
     """The cells of a notebook, around the first cited line.
 
     lines: of the text of the notebook
+    links: of its Markdown
     cited: lines of that text, 1-based
     """
     first = 0
@@ -79,7 +72,9 @@ def window_of(
             break
         shown += 1
     language = notebook_language(lines[0])
-    views = (_view(cell, lines, cited, find, language) for cell in cells[first : first + shown])
+    views = (
+        _view(cell, lines, cited, find, language, links) for cell in cells[first : first + shown]
+    )
     return CellWindow(tuple(views), first, len(cells) - first - shown)
 
 
@@ -92,16 +87,20 @@ def _source(cell: Cell, lines: Sequence[str]) -> Sequence[str]:
 
 
 def _view(
-    cell: Cell, lines: Sequence[str], cited: Sequence[int], find: Find, language: str
+    cell: Cell,
+    lines: Sequence[str],
+    cited: Sequence[int],
+    find: Find,
+    language: str,
+    links: Links,
 ) -> CellView:
     source = _source(cell, lines)
     kind = cell.kind or language
     if cell.kind == MARKDOWN:
         is_cited = any(number in cited for number in range(cell.first + 1, cell.end + 1))
-        html = _prose("\n".join(source))
-        inner = _number(cell.first + 1) + html
-        html = f'<div class="line prose{" is-cited" * is_cited}">{inner}</div>'
-        return CellView(cell.number, _NAMES[kind], True, mark_safe(html), cell.first + 1, cell.end)
+        inner = _number(cell.first + 1) + rendered("\n".join(source), links)
+        prose = f'<div class="line prose{" is-cited" * is_cited}">{inner}</div>'
+        return CellView(cell.number, _NAMES[kind], True, mark_safe(prose), cell.first + 1, cell.end)
     coloured = highlight_lines("\n".join(source), language=kind, marks=find.words)
     if find.name:
         coloured = [name_marked(line, find.name) for line in coloured]
@@ -118,10 +117,3 @@ def _code_lines(cell: Cell, coloured: Sequence[SafeString], cited: Sequence[int]
 
 def _number(number: int) -> str:
     return f'<a class="ln" name="L{number}" href="#L{number}" tabindex="-1">{number}</a>'
-
-
-def _prose(source: str) -> str:
-    """Safe HTML."""
-    if len(source) > MAX_MARKDOWN_CHARS:
-        return f"<pre>{escape(source)}</pre>"
-    return sanitise(_parser.render(source))

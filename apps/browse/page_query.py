@@ -1,17 +1,21 @@
 """The state of the search page. All of it is in the URL."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 
 from apps.browse.box import Box
+from apps.browse.resolving import read_box
+from apps.browse.search_tree import FILTERS
 
 PAGE_LIMITS = (5, 10, 20)
 DEFAULT_PAGE_LIMIT = 10
 MAX_PAGE = 100
 SYMBOLS = "symbols"
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,11 @@ class PageQuery:
             page=min(MAX_PAGE, int(page)) if page.isdecimal() and int(page) else 1,
         )
 
+    def slice(self, rows: Sequence[Item]) -> Sequence[Item]:
+        """The rows of the page."""
+        first = (self.page - 1) * self.limit
+        return rows[first : first + self.limit]
+
     @property
     def symbols(self) -> bool:
         return self.mode == SYMBOLS
@@ -60,11 +69,11 @@ class PageQuery:
     @property
     def is_exact(self) -> bool:
         """Return True if there are no words to rank by, only exact texts and expressions."""
-        return not self.symbols and bool(self.box.conditions) and not self.box.words_wanted
+        return not self.symbols and self.box.is_wanted and not self.box.words_wanted
 
     def at(self, text: str) -> "PageQuery":
-        """The query with another text in its box, which has no filters."""
-        return replace(self, q=text, box=Box.parse(text), page=1)
+        """The query with another text in its box, which has no filters of the fields."""
+        return replace(self, q=text, box=read_box(text), page=1)
 
     def as_wire(self, key: str) -> dict[str, Any]:
         """The arguments of a search. `key` is the name of the text: `query`, `pattern`, `name`."""
@@ -78,7 +87,8 @@ class PageQuery:
 
     @property
     def _name(self) -> str:
-        return self.box.without(*self.box.filters_out) or self.q
+        kinds = (*FILTERS, "or", "open", "close", "type", "case")
+        return self.box.without(*(t for t in self.box.terms if t.kind in kinds)) or self.q
 
     def url(self, **changes: Any) -> str:
         """The URL of this state with changes. It leads to the first page unless they name one."""

@@ -6,33 +6,31 @@ returns lines, as Grep does. Both are paged, and say which filter excludes every
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from apps.browse import line_search
 from apps.browse.box import Box
+from apps.browse.line_search import LinePage, grep_query
 from apps.browse.page_query import PageQuery
-from apps.browse.search_syntax import FILTERS, Term, path_filter
-from apps.core.errors import CodeinfoError, InvalidInput
+from apps.browse.resolving import Names, read_box, refused
+from apps.browse.search_tree import FILTERS, Kind, Term, at_ref, path_filter
+from apps.core.errors import CodeinfoError
 from apps.index import queries, unread
 from apps.index.types import Filters
-from apps.lookup.marking import marked
 from apps.lookup.symbols import SymbolQuery, find_definitions, find_references
 from apps.lookup.texts.finding import found, started
-from apps.lookup.texts.grep_page import line_page
-from apps.lookup.texts.grep_query import GrepQuery
-from apps.lookup.texts.hits import Hit as LineHit
 from apps.lookup.texts.patterns import Pattern
-from apps.retrieval.query import MAX_QUERY, SearchQuery, language_named, parse_filters
+from apps.retrieval.query import SearchQuery
 from apps.retrieval.ranking.rank import RankingQuery
-from apps.retrieval.repositories import find_root, repo_id
+from apps.retrieval.repositories import repo_id
 from apps.retrieval.results import SearchResult
 from apps.retrieval.search import search
 
 # Passages that are ranked for the pages of one search, and the characters of all their texts.
 DEPTH = 100
 MAX_CHARS = 2_000_000
-CONTEXT = 2  # lines before and after a line that matches
 MAX_COUNTED = 100  # matches that a filter excludes, and are counted
 # Reading all files that may match a condition ends after these seconds; passages are then tested
 # one by one, as they come.
@@ -42,16 +40,10 @@ EXCLUSION_SECONDS = 2.0
 # Of looking for the names of a query, and how many are looked for.
 NAME_SECONDS = 0.5
 MAX_NAMES = 3
-
-
-@dataclass(frozen=True)
-class LinePage:
-    """One page of lines."""
-
-    hits: tuple[LineHit, ...]
-    more: bool
-    notes: Mapping[str, str]  # as in the output of Grep
-    degraded: str = ""
+NOTHING = (
+    "there is nothing to search for: add words, a text in quotes or sym:name, or list files with "
+    "type:file"
+)
 
 
 @dataclass(frozen=True)
@@ -71,50 +63,42 @@ class Exclusion:
 def interpreted(query: PageQuery) -> PageQuery:
     """The query with its box parsed. Filters in the box take the place of those beside it.
 
-    Raises InvalidInput with details.details, and NotFound REPO_NOT_FOUND.
+    Raises InvalidInput with details.details, and Conflict INGEST_REQUIRED.
     """
-    if len(query.q) > MAX_QUERY:
-        problem = f"a search has at most {MAX_QUERY:,} characters"
-        raise InvalidInput(problem, details={"details": [problem]})
-    box = Box.parse(query.q)
-    language = box.value("lang")
-    if language and not language_named(language):
-        problem = f"lang:{language[:40]} is not a language that codeinfo knows"
-        raise InvalidInput(problem, details={"details": [problem]})
-    box.check()
-    filters_without(box)
-    terms = box.of("repo")
-    roots = queries.published_roots() if terms else ()
-    names = (repo_id(find_root(term.text, roots)) for term in terms)
+    box = read_box(query.q)
+    fields = box.fields
+    rest = box.rest(Names())
+    parsed = box if rest == query.q else replace(read_box(rest), hints=box.hints)
+    if not query.symbols and not (parsed.is_wanted or _lists_files(parsed)) and parsed.conditions:
+        raise refused(NOTHING)
+    names = [term.text for term in fields.get("repo", ())]
+    language = [term.text for term in fields.get("lang", ())]
+    paths = [term.text for term in fields.get("file", ())]
     return replace(
         query,
-        q=box.rest,
-        box=Box.parse(box.rest),
-        repositories=tuple(dict.fromkeys(names)) or query.repositories,
-        language=language_named(language) or query.language,
-        path=box.path or query.path,
+        q=rest,
+        box=parsed,
+        repositories=tuple(dict.fromkeys(_at_refs(names, fields))) or query.repositories,
+        language=language[0] if language else query.language,
+        path=path_filter(paths[0]) if paths else query.path,
     )
 
 
-def filters_without(box: Box, filters: Filters | None = None) -> Filters:
-    """The filters, and what the box leaves out by `-file:`, `-lang:` and `-repo:`.
+def _lists_files(box: Box) -> bool:
+    """Return True if a box asks for files by filters alone."""
+    return box.wants_files and all(term.kind in FILTERS for term in box.conditions)
 
-    Raises InvalidInput with details.details, and NotFound REPO_NOT_FOUND.
-    """
-    left_out = {kind: [t.text for t in box.of(kind, excludes=True)] for kind in FILTERS}
-    unknown = [name for name in left_out["lang"] if not language_named(name)]
-    problems = [f"-lang:{name[:40]} is not a language that codeinfo knows" for name in unknown]
-    for path in left_out["file"]:
-        parse_filters({"path": path_filter(path)}, problems)
-    if problems:
-        raise InvalidInput(", ".join(problems), details={"details": problems})
-    roots = queries.published_roots() if left_out["repo"] else ()
-    return replace(
-        filters or Filters(),
-        not_paths=tuple(map(path_filter, left_out["file"])),
-        not_languages=tuple(map(language_named, left_out["lang"])),
-        not_repositories=tuple(repo_id(find_root(name, roots)) for name in left_out["repo"]),
-    )
+
+def _at_refs(names: Sequence[str], fields: Mapping[Kind, Sequence[Term]]) -> Sequence[str]:
+    """The repositories of `repo:` at the refs of `rev:`; all that are ingested at them, if none is
+    named."""
+    refs = [term.text for term in fields.get("rev", ())]
+    if not refs:
+        return names
+    if names:
+        return [at_ref(name, ref) for name in names for ref in refs]
+    endings = tuple(f"@{ref}" for ref in refs)
+    return sorted(id_ for id_ in map(repo_id, queries.published_roots()) if id_.endswith(endings))
 
 
 def find_passages(query: PageQuery) -> SearchResult:
@@ -129,49 +113,30 @@ def find_passages(query: PageQuery) -> SearchResult:
 def _search_query(query: PageQuery) -> SearchQuery:
     """The query of passages. Raises InvalidInput and NotFound REPO_NOT_FOUND."""
     parsed = SearchQuery.parse(query.as_wire("query"))
-    return replace(parsed, filters=filters_without(query.box, parsed.filters))
+    return replace(parsed, filters=_tested(query, parsed.filters))
 
 
-def _grep(query: SearchQuery, pattern: Pattern, context: int = 0) -> GrepQuery:
-    """The query of lines in the same files."""
-    return GrepQuery(
-        pattern, context=context, repositories=query.repositories, filters=query.filters
-    )
+def _tested(query: PageQuery, filters: Filters) -> Filters:
+    return replace(filters, test=query.box.may_have) if query.box.conditions else filters
 
 
 def symbol_query(query: PageQuery) -> SymbolQuery:
     """The query of symbols. Raises InvalidInput and NotFound REPO_NOT_FOUND."""
     parsed = SymbolQuery.parse(query.as_wire("name"))
-    return replace(parsed, filters=filters_without(query.box, parsed.filters))
+    return replace(parsed, filters=_tested(query, parsed.filters))
 
 
-@marked
 def find_lines(query: PageQuery, until: float = math.inf) -> LinePage:
-    """A page of lines that fulfil all conditions: definitions first, then by path.
-
-    until: `time.monotonic` at which it ends; earlier, if the time of a Grep is over.
-
-    Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, Unavailable.
-    """
-    grep = _grep(_search_query(query), _most_selective(query.box), CONTEXT)
-    running = started(grep, keep=query.box)
-    running.until = min(until, running.until)
-    first = (query.page - 1) * query.limit
-    rows, more = line_page(running, first, query.limit)
-    return LinePage(tuple(rows), more, running.notes)
-
-
-def _most_selective(box: Box) -> Pattern:
-    """The required pattern that is searched for; the others are tested where it matches."""
-    return max(box.required, key=lambda pattern: (pattern.fixed, len(pattern.text)))
+    """A page of lines or files (`line_search`). Raises as it does."""
+    return line_search.find_lines(query, _search_query(query), until)
 
 
 def _files_with(query: SearchQuery, box: Box) -> Mapping[UUID, frozenset[str]] | None:
     """The files with a text that all conditions require, by root; None if there are too many to
     tell. Raises as `find_lines`."""
-    if not box.required:
+    if box.selective is None:
         return None
-    running = started(_grep(query, _most_selective(box)))
+    running = started(grep_query(query, box.selective))
     running.until = time.monotonic() + FILE_SECONDS
     paths: dict[UUID, set[str]] = {}
     with unread.noted() as lost:
@@ -194,7 +159,7 @@ def absent_names(query: PageQuery) -> list[str]:
 
 
 def _is_absent(query: SearchQuery, name: str, until: float) -> bool:
-    running = started(_grep(query, Pattern(name, fixed=True, ignore_case=True)))
+    running = started(grep_query(query, Pattern(name, fixed=True, ignore_case=True)))
     running.until = until
     with unread.noted() as lost:
         has_line = next(found(running, running.candidates()), None) is not None
@@ -222,9 +187,8 @@ def exclusions(query: PageQuery) -> list[Exclusion]:
 
 def _bare(query: PageQuery) -> PageQuery:
     """The query without filters; of its conditions, only those without which it would be empty."""
-    words = [term for term in query.box.conditions if query.is_exact and not term.excludes]
-    left_out = [term for term in query.box.conditions if term not in words]
-    left_out += query.box.filters_out
+    kept = [term for term in query.box.removable if query.is_exact and term.is_wanted]
+    left_out = [term for term in query.box.removable if term not in kept]
     text = query.q if query.symbols else query.box.without(*left_out)
     return replace(query.at(text), repositories=(), language="", path="")
 
@@ -238,12 +202,10 @@ def _wider(query: PageQuery) -> Iterator[tuple[str, PageQuery]]:
     if query.repositories:
         names = " ".join(f"repo:{_quoted(name)}" for name in query.repositories)
         yield names, replace(query, repositories=())
-    for term in query.box.filters_out:
-        yield term.source, query.at(query.box.without(term))
-    if not query.symbols:
-        for term in query.box.conditions:
-            if _has_others(query.box, term):
-                yield term.source, query.at(query.box.without(term))
+    for term in query.box.removable:
+        is_filter = term.kind in FILTERS
+        if is_filter or (not query.symbols and _has_others(query.box, term)):
+            yield term.source, query.at(query.box.without(term))
 
 
 def _has_others(box: Box, term: Term) -> bool:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.utils.safestring import SafeString, mark_safe
 
+from apps.browse.documents import DocumentLinks, can_render, rendered
 from apps.browse.finds import Find
 from apps.browse.highlight import highlight_range
 from apps.browse.lines import Lines, code_url, fragment_url, source_url, span_of
@@ -25,6 +26,7 @@ from apps.index.models import Root, SourceFile
 from apps.index.paths import MappedPath, map_path
 from apps.index.root_directory import read_content, read_file
 from apps.lookup.cells import cell_label
+from apps.lookup.citations import Comparison
 from apps.lookup.ingested import definition_lines, live_file, stored_lines
 from apps.retrieval.repositories import find_root, repo_id
 
@@ -39,8 +41,6 @@ NEAR = 100  # lines around the first cited one whose blocks are highlighted at o
 MAX_LINE_CHARS, MIN_LINE_CHARS = 5_000, 500
 MAX_LONG_CHARS = 2_000_000  # of all long lines together
 LINES_URL = "/ui/code/lines"  # the highlighted lines of a block
-# Places at which a passage that moved is looked for: its first line may be in every other one.
-MAX_STARTS = 1000
 
 
 @dataclass(frozen=True)
@@ -96,18 +96,19 @@ class SourceView(Lines):
     matches: tuple[int, ...] = ()  # lines that `find` matches, the first of them
     more_matches: bool = False
     notebook: CellWindow | None = None  # instead of blocks
+    document: SafeString = SafeString("")  # rendered Markdown instead of blocks
+    has_preview: bool = False  # Markdown that can be rendered
     is_json: bool = False  # a notebook as it is in the file
     has_history: bool = False  # a commit was checked out at the last ingest
     cell_label: str = ""  # `cell 7, lines 3–9`: the cited lines in a notebook
 
     @property
     def other_view(self) -> Gap:
-        """Links to the cells of a notebook from its JSON, or the other way."""
-        view: dict[str, int | str] = {} if self.is_json else {"view": SOURCE}
-        return Gap(
-            source_url(self.repo, self.path, self.start, self.end, **view),
-            fragment_url(self.repo, self.path, self.start, self.end, **view),
-        )
+        """Links from the cells of a notebook, or rendered Markdown, to the file, or the other
+        way."""
+        view: dict[str, int | str] = {"view": SOURCE} if self.notebook or self.document else {}
+        start, end = (None, None) if self.has_preview else (self.start, self.end)
+        return self._links(start, end, **view)
 
     @property
     def find_query(self) -> str:
@@ -155,24 +156,23 @@ class SourceView(Lines):
         """Links to a line: an anchor inside the window, otherwise the window around the line."""
         if self.notebook:
             line, is_shown = self.notebook.anchor(line)
-            anchor = f"#L{line}"
-            if not is_shown:
-                return Gap(
-                    f"{source_url(self.repo, self.path, line, line)}{anchor}",
-                    f"{fragment_url(self.repo, self.path, line, line)}{anchor}",
-                )
-            return Gap(anchor, anchor)
+        else:
+            is_shown = not self.document and self.before < line <= self.total - self.after
         anchor = f"#L{line}"
-        if self.before < line <= self.total - self.after:
+        if is_shown:
             return Gap(anchor, anchor)
-        window = self._window(line)
-        return Gap(window.url + anchor, window.fragment + anchor)
+        is_whole = self.notebook or self.document
+        links = self._links(line, line) if is_whole else self._window(line)
+        return Gap(links.url + anchor, links.fragment + anchor)
 
     def _window(self, around: int) -> Gap:
-        repo, path, start, end = self.repo, self.path, self.start, self.end
-        more: dict[str, int | str] = {"around": around, **self.finding}
-        page = source_url(repo, path, start, end, **more)
-        return Gap(page, fragment_url(repo, path, start, end, **more))
+        return self._links(self.start, self.end, around=around, **self.finding)
+
+    def _links(self, start: int | None, end: int | None, **more: int | str) -> Gap:
+        return Gap(
+            source_url(self.repo, self.path, start, end, **more),
+            fragment_url(self.repo, self.path, start, end, **more),
+        )
 
 
 @dataclass(frozen=True)
@@ -230,10 +230,10 @@ def _changed_text(
     stored = stored_lines(row) if request.start else None
     if not stored or not request.start or not request.end:
         return SourceText(root, row, lines)
-    at = find_passage(stored[request.start - 1 : request.end], lines, request.start)
-    if at is None:
+    finding = Comparison(stored, lines).finding(request.start, request.end)
+    if finding.start is None:
         return SourceText(root, row, lines, stored=stored)
-    return SourceText(root, row, lines, shift=at - request.start)
+    return SourceText(root, row, lines, shift=finding.start - request.start)
 
 
 def open_source(request: SourceRequest) -> SourceView:
@@ -250,24 +250,6 @@ def open_source(request: SourceRequest) -> SourceView:
     return _view(request, text, passage)
 
 
-def find_passage(passage: Sequence[str], lines: Sequence[str], near: int) -> int | None:
-    """The line (1-based) at which the lines of a passage are, the nearest to `near`; None if they
-    are not. Blank lines around the passage and space at the ends of lines do not count."""
-    expected = [line.rstrip() for line in passage]
-    leading = next((n for n, line in enumerate(expected) if line), None)
-    if leading is None:
-        return None
-    while not expected[-1]:
-        expected.pop()
-    expected = expected[leading:]
-    text = [line.rstrip() for line in lines]
-    starts = [n for n, line in enumerate(text) if line == expected[0]]
-    starts.sort(key=lambda n: abs(n + 1 - leading - near))
-    matches = (n for n in starts[:MAX_STARTS] if text[n : n + len(expected)] == expected)
-    at = next(matches, None)
-    return None if at is None else max(1, at + 1 - leading)
-
-
 def _view(request: SourceRequest, text: SourceText, passage: tuple[SourceLine, ...]) -> SourceView:
     root, row, lines = text.root, text.row, text.lines
     start, end = (line and line + text.shift for line in (request.start, request.end))
@@ -277,13 +259,17 @@ def _view(request: SourceRequest, text: SourceText, passage: tuple[SourceLine, .
     cells = cells_of(lines)
     if cells and request.cell and cells[0].in_file and text.stored is None:
         cited = cell_lines(cells, request.cell)
-    notebook = window_of(cells, lines, cited, request.find) if cells else None
+    links = DocumentLinks(root, row.path)
+    notebook = window_of(cells, lines, cited, request.find, links) if cells else None
+    has_preview = can_render(row.path, lines)
+    is_preview = has_preview and request.is_whole
+    document = rendered("\n".join(lines), links) if is_preview else SafeString("")
     return SourceView(
         repo=repo_id(root),
         path=row.path,
         root_id=root.id,
         place=map_path(root, row.path),
-        blocks=() if notebook else tuple(_blocks(request, text, first, last, cited)),
+        blocks=() if notebook or document else tuple(_blocks(request, text, first, last, cited)),
         total=lines_in_file(lines),
         start=request.start,
         end=request.end,
@@ -299,6 +285,8 @@ def _view(request: SourceRequest, text: SourceText, passage: tuple[SourceLine, .
         matches=tuple(numbers),
         more_matches=more,
         notebook=notebook,
+        document=document,
+        has_preview=has_preview,
         is_json=text.is_json,
         has_history=bool(root.commit),
         cell_label=cell_label(cells, *((cited[0], cited[-1]) if cited else (None, None))),

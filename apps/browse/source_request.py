@@ -8,7 +8,7 @@ from apps.browse.finds import Find
 from apps.browse.lines import source_url
 from apps.core.errors import InvalidInput
 
-SOURCE = "source"  # the value of `view` for a notebook as JSON
+SOURCE = "source"  # the value of `view` for the text of a notebook or of Markdown
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class SourceRequest:
     end: int | None = None  # last cited line, included
     around: int | None = None  # line of the window in a long file, instead of the cited lines
     cell: int | None = None  # cited cell of a notebook; 1-based
-    as_source: bool = False  # the file itself, and not the cells of a notebook
+    as_source: bool = False  # the file itself, not the cells of a notebook or rendered Markdown
     find: Find = field(default_factory=Find)  # what led the reader here
 
     @classmethod
@@ -55,6 +55,11 @@ class SourceRequest:
             data.get("view") == SOURCE,
             find,
         )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no line is asked for, and the file need not be shown by lines."""
+        return not (self.start or self.around or self.find.text or self.as_source)
 
     @property
     def url(self) -> str:

@@ -1,7 +1,8 @@
 """The search page, as HTML."""
 
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,20 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.views.decorators.http import require_safe
 
+from apps.browse import search_api
 from apps.browse.facets import facets, languages
-from apps.browse.hits import definition_hit, exact_hit, groups, hit_of, reference_files
+from apps.browse.hits import (
+    FileRow,
+    definition_hit,
+    exact_hit,
+    file_groups,
+    groups,
+    hit_of,
+    reference_files,
+)
 from apps.browse.page_query import MAX_PAGE, PAGE_LIMITS, PageQuery
 from apps.browse.page_search import (
+    DEPTH,
     absent_names,
     exclusions,
     find_lines,
@@ -25,6 +36,7 @@ from apps.core.config import config
 from apps.core.errors import CodeinfoError
 from apps.index import queries
 from apps.index.models import Root
+from apps.index.types import FileKey
 from apps.ingest.panels import generations
 from apps.ingest.watching import states
 from apps.lookup.symbols import find_definitions, find_references
@@ -40,7 +52,9 @@ MAX_DEFINITIONS = 100
 
 @require_safe
 def search_page(request: HttpRequest) -> HttpResponse:
-    """`GET /search`: the page, or for htmx only the results."""
+    """`GET /search`: the page, or for htmx only the results; JSON for `box`."""
+    if search_api.BOX in request.GET:
+        return search_api.search(request)
     typed = PageQuery.read(request.GET)
     typed = replace(typed, language=language_named(typed.language) or typed.language)
     is_live = "X-Live" in request.headers
@@ -91,33 +105,73 @@ def _results(query: PageQuery) -> dict[str, Any]:
         if query.symbols:
             context = _symbols(query)
         else:
-            context = _exact(query) if query.is_exact else _passages(query)
+            context = _passages(query) if query.box.words_wanted else _lines(query)
         if not context["found"] or context.get("only_weak"):
             context["exclusions"] = exclusions(query)
     except CodeinfoError as error:
         return {"error": error}
-    files = context.pop("files")
-    return {**context, "facets": facets(query, files), "seconds": time.perf_counter() - started}
+    results = context["results"]
+    return {**context, "facets": facets(query, results), "seconds": time.perf_counter() - started}
 
 
 def _passages(query: PageQuery) -> dict[str, Any]:
     result = find_passages(query)
     cutoff = setting_of_cutoff()
-    first = (query.page - 1) * query.limit
-    shown = result.matches[first : first + query.limit]
-    hits = [hit_of(match, cutoff, query.box) for match in shown]
-    files = [(match.repo, match.rel_path, match.language) for match in result.matches]
-    context = {
+    results = Counter((match.repo, match.rel_path, match.language) for match in result.matches)
+    if query.box.wants_files:
+        context = _files(query, dict.fromkeys(results, 0))
+    else:
+        hits = [hit_of(match, cutoff, query.box) for match in query.slice(result.matches)]
+        context = {
+            "hits": hits,
+            "groups": groups(query, hits, results),
+            "found": len(result.matches),
+            "results": results,
+            **_paging(query, len(hits), len(result.matches)),
+        }
+    return {
+        **context,
         "result": result,
-        "hits": hits,
-        "groups": groups(query, hits, files),
-        "found": len(result.matches),
-        "files": files,
-        "hint": "" if files else _hint(query),
+        "is_best": len(result.matches) >= DEPTH,
+        "hint": "" if results else _hint(query),
         "notes": list(_notes(query, result)),
-        **_paging(query, len(hits), more=len(files) > first + len(hits)),
+        **_cutoff(result, cutoff),
     }
-    return context | _cutoff(result, cutoff)
+
+
+def _lines(query: PageQuery) -> dict[str, Any]:
+    found = find_lines(query)
+    counts = found.counts
+    if query.box.wants_files:
+        context = _files(query, counts)
+    else:
+        hits = [exact_hit(hit, query.box) for hit in found.hits]
+        context = {
+            "hits": hits,
+            "groups": file_groups(query, hits, counts),
+            "found": found.total,
+            "results": counts,
+            **_paging(query, len(hits), found.total),
+        }
+    return {
+        **context,
+        "result": found,
+        "is_more": not found.is_exact,
+        "notes": found.notes.values(),
+        "hint": "" if counts else _hint(query),
+    }
+
+
+def _files(query: PageQuery, counts: Mapping[FileKey, int]) -> dict[str, Any]:
+    """The context of a page of files with the numbers of their lines."""
+    rows = [FileRow(repo, path, None, None, count) for (repo, path, _), count in counts.items()]
+    shown = query.slice(rows)
+    return {
+        "file_rows": shown,
+        "found": len(rows),
+        "results": dict.fromkeys(counts, 1),
+        **_paging(query, len(shown), len(rows)),
+    }
 
 
 def _notes(query: PageQuery, result: SearchResult) -> Iterator[str]:
@@ -127,44 +181,28 @@ def _notes(query: PageQuery, result: SearchResult) -> Iterator[str]:
         yield f"No line contains “{name}”."
 
 
-def _exact(query: PageQuery) -> dict[str, Any]:
-    page = find_lines(query)
-    places = [hit.place for hit in page.hits]
-    hits = [exact_hit(hit, query.box) for hit in page.hits]
-    return {
-        "result": page,
-        "hits": hits,
-        "groups": groups(query, hits),
-        "found": len(page.hits),
-        "notes": page.notes.values(),
-        "files": [(place.repo, place.path, place.language) for place in places],
-        "hint": "" if places else _hint(query),
-        **_paging(query, len(places), more=page.more),
-    }
-
-
 def _hint(query: PageQuery) -> str:
     """The filter that leaves no file; "" if files pass."""
     search_query = SearchQuery.parse(query.as_wire("query"))
     return scope.hint(search_query.repositories, search_query.filters)
 
 
-def _paging(query: PageQuery, shown: int, *, more: bool) -> dict[str, Any]:
+def _paging(query: PageQuery, shown: int, total: int) -> dict[str, Any]:
     """The first and the last number of the results that are shown, and the pages beside this."""
     first = (query.page - 1) * query.limit
+    more = total > first + shown and query.page < MAX_PAGE
     return {
         "offset": first,
         "last": first + shown,
         "previous_url": query.url(page=query.page - 1) if query.page > 1 else "",
-        "next_url": query.url(page=query.page + 1) if more and query.page < MAX_PAGE else "",
+        "next_url": query.url(page=query.page + 1) if more else "",
     }
 
 
 def _symbols(query: PageQuery) -> dict[str, Any]:
     wanted = replace(symbol_query(query), limit=MAX_DEFINITIONS)
     definitions = find_definitions(wanted)
-    first = (query.page - 1) * query.limit
-    shown = definitions.results[first : first + query.limit]
+    shown = query.slice(definitions.results)
     references = find_references(replace(wanted, limit=MAX_REFERENCES))
     places = [result.place for result in definitions.results]
     places += [result.place for result in references.results]
@@ -177,8 +215,8 @@ def _symbols(query: PageQuery) -> dict[str, Any]:
         "definition_hits": [definition_hit(definition) for definition in shown],
         "reference_files": reference_files(references.results, references.name),
         "found": len(places),
-        **_paging(query, len(shown), more=len(definitions.results) > first + len(shown)),
-        "files": [(place.repo, place.path, place.language) for place in places],
+        **_paging(query, len(shown), len(definitions.results)),
+        "results": Counter((place.repo, place.path, place.language) for place in places),
     }
 
 

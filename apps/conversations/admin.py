@@ -1,65 +1,80 @@
-"""Conversations and turns in the admin: archive, restore, delete and rename."""
+"""Conversations and turns in the admin: read, archive, restore, delete and rename."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 
-from apps.conversations import services
+from apps.conversations import queries, services, transcript
+from apps.conversations.answers.exchange import exchanges_of, usage_line
+from apps.conversations.answers.markdown import AnswerRenderer
+from apps.conversations.branches import followed
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.parts import content
+from apps.core.http.admin import ReadOnly, Table, Values
 
-# Django's stubs require a type argument that its classes do not accept at run time.
-if TYPE_CHECKING:
-    Base = admin.ModelAdmin[Any]
-    Inline = admin.TabularInline[Any, Any]
-else:
-    Base, Inline = admin.ModelAdmin, admin.TabularInline
-
-SHOWN = 200
+LONGEST = 200
+# The newest turns, which the page of a conversation shows.
+SHOWN_TURNS = 2 * transcript.SHOWN_EXCHANGES
 
 
-class Words:
-    """A column with the beginning of the text."""
+class CountedList(ChangeList):
+    """A list of conversations of which those of the page have their turns and tokens counted: to
+    count all of them would take as long as the database is large."""
 
-    def words(self, turn: Turn) -> str:
-        text = content(turn.parts)
-        return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-
-
-class TurnInline(Words, Inline):
-    model = Turn
-    fields = ("created_at", "role", "status", "words", "provider", "model")
-    readonly_fields = fields
-    ordering = ("created_at",)
-    extra = 0
-    can_delete = False
-    show_change_link = True
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        counts = queries.counts(row.pk for row in self.result_list)
+        for row in self.result_list:
+            row.turn_count, row.token_count = counts.get(row.pk, (0, 0))
 
 
 @admin.register(Conversation)
-class ConversationAdmin(Base):
-    list_display = ("title", "id", "provider", "model", "source", "last_message_at", "archived_at")
-    list_filter = ("provider", "source", ("archived_at", admin.EmptyFieldListFilter), "agent_name")
+class ConversationAdmin(Table):
+    list_display = ("title", "turn_count", "token_count", "model", "owner", "last_message_at")
+    list_filter = (
+        ("archived_at", admin.EmptyFieldListFilter),
+        *("provider", ("agent_name", Values), "source"),
+    )
+    list_select_related = ("owner",)
     search_fields = ("id", "title", "model", "agent_name")
     date_hierarchy = "last_message_at"
-    fields = (
-        *("id", "title", "provider", "model", "agent_name", "source", "flags", "owner"),
-        *("created_at", "updated_at", "last_message_at", "archived_at"),
+    readonly_fields = (
+        *("owner", "provider", "model", "agent_name", "source", "flags"),
+        *("created_at", "last_message_at", "archived_at", "id"),
     )
-    readonly_fields = tuple(name for name in fields if name != "title")
-    inlines = (TurnInline,)
+    fieldsets = (
+        (None, {"fields": ("title",)}),
+        ("Details", {"fields": readonly_fields, "classes": ("collapse",)}),
+    )
     actions = ("archive", "restore")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+    @admin.display(description="Turns")
+    def turn_count(self, row: Any) -> str:
+        return f"{row.turn_count:,}"
+
+    @admin.display(description="Model tokens")
+    def token_count(self, row: Any) -> str:
+        return f"{row.token_count:,}"
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        return CountedList
+
+    def view_on_site(self, obj: Conversation) -> str:
+        return transcript.address(obj.pk, obj.agent_name)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *more: Any, **options: Any
+    ) -> Any:
+        if request.user.has_perm("conversations.view_turn"):
+            context["transcript"] = transcript_of(context["original"].pk)
+        return super().render_change_form(request, context, *more, **options)
 
     def save_model(self, request: HttpRequest, obj: Conversation, form: Any, change: bool) -> None:
         services.rename(obj.pk, obj.title)
@@ -90,20 +105,68 @@ def _ids(rows: "QuerySet[Conversation]") -> list[str]:
     return list(rows.values_list("id", flat=True))
 
 
+def transcript_of(conversation: str) -> dict[str, Any]:
+    """The newest turns of the branch that is followed.
+
+    others: number of turns that are on other branches.
+    """
+    branch = followed(conversation)
+    newest = branch.order_by("-created_at", "-id").defer(*queries.SEARCHED)[: SHOWN_TURNS + 1]
+    turns = list(newest)
+    return {
+        "are_all": len(turns) <= SHOWN_TURNS,
+        "others": Turn.objects.filter(conversation=conversation).count() - branch.count(),
+        "exchanges": [
+            (view, answer_html(view.answer_text), usage_line(view.usage))
+            for view in exchanges_of(reversed(turns[:SHOWN_TURNS]))
+        ],
+    }
+
+
+def answer_html(text: str) -> SafeString:
+    """A model's Markdown as sanitised HTML."""
+    return mark_safe(AnswerRenderer().text(text))
+
+
 @admin.register(Turn)
-class TurnAdmin(Words, Base):
-    list_display = ("created_at", "conversation", "role", "status", "words", "provider", "model")
+class TurnAdmin(ReadOnly):
+    list_display = ("created_at", "role", "words", "conversation", "status", "token_count", "model")
     list_filter = ("role", "status", "provider", "source")
     list_select_related = ("conversation",)
     search_fields = ("conversation__id", "conversation__title", "text", "inflight_id")
     date_hierarchy = "created_at"
+    ordering = ("-created_at", "-id")
     show_full_result_count = False
+    fields = (
+        *("conversation_link", "role", "status", "message", "created_at", "provider", "model"),
+        *("usage", "timing", "error", "command", "source", "inflight_id", "content"),
+    )
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+    @admin.display(description="Text")
+    def words(self, turn: Turn) -> str:
+        text = content(turn.parts)
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    @admin.display(description="Tokens")
+    def token_count(self, turn: Turn) -> str:
+        total = (turn.usage or {}).get("totalTokens")
+        return "" if total is None else f"{total:,}"
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    @admin.display(description="Conversation")
+    def conversation_link(self, turn: Turn) -> SafeString:
+        address = reverse("admin:conversations_conversation_change", args=[turn.conversation_id])
+        return format_html('<a href="{}">{}</a>', address, turn.conversation)
+
+    @admin.display(description="Error message")
+    def message(self, turn: Turn) -> str:
+        return str((turn.error or {}).get("message", ""))
+
+    @admin.display(description="Text")
+    def content(self, turn: Turn) -> SafeString:
+        text = content(turn.parts)
+        is_answer = turn.role == Turn.Role.ASSISTANT
+        body = answer_html(text) if is_answer else format_html('<p class="asked">{}</p>', text)
+        return format_html('<div class="prose">{}</div>', body)
+
+    def view_on_site(self, obj: Turn) -> str:
+        return transcript.address(obj.conversation_id, obj.conversation.agent_name)

@@ -4,7 +4,10 @@ import json
 import logging
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+from django.http import QueryDict
 
 from apps.agents.providers.codex.flags import FLAGS
 from apps.conversations import scope
@@ -50,6 +53,7 @@ def parse(raw: bytes) -> tuple[StartTurn, bool]:
         flags[scope.SCOPE] = list(map(write_area, areas))
     if provider == "codex" and thread:
         flags["threadId"] = thread
+    parent = _parent(body)
     question = StartTurn(
         conversation_id=conversation_id,
         message=message,
@@ -58,6 +62,7 @@ def parse(raw: bytes) -> tuple[StartTurn, bool]:
         inflight_id=inflight_id,
         flags=flags,
         areas=areas,
+        parent=parent,
     )
     return question, body.get("cancelOnDisconnect") is True
 
@@ -115,6 +120,25 @@ def _areas(body: Mapping[str, Any]) -> tuple[Area, ...] | None:
     if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
         raise InvalidInput("scope must be a list of non-empty strings")
     return read_areas(texts)
+
+
+def _parent(body: Mapping[str, Any]) -> str | None:
+    """`StartTurn.parent`: a missing field is None, and null is ""."""
+    if "parentTurnId" not in body:
+        return None
+    value = body["parentTurnId"]
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not value:
+        raise InvalidInput("parentTurnId must be the id of a turn, or null")
+    return value
+
+
+def placed(question: StartTurn, form: QueryDict) -> StartTurn:
+    """The question of a page's form: after the turn `parent`, or that of the turn `again`."""
+    if again := form.get("again"):
+        return replace(question, message="", parent=again)
+    return replace(question, parent=form.get("parent"))
 
 
 def _flags(body: Mapping[str, Any], provider: str) -> dict[str, Any]:

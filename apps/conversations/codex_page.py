@@ -9,6 +9,7 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.agents.providers.codex.home import main_home
@@ -36,6 +37,7 @@ def cancel(request: HttpRequest) -> HttpResponse:
     return _answer(request, lambda accounts: accounts.cancel_login())
 
 
+@never_cache  # it has the code of a login
 def _answer(request: HttpRequest, act: Callable[[Any], Any]) -> HttpResponse:
     setup = async_to_sync(_setup)(act)
     # The Providers page has no list of models to bring up to date.

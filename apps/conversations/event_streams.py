@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 
 from apps.conversations import queries, recovery, runner
+from apps.conversations.branches import followed
 from apps.conversations.models import Turn
 from apps.conversations.renderers import sse
 from apps.conversations.renderers.json import inflight
@@ -46,7 +47,7 @@ async def newest(conversation_id: str) -> RunLog | Turn | None:
 def _newest_row(conversation_id: str) -> Turn | None:
     queries.get(conversation_id)
     recovery.recover_stale(conversation_id)
-    answers = Turn.objects.filter(conversation=conversation_id, role=Turn.Role.ASSISTANT)
+    answers = followed(conversation_id).filter(role=Turn.Role.ASSISTANT)
     return answers.select_related("conversation").order_by("-created_at", "-id").first()
 
 

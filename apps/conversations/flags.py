@@ -64,6 +64,14 @@ def merged(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]
     return {**stored, **sent}
 
 
+def of_branch(stored: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags of a conversation that follows another branch. `last`: flags of its last turn. The
+    thread of Codex has the messages of one branch only."""
+    return {name: stored[name] for name in stored if name != THREAD} | {
+        name: last[name] for name in (THREAD,) if name in last
+    }
+
+
 def posted(form: QueryDict) -> dict[str, Any]:
     """The flags of a posted form; {} if it has no panel. Raises InvalidInput."""
     if SHOWN not in form:

@@ -35,6 +35,13 @@ def in_progress() -> Conflict:
     return Conflict("Conversation already has an active run.", code="RUN_IN_PROGRESS")
 
 
+def check_idle(conversation_id: str) -> None:
+    """Raise Conflict RUN_IN_PROGRESS if a run or a command is running in a conversation."""
+    for rows in (Turn.objects, CommandRun.objects):
+        if rows.filter(conversation=conversation_id, status=RUNNING).exists():
+            raise in_progress()
+
+
 def claim(request: StartTurn, owner: str) -> None:
     """Called with the turn lock held: check that a run may start, and save its command's step.
 

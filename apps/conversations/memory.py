@@ -8,7 +8,7 @@ database stores its next turn, or when more than MAX_CONVERSATIONS are held.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.db import Error
 
@@ -17,11 +17,11 @@ from apps.conversations import leases, queries, recovery, rows, services
 from apps.conversations.flags import merged
 from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.paging import Cursor, Page, page_of
-from apps.conversations.parts import Part
+from apps.conversations.parts import Part, content
 from apps.conversations.stream import live_runs
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
 from apps.core.data.database import ping
-from apps.core.errors import NotFound
+from apps.core.errors import NotFound, Unavailable
 from apps.core.principal import current
 from apps.core.system import disk
 
@@ -212,19 +212,46 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
         raise leases.in_progress()
     entry = _conversation_for(request)
     flags = merged(entry.conversation.flags, request.flags)
-    replaced = request.replaces if rows.is_replaceable(request, entry.turns[-2:]) else ""
-    if replaced:
-        del entry.turns[-2:]
+    again, failed = _take_failed(request, entry)
     unsaved_history = queries.as_messages((turn.role, turn.parts) for turn in entry.turns)
     history = [*entry.stored, *unsaved_history]
     user_turn_at = max(now_ms(), entry.conversation.last_message_at + services.MILLISECOND)
-    question, answer = rows.new_turns(request, owner, user_turn_at)
+    question, answer = rows.new_turns(request, owner, user_turn_at, again)
+    if failed is not None:
+        answer.pk = failed.pk  # so that pages replace it
+    question.parent = entry.turns[-1].pk if entry.turns else entry.conversation.head
     entry.turns += [question, answer]
     _running[str(answer.pk)] = answer
     entry.conversation.last_message_at = answer.created_at
     entry.conversation.model = request.model
     entry.conversation.flags = flags
-    return StartedTurn.of(question, answer, entry.conversation, history, replaced)
+    return StartedTurn.of(question, answer, entry.conversation, history)
+
+
+def _take_failed(request: StartTurn, entry: UnsavedConversation) -> tuple[Turn | None, Turn | None]:
+    """Remove and return the question that is asked again, and its failed answer.
+
+    Raises Unavailable DATABASE_UNAVAILABLE for every other branch.
+    """
+    if request.parent is None:
+        return None, None
+    match entry.turns[-2:]:
+        case [question, answer] if str(question.pk) == request.parent and rows.has_failed_empty(
+            answer
+        ):
+            del entry.turns[-2:]
+            return question, answer
+    message = "A branch needs the database, which cannot be written now."
+    raise Unavailable(message, code="DATABASE_UNAVAILABLE")
+
+
+def without_unsaved(request: StartTurn) -> StartTurn:
+    """The request without a parent that only this process has: the database does not know it."""
+    for turn in turns(request.conversation_id):
+        if str(turn.pk) == request.parent:
+            message = request.message or content(turn.parts)
+            return replace(request, parent=None, message=message)
+    return request
 
 
 def _conversation_for(request: StartTurn) -> UnsavedConversation:
@@ -249,7 +276,7 @@ def may_continue(turn_id: str) -> bool:
     return True
 
 
-def name_thread(conversation_id: str, thread_id: str) -> None:
+def name_thread(conversation_id: str, turn_id: str, thread_id: str) -> None:
     entry = unsaved_conversations.get(conversation_id)
     if entry is not None:
         entry.conversation.flags["threadId"] = thread_id

@@ -5,6 +5,7 @@ the database allows one live run per conversation (contract.md §6.3).
 """
 
 import uuid
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.conf import settings
@@ -37,6 +38,9 @@ class Conversation(models.Model):
     owner: the user who created it; None without authentication.
     last_message_at: also the clock of the conversation: a conditional UPDATE takes the time of each
         turn from it, so times within a conversation strictly increase (see `services`).
+    head: id of the last turn of the branch that is followed (`branches`); None without turns. It is
+        no foreign key, nor is `Turn.parent`: the tables would refer to each other, and a delete
+        would read every turn.
     archived_at: None for an active conversation.
     pinned: the list of conversations shows it first.
     """
@@ -52,6 +56,7 @@ class Conversation(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
     )
     last_message_at = models.DateTimeField(default=now_ms)
+    head = models.UUIDField(null=True, blank=True, editable=False)
     archived_at = models.DateTimeField(null=True, blank=True)
     pinned = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=now_ms)
@@ -75,6 +80,11 @@ class Conversation(models.Model):
 class Turn(models.Model):
     """One message of a conversation.
 
+    parent: id of the turn before it in its branch; None for a first one.
+    flags: what belongs to this turn of the conversation's flags: `scope` of a question, `threadId`
+        of an answer.
+    siblings: ids of the turns with its parent, itself among them, oldest first; as
+        `queries.turns` sets it.
     parts: the content (see `parts.py`).
     error: `{code, message}` of a failed turn.
     usage, timing: as in `types.Outcome`.
@@ -102,6 +112,8 @@ class Turn(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
+    parent = models.UUIDField(null=True, blank=True, editable=False)
+    flags = models.JSONField(blank=True, default=dict)
     role = models.CharField(max_length=16, choices=Role.choices)
     parts = models.JSONField(default=list)
     provider = models.CharField(max_length=32)
@@ -120,9 +132,12 @@ class Turn(models.Model):
     heartbeat_at = models.DateTimeField(null=True, blank=True)
     cancel_requested = models.BooleanField(default=False)
 
+    siblings: Sequence[uuid.UUID] = ()
+
     class Meta:
         ordering = ["created_at", "id"]
-        indexes = [models.Index(fields=["conversation", "-created_at"])]
+        # It has all that `branches` reads, so that the parts are not read.
+        indexes = [models.Index(fields=["conversation", "created_at", "id", "parent"])]
         constraints = [
             models.UniqueConstraint(
                 fields=["conversation"],
@@ -132,7 +147,7 @@ class Turn(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.role} turn of {self.conversation_id}"
+        return f"{self.get_role_display()} turn"
 
 
 class CommandRun(models.Model):

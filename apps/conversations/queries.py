@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.core.exceptions import ValidationError
+from django.db.models import Count, IntegerField, Q, QuerySet, Sum
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 
 from apps.agents.messages import Message, Role
+from apps.conversations.branches import Tree, followed
 from apps.conversations.models import ID_PATTERN, Conversation, Turn
 from apps.conversations.paging import Cursor, Page, newest_first
 from apps.conversations.parts import Part, content
@@ -68,42 +72,76 @@ def conversations(
 
 
 def turns(conversation_id: str) -> list[Turn]:
-    """All turns, oldest first, with the running one. Raises NotFound."""
+    """The turns of the branch that is followed, oldest first, with the running one and with their
+    siblings. Raises NotFound."""
     get(conversation_id)
-    return turns_of(conversation_id)
+    tree = Tree.read(conversation_id)
+    rows = list(tree.turns(tree.head).defer(*SEARCHED).order_by("created_at", "id"))
+    for row in rows:
+        row.siblings = tree.siblings(row.pk)
+    return rows
 
 
-def turns_of(conversation_id: str) -> list[Turn]:
-    """As `turns`, for commands: of a conversation that nobody may be allowed to see."""
-    rows = Turn.objects.filter(conversation=conversation_id).defer(*SEARCHED)
-    return list(rows.order_by("created_at", "id"))
+def turn(turn_id: str) -> Turn | None:
+    """A turn with its siblings, for a reader of its conversation."""
+    row = Turn.objects.filter(pk=turn_id).first()
+    if row is not None:
+        siblings = Turn.objects.filter(conversation=row.conversation_id, parent=row.parent)
+        row.siblings = list(siblings.order_by("created_at", "id").values_list("pk", flat=True))
+    return row
+
+
+def answer(conversation_id: str, turn_id: str) -> Turn | None:
+    """A finished answer of a conversation; None if it is not stored. Raises NotFound."""
+    rows = Turn.objects.filter(conversation=get(conversation_id), role=Turn.Role.ASSISTANT)
+    try:
+        return rows.exclude(status=Turn.Status.RUNNING).defer(*SEARCHED).filter(pk=turn_id).first()
+    except ValidationError:
+        return None
 
 
 def turns_page(conversation_id: str, limit: int = 50, cursor: Cursor | None = None) -> Page[Turn]:
-    """Finished turns, newest first. Raises NotFound."""
+    """Finished turns of the branch that is followed, newest first. Raises NotFound."""
     get(conversation_id)
-    rows = Turn.objects.filter(conversation=conversation_id).exclude(status=Turn.Status.RUNNING)
-    rows = rows.defer(*SEARCHED)
+    rows = followed(conversation_id).exclude(status=Turn.Status.RUNNING).defer(*SEARCHED)
     return newest_first(rows, "created_at", limit, cursor)
 
 
+def counts(conversation_ids: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Conversation id → number of its turns, and of the tokens that models have counted in them.
+
+    A conversation without turns is left out.
+    """
+    rows = Turn.objects.filter(conversation__in=list(conversation_ids)).order_by()
+    counted = rows.values_list("conversation").annotate(number=Count("id"), tokens=TOKENS)
+    return {pk: (turns, tokens or 0) for pk, turns, tokens in counted}
+
+
+TOKENS = Sum(Cast(KT("usage__totalTokens"), IntegerField()))
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 NO_ANSWER = "(No answer was given.)"
 
 
-def history(conversation_id: str, before: datetime) -> Sequence[Message]:
-    """The texts of the turns before a time, oldest first, as messages for a model.
+def history(conversation_id: str, last: UUID | None) -> Sequence[Message]:
+    """The texts of the branch that ends with a turn, oldest first, as messages for a model.
 
     A turn without text becomes NO_ANSWER: many chat templates require that roles alternate.
     """
-    rows = (
-        Turn.objects.filter(conversation=conversation_id, created_at__lt=before)
-        .order_by("created_at", "id")
-        .values_list("role", "parts")
-    )
-    return as_messages(rows)
+    if last is None:
+        return ()
+    rows = Tree.read(conversation_id).turns(last).order_by("created_at", "id")
+    return as_messages(rows.values_list("role", "parts"))
 
 
 def as_messages(rows: Iterable[tuple[str, Sequence[Part]]]) -> list[Message]:
     """Messages for a model, from (role, parts) of finished turns."""
     return [Message(ROLES[role], content(parts).strip() or NO_ANSWER) for role, parts in rows]
+
+
+def recent_questions(limit: int) -> list[tuple[Conversation, str]]:
+    """The newest questions of the newest active conversations."""
+    newest = visible().filter(STATES["active"]).order_by("-last_message_at")[:limit]
+    by_id = {row.pk: row for row in newest}
+    own = Turn.objects.filter(conversation__in=list(by_id), role=Turn.Role.USER)
+    rows = own.order_by("-created_at").values_list("conversation", "parts")[:limit]
+    return [(by_id[pk], content(parts).strip()) for pk, parts in rows]

@@ -14,7 +14,9 @@ from django.utils import timezone
 
 from apps.agents.events import TurnFailed
 from apps.conversations import leases, searching, services
-from apps.conversations.models import CommandRun, Turn
+from apps.conversations.branches import Tree
+from apps.conversations.flags import of_branch
+from apps.conversations.models import CommandRun, Conversation, Turn
 from apps.conversations.parts import Transcript
 from apps.conversations.types import Outcome
 from apps.core.concurrency.hub import hub
@@ -80,11 +82,22 @@ def _mark_interrupted(turn: Turn) -> bool:
         **searching.columns(transcript.parts),
     )
     if marked:
+        _follow(turn)
         services.changed(turn.conversation_id)
         hub.notify(f"conversation:{turn.conversation_id}")
         context = {"conversationId": turn.conversation_id, "turnId": str(turn.pk)}
         logger.warning("chat run interrupted", extra={"context": context})
     return bool(marked)
+
+
+def _follow(turn: Turn) -> None:
+    """Follow an interrupted answer, if its process was killed between its turns and the head. That
+    needs a database without transactions."""
+    tree = Tree.read(turn.conversation_id)
+    if turn.pk not in tree.branch(tree.head):
+        rows = Conversation.objects.filter(pk=turn.conversation_id)
+        for flags in rows.values_list("flags", flat=True):
+            rows.update(head=turn.pk, flags=of_branch(flags, turn.flags))
 
 
 def _is_dead(signature: str) -> bool:

@@ -4,7 +4,7 @@ It relies on the two conditional writes that `services` describes.
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,9 +13,11 @@ from django.utils import timezone
 
 from apps.agents.messages import Message
 from apps.conversations import leases, queries, recovery, searching
-from apps.conversations.flags import merged
+from apps.conversations.branches import parse_turn_id
+from apps.conversations.flags import THREAD, merged, of_branch
 from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.parts import Part, content
+from apps.conversations.scope import SCOPE
 from apps.conversations.services import (
     MILLISECOND,
     archived_refusal,
@@ -57,25 +59,56 @@ def _check_visible(conversation: Conversation) -> None:
 def _started(request: StartTurn, owner: str) -> StartedTurn:
     """Lock, date and save both turns, in few statements: each one delays the first token."""
     history: Sequence[Message] = ()
-    replaced = ""
+    forks = False
     with transaction.atomic():
-        question, answer = _take_lock(request, owner)
+        parent = _parent(request)
+        question, answer = _take_lock(request, owner, parent)
         try:
-            conversation = _claim(request, owner, question, answer)
+            claimed = _claim(request, owner, question, answer)
         except (Conflict, InvalidInput, NotFound):
             # A database without transactions does not roll back.
-            Turn.objects.filter(pk__in=(question.pk, answer.pk)).delete()
+            added = {question.pk, answer.pk} - {parent and parent.pk}
+            Turn.objects.filter(pk__in=added).delete()
             raise
-        if conversation is None:
+        if claimed is None:
+            _correct(question, parent=None)  # it may just have been deleted
             conversation = _create_conversation(request, owner, answer)
         else:
-            replaced = _replace(request, question.created_at)
-            history = queries.history(request.conversation_id, before=question.created_at)
-    return StartedTurn.of(question, answer, conversation, history, replaced)
+            conversation, forks = claimed
+            history = queries.history(request.conversation_id, question.parent)
+    return StartedTurn.of(question, answer, conversation, history, forks=forks)
 
 
-def new_turns(request: StartTurn, owner: str, at: datetime) -> tuple[Turn, Turn]:
-    """The question and its running answer, which are not saved. `at`: time of the question."""
+def _parent(request: StartTurn) -> Turn | None:
+    """The turn that the request names. Raises what `check_open` raises, and INVALID_PARENT."""
+    if not request.parent:
+        return None
+    conversation = Conversation.objects.filter(pk=request.conversation_id).first()
+    if conversation is not None:
+        check_open(conversation, request.agent_name)
+    turn_id = parse_turn_id(request.parent)
+    turns = Turn.objects.filter(conversation=request.conversation_id)
+    turn = turns.filter(pk=turn_id).first() if turn_id else None
+    if turn is None:
+        raise invalid_parent("parentTurnId must be a turn of this conversation.")
+    expected = content(turn.parts) if turn.role == Turn.Role.USER else request.message
+    if not expected or request.message not in ("", expected):
+        raise invalid_parent("A question gets another answer with its own text as the message.")
+    return turn
+
+
+def invalid_parent(message: str) -> InvalidInput:
+    """The error of a message that cannot follow the turn it names (contract.md §2.3)."""
+    return InvalidInput(message, code="INVALID_PARENT")
+
+
+def new_turns(
+    request: StartTurn, owner: str, at: datetime, question: Turn | None = None
+) -> tuple[Turn, Turn]:
+    """The question and its running answer, of which none is saved that is new.
+
+    at: time of the question; question: the one that gets another answer.
+    """
     fields = {
         "conversation_id": request.conversation_id,
         "provider": request.provider,
@@ -84,15 +117,18 @@ def new_turns(request: StartTurn, owner: str, at: datetime) -> tuple[Turn, Turn]
         "command": request.command,
     }
     parts = [{"type": "text", "text": request.message}]
-    question = Turn(
-        role=Turn.Role.USER,
-        parts=parts,
-        created_at=at,
-        **fields,
-        **searching.columns(parts, repositories_of(request.areas or ())),
-    )
+    if question is None:
+        question = Turn(
+            role=Turn.Role.USER,
+            flags=_scope_of(request.flags),
+            parts=parts,
+            created_at=at,
+            **fields,
+            **searching.columns(parts, repositories_of(request.areas or ())),
+        )
     answer = Turn(
         role=Turn.Role.ASSISTANT,
+        parent=question.pk,
         status=Turn.Status.RUNNING,
         inflight_id=request.inflight_id or str(uuid.uuid4()),
         owner=owner,
@@ -103,35 +139,63 @@ def new_turns(request: StartTurn, owner: str, at: datetime) -> tuple[Turn, Turn]
     return question, answer
 
 
-def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
+def _scope_of(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags of a question in a conversation with these flags."""
+    return {SCOPE: flags.get(SCOPE, [])}
+
+
+def _take_lock(request: StartTurn, owner: str, parent: Turn | None) -> tuple[Turn, Turn]:
     """Insert the question and its running answer in one statement. The answer's row is the lock."""
-    question, answer = new_turns(request, owner, now_ms())
+    again = parent if parent is not None and parent.role == Turn.Role.USER else None
+    question, answer = new_turns(request, owner, now_ms(), again)
+    if again is None:
+        # `_claim` corrects it. It is right already if this process is killed before.
+        question.parent = parent.pk if parent else None
+        if request.parent is None:
+            heads = Conversation.objects.filter(pk=request.conversation_id)
+            question.parent = heads.values_list("head", flat=True).first()
     try:
         # The lock first: without transactions, the insert stops there.
-        Turn.objects.bulk_create([answer, question])
+        Turn.objects.bulk_create([answer] if again else [answer, question])
     except IntegrityError as error:
         raise leases.in_progress() from error
     return question, answer
 
 
-def _claim(request: StartTurn, owner: str, question: Turn, answer: Turn) -> Conversation | None:
-    """Set the times of both turns, and return the conversation; None if it does not exist.
+def _claim(
+    request: StartTurn, owner: str, question: Turn, answer: Turn
+) -> tuple[Conversation, bool] | None:
+    """Set the times of both turns and the head. Returns the conversation, and whether the run
+    begins a branch; None if the conversation does not exist.
 
     The conversation is read under the lock: the previous run may just have named its thread.
     """
+    is_new = question.pk != parse_turn_id(request.parent or "")
     rows = Conversation.objects.filter(pk=request.conversation_id)
     for conversation in iter(rows.first, None):
         check_open(conversation, request.agent_name)
         leases.claim(request, owner)
+        head = conversation.head
+        if request.parent and not Turn.objects.filter(pk=request.parent).exists():
+            raise invalid_parent("The turn has been deleted.")
+        parent = head if request.parent is None else question.parent
+        forks = head != (parent if is_new else question.pk)
         flags = merged(conversation.flags, request.flags)
+        if forks and flags.get(THREAD) == conversation.flags.get(THREAD):
+            flags = of_branch(flags, {})  # also if the request repeats it
         changes = {"model": request.model, "flags": flags, "updated_at": now_ms()}
-        at = claim_times(conversation, question.created_at, 2, **changes)
+        asked_at = answer.created_at - MILLISECOND
+        at = claim_times(conversation, asked_at, 2, head=answer.pk, **changes)
         if at is not None:
-            if at != question.created_at:
-                _set_time(question, at)
-                _set_time(answer, at + MILLISECOND)
-            conversation.flags = flags
-            return conversation
+            if is_new:
+                _correct(question, created_at=at, parent=parent, flags=_scope_of(flags))
+            else:
+                _delete_failure(question, head)
+            _correct(answer, created_at=at + MILLISECOND)
+            conversation.flags = flags if is_new else {**flags, **question.flags}
+            return conversation, forks
+    if request.parent:
+        raise invalid_parent("The conversation has been deleted.")
     return None
 
 
@@ -151,41 +215,32 @@ def new_conversation(request: StartTurn) -> Conversation:
 
 def _create_conversation(request: StartTurn, owner: str, answer: Turn) -> Conversation:
     conversation = new_conversation(request)
-    conversation.last_message_at = answer.created_at
+    conversation.last_message_at, conversation.head = answer.created_at, answer.pk
     conversation.save(force_insert=True)
     if request.command is not None:
         leases.claim(request, owner)
     return conversation
 
 
-def _set_time(turn: Turn, at: datetime) -> None:
-    turn.created_at = at
-    Turn.objects.filter(pk=turn.pk).update(created_at=at)
+def _correct(turn: Turn, **values: Any) -> None:
+    wrong = {name: value for name, value in values.items() if getattr(turn, name) != value}
+    for name, value in wrong.items():
+        setattr(turn, name, value)
+    if wrong:
+        Turn.objects.filter(pk=turn.pk).update(**wrong)
 
 
-def _replace(request: StartTurn, user_turn_at: datetime) -> str:
-    """Delete the failed answer that the request retries. Returns its id, or ""."""
-    if not request.replaces:
-        return ""
-    turns = Turn.objects.filter(conversation=request.conversation_id, created_at__lt=user_turn_at)
-    last = turns.order_by("-created_at", "-id")[:2]
-    if not is_replaceable(request, list(reversed(last))):
-        return ""
-    turns.filter(pk__in=[turn.pk for turn in last]).delete()
-    return request.replaces
+def _delete_failure(question: Turn, head: uuid.UUID | None) -> None:
+    """Delete the answer that was followed if it failed without a word; another one replaces it."""
+    # Parents have no index of their own.
+    answers = Turn.objects.filter(conversation=question.conversation_id, parent=question.pk)
+    for answer in answers:
+        if answer.pk == head and has_failed_empty(answer):
+            answer.delete()
 
 
-def is_replaceable(request: StartTurn, last: Sequence[Turn]) -> bool:
-    """Return True if the last two turns are the same question and a failed answer without parts."""
-    if [turn.role for turn in last] != [Turn.Role.USER, Turn.Role.ASSISTANT]:
-        return False
-    question, answer = last
-    return (
-        str(answer.pk) == request.replaces
-        and answer.status == Turn.Status.FAILED
-        and not answer.parts
-        and content(question.parts) == request.message
-    )
+def has_failed_empty(answer: Turn) -> bool:
+    return answer.status == Turn.Status.FAILED and not answer.parts
 
 
 def check_open(conversation: Conversation, agent_name: str = "") -> None:
@@ -236,14 +291,15 @@ def request_cancel(conversation_id: str, inflight_id: str | None = None) -> bool
     return bool(running.update(cancel_requested=True)) or command_cancelled
 
 
-def name_thread(conversation_id: str, thread_id: str) -> None:
-    """Save the provider's thread id in the flags of the conversation.
+def name_thread(conversation_id: str, turn_id: str, thread_id: str) -> None:
+    """Save the provider's thread id in the flags of the conversation and of its answer.
 
     The caller holds the run lock, so no other process writes the flags.
     """
+    Turn.objects.filter(pk=turn_id).update(flags={THREAD: thread_id})
     rows = Conversation.objects.filter(pk=conversation_id)
     for flags in rows.values_list("flags", flat=True):
-        rows.update(flags={**flags, "threadId": thread_id})
+        rows.update(flags={**flags, THREAD: thread_id})
 
 
 def finish_turn(conversation_id: str, turn_id: str, outcome: Outcome) -> None:

@@ -134,13 +134,14 @@ async def _begin(request: StartTurn, provider: Provider, *, has_tools: bool) -> 
         conversation_id=request.conversation_id,
         inflight_id=started.inflight_id,
         turn_id=started.turn_id,
-        user_text=request.message,
+        user_text=started.message,
         user_turn_id=started.user_turn_id,
         provider=provider.id,
         model=request.model,
         started_at=started.started_at,
+        user_turn_at=started.asked_at,
         command=request.command,
-        replaced=started.replaced,
+        forks=started.forks,
         stored=store is rows,
         owner_id=started.owner_id,
     )
@@ -170,7 +171,8 @@ async def _started(request: StartTurn) -> tuple[Store, StartedTurn, Warned | Non
         raise leases.in_progress()
     try:
         await database(memory.write_deferred_end, request.conversation_id)
-        started = await database(rows.start_turn, request, recovery.owner())
+        stored = memory.without_unsaved(request)
+        started = await database(rows.start_turn, stored, recovery.owner())
     except Error as error:
         if not await database(memory.cannot_store, error):
             raise
@@ -189,7 +191,7 @@ def _request(
     messages = [
         Message("system", agent.system_prompt or turn.system_prompt or provider.system_prompt),
         *started.history,
-        Message("user", turn.message),
+        Message("user", started.message),
     ]
     return ModelRequest(
         turn.model,
@@ -275,9 +277,8 @@ async def _answer(run: Run) -> Terminal:
                     return event
                 if isinstance(event, ThreadNamed):
                     # At once: without it the next question starts another thread.
-                    await _save(
-                        run, run.store.name_thread, run.log.conversation_id, event.thread_id
-                    )
+                    ids = run.log.conversation_id, run.log.turn_id
+                    await _save(run, run.store.name_thread, *ids, event.thread_id)
                 run.log.append(event)
     except CodeinfoError as error:
         retryable = isinstance(error, Unavailable) and error.retryable

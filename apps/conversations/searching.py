@@ -22,11 +22,12 @@ BEFORE, AFTER = 16, 100
 
 
 class Snippet(NamedTuple):
-    """The text around the words that were found."""
+    """The text around the words that were found in a turn."""
 
     before: str
     words: str
     after: str
+    turn: str = ""
 
 
 def columns(parts: Sequence[Part], repositories: Sequence[str] = ()) -> dict[str, str]:
@@ -104,8 +105,8 @@ def snippets(conversations: Sequence[Conversation], text: str) -> dict[str, Snip
         if word is not None:
             chosen[with_turn[word]] = pk, word
     rows = Turn.objects.filter(pk__in=list(chosen)).order_by().values_list("pk", "parts")
-    around = ((chosen[turn], content(parts)) for turn, parts in rows)
-    return {pk: _around(message, word) for (pk, word), message in around}
+    around = ((*chosen[turn], str(turn), content(parts)) for turn, parts in rows)
+    return {pk: _around(message, word, turn) for pk, word, turn, message in around}
 
 
 def _first_with(word: str) -> Subquery:
@@ -114,15 +115,15 @@ def _first_with(word: str) -> Subquery:
     return Subquery(turns.order_by("created_at").values("pk")[:1])
 
 
-def _around(text: str, word: str) -> Snippet:
+def _around(text: str, word: str, turn: str) -> Snippet:
     text = " ".join(text.split())
     at = re2.search(f"(?i){re2.escape(word)}", text)
     if at is None:  # the case of some letters changes their number
-        return Snippet(text[: BEFORE + AFTER], "", "")
+        return Snippet(text[: BEFORE + AFTER], "", "", turn)
     start, end = at.span()
     first = max(0, start - BEFORE)
     before = f"{'…' * bool(first)}{text[first:start]}"
-    return Snippet(before, text[start:end], text[end : end + AFTER])
+    return Snippet(before, text[start:end], text[end : end + AFTER], turn)
 
 
 def title_parts(title: str, text: str) -> list[tuple[str, bool]]:

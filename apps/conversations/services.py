@@ -1,8 +1,8 @@
 """Functions that write conversations; those of a run are in `rows`.
 
 Two rules rest on conditional writes and not on transactions, so that they hold on every database:
-the clock of a conversation (`claim_times`), and the run lock (the partial unique constraint on a
-running turn). Transactions only save commits.
+the clock and the head of a conversation (`claim_times`, `follow`), and the run lock (the partial
+unique constraint on a running turn). Transactions only save commits.
 """
 
 import uuid
@@ -10,12 +10,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from apps.conversations import queries, searching
-from apps.conversations.flags import merged
+from django.db import transaction
+
+from apps.conversations import leases, queries, searching
+from apps.conversations.branches import Tree, parse_turn_id
+from apps.conversations.flags import merged, of_branch
 from apps.conversations.models import DEFAULT_TITLE, Conversation, Source, Turn, now_ms
 from apps.core.concurrency.hub import hub
 from apps.core.config import config
-from apps.core.errors import Conflict, InvalidInput
+from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.core.principal import current
 from apps.core.security.authentication import requires_credentials
 
@@ -176,17 +179,52 @@ def _notify_all(ids: Sequence[str]) -> int:
 
 
 def append_turn(conversation_id: str, **fields: Any) -> Turn:
-    """Add a finished turn. Raises NotFound, or Conflict CONVERSATION_ARCHIVED."""
-    created_at = None
-    while created_at is None:
+    """Add a finished turn to the branch that is followed. Raises NotFound, or Conflict
+    CONVERSATION_ARCHIVED."""
+    fields |= searching.columns(fields.get("parts", ()))
+    while True:
         conversation = queries.get(conversation_id)
         if conversation.archived:
             raise archived_refusal()
-        created_at = claim_times(conversation, now_ms(), 1)
-    fields |= searching.columns(fields.get("parts", ()))
-    turn = Turn.objects.create(conversation_id=conversation_id, created_at=created_at, **fields)
+        at = max(now_ms(), conversation.last_message_at + MILLISECOND)
+        with transaction.atomic():
+            # The turn first: the head never names one that does not exist.
+            turn = Turn.objects.create(
+                conversation_id=conversation_id, created_at=at, parent=conversation.head, **fields
+            )
+            is_last = claim_times(conversation, at, 1, head=turn.pk)
+            if not is_last:
+                turn.delete()
+        if is_last:
+            changed(conversation_id)
+            return turn
+
+
+def follow(conversation_id: str, turn_id: str) -> None:
+    """Follow the newest branch through a turn.
+
+    Raises NotFound, and Conflict: CONVERSATION_ARCHIVED, or RUN_IN_PROGRESS while a run or a
+    command may add to the branch that is followed.
+    """
+    conversation = queries.get(conversation_id)
+    if conversation.archived:
+        raise archived_refusal()
+    tree = Tree.read(conversation_id)
+    turn = parse_turn_id(turn_id)
+    if turn is None or turn not in tree.parents:
+        raise NotFound("Turn not found.")
+    if turn in tree.branch(tree.head):
+        return
+    leases.check_idle(conversation_id)
+    head = tree.end(turn)
+    # None if the turn was deleted meanwhile: the head has moved then.
+    last = Turn.objects.filter(pk=head).values_list("flags", flat=True).first() or {}
+    flags = of_branch(conversation.flags, last)
+    unmoved = Conversation.objects.filter(pk=conversation_id, head=conversation.head)
+    if not unmoved.update(head=head, flags=flags):
+        raise leases.in_progress()
     changed(conversation_id)
-    return turn
+    hub.notify(f"conversation:{conversation_id}")
 
 
 def claim_times(
@@ -195,12 +233,15 @@ def claim_times(
     """Claim `count` consecutive milliseconds for turns of a conversation. Returns the first.
 
     It is `requested`, or later if that time is taken. A conditional UPDATE moves `last_message_at`
-    from the value in `conversation`; the caller owns the times in between. Returns None if the row
-    has changed since it was read.
+    from the value in `conversation`; the caller owns the times in between. Returns None if the time
+    or the head has changed since the row was read.
     """
     first = max(requested, conversation.last_message_at + MILLISECOND)
     unmoved = Conversation.objects.filter(
-        pk=conversation.pk, last_message_at=conversation.last_message_at, archived_at=None
+        pk=conversation.pk,
+        last_message_at=conversation.last_message_at,
+        head=conversation.head,
+        archived_at=None,
     )
     last = first + (count - 1) * MILLISECOND
     return first if unmoved.update(last_message_at=last, **changes) else None

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
@@ -49,9 +49,9 @@ class RunLog:
 
     `append` and `wait` are called on the event loop of the run, `snapshot` from any thread.
 
-    started_at: time of the assistant turn, one millisecond after the user turn.
+    started_at, user_turn_at: times of the assistant turn and of the user turn.
     command: `{name, stepIndex, totalSteps}` of a command's step.
-    replaced: turn id of the deleted answer (`StartTurn.replaces`), or "".
+    forks: it begins a branch (`StartedTurn.forks`).
     stored: False if only this process holds the run (`memory`).
     owner_id: the user who owns the conversation; None: nobody.
     envelopes: all events so far; the last one of a finished run is Terminal.
@@ -65,8 +65,9 @@ class RunLog:
     provider: str
     model: str
     started_at: datetime = field(default_factory=timezone.now)
+    user_turn_at: datetime = field(default_factory=timezone.now)
     command: Mapping[str, Any] | None = None
-    replaced: str = ""
+    forks: bool = False
     stored: bool = True
     owner_id: Any = None
     envelopes: list[Envelope] = field(default_factory=list)
@@ -74,11 +75,6 @@ class RunLog:
     finished: bool = False
     _grown: asyncio.Event = field(default_factory=asyncio.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def user_turn_at(self) -> datetime:
-        """The time of the user turn."""
-        return self.started_at - timedelta(milliseconds=1)
 
     @property
     def end(self) -> Terminal:

@@ -16,6 +16,8 @@ from apps.conversations.renderers import html
 
 # Older exchanges are loaded on request: hundreds take long to render.
 SHOWN_EXCHANGES = 60
+# A numbered row of conversations/_turn.html.
+CITED_ROW = ' data-cite="'
 
 
 def context(query: Mapping[str, str]) -> dict[str, Any]:
@@ -30,6 +32,9 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         raise Http404
     views = exchanges_of(state.turns)
     shown = views if query.get("all") else views[-SHOWN_EXCHANGES:]
+    articles = [html.exchange(view) for view in shown]
+    # What opens by itself has its room from the first paint on (static/js/chat/viewer.js).
+    has_sources = bool(shown) and not shown[-1].running and CITED_ROW in articles[-1]
     return {
         "conversation_id": conversation_id,
         "conversation": state.conversation,
@@ -37,7 +42,8 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         "is_gone": bool(requested_id) and not (state.conversation or state.turns or state.away),
         "away": state.away,
         "full": state.full,
-        "articles": [mark_safe(html.exchange(view)) for view in shown],
+        "articles": [mark_safe(article) for article in articles],
+        "opens_source": has_sources or bool(query.get("repo") and query.get("path")),
         "earlier": len(views) - len(shown),
         "running": any(view.running for view in views),
     }

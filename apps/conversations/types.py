@@ -11,7 +11,7 @@ from apps.agents.events import Terminal, TurnFailed, TurnFinished, TurnStopped
 from apps.agents.messages import Message, Timing, Usage
 from apps.agents.providers.base import Rights
 from apps.conversations.models import Conversation, Source, Turn
-from apps.conversations.parts import Part
+from apps.conversations.parts import Part, content
 from apps.index.types import Area
 from apps.retrieval.query import repositories_of
 
@@ -56,8 +56,9 @@ class StartTurn:
     title: of a new conversation; None: taken from the message.
     agent: None for the chat.
     system_prompt: replaces the provider's if not empty. An agent's own comes first.
-    replaces: turn id of a failed answer that this request retries. If that answer has no parts, it
-        and its question are deleted.
+    parent: id of the turn that the message follows; "": none, so it is another first message;
+        None: the last one of the branch. If it is a question, it gets another answer, and `message`
+        is its text or "".
     """
 
     conversation_id: str
@@ -71,7 +72,7 @@ class StartTurn:
     title: str | None = None
     agent: AgentSettings | None = None
     system_prompt: str = ""
-    replaces: str = ""
+    parent: str | None = None
 
     @property
     def command(self) -> Mapping[str, Any] | None:
@@ -99,20 +100,23 @@ class StartedTurn:
 
     turn_id, user_turn_id: ids of the assistant and the user turn.
     inflight_id: id of the run on the wire.
-    started_at: time of the assistant turn, one millisecond after the user turn.
-    flags: the merged flags of the conversation.
-    history: the earlier messages, oldest first.
-    replaced: turn id of the deleted answer (`StartTurn.replaces`), or "".
+    message, asked_at: text and time of the user turn.
+    started_at: time of the assistant turn.
+    flags: the merged flags of the conversation; with the scope of a question that is asked again.
+    history: the earlier messages of the branch, oldest first.
+    forks: the run follows another turn than the last of the branch that was followed.
     owner_id: the user who owns the conversation; None: nobody.
     """
 
     turn_id: str
     user_turn_id: str
     inflight_id: str
+    message: str
+    asked_at: datetime
     started_at: datetime
     flags: dict[str, Any]
     history: Sequence[Message]
-    replaced: str = ""
+    forks: bool = False
     owner_id: Any = None
 
     @classmethod
@@ -122,16 +126,19 @@ class StartedTurn:
         answer: Turn,
         conversation: Conversation,
         history: Sequence[Message],
-        replaced: str,
+        *,
+        forks: bool = False,
     ) -> "StartedTurn":
         return cls(
             turn_id=str(answer.pk),
             user_turn_id=str(question.pk),
             inflight_id=answer.inflight_id,
+            message=content(question.parts),
+            asked_at=question.created_at,
             started_at=answer.created_at,
             flags=dict(conversation.flags),
             history=history,
-            replaced=replaced,
+            forks=forks,
             owner_id=conversation.owner_id,
         )
 
@@ -189,8 +196,8 @@ class Store(Protocol):
         """Called between heartbeats. Returns False if the run must stop."""
         ...
 
-    def name_thread(self, conversation_id: str, thread_id: str) -> None:
-        """Called when the provider names its thread of the conversation."""
+    def name_thread(self, conversation_id: str, turn_id: str, thread_id: str) -> None:
+        """Called when the provider names its thread of the branch."""
         ...
 
     def finish_turn(self, conversation_id: str, turn_id: str, outcome: Outcome) -> None:

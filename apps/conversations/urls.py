@@ -44,6 +44,7 @@ api_urlpatterns: list[URLPattern] = [
 ]
 page_urlpatterns: list[URLPattern] = [
     path("ui/chat/send", views.send),
+    path("ui/chat/branch", views.branch),
     path("ui/chat/ask", views.ask),
     path("ui/chat/questions", views.questions),
     path("ui/chat/stop", views.stop),
@@ -58,6 +59,7 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/chat/delete", views.delete),
     path("ui/chat/bulk/<str:verb>", views.bulk),
     path("ui/chat/diagram", views.diagram),
+    path("ui/chat/standing", views.standing),
     path("ui/chat/export", views.export),
 ]
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -25,9 +26,12 @@ from apps.conversations import (
 )
 from apps.conversations import flags as codex_flags
 from apps.conversations.answers import diagrams, markdown
-from apps.conversations.answers.exchange import exchanges_of
+from apps.conversations.answers.exchange import exchange_of, exchanges_of
+from apps.conversations.answers.standing import standing_of
+from apps.conversations.chat_body import placed
 from apps.conversations.models import ID_PATTERN, Conversation
 from apps.conversations.picker import picker, refuse_without_tools
+from apps.conversations.renderers import html
 from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
@@ -72,15 +76,17 @@ def _page(
 
 @require_GET
 def questions(request: HttpRequest) -> HttpResponse:
-    """`GET /ui/chat/questions?root=<primary key>`: questions about a repository, of one click."""
+    """`GET /ui/chat/questions?root=<primary key>[&few=1]`: questions about a repository, of one
+    click."""
     wanted = request.GET.get("root", "")
     root = next(
         (candidate for candidate in ingest.published_roots() if str(candidate.id) == wanted), None
     )
     if root is None:
         raise NotFound("This repository is not ingested.")
-    context = {"examples": welcome.examples(root), "heading": request.GET.get("heading", "")}
-    context["heading"] = context["heading"][:100] or welcome.heading(root)
+    most = welcome.FEW if "few" in request.GET else None
+    context = {"root": root, "examples": welcome.examples(root, most)}
+    context["heading"] = request.GET.get("heading", "")[:100] or welcome.heading(root)
     return render(request, "conversations/_questions.html", context)
 
 
@@ -187,17 +193,30 @@ def _question(form: QueryDict) -> StartTurn:
         raise InvalidInput("message is required")
     if not model:
         raise InvalidInput("model is required")
-    areas = scope.posted(form)
-    return StartTurn(
+    question = StartTurn(
         conversation_id=conversation_id,
         message=message,
         provider=form.get("provider", ""),
         model=model,
-        areas=areas,
-        # Stored with the conversation, so that a reload keeps them.
-        flags={scope.SCOPE: list(map(write_area, areas)), **codex_flags.posted(form)},
-        replaces=form.get("retry", ""),
+        flags=codex_flags.posted(form),
     )
+    question = placed(question, form)
+    if form.get("again"):
+        return question  # its scope is stored with it
+    areas = scope.posted(form)
+    # Stored with the conversation, so that a reload keeps them.
+    flags = {scope.SCOPE: list(map(write_area, areas)), **question.flags}
+    return replace(question, areas=areas, flags=flags)
+
+
+@require_POST
+def branch(request: HttpRequest) -> HttpResponse:
+    """`POST /ui/chat/branch` `c=&turn=`: follow the branch of a turn. The websocket sends it."""
+    try:
+        services.follow(request.POST.get("c", ""), request.POST.get("turn", ""))
+    except CodeinfoError as error:
+        return _problem(error)
+    return HttpResponse(status=204)
 
 
 def _problem(error: CodeinfoError) -> HttpResponse:
@@ -287,6 +306,16 @@ def diagram(request: HttpRequest) -> HttpResponse:
     source = request.POST.get("source", "")
     diagrams.draw(source)
     return HttpResponse(sanitise(markdown.diagram(source)))
+
+
+@require_GET
+def standing(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/chat/standing?c=&turn=`: how many citations of an answer still hold."""
+    turn = queries.answer(request.GET.get("c", ""), request.GET.get("turn", ""))
+    if turn is None:
+        return HttpResponse(status=204)
+    context = {"standing": standing_of(html.cited(exchange_of(None, turn)))}
+    return render(request, "conversations/_standing.html", context)
 
 
 @require_GET

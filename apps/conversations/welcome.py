@@ -15,6 +15,11 @@ from apps.ingest import folders
 from apps.lookup.questions import questions_about
 from apps.retrieval.repositories import repo_id
 
+# Repositories whose questions are offered, the latest ingest first; and questions of each if there
+# are several.
+MAX_SECTIONS = 5
+FEW = 2
+
 
 @dataclass(frozen=True)
 class Example:
@@ -49,12 +54,11 @@ def context(roots: Sequence[Root], asked_for: str) -> dict[str, Any]:
     chosen = [root for root in roots if root.path != first]
     named = next((root for root in roots if repo_id(root) == asked_for), None)
     is_first_use = not chosen and named is None
-    about = named or next(iter(chosen), None) or next(iter(roots), None)
+    about = [named] if named else (chosen or list(roots[:1]))[:MAX_SECTIONS]
     return {
         "is_first_use": is_first_use,
-        "about": about,
+        "about": [(root, heading(root, is_first_use=is_first_use)) for root in about],
         "allowed": folders.allowed_text(),
-        "about_heading": heading(about, is_first_use=is_first_use) if about else "",
     }
 
 
@@ -64,7 +68,7 @@ def heading(root: Root, *, is_first_use: bool = False) -> str:
     return f"Or try it on {name}" if is_first_use else f"Ask about {name}"
 
 
-def examples(root: Root) -> list[Example]:
-    """Questions about a repository."""
+def examples(root: Root, most: int | None = None) -> list[Example]:
+    """Questions about a repository, at most so many."""
     texts = OWN_EXAMPLES if root.path == str(BASE_DIR) else questions_about(root)
-    return [Example(text, repo_id(root)) for text in texts]
+    return [Example(text, repo_id(root)) for text in texts[:most]]

@@ -170,7 +170,7 @@ class Config:
     openai_api_key: str = chat("CODEINFO_OPENAI_API_KEY", text, "", "Its key, for CODEINFO_OPENAI_BASE_URL only")
     openai_context: int = chat("CODEINFO_OPENAI_CONTEXT_CHARS", integer(1_000, 10_000_000), 200_000, "Characters of history and tool results sent to the server; older turns are left out first")
     lmstudio_base_url: str = chat("LMSTUDIO_BASE_URL", address, lambda k: "http://host.docker.internal:1234" if k["in_container"] else "http://127.0.0.1:1234", "LM Studio's server. While it is set, pages cannot change the address", "`http://127.0.0.1:1234`; `http://host.docker.internal:1234` in a container")
-    lmstudio_api_token: str = chat("CODEINFO_LMSTUDIO_API_TOKEN", lmstudio_token, "", "Its API token (sk-lm-…), where it requires authentication. It comes before the one saved on the Providers page")
+    lmstudio_api_token: str = chat("CODEINFO_LMSTUDIO_API_TOKEN", lmstudio_token, "", "Its API token (sk-lm-…), where it requires authentication. It comes before the one saved on the LM Studio page")
     mcp_lmstudio_model: str = chat("MCP_LMSTUDIO_MODEL", text, "", "LM Studio's model for codebase_question where a call names none (the first that it offers). LMSTUDIO_DEFAULT_MODEL is an alias")
 
     codex_home: Path = codex("CODEINFO_CODEX_HOME", path, _in_data("codex"), "Codex' settings, credentials and threads", "`codex` in the data folder")

@@ -58,7 +58,10 @@ OF_SETTINGS = (
     "CODEINFO_EMBEDDING_API_KEY, or CODEINFO_OPENAI_API_KEY where it is the chat server's",
 )
 SAVED = ("the address on the Providers page", "the key on the Providers page")
-OF_LMSTUDIO = ("the address on the LM Studio page", "CODEINFO_LMSTUDIO_API_TOKEN")
+OF_LMSTUDIO = (
+    "the address on the LM Studio page",
+    "CODEINFO_LMSTUDIO_API_TOKEN, or the token on the LM Studio page",
+)
 
 
 def unavailable(message: str, *, retryable: bool = False) -> Unavailable:

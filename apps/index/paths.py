@@ -30,7 +30,8 @@ def map_path(root: Root, rel_path: str = "") -> MappedPath:
     k = config()
     here, host = _mapped(root.path, k.host_ingest_dir)
     warning = UNMAPPED if k.in_container and not k.host_ingest_dir else None
-    return MappedPath(_join(here, rel_path), _join(host, rel_path), warning)
+    path = _join(here, rel_path)
+    return MappedPath(path, path if host == here else _join(host, rel_path), warning)
 
 
 def host_path(path: str) -> str:

@@ -1,6 +1,7 @@
 """Read-only queries: published roots, live files, and the state of runs."""
 
 import re
+from functools import partial
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -14,7 +15,6 @@ from apps.index.query_cache import CachedQuery, per_generation
 _FILE = "file://"
 # URL@REF. Before an `@` that begins a segment of a path stands no ref (`ingest.remote.address`).
 _WITH_REF = re.compile(r"((?:[a-z]+://[^/]*/|[^/@]+@[^:@]+:).*[^/])@[^@]+")
-_published = CachedQuery(lambda: Root.objects.published().order_by())
 _clones = CachedQuery(lambda: Clone.objects.only("path", "url"))
 _locked = CachedQuery(lambda: IndexLock.objects.only("model", "dimension"))
 
@@ -22,14 +22,20 @@ _locked = CachedQuery(lambda: IndexLock.objects.only("model", "dimension"))
 def published_roots() -> list[Root]:
     """Return the published roots, latest ingest first. The objects are shared between callers:
     do not change them."""
-    # Sorted here, as compiling ORDER BY takes Django as long as the rest of this function.
-    return sorted(_published.rows(), key=_published_at, reverse=True)
+    return list(_published.rows())
 
 
 def _published_at(root: Root) -> tuple[float, str]:
     """Sort key: time of publication, and the run for equal times."""
     at = root.last_ingest_at
     return at.timestamp() if at else 0.0, str(root.last_run_id or "")
+
+
+# Sorted here, as compiling ORDER BY takes Django as long as the rest.
+_published = CachedQuery(
+    lambda: Root.objects.published().order_by(),
+    partial(sorted, key=_published_at, reverse=True),
+)
 
 
 def damages() -> dict[str, str]:

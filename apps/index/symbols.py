@@ -1,7 +1,7 @@
 """The definitions in the live files of a root, by name, by the beginning of a name and by file; and
 the files that have an identifier."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
@@ -21,6 +21,14 @@ def definitions_of(root: Root, name: str) -> list[StoredSymbol]:
     Unavailable."""
     with _mapped(root) as mapped:
         return mapped.definitions(name)
+
+
+@read_again
+def lines_defining(root: Root, name: str, documents: Collection[str]) -> set[tuple[str, int]]:
+    """Return document and line of the definitions of a name in these documents: of a name with
+    many, most are not read. Raises Unavailable."""
+    with _mapped(root) as mapped:
+        return mapped.lines_defining(name, documents)
 
 
 @read_again

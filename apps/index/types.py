@@ -10,6 +10,20 @@ from apps.code.values import Chunk, Symbol
 Check = Callable[[], None]
 
 
+# A file: the id of its repository, its path, and its language as in SourceFile.language.
+FileKey = tuple[str, str, str]
+FileTest = Callable[[FileKey], bool]
+
+
+class ResultPlace(NamedTuple):
+    """Where a result is, for a test."""
+
+    file: FileKey
+    first: int  # line, 1-based; 0 if it is unknown
+    last: int
+    symbol: str = ""
+
+
 RunState = Literal[
     "queued",
     "scanning",
@@ -56,10 +70,8 @@ class Filters:
     path: str = ""  # prefix of the relative path, or a glob (index/globs.py)
     language: str = ""  # as in SourceFile.language
     areas: tuple[Area, ...] = ()  # a file must be in one of them
-    # Left out, of the search page:
-    not_paths: tuple[str, ...] = ()  # as `path`
-    not_languages: tuple[str, ...] = ()
-    not_repositories: tuple[str, ...] = ()  # ids
+    # Of the search box: whether a file may have results. It can be pickled and compared.
+    test: FileTest | None = None
 
     def within(self, repository: str) -> "Filters":
         """The filters for the files of one repository: their areas name none, where it has any."""

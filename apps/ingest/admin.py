@@ -1,39 +1,22 @@
-"""Admin pages of roots, runs and files. All are read-only; roots can be re-embedded or removed."""
+"""Admin pages of repositories, runs and files. Nothing is edited. Repositories are embedded
+again or removed, runs repeated or cancelled."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 
-from apps.core.errors import CodeinfoError, NotFound
+from apps.core.errors import CodeinfoError
+from apps.core.http.admin import ReadOnly, Values
 from apps.index import queries
-from apps.index.models import IngestRun, Root, SourceFile
+from apps.index.models import IngestRun, IngestRunQuerySet, Root, SourceFile
 from apps.ingest import services
 from apps.ingest.runs import submit
-
-# Django's class is generic only in its stubs.
-if TYPE_CHECKING:
-    Base = admin.ModelAdmin[Any]
-else:
-    Base = admin.ModelAdmin
-
-
-class ReadOnly(Base):
-    """An admin of rows that only ingests write."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(Root)
@@ -42,17 +25,15 @@ class RootAdmin(ReadOnly):
     list_filter = ("last_state", "model")
     search_fields = ("name", "path", "description")
     date_hierarchy = "last_ingest_at"
+    fields = (
+        *("name", "path", "description", "model", "last_state", "last_error", "last_ingest_at"),
+        *("files", "chunks", "embedded", "skipped", "commit", "branch", "dirty", "watch"),
+        *("plain_folder", "generation", "damage", "created_at", "id"),
+    )
     actions = ("reembed",)
 
-    def response_action(self, request: HttpRequest, queryset: Any) -> Any:  # type: ignore[override]
-        """Show why an action is refused, in the list."""
-        try:
-            return super().response_action(request, queryset)
-        except CodeinfoError as error:
-            return self._refuse(request, error)
-        except ValidationError:
-            # The selection is not a UUID: Django would answer 500.
-            return self._refuse(request, NotFound("No such repository."))
+    def view_on_site(self, obj: Root) -> str:
+        return code_address(obj)
 
     @method_decorator(csrf_protect)
     def delete_view(
@@ -63,11 +44,7 @@ class RootAdmin(ReadOnly):
         try:
             return self._delete_view(request, object_id, extra_context)  # type: ignore[attr-defined]
         except CodeinfoError as error:
-            return self._refuse(request, error)
-
-    def _refuse(self, request: HttpRequest, error: CodeinfoError) -> HttpResponse:
-        self.message_user(request, f"{error.code}: {error.message}", messages.ERROR)
-        return redirect("admin:index_root_changelist")
+            return self.refuse(request, error)
 
     @admin.action(description="Re-embed selected repositories", permissions=["reembed"])
     def reembed(self, request: HttpRequest, roots: "QuerySet[Root]") -> None:
@@ -97,16 +74,53 @@ class RootAdmin(ReadOnly):
 
 @admin.register(IngestRun)
 class IngestRunAdmin(ReadOnly):
-    list_display = ("name", "operation", "state", "message", "files", "chunks", "queued_at")
-    list_filter = ("state", "operation", "dry_run", "model")
+    list_display = ("name", "state", "message", "operation", "files", "chunks", "queued_at")
+    list_filter = ("state", "operation", "automatic", "dry_run", "model")
     search_fields = ("name", "path", "last_error", "message")
     date_hierarchy = "queued_at"
+    fields = (
+        *("name", "path", "state", "message", "last_error", "error_code", "operation"),
+        *("queued_at", "started_at", "finished_at", "model", "dry_run", "automatic"),
+        *("files", "unchanged", "chunks", "embedded", "skipped", "id"),
+    )
+    actions = ("again", "cancel")
+
+    def view_on_site(self, obj: IngestRun) -> str:
+        return reverse("ingest")
+
+    def has_ingest_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("index.change_root")
+
+    @admin.action(description="Ingest again", permissions=["ingest"])
+    def again(self, request: HttpRequest, runs: "QuerySet[IngestRun]") -> None:
+        for run in runs:
+            services.start_again(run.id)
+            self.message_user(request, f"Ingest of {run.name} queued", messages.SUCCESS)
+
+    @admin.action(description="Cancel", permissions=["ingest"])
+    def cancel(self, request: HttpRequest, runs: IngestRunQuerySet) -> None:
+        live = list(runs.live())
+        # The runs end meanwhile, and their rows say so.
+        ended = [services.cancel(run.id, timeout=0) for run in live].count("complete")
+        self.message_user(request, f"Cancelled: {ended} of {len(live)}", messages.SUCCESS)
 
 
 @admin.register(SourceFile)
 class SourceFileAdmin(ReadOnly):
     list_display = ("path", "root", "language", "size", "chunks", "skip_reason", "problem")
-    list_filter = ("root", "language")
+    list_filter = ("root", ("language", Values))
     list_select_related = ("root",)
     search_fields = ("path", "skip_reason", "problem")
     show_full_result_count = False
+    fields = (
+        *("path", "root", "run", "language", "encoding", "size", "chunks", "embedded"),
+        *("skip_reason", "problem", "sha256", "since", "until", "id"),
+    )
+
+    def view_on_site(self, obj: SourceFile) -> str | None:
+        return code_address(obj.root, obj.path) if obj.root else None
+
+
+def code_address(root: Root, path: str = "") -> str:
+    """The page of the code of a repository, or of a file in it."""
+    return f"{reverse('code')}?{urlencode({'repo': root.name, 'path': path})}"

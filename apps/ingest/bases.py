@@ -1,10 +1,11 @@
 """The folders beneath which may be ingested.
 
 CODEINFO_INGEST_BASE names them, and nothing else counts then. Without it they are the home folder,
-the checkout, and the folders of `ingest-bases.json` in the data folder. Only a client with the
-token of `server.json` may add one: who has it is the user who runs codeinfo, and could write the
-file as well. So neither a web page, nor a token or login that others were given, widens what
-codeinfo reads.
+the checkout, and the folders of `ingest-bases.json` in the data folder. Only these may add one: a
+client with the token of `server.json`, which is of the user who runs codeinfo and could write the
+file as well, and staff with a browser on this machine (`local_users.is_on_this_machine`), who may
+add only what is no wider than a project (`narrow`). So neither the page of another site, nor a
+token or login that others were given, widens what codeinfo reads.
 """
 
 import json
@@ -55,7 +56,10 @@ def add(path: str) -> Path:
     Raises Conflict (BASES_FIXED, TOO_MANY_BASES), InvalidInput (NOT_DIRECTORY, NOT_READABLE,
     OWN_DATA, TOO_WIDE), NotFound, and Unavailable if it cannot be written.
     """
-    folder = _suitable(path)
+    return _add(_suitable(path))
+
+
+def _add(folder: Path) -> Path:
     with _changing:
         if any(folder.is_relative_to(base) for base in bases()):
             return folder
@@ -65,6 +69,29 @@ def add(path: str) -> Path:
         _write((*stored, folder))
     logger.info("ingest base added", extra={"context": {"path": str(folder)}})
     return folder
+
+
+def narrow(path: str) -> Path:
+    """Return the real path of a folder that staff may add on the Ingest page.
+
+    Raises as `add`, and TOO_WIDE for the home folder, and for a folder with a base, the home folder
+    or codeinfo's data in it.
+    """
+    folder = _suitable(path)
+    kept = (Path.home(), config().data_dir.absolute(), *bases())
+    if any(Path(os.path.realpath(one)).is_relative_to(folder) for one in kept):
+        text = f"{folder} holds more than a project: name a folder in it."
+        raise InvalidInput(text, code="TOO_WIDE")
+    return folder
+
+
+def add_shown(path: str) -> Path:
+    """Add a folder whose real path the page has shown. Raises as `narrow` and `add`, and Conflict
+    if the path has become a link."""
+    folder = narrow(path)
+    if str(folder) != path:
+        raise Conflict(f"{path} leads elsewhere by now. Enter its path again.")
+    return _add(folder)
 
 
 def remove(path: str) -> Path:

@@ -25,6 +25,9 @@ FIELD_OF_CODE = {
 
 
 class StartForm(forms.Form):
+    """outside: the folder that was refused, as it is beneath no base."""
+
+    outside = ""
     path = forms.CharField(error_messages={"required": "Path is required"})
     name = forms.CharField(max_length=255, required=False)
     description = forms.CharField(required=False)
@@ -71,5 +74,6 @@ class StartForm(forms.Form):
                 dry_run=values["dry_run"],
             )
         except CodeinfoError as error:
+            self.outside = values["path"] if error.code == "OUTSIDE_BASE" else ""
             self.add_error(FIELD_OF_CODE.get(error.code), error.message)
             return None

@@ -24,6 +24,7 @@ from apps.index.vectors.following import Following, following, of_stores
 from apps.ingest import folders
 from apps.ingest.discovery import refusal
 from apps.ingest.discovery.own_data import is_clone
+from apps.ingest.run_chart import runs_chart
 from apps.ingest.runs import orphans, progress
 from apps.ingest.types import RunStatus
 
@@ -41,6 +42,7 @@ VIEWS: dict[str, tuple[str, ...]] = {
         "_foot_run",
     ),
     "foot": ("_foot_run",),
+    "logs": ("_foot_run",),
     "search": ("_foot_run", "_generations"),
     "chat": ("_foot_run", "_chat_run", "_chat_said"),
 }
@@ -133,8 +135,9 @@ def context() -> dict[str, Any]:
         "shortage": disk.shortage(),
         "generations": generations([row.root for row in rows]),
         "unknown": orphans.unknown_folders(),
-        # A callable: only the chat shows it.
+        # Callables: only the chat shows the first, and the second waits for the end of a run.
         "chosen": chosen_panel,
+        "runs": runs_chart,
     }
 
 
@@ -222,8 +225,8 @@ def _found_text(run: IngestRun, status: RunStatus) -> str:
 
 def _embedding_text(run: IngestRun, status: RunStatus) -> str:
     if status.state != "embedding":
-        return "Splits files into chunks and computes a vector for each"
-    done = f"{status.counts.embedded:,} of {status.counts.chunks:,} chunks"
+        return "Splits files into passages and computes a vector for each"
+    done = f"{status.counts.embedded:,} of {status.counts.chunks:,} passages"
     return f"{done} would be embedded" if run.dry_run else f"{done} have a vector"
 
 

@@ -141,6 +141,19 @@ def start_as_plain_folder(run_id: str | UUID) -> IngestRun:
     )
 
 
+def start_again(run_id: str | UUID) -> IngestRun:
+    """Repeat a run. Raises NotFound, and as `start_run`."""
+    run = queries.find_run(run_id)
+    return start_run(
+        path=run.path,
+        name=run.name,
+        model=queries.locked_model() or run.model,
+        description=run.description,
+        dry_run=run.dry_run,
+        plain_folder=run.plain_folder,
+    )
+
+
 def start_with_force(run_id: str | UUID) -> IngestRun:
     """Repeat a run that needs confirmation, with `force`.
 

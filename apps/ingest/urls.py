@@ -58,10 +58,12 @@ api_urlpatterns: list[URLPattern] = [
 ]
 page_urlpatterns: list[URLPattern] = [
     path("ui/ingest/start", views.start),
+    path("ui/ingest/allow", views.allow),
     path("ui/ingest/nearby", views.nearby),
     path("ui/ingest/next", views.start_next),
     path("ui/ingest/cancel/<str:run_id>", views.cancel),
     path("ui/ingest/plain/<str:run_id>", views.start_plain),
+    path("ui/ingest/repeat/<str:run_id>", views.start_again),
     path("ui/ingest/force/<str:run_id>", views.start_with_force),
     path("ui/ingest/reembed", views.reembed),
     path("ui/ingest/ref", views.start_ref),

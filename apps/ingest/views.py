@@ -6,6 +6,7 @@ partials to all other open pages.
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -14,12 +15,14 @@ from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpRespo
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.utils.text import slugify
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.code import languages
 from apps.core.config import config
-from apps.core.errors import CodeinfoError, NotFound
+from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.core.principal import current
+from apps.core.security.local_users import is_on_this_machine
 from apps.embedding.catalogue import available_models
 from apps.index import queries
 from apps.index.models import Clone, IngestRun, Root, SourceFileQuerySet
@@ -99,7 +102,27 @@ def start_next(request: HttpRequest) -> HttpResponse:
 
 def _form(request: HttpRequest, form: StartForm) -> HttpResponse:
     part = "ingest/_form.html" if request.htmx else "ingest/page.html"  # type: ignore[attr-defined]
-    return render(request, part, {**panels.context(), "form": form}, status=REFUSED)
+    context = {**panels.context(), "form": form}
+    if form.outside and is_on_this_machine(request):
+        with suppress(CodeinfoError):
+            context["allowable"] = str(bases.narrow(form.outside))
+    return render(request, part, context, status=REFUSED if form.errors else 200)
+
+
+@require_POST
+def allow(request: HttpRequest) -> HttpResponse:
+    """Allow the folder that the form has shown to be ingested. Respond with the form."""
+    if not is_on_this_machine(request):
+        text = "Folders are allowed only from a browser on the machine that runs codeinfo."
+        raise InvalidInput(text, code="FORBIDDEN")
+    form = StartForm(request.POST)
+    form.is_valid()
+    try:
+        folder = bases.add_shown(request.POST.get("allow", ""))
+    except CodeinfoError as error:
+        form.add_error("path", error.message)
+        return _form(request, form)
+    return _with_toast(_form(request, form), f"{folder} may be ingested")
 
 
 def _started(request: HttpRequest) -> HttpResponse:
@@ -131,6 +154,12 @@ def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
 def start_plain(request: HttpRequest, run_id: str) -> HttpResponse:
     """Repeat a run without git."""
     return _started_again(services.start_as_plain_folder, run_id)
+
+
+@require_POST
+def start_again(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Repeat a run that was cancelled."""
+    return _started_again(services.start_again, run_id)
 
 
 @require_POST
@@ -268,8 +297,9 @@ def folder_picker(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
+@never_cache
 def details(request: HttpRequest, root_id: str) -> HttpResponse:
-    """The drawer about one root."""
+    """The drawer about one root. It has the secret of its webhook."""
     root = _root(root_id)
     clone = Clone.objects.filter(path=root.path).first()
     context = {

@@ -36,10 +36,10 @@ def _token_message(token: str) -> str:
     if token and token == config().lmstudio_api_token:
         return "LM Studio refused the API token: check CODEINFO_LMSTUDIO_API_TOKEN."
     if token:
-        return "LM Studio refused the API token: correct it on the Providers page."
+        return "LM Studio refused the API token: correct it on the LM Studio page."
     return (
         "LM Studio asks for an API token: make one in its server settings and enter it on the "
-        "Providers page, or turn off “Require Authentication” there."
+        "LM Studio page, or turn off “Require Authentication” there."
     )
 
 

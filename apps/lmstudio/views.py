@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.core.errors import InvalidInput, Unavailable
@@ -25,18 +26,26 @@ REFUSED = 422  # htmx swaps it like a 200
 class LMStudioPanel:
     """The data of the page.
 
-    used: the current address.
-    typed: the text of the field.
+    server: the one in force.
+    typed: the text of the field of the address.
     models: None until LM Studio is queried.
     error: a sentence.
-    invalid: the field's text is not a valid address, or the user may not choose it.
+    invalid: the field that is refused, "address" or "key", also if the user may not choose.
     """
 
-    used: str
+    server: Server
     typed: str
     models: tuple[DownloadedModel, ...] | None = None
     error: str = ""
-    invalid: bool = False
+    invalid: str = ""
+
+    @property
+    def used(self) -> str:
+        return self.server.bare_url
+
+    @property
+    def key_state(self) -> services.KeyState:
+        return services.key_state(LMSTUDIO, self.server)
 
     @property
     def default(self) -> str:
@@ -56,38 +65,35 @@ class LMStudioPanel:
 @require_GET
 async def page(request: HttpRequest) -> HttpResponse:
     """Show the page. Does not connect to LM Studio."""
-    used = await _current_address()
-    return await _render(request, LMStudioPanel(used, used))
+    return await _render(request, await _panel())
 
 
+@sensitive_post_parameters("key")
 @require_POST
 async def check(request: HttpRequest) -> HttpResponse:
-    """Save the address of the field and list its models."""
-    typed = request.POST.get("baseUrl", "").strip()
-    used = await _current_address()
+    """Save the address and the token of the fields and list the models. A blank token is the saved
+    one if the address is the saved one."""
+    typed, key = request.POST.get("baseUrl", "").strip(), request.POST.get("key", "").strip()
+    panel = await _panel()
     try:
         address = services.parse_address(LMSTUDIO, typed)
-        if address != used:
+        if key or address != panel.used:
             check_may_choose(request, logged_in=await _logged_in(request))
-            await sync_to_async(services.save)(LMSTUDIO, address)
+            await sync_to_async(services.save)(LMSTUDIO, address, key)
     except InvalidInput as error:
-        panel = LMStudioPanel(used, typed, error=error.message, invalid=True)
-        return await _render(request, panel, status=REFUSED)
+        return await _refused(request, replace(panel, typed=typed), error)
     return await _render(request, await _query_models(address))
 
 
 @require_POST
 async def reset(request: HttpRequest) -> HttpResponse:
-    """Delete the saved address. Does not connect to LM Studio."""
-    used = await _current_address()
+    """Delete the saved address and token. Does not connect to LM Studio."""
     try:
         check_may_choose(request, logged_in=await _logged_in(request))
     except InvalidInput as error:
-        panel = LMStudioPanel(used, used, error=error.message, invalid=True)
-        return await _render(request, panel, status=REFUSED)
+        return await _refused(request, await _panel(), error)
     await sync_to_async(services.forget)(LMSTUDIO)
-    default = await _current_address()
-    return await _render(request, LMStudioPanel(default, default))
+    return await _render(request, await _panel())
 
 
 @require_GET
@@ -96,13 +102,9 @@ async def models(request: HttpRequest) -> HttpResponse:
     return await _render(request, await _query_models(request.GET.get("baseUrl", "").strip()))
 
 
-async def _current_address() -> str:
-    return (await _current()).address
-
-
-async def _current() -> Server:
+async def _panel() -> LMStudioPanel:
     server: Server = await sync_to_async(services.current)(LMSTUDIO)
-    return server
+    return LMStudioPanel(server, server.bare_url)
 
 
 async def _logged_in(request: HttpRequest) -> bool:
@@ -110,12 +112,18 @@ async def _logged_in(request: HttpRequest) -> bool:
 
 
 async def _query_models(typed: str) -> LMStudioPanel:
-    server = await _current()
-    panel = LMStudioPanel(server.address, typed or server.address)
+    panel = await _panel()
+    panel = replace(panel, typed=typed or panel.typed)
     try:
-        return replace(panel, models=await list_for_status(server))
+        return replace(panel, models=await list_for_status(panel.server))
     except Unavailable as error:
         return replace(panel, error=error.message or "Unable to reach LM Studio")
+
+
+async def _refused(request: HttpRequest, panel: LMStudioPanel, error: InvalidInput) -> HttpResponse:
+    field = "key" if error.code == "INVALID_KEY" else "address"
+    panel = replace(panel, error=error.message, invalid=field)
+    return await _render(request, panel, status=REFUSED)
 
 
 async def _render(request: HttpRequest, panel: LMStudioPanel, status: int = 200) -> HttpResponse:

@@ -14,6 +14,8 @@ from apps.logs.context import request_id
 
 logger = logging.getLogger("codeinfo.requests")
 UNLOGGED_PATHS = ("/logs", "/ui/logs", "/health", "/metrics", "/static/")
+# The socket of the Logs page: to look at the log adds nothing to it.
+UNLOGGED_SOCKET = ("/ws/ui/ingest", b"view=logs")
 VALID_ID = re.compile(r"^[A-Za-z0-9._:-]{1,64}$")
 
 
@@ -73,7 +75,8 @@ class SocketLog:
         try:
             await self.app(scope, receive_logged, send_logged)
         finally:
-            _log("websocket", started, path=scope["path"], **closed)
+            if (scope["path"], scope["query_string"]) != UNLOGGED_SOCKET:
+                _log("websocket", started, path=scope["path"], **closed)
             request_id.reset(token)
 
 

@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 
+from apps.logs.chart import lines_chart
 from apps.logs.store import get_store
-from apps.logs.types import LEVELS, MAX_ENTRIES, SOURCES, LogEntry, LogQuery
+from apps.logs.types import LEVELS, PAGE_ENTRIES, SOURCES, LogEntry, LogQuery
 
 MAX_PREVIEW = 240
 MAX_JSON = 8_000
+MAX_CHARTED = 20_000  # lines
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,14 @@ class FilterOption:
 
 def context(request: HttpRequest) -> dict[str, Any]:
     """Return the template context of the page and its partials. No chosen level means all."""
-    query = LogQuery.read(request.GET)
+    query = LogQuery.of_page(request.GET)
     store = get_store()
-    live = request.GET.getlist("live")[-1:] != ["off"]
-    address = "&".join(filter(None, (query.address, "" if live else "live=off")))
+    live = query.before is None and request.GET.getlist("live")[-1:] != ["off"]
+    address = _joined(query.address, "" if live else "live=off")
+    # One more tells whether there is another page.
+    selection = store.select(replace(query, limit=PAGE_ENTRIES + 1))
+    entries = selection.entries[-PAGE_ENTRIES:]
+    oldest = entries[0].sequence if entries else 0
     return {
         "text": request.GET.get("text", "").strip(),
         "levels": [
@@ -86,11 +92,19 @@ def context(request: HttpRequest) -> dict[str, Any]:
         ],
         "live": live,
         "filtered": bool(query.address),
-        "stream_query": query.address,
+        "stream_query": _joined(query.address, f"sinceSequence={selection.last}"),
         "page_address": f"/logs?{address}" if address else "/logs",
-        "rows": rows(store.select(query).entries[::-1]),
-        "most": MAX_ENTRIES,
+        "rows": rows(entries[::-1]),
+        "most": PAGE_ENTRIES,
+        "newest_address": "" if query.before is None else f"/logs?{query.address}",
+        "older_address": "/logs?" + _joined(query.address, f"before={oldest}"),
+        "has_older": len(selection.entries) > PAGE_ENTRIES,
+        "chart": lines_chart(store.select(replace(query, limit=MAX_CHARTED)).entries),
     }
+
+
+def _joined(*parts: str) -> str:
+    return "&".join(filter(None, parts))
 
 
 def rows(entries: list[LogEntry]) -> list[EntryRow]:

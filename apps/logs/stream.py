@@ -68,17 +68,21 @@ async def html_frames(
     store: LogStore, query: LogQuery, after: int | None, render_event: RenderEvent
 ) -> AsyncIterator[str]:
     """Yield events for the page: `all` replaces the list, `new` adds rows on top, `counts` has the
-    number of entries of each level. Rows end in a line about skipped entries."""
+    number of entries of each level. Rows end in a line about skipped entries.
+
+    `query.after` is the log's newest number when the page was rendered: until there is a newer one,
+    the page has the list."""
     yield HEARTBEAT
     last = _valid_position(store, after)
     is_resumed = after is not None
     with hub.subscribe(TOPIC) as notices:
         while True:
-            newest = replace(query, after=last or 0, limit=MAX_ENTRIES)
+            newest = replace(query, after=last or 0)
             selection = store.select(newest, counts_skipped=is_resumed)
             skipped = selection.skipped
-            name = "all" if last is None or len(selection.entries) == MAX_ENTRIES else "new"
-            if name == "all" or selection.entries or skipped:
+            name = "all" if last is None or len(selection.entries) == query.limit else "new"
+            is_rendered = last is None and 0 < query.after == selection.last
+            if not is_rendered and (name == "all" or selection.entries or skipped):
                 rows = await asyncio.to_thread(render_event, name, selection.entries[::-1], skipped)
                 yield _event(name, selection.last, rows)
             yield _event("counts", selection.last, render_event("counts", [], 0))

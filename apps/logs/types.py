@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -13,8 +13,9 @@ from apps.core.errors import InvalidInput
 
 LEVELS = ("error", "warn", "info", "debug")
 SOURCES = ("server", "client")
-# The maximum on a page, in a replay of a stream, and in a response of `GET /logs`.
+# The maximum in a replay of a stream, and in a response of `GET /logs`.
 MAX_ENTRIES = 200
+PAGE_ENTRIES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class LogQuery:
 
     since, until: Unix time, milliseconds, inclusive.
     after: only entries with a higher number.
+    before: only entries with a lower number.
     """
 
     levels: frozenset[str] = field(default_factory=frozenset)
@@ -73,6 +75,7 @@ class LogQuery:
     since: int | None = None
     until: int | None = None
     after: int = 0
+    before: int | None = None
     limit: int = MAX_ENTRIES
 
     @classmethod
@@ -90,6 +93,12 @@ class LogQuery:
             after=max(0, _number(params, "sinceSequence") or 0),
             limit=_clamp_limit(_number(params, "limit")),
         )
+
+    @classmethod
+    def of_page(cls, params: QueryDict) -> "LogQuery":
+        """Parse the query string of the page, which shows fewer and goes back by `before`."""
+        query = cls.read(params)
+        return replace(query, before=_number(params, "before"), limit=PAGE_ENTRIES)
 
     @property
     def address(self) -> str:
@@ -110,6 +119,7 @@ class LogQuery:
             and (not self.sources or entry.source in self.sources)
             and (self.since is None or entry.moment >= self.since)
             and (self.until is None or entry.moment <= self.until)
+            and (self.before is None or entry.sequence < self.before)
             and self.text in entry.search_text
         )
 

@@ -53,7 +53,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 @require_GET
 async def live(request: HttpRequest) -> StreamingHttpResponse:
     """Stream updates of the filtered list."""
-    query = LogQuery.read(request.GET)
+    query = LogQuery.of_page(request.GET)
     render_event = partial(panels.render_event, filtered=bool(query.address))
     after = stream.resume_point(request, LogQuery())
     return stream.response(stream.html_frames(get_store(), query, after, render_event))

@@ -149,6 +149,7 @@ SHAPES = (
             rf"(?:(?:where|how) )?(?:is|are) {_N} tested",
             rf"{_WHO} (?:tests?|covers?|exercises?) {_N}",
             rf"{_LIST}tests? (?:of|for) {_N}",
+            rf"{_WHO} (?:calls?|uses?) {_N} in (?:the )?tests?",
         ),
         ("Where is `RetryPolicy` tested?", "Which tests cover should_retry?"),
     ),
@@ -178,7 +179,7 @@ SHAPES = (
             rf"{_WHO} (?:implements?|extends?|subclass(?:es)?|inherits? from|derives? from"
             rf"|overrides?) {_N}",
             rf"{_LIST}(?:subclass(?:es)?|subtypes|implementations|implementors|implementers"
-            rf"|derived classes|descendants|overrides) of {_N}",
+            rf"|derived classes|descendants|overrides|(?:class |type )?hierarchy) of {_N}",
         ),
         ("What implements `Embedder`?", "subclasses of BaseCommand"),
     ),
@@ -197,7 +198,7 @@ SHAPES = (
         "steps",
         "the definition, and what it calls, in the order of the lines; a picture",
         (
-            rf"what does {_N} (?:do,? step by step|call|invoke)",
+            rf"what (?:does|happens in(?:side)?) {_N}(?:,? (?:do,? )?step by step| call| invoke)",
             rf"{_LIST}callees of {_N}",
         ),
         ("What does `Session.send` do, step by step?", "What does run() call?"),

@@ -11,8 +11,10 @@ from apps.core.errors import Unavailable
 from apps.index.chunks import read_chunks
 from apps.index.mapped.opened import opened_roots
 from apps.index.models import Root
+from apps.index.types import ChunkFacts, ResultPlace
 from apps.retrieval.candidates import Candidates, Searcher
 from apps.retrieval.query import PassageTest, SearchQuery
+from apps.retrieval.repositories import repo_id
 
 # Candidates by vector, and by words. More hardly change the best ten results; half as many do.
 WIDTH = 200
@@ -67,6 +69,11 @@ def _tested(candidates: Candidates, test: PassageTest) -> Candidates:
         for index, (root, chunk_id) in enumerate(pairs)
         # One that cannot be read stays, so that the result tells of it.
         if (chunk := chunks.get((root.id, chunk_id))) is None
-        or test(f"{chunk.facts.path} {chunk.facts.symbol}", chunk.text)
+        or test(_place(root, chunk.facts), chunk.text)
     ]
     return candidates.at(passing)
+
+
+def _place(root: Root, facts: ChunkFacts) -> ResultPlace:
+    file = repo_id(root), facts.path, facts.language
+    return ResultPlace(file, facts.start_line, facts.end_line, facts.symbol)

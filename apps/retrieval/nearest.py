@@ -19,7 +19,7 @@ from apps.embedding.types import Vectors
 from apps.index.chunks import read_chunks, row_facts
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
-from apps.index.types import ChunkFacts, Filters
+from apps.index.types import ChunkFacts, Filters, ResultPlace
 from apps.index.vectors import store
 from apps.index.vectors.following import of_stores
 from apps.retrieval.overlaps import repeated_files
@@ -66,11 +66,16 @@ def nearest(
     missing += filter(None, [damages(roots), _behind(roots)])
     matches, lost = _matches(heapq.merge(*by_root, key=attrgetter("distance")), limit)
     if test is not None:
-        matches = [m for m in matches if test(f"{m.rel_path} {m.symbol}", m.chunk)]
+        matches = [m for m in matches if test(_place(m), m.chunk)]
     if missing and not matches:
         raise Unavailable("; ".join(missing), code="CHROMA_UNAVAILABLE")
     degraded = "; ".join(filter(None, [*missing, lost_texts(lost)]))
     return SearchResult(tuple(matches), degraded, unread=frozenset(root.id for root in lost))
+
+
+def _place(match: Match) -> ResultPlace:
+    file = match.repo, match.rel_path, match.language
+    return ResultPlace(file, match.start_line or 0, match.end_line or 0, match.symbol)
 
 
 def _behind(roots: Sequence[Root]) -> str:

@@ -16,7 +16,7 @@ from apps.index import globs
 from apps.index.lexical import words
 from apps.index.mapped.opened import opened_roots
 from apps.index.models import Root
-from apps.index.types import Area, Filters
+from apps.index.types import Area, Filters, ResultPlace
 from apps.index.units import unit_rows
 from apps.retrieval.ranking.rank import STOPWORDS, drop_stopwords, query_stems
 from apps.retrieval.repositories import RepeatedFiles, repo_id
@@ -58,8 +58,8 @@ class Areas:
     areas: tuple[Area, ...]
 
 
-# Whether a passage passes, by its path and symbol, and its text. It can be pickled.
-PassageTest = Callable[[str, str], bool]
+# Whether a passage passes, by its place and its text. It can be pickled.
+PassageTest = Callable[[ResultPlace, str], bool]
 
 
 @dataclass(frozen=True)
@@ -332,9 +332,7 @@ def fits(filters: Filters, root: Root, path: str, language: str) -> bool:
         return False
     if filters.path and not globs.matches(path, filters.path):
         return False
-    if language in filters.not_languages or repo_id(root) in filters.not_repositories:
-        return False
-    if any(globs.matches(path, pattern) for pattern in filters.not_paths):
+    if filters.test is not None and not filters.test((repo_id(root), path, language)):
         return False
     return is_inside(filters.areas, root, path)
 

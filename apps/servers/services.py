@@ -6,6 +6,7 @@ applies at once in every process. A saved key is sent only to the address that i
 
 import logging
 from dataclasses import replace
+from typing import Literal
 
 from channels.db import database_sync_to_async
 from django.db import DatabaseError
@@ -20,6 +21,7 @@ from apps.servers.types import Server
 log = logging.getLogger("codeinfo.servers")
 
 MAX_ADDRESS = 300
+KeyState = Literal["none", "saved", "unreadable", "environment"]
 
 
 def current(kind: Kind) -> Server:
@@ -39,6 +41,15 @@ async def current_async(kind: Kind) -> Server:
     read = database_sync_to_async(current, thread_sensitive=False)
     server: Server = await read(kind)
     return server
+
+
+def key_state(kind: Kind, server: Server) -> KeyState:
+    """Where the key of the server in force is."""
+    if kind.environment().is_key_set:
+        return "environment" if server.key else "none"
+    if server.is_unreadable:
+        return "unreadable"
+    return "saved" if server.key else "none"
 
 
 def typed(kind: Kind, address: str, key: str) -> Server:

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.http.request import split_domain_port
 from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.principal import current
-from apps.core.security import local_users
+from apps.core.security.local_users import is_on_this_machine
 from apps.mcp.client_calls import LastCall, last_calls
 from codeinfo_cli.clients import installing
 from codeinfo_cli.clients.client import Client, this_machine
@@ -26,8 +25,6 @@ from codeinfo_cli.clients.files import Change, Refused
 from codeinfo_cli.clients.launch import this_installation
 from codeinfo_cli.clients.table import CLIENTS, client_named
 
-# Headers of reverse proxies: the browser may be anywhere.
-FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Forwarded", "Via")
 MAX_OTHERS = 20
 
 
@@ -43,25 +40,6 @@ class ListedClient:
     state: str = ""
     problem: str = ""
     last: LastCall | None = None
-
-
-def is_on_this_machine(request: HttpRequest) -> bool:
-    """Return True if the request is of staff, from a browser on this machine."""
-    host, _ = split_domain_port(request.get_host())
-    return (
-        current().is_staff
-        and local_users.rule(config()) in ("own", "credentials")
-        and _is_loopback(str(request.META.get("REMOTE_ADDR", "")))
-        and (host == "localhost" or _is_loopback(host.strip("[]")))
-        and not any(name in request.headers for name in FORWARDED)
-    )
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return local_users.is_loopback(address)
-    except ValueError:
-        return False
 
 
 @require_GET

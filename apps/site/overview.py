@@ -22,7 +22,7 @@ def storage() -> dict[str, str]:
     """Return label → where data is stored, and how much. What is lost is included. Raises
     DatabaseError."""
     chunks = Root.objects.aggregate(total=Sum("chunks"))["total"] or 0
-    index = f"{chunks:,} chunks"
+    index = f"{chunks:,} passages"
     if lost := queries.damages():
         index += f" ({'; '.join(f'{name}: {damage}' for name, damage in lost.items())})"
     folder = config().data_dir

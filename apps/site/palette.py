@@ -6,6 +6,7 @@ over, the other groups are left out, and the palette says so.
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +15,13 @@ from typing import Any
 from django.db import Error
 
 from apps.browse.lines import repository_url, source_url
-from apps.browse.names import files_named, symbols_named
+from apps.browse.names import files_alike, files_named, symbols_named
 from apps.conversations import queries, searching
 from apps.conversations.searching import Snippet
 from apps.conversations.transcript import address
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.index.queries import published_roots
+from apps.lookup.symbols.types import Place
 from apps.lookup.texts.finding import started
 from apps.lookup.texts.grep_page import line_page
 from apps.lookup.texts.grep_query import GrepQuery
@@ -35,6 +37,9 @@ MIN_LINES = 2  # characters of text that is looked for in lines
 LIMIT = 5  # rows of a group
 SECONDS = 1.5  # of the first request, and of the lines in it
 MAX_LINE = 160
+# `app.py:120`, `app.py:120-130` and `app.py:120:8`, as compilers and editors write places.
+LINE_SUFFIX = re.compile(r":([1-9]\d{0,6})(?:-(\d{1,7})|:\d{1,7})?:?$")
+ALIKE = "alike"  # the group that is left out if there are files or symbols
 BEFORE = 20  # characters of a line before what is looked for: a phone shows 40
 
 
@@ -65,6 +70,8 @@ def find(text: str) -> dict[str, Any]:
     groups: list[Group] = []
     missing: list[str] = []
     for name, title, look_up in GROUPS:
+        if name == ALIKE and any(group.name in ("files", "symbols") for group in groups):
+            continue
         try:
             options = list(look_up(text, until)) if time.monotonic() < until else None
         except (CodeinfoError, Error) as error:
@@ -114,9 +121,23 @@ def _repositories(text: str, until: float) -> Iterable[Option]:
 
 
 def _files(text: str, until: float) -> Iterable[Option]:
+    return _opened(text, files_named)
+
+
+def _alike(text: str, until: float) -> Iterable[Option]:
+    return _opened(text, files_alike)
+
+
+def _opened(text: str, look_up: Callable[[str, int], Iterable[Place]]) -> Iterable[Option]:
+    match = LINE_SUFFIX.search(text)
+    name, shown = (text[: match.start()], match[0]) if match else (text, "")
+    start, end = (int(number or 0) for number in match.groups()) if match else (0, 0)
+    lines = (start or None, end if end > start else None)
     return [
-        Option(source_url(place.repo, place.path, None, None), "file", place.path, place.repo)
-        for place in files_named(text, LIMIT)
+        Option(
+            source_url(place.repo, place.path, *lines), "file", f"{place.path}{shown}", place.repo
+        )
+        for place in look_up(name, LIMIT)
     ]
 
 
@@ -164,4 +185,5 @@ GROUPS: tuple[tuple[str, str, Find], ...] = (
     ("symbols", "Symbols", _symbols),
     ("conversations", "Conversations", _conversations),
     ("lines", "Lines with exactly this", _lines),
+    (ALIKE, "Files", _alike),
 )

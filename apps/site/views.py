@@ -1,6 +1,7 @@
 """The home page and the Connect page."""
 
 from datetime import timedelta
+from typing import Any
 from urllib.parse import urlencode
 
 from django.apps import apps as django_apps
@@ -11,53 +12,65 @@ from django.views.decorators.http import require_GET
 
 from apps.agent_runs.definitions import all_agents
 from apps.agents.providers import registry
+from apps.browse.front_page import language_bar
+from apps.conversations.queries import recent_questions
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.core.security.local_users import is_on_this_machine
 from apps.core.system.command_lines import install_extra
 from apps.core.values.surrogates import encodable
 from apps.index import queries
-from apps.index.models import Root
 from apps.ingest.runs import orphans
 from apps.mcp.availability import default_provider, gate
 from apps.site import health, overview, palette
-from apps.site.client_views import is_on_this_machine
 from apps.site.connect import CLIENTS, endpoints, install_link
 from codeinfo_cli.clients.launch import Launch, this_installation
+
+# Repositories of the home page with a bar of their languages, and questions.
+MAX_BARS, MAX_QUESTIONS = 20, 6
 
 
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
-    """Versions, repositories and storage. The page requests `connected` itself."""
-    roots, storage = _stored()
-    unknown = orphans.unknown_folders() if roots is not None else []
+    """Repositories, questions, versions and storage. The page requests `connected` itself."""
+    stored = _stored()
     versions = overview.versions()
-    return render(
-        request,
-        "site/home.html",
-        {
-            "roots": roots,
-            "unknown": unknown,
-            "storage": storage,
-            "versions": versions,
-            "report": overview.report({**versions, **storage}),
-            "uptime": timedelta(seconds=health.uptime_seconds()),
-            "data_dir": config().data_dir,
-        },
-    )
+    facts = {**versions, **stored.get("storage", {})}
+    context = {
+        "roots": None,
+        "versions": versions,
+        "report": overview.report(facts),
+        "uptime": timedelta(seconds=health.uptime_seconds()),
+        "data_dir": config().data_dir,
+        **stored,
+    }
+    return render(request, "site/home.html", context)
 
 
-def _stored() -> tuple[list[Root] | None, dict[str, str]]:
-    """Return repositories and storage facts; None and {} if the database is unavailable."""
+def _stored() -> dict[str, Any]:
+    """What the database knows; {} if it is unavailable."""
     try:
-        return queries.published_roots(), overview.storage()
+        roots = queries.published_roots()
+        return {
+            "roots": roots,
+            "rows": [
+                (root, language_bar(root) if number < MAX_BARS else [])
+                for number, root in enumerate(roots)
+            ],
+            "storage": overview.storage(),
+            "questions": recent_questions(MAX_QUESTIONS),
+            "unknown": orphans.unknown_folders(),
+        }
     except DatabaseError:
-        return None, {}
+        return {}
 
 
 @require_GET
 async def connected(request: HttpRequest) -> HttpResponse:
     """Fragment: the list "What is connected", from new checks."""
-    return render(request, "site/_connected.html", {"services": await health.thorough()})
+    services = await health.thorough()
+    wrong = [one.name for one in services if one.level in ("bad", "warn")]
+    return render(request, "site/_connected.html", {"services": services, "wrong": wrong})
 
 
 @require_GET

@@ -1,11 +1,12 @@
 """Cuts long passages to the lines that match best."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.core.types import JSON
-from apps.embedding.words import stems
+from apps.embedding.words import runs, stems_of
 from apps.retrieval.query import parse_limit
 from apps.retrieval.ranking.rank import query_stems
 
@@ -25,7 +26,13 @@ def best_lines(lines: Sequence[str], query: str, count: int) -> int:
 def shared_stems(lines: Sequence[str], query: str) -> list[set[str]]:
     """The stems of the query that each line has."""
     wanted = set(query_stems(query))
-    return [wanted.intersection(stems(line)) for line in lines]
+    runs_of_lines = runs.of_lines(lines)
+    shared = {run: wanted.intersection(stems_of[run]) for run in {*chain(*runs_of_lines)}}
+    having = {run: found for run, found in shared.items() if found}
+    return [
+        set().union(*(having[run] for run in line if run in having)) if having else set()
+        for line in runs_of_lines
+    ]
 
 
 def best_start(shared: Sequence[set[str]], count: int) -> int:

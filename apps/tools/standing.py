@@ -48,6 +48,7 @@ _NOTES: JSON = {
 _STANDING = object_schema(
     {"ingestedAt": or_null(TIME)},
     {
+        "generation": COUNT,
         "commit": TEXT,
         "branch": TEXT,
         "dirty": BOOLEAN,
@@ -142,7 +143,8 @@ def _index(root: Root) -> JSON:
     dirty = {} if root.dirty is None else {"dirty": root.dirty}
     of = root.awaited_files
     partial = {} if of is None else {"partial": {"files": root.files, "of": of}}
-    return {**git, **dirty, **partial, "ingestedAt": at and wire_time(at)}
+    facts = {**git, **dirty, **partial, "generation": root.generation}
+    return facts | {"ingestedAt": at and wire_time(at)}
 
 
 def _files(output: JSON) -> Iterator[tuple[str, str]]:

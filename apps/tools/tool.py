@@ -55,10 +55,12 @@ class Tool:
     quoted: Callable[[JSON], JSON] = dict  # from the output to what the chat quotes to a model
 
     def hinted(self, answer: JSON) -> JSON:
-        """The answer, with `empty_hint` if it has no results and no hint."""
-        is_empty = bool(self.empty_hint) and answer.get("results") == [] and ANSWER not in answer
+        """The answer, with `empty_hint` if nothing was found and it has no hint."""
+        is_empty = answer.get("results") == [] and ANSWER not in answer
+        if not (is_empty and self.empty_hint) or answer.get("truncated"):
+            return answer
         first = {name: answer[name] for name in NOTES if name in answer}
-        return {**first, "hint": self.empty_hint} | answer if is_empty else answer
+        return {**first, "hint": self.empty_hint} | answer
 
     def run(self, arguments: Mapping[str, Any], *, is_compact: bool = False) -> JSON:
         """Return the output, cut to CODEINFO_TOOL_MAX_CHARS. Raises as `function`."""

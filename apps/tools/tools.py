@@ -1,5 +1,6 @@
 """The tools that a model may call to read the index. The chat and MCP offer the same tools."""
 
+from apps.tools.check_citations import CHECK_CITATIONS
 from apps.tools.context.tool import CONTEXT
 from apps.tools.file_outline import FILE_OUTLINE
 from apps.tools.find_callers import FIND_CALLERS
@@ -37,6 +38,7 @@ TOOLS: tuple[Tool, ...] = (
             RELATED_CODE,
             HISTORY,
             IMPACT,
+            CHECK_CITATIONS,
         ),
     ),
     LIST_REPOSITORIES,

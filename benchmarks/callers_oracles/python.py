@@ -51,6 +51,8 @@ def definitions(script: Any, row: int, column: int, root: Path) -> list[list[Any
 
 def main() -> None:
     root = Path(sys.argv[1]).resolve()
+    if (root / "__init__.py").exists():
+        sys.exit(f"{root} is a package: jedi would take an installed one of its name for it")
     project = jedi.Project(root)
     answer: dict[str, list[list[Any]]] = {}
     for path in sorted(root.rglob("*.py")):

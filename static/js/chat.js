@@ -2,6 +2,7 @@
 import "./chat/stream.js";
 import "./chat/tools.js";
 import "./chat/composer.js";
+import "./chat/branches.js";
 import "./chat/flags.js";
 import "./chat/welcome.js";
 import "./chat/scope.js";

@@ -1,5 +1,5 @@
 // The Logs page: lines open and close, the list stays short, and the page says whether it is live.
-const MOST = 200;
+const MOST = 50;
 const form = document.getElementById("log-filters");
 const badge = document.querySelector("[data-log-state]");
 const lost = document.querySelector("[data-log-lost]");
@@ -38,6 +38,14 @@ document.addEventListener("click", (event) => {
     if (!openLines().length && !held.hidden) release();
   }
   if (event.target.closest("[data-log-release]")) release();
+  const older = event.target.closest("[data-log-older]");
+  if (older) {
+    // Lines came since the link was drawn, and the last ones went.
+    const last = [...document.querySelectorAll("#log-list [data-entry]")].at(-1);
+    const address = new URL(older.href);
+    if (last) address.searchParams.set("before", last.id.slice("log-".length));
+    older.href = address.href;
+  }
 });
 
 // A line that is being read stays where it is: what comes meanwhile waits on the server.
@@ -55,6 +63,7 @@ document.addEventListener("htmx:sseMessage", () => {
     if (oldest.matches("[data-entry]")) surplus -= 1;
     oldest.remove();
   }
+  if (surplus >= 0) document.querySelector("[data-log-older]").hidden = false;
 });
 
 document.addEventListener("htmx:sseOpen", () => show("live"));

@@ -302,6 +302,9 @@ function attach() {
   anchor = 0;
   pin(0);
   if (!body) return;
+  // A line of rendered Markdown is in its source.
+  const line = Number(location.hash.slice(2));
+  if (line && onPage() && body.querySelector(".document")) location.replace(`${permalink([line])}#L${line}`);
   const shown = body;
   loaded.then(() => {
     if (body === shown) for (const block of body.querySelectorAll("[data-plain]")) observer.observe(block);

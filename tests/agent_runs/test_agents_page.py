@@ -12,9 +12,10 @@ import pytest_asyncio
 from django.test import AsyncClient
 
 from apps.agent_runs import commands
+from apps.agents.events import TextDelta
 from apps.conversations.models import Conversation, Turn
 from tests.support.agents import command_text, make_agent
-from tests.support.chat import PATIENCE, conversation, reached
+from tests.support.chat import PATIENCE, conversation, newest_ended, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 # The page asks every provider whether it is there.
@@ -209,6 +210,22 @@ async def test_an_impossible_choice_is_refused(
     refused = await post("send", message="Look.", **form)
     assert refused.status_code == 400
     assert not await Conversation.objects.aexists()
+
+
+async def test_an_instruction_is_edited_and_asked_again(
+    reviewer: Path, scripted: Scripted, post: Any, page: Any
+) -> None:
+    provider = scripted([TextDelta("One.")], [TextDelta("Two.")], [TextDelta("Three.")])
+    for form in ({}, {"parent": ""}):
+        assert (await post("send", message="Look.", **form)).status_code == 200
+        log = await newest_ended()
+    assert (await post("send", message="as shown", again=log.user_turn_id)).status_code == 200
+    await newest_ended()
+    sent = [message.text for message in provider.requests[-1].messages]
+    assert sent[1:] == ["Look."]
+    shown = await page("?a=reviewer&c=c1")
+    assert "Versions of the question" in shown and "Versions of the answer" in shown
+    assert "Three." in shown and "One." not in shown
 
 
 async def test_a_command_starts_and_keeps_the_draft(

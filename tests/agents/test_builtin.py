@@ -239,6 +239,19 @@ async def test_the_rows_of_a_question_with_a_shape_come_before_passages() -> Non
     )
 
 
+async def test_in_the_picture_of_steps_what_is_called_links_to_its_first_call() -> None:
+    rows = [
+        shaped_row("definition", 3, "def run():", symbol="run"),
+        shaped_row("step", 4, "a = go()", symbol="run", of="go"),
+        shaped_row("step", 5, "b = go()", symbol="run", of="go"),
+    ]
+    text = await answer_to(
+        found(match()) | {"answer": {"shape": "steps", "subject": "run", "rows": rows}}
+    )
+    call = "-> go @ acme/src/work.py:4\n"
+    assert f"```calls\nrun @ acme/src/work.py:4 {call}run @ acme/src/work.py:5 {call}```\n" in text
+
+
 async def test_the_passage_of_a_definition_is_quoted_once() -> None:
     row = shaped_row("definition", 12, "def retry(times):", symbol="retry", relPath="src/net.py")
     answer = {"shape": "definition", "subject": "retry", "rows": [row]}

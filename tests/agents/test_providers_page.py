@@ -4,7 +4,6 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from html import unescape
-from typing import Any
 
 import pytest
 from channels.db import database_sync_to_async
@@ -169,15 +168,19 @@ async def _metadata(*args: object, **kwargs: object) -> list[tuple[object, ...]]
 
 def test_a_key_with_characters_that_no_header_takes_is_refused(client: Client) -> None:
     assert "The key holds characters" in press(client, "save", 422, address=NOWHERE, key="ключ")
-    assert "The token must look like" in press(
-        client, "save", 422, to="lmstudio", address=NOWHERE, key="x"
-    )
 
 
 def test_a_server_that_does_not_answer_is_saved_and_reported(client: Client) -> None:
     shown = press(client, "save", address=NOWHERE)
     assert "Saved. Nothing answers at http://127.0.0.1:9." in shown
     assert SavedServer.objects.get().address == NOWHERE
+
+
+def test_a_default_server_that_nobody_chose_is_no_error(client: Client) -> None:
+    state = client.get("/ui/providers/lmstudio", headers=HTMX).content.decode()
+    assert "Not connected." in state and "server__bad" not in state
+    services.save(LMSTUDIO, NOWHERE.removesuffix("/v1"))
+    assert "server__bad" in client.get("/ui/providers/lmstudio", headers=HTMX).content.decode()
 
 
 def test_remove_forgets_server_and_key(client: Client, server: OpenAIStandIn) -> None:
@@ -190,19 +193,15 @@ def test_remove_forgets_server_and_key(client: Client, server: OpenAIStandIn) ->
 
 
 def test_with_another_server_key_the_key_is_asked_for_again(
-    client: Client, server: OpenAIStandIn, lmstudio: LMStudioStandIn
+    client: Client, server: OpenAIStandIn
 ) -> None:
     press(client, "save", address=server.url, key=KEY)
-    press(client, "save", to="lmstudio", address=lmstudio.url, key=TOKEN)
     with override_settings(SECRET_KEY="another"):
         assert client.get("/providers").status_code == 200
-        for which in ("openai", "lmstudio"):
-            assert "Enter it again." in card(client, which)
+        assert "Enter it again." in card(client)
         reason = client.get("/chat/models?provider=openai").json()["reason"]
         assert "encrypted with another server key" in reason
-        assert services.current(LMSTUDIO).key == ""
         assert "2 models" in press(client, "save", address=server.url, key=KEY)
-        assert "1 model:" in press(client, "save", to="lmstudio", address=lmstudio.url, key=TOKEN)
 
 
 def test_the_environment_wins(client: Client, server: OpenAIStandIn, configure: Configure) -> None:
@@ -231,51 +230,13 @@ def test_a_key_of_the_environment_is_not_sent_to_a_saved_address(
     assert not [each for each in server.exchanges if "authorization" in each.headers]
 
 
-class TestLMStudio:
-    def test_address_and_token_are_saved(self, client: Client, lmstudio: LMStudioStandIn) -> None:
-        shown = press(client, "save", to="lmstudio", address=lmstudio.url, key=TOKEN)
-        assert "Saved. Connected. 1 model:" in shown
-        assert TOKEN not in shown
-        assert TOKEN not in SavedServer.objects.get().key
-        assert client.get("/lmstudio/status").json()["status"] == "ok"
-        assert client.get("/chat/models?provider=lmstudio").json()["models"]
-        assert set(lmstudio.handshakes) == {TOKEN}
-
-    def test_its_token_is_never_sent_to_another_address(
-        self, client: Client, lmstudio: LMStudioStandIn
-    ) -> None:
-        press(client, "save", to="lmstudio", address=lmstudio.url, key=TOKEN)
-        with LMStudioStandIn(token=TOKEN) as other:
-            assert "asks for an API token" in press(
-                client, "test", to="lmstudio", address=other.url
-            )
-            client.post("/ui/lmstudio/check", {"baseUrl": other.url}, headers=HTMX)
-            assert services.current(LMSTUDIO).key == ""
-            assert TOKEN not in other.handshakes
-
-    def test_its_token_does_not_follow_the_address_of_the_environment(
-        self, client: Client, lmstudio: LMStudioStandIn, configure: Configure, settings: Any
-    ) -> None:
-        press(client, "save", to="lmstudio", address=lmstudio.url, key=TOKEN)
-        # Around `configure`, which ends later, `override_settings` would stay.
-        settings.VARIABLES_SET = frozenset({"LMSTUDIO_BASE_URL"})
-        with LMStudioStandIn(token=TOKEN) as other:
-            configure(lmstudio_base_url=other.url)
-            shown = press(client, "save", to="lmstudio", address=other.url)
-            assert "asks for an API token" in shown
-            assert TOKEN not in other.handshakes
-
-    def test_the_environment_wins(self, client: Client, lmstudio: LMStudioStandIn) -> None:
-        press(client, "save", to="lmstudio", address="http://127.0.0.1:9", key=TOKEN)
-        with override_settings(VARIABLES_SET=frozenset({"LMSTUDIO_BASE_URL"})):
-            assert services.current(LMSTUDIO).address == LMSTUDIO.environment().address
-            shown = card(client, "lmstudio")
-            assert "Set by <code>LMSTUDIO_BASE_URL</code>" in shown
-            refused = press(client, "save", 422, to="lmstudio", address=lmstudio.url)
-            assert "LMSTUDIO_BASE_URL sets the address" in refused
-            client.post("/ui/lmstudio/check", {"baseUrl": lmstudio.url}, headers=HTMX)
-            assert services.current(LMSTUDIO).address == LMSTUDIO.environment().address
-            assert "LMSTUDIO_BASE_URL" in client.get("/lmstudio").content.decode()
+def test_lm_studio_has_a_page_of_its_own(client: Client, lmstudio: LMStudioStandIn) -> None:
+    services.save(LMSTUDIO, lmstudio.url, TOKEN)
+    shown = card(client, "lmstudio")
+    assert lmstudio.url in shown and "Connected. 1 model:" in shown
+    assert 'href="/lmstudio"' in shown and "<input" not in shown
+    press(client, "save", 404, to="lmstudio", address=NOWHERE)
+    assert services.current(LMSTUDIO).address == lmstudio.url
 
 
 def test_an_anonymous_remote_client_changes_nothing(client: Client, server: OpenAIStandIn) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from apps.browse.source import find_passage
 from tests.support.ingested import SAMPLE, ingest_sample
 
 PATH = "src/retry.py"
@@ -97,22 +96,3 @@ def test_without_cited_lines_the_file_of_today_is_shown(client: Client, reposito
 def test_lines_that_no_file_has_are_not_claimed(client: Client, repository: Path) -> None:
     (repository / PATH).write_text("x = 1\n")
     assert tinted(viewer(client, start=400, end=410)) == []
-
-
-@pytest.mark.parametrize(
-    ("passage", "lines", "near", "at"),
-    [
-        (["a", "b"], ["x", "a", "b"], 1, 2),
-        (["a", "b"], ["a", "c"], 1, None),
-        (["a"], ["a", "", "a", "", "a"], 4, 3),
-        (["", "a", ""], ["a"], 5, 1),
-        (["a  "], ["x", "a"], 1, 2),
-        (["", " "], ["", ""], 1, None),
-        ([], ["a"], 1, None),
-        (["}"] * 3, ["}"] * 5000, 4000, 4000),
-    ],
-)
-def test_the_nearest_equal_lines_are_the_passage(
-    passage: list[str], lines: list[str], near: int, at: int | None
-) -> None:
-    assert find_passage(passage, lines, near) == at

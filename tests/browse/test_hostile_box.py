@@ -43,10 +43,16 @@ TYPED = {
     "moor " + "repo:harbour " * 100: "match",
     "moor " + " ".join(f"repo:r{n}" for n in range(100)): "No repository named “r0”",
     "moor " + "repo:a " * 1_400: "No repository named “a”",
-    "moor lang:klingon": "Lang:klingon is not a language that codeinfo knows",
+    "moor lang:klingon": "Lang:klingon: this is not a language that codeinfo knows",
     "moor lang:\0": "is not a language that codeinfo knows",
-    "moor " + " ".join(f"lang:l{n}" for n in range(100)): "Lang: can be given once",
-    "moor " + " ".join(f"file:f{n}" for n in range(100)): "File: can be given once",
+    "moor "
+    + " ".join(
+        f"lang:l{n}" for n in range(100)
+    ): "Lang:l0: this is not a language that codeinfo knows",
+    "moor "
+    + " ".join(
+        f"file:f{n}" for n in range(100)
+    ): "At most 16 texts, filters and words to leave out",
     "moor " + " ".join(f"-w{n}" for n in range(100)): "At most 16 texts",
     '"': "the quote is not closed",
     'moor "a" "b" "': "the quote is not closed",
@@ -64,6 +70,7 @@ TYPED = {
     r"/(a)\1/": "RE2 has no backreferences",
     "/(x+x+)+y/": NOTHING,
     "/((((a|aa)+)+)+)+$/i": NOTHING,
+    "moor " + "/a/ " * 17: "/a/: at most 16 expressions",
     "/((a{1000}){1000}){1000}/": "invalid repetition size",
     "/" + "(a|" * 240 + "b" + ")" * 240 + "/": "Exact ×",
     "/" + "a" * 5_000 + "/": "an expression has at most 1,000 characters",
@@ -84,6 +91,20 @@ TYPED = {
     "' OR 1=1 --": "match",
     "%_\\%": "match",
     "- -- ->": "match",
+    "( " * 5_000: "match",
+    '("a" OR ' * 1_200 + '"b"': "match",
+    '( "moor" OR ' * 8 + '"ship"' + " )" * 8: "lines in",
+    '( "moor" OR ' * 9
+    + '"ship"'
+    + " )" * 9: "The parentheses are not balanced, or nested too deep",
+    "moor " + "OR " * 3_000: "match",
+    "type:file": "files",
+    "moor type:repo": "there is type:file only",
+    "moor case:maybe": "there is case:yes or case:no only",
+    "moor rev:none": "no repository is ingested as name@none",
+    "moor sym:" + "x" * 900: "nothing with this name is defined",
+    "moor sym:Ship.moor.\0": "nothing with this name is defined",
+    "content:": "has no value",
     "-a -b": "there is nothing to search for",
     "file:src/": "Search by meaning",
 }

@@ -69,10 +69,29 @@ def test_filters_with_a_minus_leave_out_files(
     assert f'value="{box.replace("repo:two ", "")}"' in html
 
 
+def test_refs_are_repositories_with_their_name(client: Client, fleet: Shelf) -> None:
+    for repo in ("one@v2", "two@v2", "four@v2"):
+        fleet.put(0.1, "src/a.py", repo=repo, language="python")
+    for box, repos in (
+        ("x rev:v2", {"one@v2", "two@v2", "four@v2"}),
+        ("x rev:v2 repo:two", {"two@v2"}),
+        ("x repo:two", {"two"}),
+        ("x ( rev:v2 OR repo:one ) file:src/", {"one@v2", "two@v2", "four@v2", "one"}),
+        ("x ( repo:two rev:v2 ) OR repo:one", {"two@v2", "one"}),
+        ("x repo:two@v2 rev:v2", {"two@v2"}),
+        ("x repo:four rev:v2", {"four@v2"}),
+        ("x -rev:v2", {"one", "two", "three"}),
+    ):
+        html = get(client, q=box, limit=20)
+        assert {row.partition("/")[0] for row in found(html)} == repos, box
+    assert "No repository named “three@v2”" in text(get(client, q="x rev:v2 repo:three"))
+
+
 def test_an_unknown_filter_and_a_broken_expression_are_told(client: Client, fleet: Shelf) -> None:
     for box, problem in (("x ext:py", "no filter ext:"), ("x /a[b/", "no whole expression")):
         html = get(client, q=box)
-        assert problem in text(html) and not found(html)
+        # The results are those of the words.
+        assert problem in text(html) and found(html)
 
 
 def test_a_filter_with_a_minus_that_excludes_everything_is_named(

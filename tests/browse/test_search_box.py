@@ -111,12 +111,12 @@ def test_the_best_passage_of_few_is_found_in_many(
     ("q", "problem"),
     [
         ('moor "', "the quote is not closed"),
-        ("moor lang:klingon", "Lang:klingon is not a language that codeinfo knows"),
-        ("moor lang:", "Lang: has no value"),
+        ("moor lang:klingon", "lang:klingon: this is not a language that codeinfo knows"),
+        ("moor lang:", "lang: has no value"),
         ("moor /(a/", "/(a/: missing )"),
         (r"moor /(?=a)/", "RE2 has no lookahead"),
         ("moor /((a{1000}){1000}){1000}/", "invalid repetition size"),
-        ("moor repo:nowhere", "No repository named “nowhere”"),
+        ("moor repo:nowhere", "no repository named “nowhere”"),
     ],
 )
 def test_errors_are_named_and_nothing_is_lost(client: Client, q: str, problem: str) -> None:

@@ -31,6 +31,7 @@ SECRETS = {f"keys/server_{number}.pem": "not shown to anyone\n" for number in ra
 MAKE_USER = """
 from django.contrib.auth.models import User
 User.objects.create_user("ada", password="right-one-9")
+User.objects.create_superuser("keeper", password="right-one-9")
 """
 
 
@@ -147,7 +148,9 @@ def ship(number: int) -> str:
 
 
 def _guarded(folder: Path, stack: ExitStack) -> Product:
-    product = stack.enter_context(running(folder, CODEINFO_REQUIRE_LOGIN="true"))
+    product = stack.enter_context(
+        running(folder, CODEINFO_REQUIRE_LOGIN="true", CODEINFO_INGEST_BASE="")
+    )
     environ = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": str(product.data)}
     done = forks.manage("shell", "--no-imports", "-c", MAKE_USER, environ=environ)
     assert done.returncode == 0, done.stderr

@@ -18,10 +18,12 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from apps.conversations.examples import OWN_EXAMPLES
+from tests.browser import sample_history
 from tests.browser.chromium import CHROMIUM, PHONE, chromium, new_context, settled
 from tests.browser.code_lines import line, place_of, wait_for_colours
 from tests.browser.product import HOME, Product, running
 from tests.browser.sample_shop import SHOP
+from tests.browser.states import HERE, shows
 from tests.lookup.harbours import FILES
 
 TARGET = HOME / "docs" / "screenshots"
@@ -72,6 +74,7 @@ def copy_checkout(folder: Path) -> Path:
             "templates",
             "static",
             "*.md",
+            ".codeinfoignore",
             "requirements",
         ],
         cwd=HOME,
@@ -175,7 +178,7 @@ def code_of(file: str, definition: str) -> str:
 
 # Name → where it is, and when it is ready.
 PAGES: dict[str, tuple[str, Callable[[Page], None]]] = {
-    "home": ("/", lambda page: expect(page.get_by_text("Search only")).to_be_visible()),
+    "home": ("/", shows(HERE)),
     "search": (f"/search?q={QUESTION.replace(' ', '+')}", shown(".hit")),
     "symbols": ("/search?mode=symbols&q=SearchQuery", shown(".hit")),
     "code": (code_of("apps/retrieval/search.py", "def search("), shown(".is-cited")),
@@ -207,6 +210,34 @@ def shoot_shop(browser: Browser, product: Product) -> None:
         "component": ("/code/shop/web/Cart.vue", with_callers),
         "chinese": ("/search?repository=shop&q=订单折扣怎么计算", shown(".hit")),
         "openapi": ("/code/shop/docs/openapi.yaml", shown(".viewer__code")),
+    }.items():
+        with opened(browser, product, path) as pages:
+            shoot(name, pages, ready)
+
+
+def with_url(page: Page) -> None:
+    page.get_by_label("Folder path").fill("https://github.com/team/harbour@v1")
+
+
+def with_ref(page: Page) -> None:
+    page.get_by_role("button", name="Details").click()
+    page.get_by_label("Another branch, tag or commit").fill("v1")
+
+
+def shoot_history(browser: Browser, product: Product) -> None:
+    """What git tells of a repository, and where the repositories come from."""
+    folder = sample_history.make(product.repos / "pier")
+    with opened(browser, product, "/ingest") as pages:
+        start(pages["light"], folder, "A repository with a history")
+        completed(pages["light"])
+    file = f"/code/pier/{sample_history.NEW}"
+    for name, (path, ready) in {
+        "history": (f"{file}?view=history", shown(".history__list")),
+        "blame": (f"{file}?view=blame", shown(".blame")),
+        "change": ("/code/pier?view=diff&to=HEAD", shown(".history__file")),
+        "impact": ("/code/pier?view=impact", shown(".graph__svg")),
+        "ingest-url": ("/ingest", with_url),
+        "ingest-ref": ("/ingest", with_ref),
     }.items():
         with opened(browser, product, path) as pages:
             shoot(name, pages, ready)
@@ -274,6 +305,7 @@ def shoot_all(browser: Browser, product: Product) -> None:
         with opened(browser, product, path) as pages:
             shoot(name, pages, ready)
     shoot_shop(browser, product)
+    shoot_history(browser, product)
     shoot_shapes(browser, product)
     shoot_chat(browser, product)
 

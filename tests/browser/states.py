@@ -78,7 +78,7 @@ def keys(page: Page) -> None:
 
 
 def refused_address(page: Page) -> None:
-    card = page.get_by_role("region", name="LM Studio")
+    card = page.get_by_role("region", name="OpenAI-compatible server")
     card.get_by_label("Address").fill("ftp://models")
     card.get_by_role("button", name="Save").click()
     expect(card.get_by_role("alert")).to_contain_text("must be an address such as")
@@ -150,6 +150,13 @@ def cited(page: Page) -> None:
     page.locator(".sources > summary").click()
 
 
+def versioned(page: Page) -> None:
+    asked("plain", "Complete")(page)
+    page.get_by_role("button", name="Regenerate").click()
+    expect(page.get_by_role("group", name="Versions of the answer")).to_contain_text("2/2")
+    expect(page.locator("#turns > .turn [data-chip]")).to_have_text("Complete", timeout=LONG_WAIT)
+
+
 def archived(page: Page) -> None:
     asked("plain", "Complete")(page)
     page.locator("#more-actions").click()
@@ -175,15 +182,21 @@ def named(page: Page) -> None:
     expect(page.get_by_role("dialog")).to_contain_text("Used")
 
 
-def login(path: str, shown: str) -> Callable[[Page], None]:
+def login(path: str, shown: str, name: str = "ada") -> Callable[[Page], None]:
     def reach(page: Page) -> None:
-        page.get_by_label("Name").fill("ada")
+        page.get_by_label("Name").fill(name)
         page.get_by_label("Password").fill("right-one-9")
         page.get_by_role("button", name="Log in").click()
         go(page, path)
         shows(shown)(page)
 
     return reach
+
+
+def allowable(page: Page) -> None:
+    login("/ingest", "Start ingest", "keeper")(page)
+    refused_path("/etc", "")(page)
+    expect(page.get_by_role("button", name="Allow this folder")).to_be_visible()
 
 
 def wrong_password(page: Page) -> None:
@@ -193,7 +206,15 @@ def wrong_password(page: Page) -> None:
     shows("The name or the password is wrong.")(page)
 
 
-HERE = re.compile("Search only")
+def fronted(page: Page) -> None:
+    expect(page.locator("#facts")).not_to_have_attribute("aria-busy", "true")
+
+
+def mapped(page: Page) -> None:
+    expect(page.locator("#imports")).not_to_have_attribute("aria-busy", "true")
+
+
+HERE = re.compile("that is set up works|Needs attention")
 STATES: dict[str, State] = {
     "new-home": State("new", "/", shows(HERE)),
     "new-chat": State("new", "/chat", shows("How to connect")),
@@ -226,6 +247,7 @@ STATES: dict[str, State] = {
     "chat": State("filled", "/chat", shows("Ask about")),
     "chat-answer": State("filled", "/chat", cited),
     "chat-failed": State("filled", "/chat", asked("error-middle", "Failed")),
+    "chat-versions": State("filled", "/chat", versioned),
     "chat-archived": State("filled", "/chat", archived),
     "chat-nothing-found": State("filled", "/chat", filtered_sidebar),
     "search": State("filled", "/search?q=backoff+delay"),
@@ -233,10 +255,15 @@ STATES: dict[str, State] = {
     "search-excluded": State("filled", "/search?q=retry+lang:go+file:nowhere/"),
     "search-symbol": State("filled", "/search?mode=symbols&q=RetryPolicy"),
     "search-no-symbol": State("filled", "/search?mode=symbols&q=zebra"),
-    "search-refused": State("filled", "/search?q=/((/"),
+    "search-refused": State("filled", "/search?q=-zebra"),
+    "search-hint": State("filled", "/search?q=retry+lang:klingon"),
+    "search-lines": State("filled", "/search?q=(sym:RetryPolicy+OR+content:return)"),
+    "search-files": State("filled", "/search?q=type:file+retry"),
     "search-lost": State("filled", "/search?q=retry&repository=lost"),
     "code": State("filled", "/code"),
-    "code-folder": State("filled", "/code/lighthouse"),
+    "code-folder": State("filled", "/code/lighthouse", fronted),
+    "code-map": State("filled", "/code/lighthouse?view=map&cited=src/retry.py:11-14", mapped),
+    "code-document": State("filled", "/code/lighthouse/README.md"),
     "code-file": State("filled", "/code/lighthouse/src/retry.py?lines=11-14"),
     "code-name": State("filled", "/code/lighthouse/src/retry.py", named),
     "code-lost": State("filled", "/code/lighthouse/lost.py"),
@@ -268,4 +295,6 @@ STATES: dict[str, State] = {
     "user-lmstudio": State("guarded", "/login", login("/lmstudio", "Staff chooses")),
     "user-search": State("guarded", "/login", login("/search", "Nothing is ingested")),
     "user-refused": State("guarded", "/login", login("/logs", "Only staff")),
+    "staff-ingest-allow": State("guarded", "/login", allowable),
+    "staff-admin": State("guarded", "/login", login("/admin/", "Ingests failed", "keeper")),
 }

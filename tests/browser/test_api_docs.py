@@ -1,7 +1,9 @@
-"""The page of the API: it shows the routes, sends requests, and loads nothing from elsewhere."""
+"""The page of the API: it shows the routes, sends requests, loads nothing from elsewhere, and axe
+has no finding."""
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.axe import objections_of_looks
 from tests.browser.chromium import Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
@@ -23,3 +25,4 @@ def test_a_request_can_be_sent_from_the_page(
     assert f"{product.url}/version" in requested
     elsewhere = [url for url in requested if not url.startswith((product.url, "data:"))]
     assert elsewhere == []
+    assert objections_of_looks(page) == []

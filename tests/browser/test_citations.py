@@ -8,15 +8,47 @@ from playwright.sync_api import expect
 
 from tests.browser.axe import objections_of_looks
 from tests.browser.chromium import PHONE, WIDE, drawn, go, load_again, settled
-from tests.browser.citations import FILES, QUESTION, Cited, cited, open_wide, rows, stands_at
+from tests.browser.citations import (
+    FILES,
+    QUESTION,
+    Cited,
+    cited,
+    open_wide,
+    rows,
+    source,
+    stands_at,
+)
 from tests.browser.conftest import OpenPage
-from tests.browser.repository import LONG_WAIT
+from tests.browser.product import Product
+from tests.browser.repository import LONG_WAIT, ingested
 from tests.stand_ins.openai_scripts import JSON, Script, Step, end, say, search
 from tests.stand_ins.openai_scripts import cited as cited_places
 from tests.stand_ins.openai_server import OpenAIStandIn
+from tests.support.ingested import write_files
+from tests.support.served import ingest_into
 
 # Below 1180 px the viewer covers the transcript: nothing opens by itself there.
 NARROW = (1100, 800)
+
+# The sum of what moved without the reader's doing, since the page opened.
+SHIFTS = """window.shifted = 0; new PerformanceObserver((list) => {
+  for (const entry of list.getEntries())
+    if (!entry.hadRecentInput) window.shifted += entry.value;
+}).observe({ type: "layout-shift", buffered: true });"""
+
+
+def test_a_stored_conversation_opens_without_a_shift(
+    open_page: OpenPage, conversation: str
+) -> None:
+    page = open_page(conversation, script=SHIFTS)
+    stands_at(page, cited(rows(page)[0]))
+    drawn(page)
+    assert page.evaluate("shifted") <= 0.02
+    page.get_by_role("button", name="Close source viewer").click()
+    load_again(page)
+    expect(page.locator("#source")).to_be_hidden()
+    drawn(page)
+    assert page.evaluate("shifted") <= 0.02
 
 
 def test_the_answer_cites_all_files(look: OpenPage, conversation: str) -> None:
@@ -215,3 +247,35 @@ def test_the_viewer_shows_where_cited_lines_are_now(open_page: OpenPage, harbour
         expect(viewer.locator(".is-cited").first).to_be_in_viewport()
     finally:
         file.write_text(before)
+
+
+def test_the_head_of_an_answer_says_what_still_holds(open_page: OpenPage, product: Product) -> None:
+    text = source("turn_winch_at_quay")
+    with ingested(product, "quay", {"src/winch.py": text}):
+        page = open_page("/chat", size=NARROW)
+        page.get_by_label("Provider").select_option("builtin")
+        settled(page)
+        page.get_by_label("Message").fill("turn winch at quay")
+        page.get_by_label("Message").press("Enter")
+        expect(page.locator("#turns [data-chip]")).to_have_text("Complete", timeout=LONG_WAIT)
+        head = page.locator(".standing")
+        head.scroll_into_view_if_needed()
+        expect(head).to_have_text(re.compile(r"^\s*(\d+) citations?, \1 still holds?\s*$"))
+        chip = page.locator("#turns a.cite[data-source*=winch]").first
+        now = f"{cited(chip).first + 1}"
+
+        folder = write_files(product.repos / "quay", {"src/winch.py": "\n" + text})
+        ingest_into(product, folder)
+        load_again(page)
+        head.scroll_into_view_if_needed()
+        expect(head).to_contain_text(f"moved to winch.py:{now}")
+        expect(chip).to_have_attribute("data-source", re.compile(f"start={now}&"))
+        chip.click()
+        expect(page.locator("#source .line.is-cited .ln").first).to_have_text(now)
+        page.get_by_role("button", name="Close source viewer").click()
+
+        write_files(folder, {"src/winch.py": text.replace("return", "yield")})
+        load_again(page)
+        head.scroll_into_view_if_needed()
+        expect(head).to_contain_text("changed")
+        expect(head.get_by_role("button", name="Ask again")).to_be_visible()

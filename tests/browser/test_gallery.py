@@ -63,7 +63,7 @@ UNMARKED = """() => {
   // Lists and tables of nothing but links, whose rows are marked under the pointer.
   const rows = ".nav, .menu, .tree, .crumbs, .outline, .convo-row, .sidebar__scroll, .tabs, "
     + ".viewer__code, .names__list, .facet__values, .uses, .picker__list, .code, .brand, "
-    + ".skip-link, .tfile, .source-row, .cite, .tmatch";
+    + ".skip-link, .tfile, .source-row, .cite, .tmatch, #header";
   const found = [];
   for (const e of layer.querySelectorAll("a[href], button")) {
     if (!shown(e) || e.closest(".sr-only") || e.closest(rows)) continue;

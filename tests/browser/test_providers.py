@@ -70,7 +70,7 @@ def test_a_server_is_tested_saved_asked_and_removed(
 
 def test_an_error_is_shown_and_the_field_has_the_focus(open_page: OpenPage) -> None:
     page = open_page("/providers")
-    card = page.get_by_role("region", name="LM Studio")
+    card = page.get_by_role("region", name="OpenAI-compatible server")
     card.get_by_label("Address").fill("ftp://models")
     card.get_by_role("button", name="Save").click()
     expect(card.get_by_role("alert")).to_contain_text("must be an address such as")
@@ -83,6 +83,9 @@ def test_it_fits_every_window(open_page: OpenPage) -> None:
     page = open_page("/providers")
     page.get_by_role("button", name="Set up Codex").click()
     expect(page.get_by_role("region", name="Codex", exact=True)).to_be_visible()
-    expect(page.get_by_role("alert")).to_contain_text("Nothing answers at")
+    lm_studio = page.get_by_role("region", name="LM Studio")
+    expect(lm_studio.get_by_role("status").last).to_contain_text("Not connected.")
+    expect(lm_studio.get_by_role("textbox")).to_have_count(0)
+    expect(lm_studio.get_by_role("link")).to_have_attribute("href", "/lmstudio")
     # Axe has looked at it in the gallery.
     assert sideways_at(page, (320, 390, 1440, 1600)) == {}

@@ -55,7 +55,7 @@ def test_the_login_leads_to_the_requested_page(page: Page, guarded: Product) -> 
     [
         ("/", "What is connected", "Ingest a folder"),
         ("/ingest", "Staff chooses what is ingested.", "Start ingest"),
-        ("/lmstudio", "Staff chooses the address.", "Reset to default"),
+        ("/lmstudio", "Staff chooses the address and the token.", "Reset to default"),
     ],
 )
 def test_actions_of_staff_are_not_offered_to_others(

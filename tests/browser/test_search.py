@@ -107,12 +107,28 @@ def test_exact_text_expressions_and_words_to_leave_out(index: None, look: OpenPa
     expect(page.locator(".hit mark").first).to_be_visible()
     field.fill(r"/def step_8\d\d\(/ -step_801")
     field.press("Enter")
-    expect(page.get_by_role("status").filter(has_text="Lines 1 to 10")).to_be_visible()
+    count = page.get_by_role("status").filter(has_text="99 lines in 1 file · 1 to 10")
+    expect(count).to_be_visible()
     expect(page.locator(".hit").nth(1)).to_contain_text("step_802")
     field.fill("retry /(oops/")
     field.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("/(oops/")
+    expect(page.get_by_role("note").filter(has_text="/(oops/: missing )")).to_be_visible()
     expect(field).to_have_value("retry /(oops/")
+
+
+def test_conditions_are_joined_and_files_listed(index: None, look: OpenPage) -> None:
+    page = look("/search")
+    field = page.get_by_label("Search code")
+    field.fill("(sym:step_7 OR sym:RetryPolicy) -lang:js")
+    field.press("Enter")
+    expect(page.locator(".hit")).to_have_count(2)
+    expect(page.locator(".results__title")).to_have_count(2)
+    assert sideways_at(page, PHONE[:1]) == {}
+    field.fill("type:file retry")
+    field.press("Enter")
+    expect(page.locator(".found-files li").first).to_contain_text("tide.js")
+    expect(page.locator(".hit")).to_have_count(0)
+    assert objections_of_looks(page) == []
 
 
 def test_pages_lead_on_and_back(index: None, look: OpenPage) -> None:

@@ -32,7 +32,7 @@ def test_without_a_terminal_it_is_refused_until_yes(user: Command, outside: Path
     error = json.loads(user.run("ingest", str(outside), "--json", status=2).stdout)
     assert error["code"] == "OUTSIDE_BASE"
     done = user.run("ingest", str(outside), "--yes")
-    assert done.stdout == "outside: 1 file, 1 chunk\n"
+    assert done.stdout == "outside: 1 file, 1 passage\n"
     assert f"{outside} may be ingested from now on." in done.stderr
     # Once is enough.
     write_files(outside, {"more.py": "more = True\n"})
@@ -63,5 +63,5 @@ def test_a_ref_of_a_folder_outside_asks_for_the_folder(user: Command, outside: P
     assert f"{outside} is outside the folders that may be ingested: {user.home}" in refused
     assert "--yes allows it" in refused
     done = user.run("ingest", f"{outside}@main", "--yes")
-    assert done.stdout == "outside@main: 1 file, 1 chunk\n"
+    assert done.stdout == "outside@main: 1 file, 1 passage\n"
     user.run("remove", "outside@main", "--yes")

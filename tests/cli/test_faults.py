@@ -293,6 +293,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "overview": ("overview", "nobody"),
     "history": ("history", "nowhere.py"),
     "impact": ("impact", "nobody"),
+    "check": ("check", "nowhere.md"),
     "open": ("open", "nowhere.py"),
     "ingest": ("ingest", "/nowhere"),
     "repos": ("repos", "x"),

@@ -27,6 +27,7 @@ ELSEWHERE = {
     "manage": "tests/cli/test_wheel.py",
     "history": "tests/cli/test_history_verb.py",
     "impact": "tests/cli/test_impact_verb.py",
+    "check": "tests/cli/test_check_verb.py",
 }
 # Modules that no verb needs to search
 HEAVY = ("django", "rich", "httpx", "re2", "platformdirs", "asyncio")

@@ -28,6 +28,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "overview": (),
     "history": (),
     "impact": (),
+    "check": ("README.md",),
     "open": ("--print", "src/retry.py"),
     "repos": (),
     "status": (".",),
@@ -65,14 +66,17 @@ def test_a_verb_runs_nothing_of_the_current_folder(
 ) -> None:
     arguments = [each.format(home=cli.home) for each in CALLS[verb]]
     with workspace.watched():
-        # Nothing has changed, which is status 1 of impact.
-        cli.run(verb, *arguments, cwd=workspace.path, status=int(verb == "impact"))
+        # Nothing has changed, and nothing is cited: status 1.
+        cli.run(verb, *arguments, cwd=workspace.path, status=int(verb in ("impact", "check")))
     assert workspace.ran == []
     if verb == "ingest":
         assert {"src/retry.py", "sitecustomize.py"} <= workspace.opened
         workspace.opened.clear()
     if verb == "impact":
         # It looks at the work tree as an ingest does.
+        workspace.opened.clear()
+    if verb == "check":
+        assert workspace.opened == {"README.md"}  # the text that is checked
         workspace.opened.clear()
     if verb == "history":
         # Its commits, and not the configuration beside them.

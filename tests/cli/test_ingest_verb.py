@@ -81,7 +81,7 @@ def idle(user: Command) -> None:
 def test_a_folder_is_ingested_and_again_if_it_has_changed(cli: Command) -> None:
     folder = write_files(cli.home / "src" / "mill", {"mill.py": "def grind() -> None: ...\n"})
     first = cli.run("ingest", str(folder), "--description", "grinds corn")
-    assert first.stdout == "mill: 1 file, 1 chunk\n"
+    assert first.stdout == "mill: 1 file, 1 passage\n"
     assert cli.run("ingest", cwd=folder).stdout == "mill: nothing has changed\n"
     write_files(folder, {"more.py": "def sift() -> None: ...\n"})
     again = cli.json("ingest", cwd=folder)

@@ -36,6 +36,26 @@ def test_a_search_restricts_and_says_what_is_missing(cli: Command) -> None:
     assert "No file of" in nothing.stderr and nothing.stdout == ""
 
 
+def test_a_search_understands_the_language_of_the_page(cli: Command) -> None:
+    assert cli.lines("search", "-l", '"def should_retry"') == ["src/retry.py:17"]
+    assert cli.lines("search", "sym:backoff_delay OR sym:RetryPolicy") == [
+        "src/retry.py:6  backoff_delay",
+        "  6  def backoff_delay(attempt: int, base: float = 0.5) -> float:",
+        "",
+        "src/retry.py:11  RetryPolicy",
+        "  11  class RetryPolicy:",
+    ]
+    assert cli.lines("search", "type:file lang:javascript") == ["src/store.js"]
+    few = cli.run("search", "-n", "1", '"retry" case:no').stderr
+    assert "lines. Show more with -n." in few
+    hinted = cli.run("search", "delay", "lang:klingon").stderr
+    assert "lang:klingon: this is not a language that codeinfo knows" in hinted
+    refused = cli.run("search", "--", "-a", status=2)
+    assert "nothing to search for" in refused.stderr
+    answer = cli.json("search", "sym:backoff_delay")
+    assert (answer["lines"], answer["files"], answer["exact"]) == (1, 1, True)
+
+
 def test_lines_fit_the_width_of_a_terminal(cli: Command) -> None:
     with cli.terminal("search", *QUESTION, columns=40) as terminal:
         assert terminal.end() == 0

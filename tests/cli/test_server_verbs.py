@@ -112,7 +112,7 @@ def test_status_shows_server_repositories_and_providers(cli: Command) -> None:
     shown = cli.run("status").stdout
     assert shown.startswith(f"server  {address.url}, version {address.version}\n")
     assert f"process {address.pid}, data folder {cli.data}" in shown
-    for word in ("database", "builtin", "lighthouse  4 files  4 chunks"):
+    for word in ("database", "builtin", "lighthouse  4 files  4 passages"):
         assert word in shown
     answer = cli.json("status")
     assert answer["server"]["mcp"] == dict(address.mcp)
@@ -126,7 +126,7 @@ def test_status_shows_server_repositories_and_providers(cli: Command) -> None:
 def test_repos_lists_names(cli: Command) -> None:
     assert sorted(cli.lines("repos", "-l")) == ["harbour", "lighthouse"]
     (row,) = [line for line in cli.lines("repos") if line.startswith("lighthouse")]
-    assert "4 files  4 chunks" in row and row.endswith(str(cli.lighthouse))
+    assert "4 files  4 passages" in row and row.endswith(str(cli.lighthouse))
 
 
 def test_doctor_checks_the_installation(cli: Command) -> None:

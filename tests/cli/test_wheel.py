@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 import shutil
 import signal
 import stat
@@ -167,6 +168,8 @@ def test_a_bare_environment_does_the_main_job(installed: Installed) -> None:
         # Templates, static files (also of the admin), example agents, and the hint for an extra.
         for path in ("/", "/chat", "/ingest", "/static/css/base.css", "/static/admin/css/base.css"):
             assert client.get(path).status_code == 200, path
+        for address in re.findall(r'"(/static/[^"]+)"', client.get("/chat").text):
+            assert "immutable" in client.get(address).headers["Cache-Control"], address
         agents = client.get("/agents", headers={"Accept": "application/json"}).json()["agents"]
         assert {each["name"] for each in agents} == {"code_tour", "risk_finder"}
         health = client.get("/health").json()

@@ -5,10 +5,11 @@ import re
 from datetime import timedelta
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from apps.conversations.models import Conversation, Turn, now_ms
-from tests.support.chat import conversation
+from tests.support.chat import append, conversation
 
 TICKS = itertools.count()
 
@@ -25,7 +26,7 @@ async def add_turn(role: str, *parts: dict[str, Any], **fields: Any) -> Turn:
     defaults: dict[str, Any] = {"conversation_id": "c1", "provider": "openai", "model": "m-1"}
     # Times within a conversation strictly increase.
     defaults["created_at"] = now_ms() + next(TICKS) * timedelta(milliseconds=1)
-    return await Turn.objects.acreate(role=role, parts=list(parts), **{**defaults, **fields})
+    return await sync_to_async(append)(role=role, parts=list(parts), **{**defaults, **fields})
 
 
 async def page(client: AsyncClient, path: str = "/chat?c=c1") -> str:

@@ -1,11 +1,17 @@
 """The admin of conversations and turns: to look at, with the few verbs there are."""
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
+from apps.conversations import services
 from apps.conversations.models import Conversation, Turn
+from tests.support.chat import append
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LIST = "/admin/conversations/conversation/"
@@ -24,6 +30,27 @@ def two() -> list[Conversation]:
             conversation=row, role="user", parts=[{"type": "text", "text": f"about {row.title}"}]
         )
     return rows
+
+
+@pytest.fixture
+def answered() -> Conversation:
+    """A conversation of two questions; the answer to the second failed."""
+    row = Conversation.objects.create(id="c3", provider="openai", model="m", title="Retries")
+    for minute, tokens in ((1, 1_200), (2, None)):
+        at = {"created_at": NOON + timedelta(minutes=minute)}
+        fields = {"conversation_id": "c3", "provider": "openai", "model": "m"}
+        question = [{"type": "text", "text": f"Question {minute}?"}]
+        append(**fields, **at, role="user", parts=question)
+        append(
+            **fields,
+            created_at=at["created_at"] + timedelta(seconds=1),
+            role="assistant",
+            parts=[{"type": "text", "text": f"It **doubles**, {minute} times."}],
+            usage={"totalTokens": tokens} if tokens else {"inputTokens": 3},
+            status="ok" if tokens else "failed",
+            error=None if tokens else {"code": "AWAY", "message": "The server fell over."},
+        )
+    return row
 
 
 def act(client: Client, name: str, *ids: str, **more: str) -> None:
@@ -71,3 +98,92 @@ def test_nothing_is_added_and_turns_are_read_only(
     assert admin_client.get(f"{path}/change/").status_code == 200
     assert admin_client.post(f"{path}/change/", {"role": "system"}).status_code == 403
     assert admin_client.post(f"{path}/delete/", {"post": "yes"}).status_code == 403
+
+
+def rows_of(page: str) -> list[str]:
+    """The text of each row of a list."""
+    rows = re.findall(r"<tr>(.*?)</tr>", page.partition("<tbody>")[2], re.DOTALL)
+    return [re.sub(r"<[^>]*>", " ", row) for row in rows]
+
+
+def test_a_list_counts_turns_and_tokens_in_one_query(
+    admin_client: Client, two: list[Conversation], answered: Conversation
+) -> None:
+    with CaptureQueriesContext(connection) as three:
+        row = next(
+            text for text in rows_of(admin_client.get(LIST).content.decode()) if "Retr" in text
+        )
+    assert row.split()[:3] == ["Retries", "4", "1,200"]
+    Conversation.objects.exclude(pk="c3").delete()
+    with CaptureQueriesContext(connection) as one:
+        admin_client.get(LIST)
+    assert len(three) == len(one)
+
+
+def test_a_conversation_is_read_as_a_transcript(
+    admin_client: Client, answered: Conversation
+) -> None:
+    page = admin_client.get(f"{LIST}c3/change/").content.decode()
+    texts = ["Question 1?", "It <strong>doubles</strong>, 1 times.", "Question 2?", "fell over."]
+    places = [page.index(text) for text in texts]
+    assert places == sorted(places)
+    assert 'href="/chat?c=c3"' in page
+
+
+def test_the_transcript_is_of_the_branch_that_is_followed(
+    admin_client: Client, answered: Conversation
+) -> None:
+    first = Turn.objects.get(parent=None)
+    Turn.objects.create(
+        conversation=answered,
+        parent=first.pk,
+        role="assistant",
+        parts=[{"type": "text", "text": "It triples."}],
+    )
+    page = admin_client.get(f"{LIST}c3/change/").content.decode()
+    assert "It triples." not in page
+    assert "1 more turn on other branches" in page
+    listed = admin_client.get(re.findall(r'href="([^"]+)">list of turns', page)[0])
+    assert len(rows_of(listed.content.decode())) == 5
+
+
+def test_staff_that_may_not_see_turns_reads_no_transcript(
+    client: Client, answered: Conversation
+) -> None:
+    clerk = User.objects.create_user("clerk", is_staff=True)
+    clerk.user_permissions.add(Permission.objects.get(codename="view_conversation"))
+    client.force_login(clerk)
+    page = client.get(f"{LIST}c3/change/").content.decode()
+    assert "Retries" in page and "Question 1?" not in page
+
+
+def test_a_refusal_is_a_message_in_the_list(
+    admin_client: Client, two: list[Conversation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "MAX_BATCH", 1)
+    data = {"action": "archive", "_selected_action": ["c1", "c2"]}
+    answer = admin_client.post(LIST, data, follow=True)
+    assert [str(message) for message in answer.context["messages"]] == [
+        "VALIDATION_FAILED: At most 1 conversations at once."
+    ]
+
+
+def test_the_newest_turn_is_listed_first_under_the_title_of_its_conversation(
+    admin_client: Client, answered: Conversation
+) -> None:
+    page = admin_client.get("/admin/conversations/turn/").content.decode()
+    rows = rows_of(page)
+    assert "2 times" in rows[0] and "Question 1?" in rows[-1]
+    assert all("Retries" in row for row in rows)
+    turn = Turn.objects.filter(status="failed").get()
+    one = admin_client.get(f"/admin/conversations/turn/{turn.pk}/change/").content.decode()
+    assert "The server fell over." in one and 'href="/chat?c=c3"' in one
+
+
+def test_what_a_model_wrote_is_no_markup_of_the_admin(
+    admin_client: Client, answered: Conversation
+) -> None:
+    text = [{"type": "text", "text": "<script>alert(1)</script> <b>bold</b>"}]
+    Turn.objects.update(parts=text)
+    page = admin_client.get(f"{LIST}c3/change/").content.decode()
+    assert "<script>alert" not in page and "<b>bold" not in page

@@ -1,27 +1,21 @@
 """A database that is away: its file cannot be opened. Chat goes on, in this process alone."""
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-import pytest_asyncio
-from asgiref.sync import sync_to_async
-from django.db import OperationalError, connection, connections
+from django.db import OperationalError, connection
 from django.test import AsyncClient
 
 from apps.agents.events import TextDelta, ThreadNamed, ToolCallRequested, TurnFinished
 from apps.agents.messages import ToolCall
 from apps.conversations import memory, rows, runner
-from apps.conversations.consumers import html as consumer
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import StartTurn
-from apps.conversations.work import database
 from apps.core.errors import Conflict
 from apps.core.system import disk
-from tests.conversations.tab import Tab
 from tests.support.chat import conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
@@ -32,23 +26,6 @@ pytestmark = [
 
 Scripted = Callable[..., ScriptedProvider]
 Move = Callable[[str], Awaitable[None]]
-
-
-@pytest_asyncio.fixture
-async def move(transactional_db: None) -> AsyncIterator[Move]:
-    """move("away") and move("back"): every thread opens its next connection there, or fails to."""
-    options = connections.settings["default"]
-    here = {"back": options["NAME"], "away": "/nowhere/at/all/db.sqlite3"}
-
-    async def to(where: str) -> None:
-        options["NAME"] = here[where]
-        for close in (database(connections.close_all), sync_to_async(connections.close_all)()):
-            await close
-
-    yield to
-    await to("back")
-    for entry in list(memory.unsaved_conversations):
-        memory.discard(entry)
 
 
 async def unsaved_history(**changes: Any) -> RunLog:
@@ -332,44 +309,3 @@ async def test_the_page_says_so_and_shows_what_this_process_remembers(
     assert not SHOWN.search(html)
     assert "<strong>so</strong>" in html
     assert " data-away" not in (await async_client.get("/ui/chat/sidebar")).content.decode()
-
-
-async def test_an_open_page_follows_a_run_that_is_not_stored(
-    scripted: Scripted, move: Move
-) -> None:
-    gate = Gate()
-    scripted([TextDelta("Because."), gate])
-    await move("away")
-    tab = Tab()
-    await tab.open()
-    await tab.until('id="send"')
-    log = await runner.start(question())
-    await tab.until("Because.")
-    gate.open.set()
-    final = await tab.until('data-status="ok"')
-    await ended(log)
-    assert "Because." in final
-    assert "Answer complete" in final
-    await tab.socket.disconnect()
-
-
-async def test_an_open_page_is_told_when_the_database_goes_away_and_comes_back(
-    move: Move, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: asyncio.Queue[None] = asyncio.Queue()
-
-    async def until_asked(seconds: float) -> None:
-        await looks.get()
-
-    monkeypatch.setattr(consumer, "between_looks", until_asked)
-    await conversation()
-    tab = Tab()
-    await tab.open()
-    await tab.until("#action")
-    await move("away")
-    looks.put_nowait(None)
-    assert " hidden" not in (await tab.until('id="history-away"')).partition(">")[0]
-    await move("back")
-    looks.put_nowait(None)
-    assert " hidden" in (await tab.until('id="history-away"')).partition(">")[0]
-    await tab.socket.disconnect()

@@ -28,6 +28,7 @@ async def test_the_list_has_every_match_once_and_cited_ones_first(
     assert "Citations (3)" in visible(html)
     assert ["c.py" in rows[0], "a.py" in rows[1], "b.py" in rows[2]] == [True] * 3
     assert ["data-cite" in row for row in rows] == [True, False, False]
+    assert 'href="/code/httpx?view=map&amp;cited=c.py%3A3-4"' in html
 
 
 async def test_the_list_has_two_uncited_results_of_a_file_over_all_searches(
@@ -96,7 +97,7 @@ async def test_each_repository_has_its_details(async_client: AsyncClient) -> Non
     text = visible(html)
     assert text.count("Embedding model locked to static-code-256-v2") == 1
     assert html.count('<details class="tfile"') == 2
-    for fact in ("Container path /data/httpx", "Warning Not mapped.", "1,200 chunks"):
+    for fact in ("Container path /data/httpx", "Warning Not mapped.", "1,200 passages"):
         assert fact in text
     assert "Last error Disk full" in text
 

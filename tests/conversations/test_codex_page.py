@@ -167,8 +167,10 @@ def test_the_providers_page_has_no_list_of_models_to_bring_up_to_date(
 
 def test_logging_in_with_a_code(client: Client, codex: Callable[..., Accounts]) -> None:
     accounts = codex(available=False, reason="Codex is not logged in.")
-    page = client.post("/ui/chat/codex/login").content.decode()
-    assert "ABCD-EFGH" in page
+    answer = client.post("/ui/chat/codex/login", headers={"Accept-Encoding": "gzip"})
+    # Not compressed, so that its length tells nothing of the code.
+    page = answer.content.decode()
+    assert "ABCD-EFGH" in page and "no-store" in answer["Cache-Control"]
     assert "https://example.org/device" in page
     assert 'hx-trigger="load delay:2s"' in page
     assert accounts.login is not None

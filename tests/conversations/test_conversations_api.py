@@ -12,6 +12,7 @@ from django.test import Client
 from apps.conversations import queries
 from apps.conversations.models import Conversation, Turn
 from apps.core.values.times import wire_time
+from tests.support.chat import append
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -24,7 +25,7 @@ def make(id: str, at: datetime = NOON, **fields: Any) -> Conversation:
 def say(conversation: str, text: str, at: datetime, **fields: Any) -> Turn:
     defaults: dict[str, Any] = {"role": "user", "parts": [{"type": "text", "text": text}]}
     defaults |= {"provider": "builtin", "model": "search", "created_at": at}
-    return Turn.objects.create(conversation_id=conversation, **{**defaults, **fields})
+    return append(conversation_id=conversation, **{**defaults, **fields})
 
 
 def post(client: Client, path: str, body: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,17 @@ def test_a_drawing_process_that_dies_is_a_reason_and_no_error(
 ) -> None:
     monkeypatch.setattr(diagrams, "DRAW", "import os; os.kill(os.getpid(), 9)")
     assert diagrams.draw("flowchart LR") == NotDrawn("The drawing process ended.")
+
+
+def test_the_log_has_the_stack_of_a_drawing_process_that_crashes(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(diagrams, "DRAW", "import os; os.abort()")
+    with caplog.at_level(logging.WARNING, "codeinfo.conversations"):
+        assert diagrams.draw("flowchart LR") == NotDrawn("The drawing process ended.")
+    entry = caplog.records[0]
+    assert entry.message == "drawing process lost"
+    assert "Fatal Python error: Aborted" in vars(entry)["context"]["stack"]
 
 
 @pytest.mark.fault("Markup in answers and names")

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 from django.utils import timezone
@@ -16,7 +17,7 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import LiveRuns, RunLog, live_runs
 from apps.core.errors import Unavailable
 from tests.conversations.frames import SSE, events_of, finished, streamed
-from tests.support.chat import answers, conversation, ended, question, reached
+from tests.support.chat import answers, append, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")
@@ -325,11 +326,10 @@ class TestAnAnswerThatIsOnlyStored:
         scripted([TextDelta("mine")])
         mine = events_of(await streamed(await ask(accept=SSE)))
         row = await Conversation.objects.aget()
-        fields = {"role": "assistant", "provider": "openai", "model": "m-1"}
+        fields: dict[str, Any] = {"role": "assistant", "provider": "openai", "model": "m-1"}
         parts = [{"type": "text", "text": "theirs"}]
-        await Turn.objects.acreate(
-            conversation=row, parts=parts, created_at=timezone.now(), **fields
-        )
+        fields |= {"parts": parts, "created_at": timezone.now()}
+        await sync_to_async(append)(conversation_id=row.pk, **fields)
         raw = await streamed(await resumed(async_client, mine[0][0]))
         assert "theirs" in raw and "mine" not in raw
 

@@ -42,7 +42,9 @@ def test_references_become_numbers_in_order_of_use() -> None:
         (1, "_config.py", 246, 246),
         (2, "_client.py", 371, 373),
     ]
-    assert words(html) == "The default is five 1. It is read there 2, and again 1."
+    assert (
+        words(html) == "The default is five 1. It is read there _client.py:371–373 2, and again 1."
+    )
     assert 'aria-label="Source 2: _client.py lines 371 to 373"' in html
 
 

@@ -188,7 +188,7 @@ async def test_a_reconnect_brings_what_was_missed(
     await other.open(**{log.turn_id: "ok"})
     missed = await other.until('data-status="ok"')
     assert "And then?" in missed
-    assert log.turn_id not in missed
+    assert f"turn-{log.turn_id}" not in missed
 
 
 async def test_a_page_that_lacks_nothing_is_sent_nothing_anew(

@@ -80,6 +80,17 @@ class TestFirstUse:
         assert f"/ui/chat/questions?root={chosen.id}" in html
         assert "/ws/ui/ingest?view=foot" in html
 
+    async def test_each_repository_is_asked_about(
+        self, async_client: AsyncClient, configure: Configure
+    ) -> None:
+        configure(first_root="none")
+        roots = [await sync_to_async(published)(f"/src/{name}") for name in ("flask", "gin")]
+        html = await self.html(async_client)
+        for root in roots:
+            assert f"/ui/chat/questions?root={root.id}&amp;" in html
+        few = await async_client.get(f"/ui/chat/questions?root={roots[0].id}&few=1")
+        assert few.content.decode().count("data-example=") == 2
+
     async def test_the_address_names_what_is_asked_about(self, async_client: AsyncClient) -> None:
         flask = await sync_to_async(published)("/src/flask")
         await sync_to_async(published)("/src/gin")

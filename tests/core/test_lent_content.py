@@ -32,13 +32,14 @@ DATA = frozenset(
     re.findall(
         r"\w+",
         """
-        agentName args arguments base cancelOnDisconnect changes code command commandName content
-        context conversationId conversationIds correlationId cursor depth direction end_line fixed
-        format from id ignore_case inflightId instruction jsonrpc kind language level limit lines
-        max_tokens message method mode model modelReasoningEffort multiline name of offset params
-        patch path pattern provider query question ref repository requestId role route scope skipped
-        snippet_lines source start_line status symbol tags tests timestamp timing title to toolCalls
-        url usage userAgent within within_path word
+        agentName args arguments base cancelOnDisconnect changes code command
+        commandName commit content context conversationId conversationIds correlationId
+        cursor depth direction end_line fixed format from id ignore_case inflightId
+        instruction jsonrpc kind language level limit lines max_tokens message method
+        mode model modelReasoningEffort multiline name of offset params parentTurnId
+        patch path pattern provider query question ref repository requestId role route
+        scope skipped snippet_lines source start_line status symbol tags tests text
+        timestamp timing title to toolCalls url usage userAgent within within_path word
         """,
     )
 )

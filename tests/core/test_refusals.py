@@ -65,6 +65,7 @@ REFUSALS: list[tuple[str, Any, int, str]] = [
     ("/conversations/bulk/delete", {"conversationIds": ["c1", "old"]}, 409, "BATCH_CONFLICT"),
     ("/chat", {**CHAT, "conversationId": "old"}, 410, "CONVERSATION_ARCHIVED"),
     ("/chat", {**CHAT, "conversationId": "c9", "provider": "hal"}, 400, "UNSUPPORTED_PROVIDER"),
+    ("/chat", {**CHAT, "conversationId": "c1", "parentTurnId": "x"}, 400, "INVALID_PARENT"),
     ("/chat", "[]", 400, "VALIDATION_FAILED"),
 ]
 

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 NO_RUN = "00000000-0000-4000-8000-000000000000"
 HERS = "of-ada"
+HER_TURN = "00000000-0000-4000-8000-000000000001"
 
 # What each level answers to anonymous, the owner, another user and staff.
 OPEN, USER, OWNER, STAFF = "open", "user", "owner", "staff"
@@ -78,6 +79,9 @@ ROUTES = [
     get("code", USER),
     get("code/<anything:where>", USER, "code/r/p"),
     get("ui/code/changed", USER),
+    get("ui/code/commits", USER),
+    get("ui/code/facts", USER),
+    get("ui/code/imports", USER),
     get("ui/code/lines", USER),
     get("ui/code/tree", USER),
     get("ui/code/name", USER),
@@ -138,10 +142,12 @@ ROUTES = [
     # It has a signature instead of a login (tests/ingest/remote/test_hooks.py).
     post("hooks/git/<uuid:key>", SIGNED, f"hooks/git/{NO_RUN}"),
     form("ui/ingest/start", STAFF, path="/nowhere"),
+    form("ui/ingest/allow", LOCAL, allow="/nowhere"),
     get("ui/ingest/nearby", STAFF),
     form("ui/ingest/next", STAFF, path="/nowhere"),
     form("ui/ingest/cancel/<str:run_id>", STAFF, f"ui/ingest/cancel/{NO_RUN}"),
     form("ui/ingest/plain/<str:run_id>", STAFF, f"ui/ingest/plain/{NO_RUN}"),
+    form("ui/ingest/repeat/<str:run_id>", STAFF, f"ui/ingest/repeat/{NO_RUN}"),
     form("ui/ingest/force/<str:run_id>", STAFF, f"ui/ingest/force/{NO_RUN}"),
     form("ui/ingest/ref", STAFF, root=NO_RUN, ref="main"),
     form("ui/ingest/watch/<str:root_id>", STAFF, f"ui/ingest/watch/{NO_RUN}", watch="off"),
@@ -177,6 +183,7 @@ ROUTES = [
     form("ui/chat/ask", USER, q=""),
     get("ui/chat/questions", USER),
     form("ui/chat/send", OWNER, c=HERS, message="x", provider="builtin", model="search"),
+    form("ui/chat/branch", OWNER, c=HERS, turn=HER_TURN),
     form("ui/chat/stop", USER, c=HERS),
     get("ui/chat/picker", USER, f"ui/chat/picker{C}"),
     get("ui/chat/scope", USER, "ui/chat/scope?at=a"),
@@ -189,6 +196,7 @@ ROUTES = [
     form("ui/chat/bulk/<str:verb>", OWNER, "ui/chat/bulk/archive", id=HERS),
     form("ui/chat/delete", OWNER, c=HERS),
     form("ui/chat/diagram", USER, source="nothing"),
+    get("ui/chat/standing", OWNER, f"ui/chat/standing{C}"),
     get("ui/chat/export", OWNER, f"ui/chat/export{C}"),
     get("ui/chat/codex", STAFF),
     form("ui/chat/codex/login", STAFF),
@@ -245,6 +253,8 @@ def ask(client: Client, route: Route) -> Any:
     headers = {"accept": "application/json"} if not route.path.startswith("chat") else {}
     if route.pattern == "ui/chat/delete":
         Conversation.objects.filter(pk=HERS).update(archived_at="2026-01-01T00:00:00Z")
+    if route.pattern == "ui/chat/branch":
+        Turn.objects.get_or_create(pk=HER_TURN, conversation_id=HERS, role="user")
     if route.method == "GET":
         return client.get(route.address, headers=headers)
     if route.form is not None:
@@ -291,7 +301,7 @@ def test_every_route_answers_those_alone_whom_it_is_for(
         if route.level == OWNER:
             assert is_refused(answer), outcome
             assert Conversation.objects.get(pk=HERS).title == "Hers"
-            assert not Turn.objects.filter(conversation=HERS).exists()
+            assert not Turn.objects.filter(conversation=HERS).exclude(pk=HER_TURN).exists()
         else:
             assert (answer.status_code == 403) is (route.level in (STAFF, *REFUSED)), outcome
     elif name == "ada":

@@ -10,7 +10,7 @@ from django.test import Client
 
 from apps.core.errors import CodeinfoError, Conflict, Unavailable
 from apps.embedding.static import MODEL_ID
-from apps.index.models import IngestRun, Root
+from apps.index.models import IngestRun, Root, SourceFile
 from apps.ingest import services
 from apps.ingest.runs import queue, submit, sweep
 from tests.support.ingested import ingest, outdate
@@ -119,7 +119,7 @@ def test_a_selection_that_is_no_root_is_refused(admin_client: Client) -> None:
     data = {"action": "reembed", "_selected_action": "nope"}
     answer = admin_client.post("/admin/index/root/", data, follow=True)
     assert [str(shown) for shown in answer.context["messages"]] == [
-        "NOT_FOUND: No such repository."
+        "NOT_FOUND: The selected rows are not there."
     ]
 
 
@@ -158,6 +158,63 @@ def test_lists_can_be_searched_and_filtered(
     answer = admin_client.get(f"/admin/index/{address.format(root=root.id)}")
     assert answer.status_code == 200
     assert answer.context["cl"].result_count >= 1
+
+
+def choose(client: Client, action: str, run: IngestRun) -> list[str]:
+    """Run an action on a run, from the button of its page. Returns the messages."""
+    page = client.get(f"/admin/index/ingestrun/{run.id}/change/").content.decode()
+    assert f'value="{action}"' in page
+    data = {"action": action, "_selected_action": str(run.id)}
+    answer = client.post("/admin/index/ingestrun/", data, follow=True)
+    return [str(message) for message in answer.context["messages"]]
+
+
+def test_a_run_is_repeated_and_its_repetition_cancelled(
+    admin_client: Client, repo: Path, index: None
+) -> None:
+    ingest(repo)
+    first = IngestRun.objects.get()
+    assert choose(admin_client, "again", first) == [f"Ingest of {first.name} queued"]
+    again = IngestRun.objects.get(state="queued")
+    assert (again.path, again.model, again.name) == (first.path, first.model, first.name)
+    assert choose(admin_client, "cancel", again) == ["Cancelled: 1 of 1"]
+    again.refresh_from_db()
+    assert again.state == "cancelled"
+
+
+def test_a_second_repetition_is_refused_in_the_list(
+    admin_client: Client, repo: Path, index: None
+) -> None:
+    ingest(repo)
+    run = IngestRun.objects.get()
+    choose(admin_client, "again", run)
+    assert choose(admin_client, "again", run)[0].startswith("BUSY: ")
+    assert IngestRun.objects.count() == 2
+
+
+def test_only_staff_with_the_right_to_change_repositories_repeats_runs(
+    client: Client, repo: Path, index: None
+) -> None:
+    ingest(repo)
+    run = IngestRun.objects.get()
+    reader = User.objects.create_user("reader", is_staff=True)
+    reader.user_permissions.add(Permission.objects.get(codename="view_ingestrun"))
+    client.force_login(reader)
+    page = client.get(f"/admin/index/ingestrun/{run.id}/change/").content
+    assert b"Ingest again" not in page
+    client.post("/admin/index/ingestrun/", {"action": "again", "_selected_action": str(run.id)})
+    assert IngestRun.objects.count() == 1
+
+
+def test_a_repository_and_its_files_lead_to_their_code(
+    admin_client: Client, repo: Path, index: None
+) -> None:
+    root = ingest(repo)
+    page = admin_client.get(f"/admin/index/root/{root.id}/change/").content.decode()
+    assert f'href="/code?repo={root.name}&amp;path="' in page
+    file = SourceFile.objects.get(path="src/retry.py")
+    page = admin_client.get(f"/admin/index/sourcefile/{file.id}/change/").content.decode()
+    assert f'href="/code?repo={root.name}&amp;path=src%2Fretry.py"' in page
 
 
 def test_removing_selected_roots_needs_confirmation(

@@ -5,14 +5,17 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from django.contrib.auth.models import User
+from django.http import HttpResponse
 from django.test import Client
 
 from apps.core import config as configuration
 from apps.core.config import config
 from apps.core.security.server_token import server_token
+from apps.embedding.static import MODEL_ID
 from apps.ingest import bases
 from tests.support.ingested import write_files
 
@@ -201,3 +204,91 @@ def test_a_data_folder_that_cannot_be_written_is_told(
     status, body = add(client, str(home.parent / "src"))
     assert (status, body["code"]) == (503, "UNAVAILABLE")
     assert "cannot be written" in body["message"]
+
+
+HERE = {"HTTP_HOST": "127.0.0.1:5010", "REMOTE_ADDR": "127.0.0.1", "HTTP_HX_REQUEST": "true"}
+OFFER = "Allow this folder"
+
+
+def start(client: Client, path: object, **more: str) -> str:
+    """The form after an attempt to ingest a folder with it."""
+    form = {"path": str(path), "name": "x", "model": MODEL_ID}
+    return client.post("/ui/ingest/start", form, **HERE | more).content.decode()
+
+
+def allow(client: Client, path: object, **more: str) -> HttpResponse:
+    form = {"path": str(path), "name": "x", "model": MODEL_ID, "allow": str(path)}
+    return cast(HttpResponse, client.post("/ui/ingest/allow", form, **HERE | more))
+
+
+@pytest.mark.door
+@pytest.mark.django_db
+def test_the_page_shows_a_folder_and_allows_it(client: Client, home: Path) -> None:
+    project, link = home.parent / "src" / "project", home / "link"
+    link.symlink_to(project)
+    html = start(client, link)
+    assert OFFER in html and f'value="{project}"' in html
+    answer = allow(client, project)
+    assert (answer.status_code, bases.added()) == (200, (project,))
+    html = answer.content.decode()
+    assert OFFER not in html and f'value="{project}"' in html
+    assert client.get("/ingest/dirs", {"path": str(project)}).status_code == 200
+
+
+@pytest.mark.door
+@pytest.mark.django_db
+@pytest.mark.parametrize("wide", ["/", "home", ".", "data", "data/x", "src/nothing"])
+def test_the_page_does_not_offer_a_folder_that_is_wide_or_ours(
+    client: Client, home: Path, wide: str, configure: Callable[..., None]
+) -> None:
+    folder = home.parent / wide
+    configure(ingest_base=(), data_dir=home.parent / "data", codex_home=home / ".codex")
+    if wide == "home":  # as where codeinfo's source is the only default base
+        bases.add(str(home.parent / "src"))
+    assert OFFER not in start(client, folder)
+    before = bases.added()
+    assert allow(client, folder).status_code == 422
+    assert bases.added() == before
+
+
+@pytest.mark.door
+@pytest.mark.django_db
+def test_the_page_does_not_offer_what_has_a_base_in_it(client: Client, home: Path) -> None:
+    bases.add(str(home.parent / "src" / "project"))
+    assert OFFER not in start(client, home.parent / "src")
+    assert "holds more than a project" in allow(client, home.parent / "src").content.decode()
+
+
+@pytest.mark.door
+@pytest.mark.django_db
+def test_a_folder_that_became_a_link_after_it_was_shown_is_not_allowed(
+    client: Client, home: Path
+) -> None:
+    shown = home.parent / "shown"
+    shown.symlink_to(home.parent / "src")
+    assert allow(client, shown).status_code == 422
+    assert bases.added() == ()
+
+
+@pytest.mark.door
+@pytest.mark.django_db
+def test_only_staff_with_a_browser_on_this_machine_allows_folders(
+    client: Client, home: Path, configure: Callable[..., None]
+) -> None:
+    project = home.parent / "src" / "project"
+    for more in (
+        {"HTTP_HOST": "localhost", "REMOTE_ADDR": "192.0.2.1"},
+        {"HTTP_HOST": "testserver"},
+        {"HTTP_X_FORWARDED_FOR": "192.0.2.1"},
+    ):
+        assert OFFER not in start(client, project, **more)
+        assert allow(client, project, **more).status_code == 403
+    configure(loopback_users="any")
+    assert allow(client, project).status_code == 403
+    configure(loopback_users="own", ingest_base=(home,))
+    assert OFFER not in start(client, project)
+    assert allow(client, project).status_code == 422
+    configure(ingest_base=(), require_login=True)
+    client.force_login(User.objects.create_user("ada"))
+    assert allow(client, project).status_code == 403
+    assert bases.added() == ()

@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 Config = Callable[..., None]
 Harm = Callable[[Root], None]
-LOST = "30 of 30 chunks of the index are missing"
+LOST = "30 of 30 passages of the index are missing"
 
 
 @pytest.fixture(autouse=True)

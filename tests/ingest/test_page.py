@@ -98,7 +98,7 @@ def test_a_run_shows_how_far_it_is(client: Client) -> None:
     for text in ("Active ingest", "35 %", "812 / 2,304 files", "ETA 00:02:14", "src/cluster.c"):
         assert text in html
     assert "2,341 found, 37 skipped" in html
-    assert "14,080 of 14,206 chunks have a vector" in html
+    assert "14,080 of 14,206 passages have a vector" in html
     assert "One run at a time. redis is active." in html
 
 
@@ -322,7 +322,7 @@ def test_lists_send_as_much_with_10_000_skipped_files_as_with_few(
         with CaptureQueriesContext(connection) as asked:
             html = client.get(address).content.decode()
         queries.append(len(asked))
-    assert queries[0] == queries[1] < 15  # some of them only if the folder has unknown parts
+    assert queries[0] == queries[1] < 17  # some of them only if the folder has unknown parts
     assert html.count(".bin") == rows
     assert len(html) < 40_000 + 300 * rows
 
@@ -392,3 +392,15 @@ async def test_an_unknown_view_is_refused() -> None:
     socket = WebsocketCommunicator(IngestPageConsumer.as_asgi(), "/ws/ui/ingest?view=all")
     connected, code = await socket.connect()
     assert (connected, code) == (False, 4404)
+
+
+def test_a_cancelled_run_says_that_nothing_was_changed_and_is_repeated(
+    client: Client, repo: Path
+) -> None:
+    run = make_run(state="cancelled", message="Cancelled", path=str(repo), name="lighthouse")
+    html = page(client)
+    assert "Nothing was changed." in html
+    assert f'formaction="/ui/ingest/repeat/{run.id}"' in html
+    assert client.post(f"/ui/ingest/repeat/{run.id}", headers=HTMX).status_code == 200
+    again = IngestRun.objects.get(state="queued")
+    assert (again.path, again.name, again.model) == (run.path, run.name, run.model)

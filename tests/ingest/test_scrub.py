@@ -148,7 +148,7 @@ def test_a_changed_part_stays_lost_after_a_restart_and_is_whole_when_it_is_back(
     assert "The index cannot be read" in search(client)["message"]
     worker.turn()
     detail = client.get("/health").json()["parts"]["index"]["detail"]
-    assert "ships: 30 of 30 chunks of the index are missing" in detail
+    assert "ships: 30 of 30 passages of the index are missing" in detail
     path.write_bytes(content)
     scrubbed_index(worker)
     worker.turn()

@@ -89,6 +89,7 @@ def _talk(product: Product) -> None:
     command = {"conversationId": OF_COMMAND, "commandName": COMMAND}
     for path, body in (
         ("/chat", chat | {"message": "How long is the wait before an attempt?"}),
+        ("/chat", chat | {"message": "Who waits?", "parentTurnId": None}),
         (f"/agents/{AGENT}/run", run),
         (f"/agents/{AGENT}/commands/run", command),
     ):

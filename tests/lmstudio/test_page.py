@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from html import unescape
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError
-from django.test import Client
+from django.test import Client, override_settings
 
 from apps.servers import services
 from apps.servers.kinds import LMSTUDIO
@@ -15,16 +16,22 @@ from tests.stand_ins.lmstudio_server import LMStudioStandIn, llm
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 HTMX = {"HX-Request": "true"}
+TOKEN = "sk-lm-abcdefgh:ABCDEFGHIJ0123456789"
 
 
 def press(
-    client: Client, action: str, code: int = 200, *, typed: str = "", here: bool = True
+    client: Client,
+    action: str,
+    code: int = 200,
+    *,
+    typed: str = "",
+    key: str = "",
+    here: bool = True,
 ) -> str:
-    """Return the response to a button: reset, or check with the text of the field."""
+    """Return the response to a button: reset, or check with the texts of the fields."""
     address = "127.0.0.1" if here else "192.168.1.9"
-    response = client.post(
-        f"/ui/lmstudio/{action}", {"baseUrl": typed}, headers=HTMX, REMOTE_ADDR=address
-    )
+    form = {"baseUrl": typed, "key": key}
+    response = client.post(f"/ui/lmstudio/{action}", form, headers=HTMX, REMOTE_ADDR=address)
     assert response.status_code == code
     return unescape(response.content.decode())
 
@@ -139,3 +146,85 @@ def test_without_a_database_the_variable_is_used(
 
     monkeypatch.setattr(SavedServer.objects, "filter", away)
     assert services.current(LMSTUDIO).address == server.url
+
+
+# --- the token ------------------------------------------------------------------------------------
+
+
+# Chat reads the row in a connection of its own.
+@pytest.mark.django_db(transaction=True)
+def test_a_token_is_saved_with_its_address(client: Client, server: LMStudioStandIn) -> None:
+    server.token = TOKEN
+    server.models = [llm("plain")]
+    assert "enter it on the LM Studio page" in press(client, "check", typed=server.url)
+    shown = press(client, "check", typed=server.url, key=TOKEN)
+    assert f"Connected to {server.url} (1 model)" in shown
+    assert "A token is saved, encrypted." in shown
+    assert TOKEN not in shown + client.get("/lmstudio").content.decode()
+    assert TOKEN not in SavedServer.objects.get().key
+    assert client.get("/chat/models?provider=lmstudio").json()["models"]
+    # A blank field keeps it.
+    assert "Connected to" in press(client, "check", typed=server.url)
+    press(client, "reset")
+    assert services.current(LMSTUDIO).key == ""
+
+
+def test_its_token_is_never_sent_to_another_address(
+    client: Client, server: LMStudioStandIn
+) -> None:
+    services.save(LMSTUDIO, server.url, TOKEN)
+    with LMStudioStandIn(token=TOKEN) as other:
+        assert "asks for an API token" in press(client, "check", typed=other.url)
+        assert services.current(LMSTUDIO).key == ""
+        assert TOKEN not in other.handshakes
+
+
+def test_a_token_does_not_follow_the_address_of_the_environment(
+    client: Client, server: LMStudioStandIn, configure: Callable[..., None], settings: Any
+) -> None:
+    services.save(LMSTUDIO, server.url, TOKEN)
+    # Around `configure`, which ends later, `override_settings` would stay.
+    settings.VARIABLES_SET = frozenset({"LMSTUDIO_BASE_URL"})
+    with LMStudioStandIn(token=TOKEN) as other:
+        configure(lmstudio_base_url=other.url)
+        assert "asks for an API token" in press(client, "check", typed=other.url)
+        assert TOKEN not in other.handshakes
+
+
+def test_the_environment_wins(
+    client: Client, server: LMStudioStandIn, configure: Callable[..., None], settings: Any
+) -> None:
+    services.save(LMSTUDIO, "http://127.0.0.1:9", TOKEN)
+    settings.VARIABLES_SET = frozenset({"LMSTUDIO_BASE_URL"})
+    configure(lmstudio_api_token=TOKEN)
+    assert services.current(LMSTUDIO).address == server.url
+    page = client.get("/lmstudio").content.decode()
+    assert "Set by <code>LMSTUDIO_BASE_URL</code>" in page
+    assert "set by <code>CODEINFO_LMSTUDIO_API_TOKEN</code>" in page
+    assert 'name="key"' not in page
+    refused = press(client, "check", 422, typed="http://127.0.0.1:9")
+    assert "LMSTUDIO_BASE_URL sets the address" in refused
+
+
+def test_a_malformed_token_is_refused_at_its_field(client: Client) -> None:
+    shown = press(client, "check", 422, typed="http://127.0.0.1:9", key="canary-1")
+    assert "The token must look like" in shown
+    assert "canary-1" not in shown
+    field = shown[shown.index('id="token"') :]
+    assert 'aria-invalid="true" autofocus' in field[: field.index(">")]
+    assert not SavedServer.objects.exists()
+
+
+def test_an_unreadable_token_is_asked_for_again(client: Client, server: LMStudioStandIn) -> None:
+    services.save(LMSTUDIO, server.url, TOKEN)
+    with override_settings(SECRET_KEY="another"):
+        assert "Enter it again." in client.get("/lmstudio").content.decode()
+        assert services.current(LMSTUDIO).key == ""
+        assert "A token is saved" in press(client, "check", typed=server.url, key=TOKEN)
+
+
+def test_the_form_of_the_token_has_no_get(client: Client) -> None:
+    """A form that is sent by GET has its fields in the URL, which logs and histories keep."""
+    page = client.get("/lmstudio").content.decode()
+    form = page[page.index('action="/ui/lmstudio/check"') :].partition("</form>")[0]
+    assert 'name="key"' in form and 'formmethod="get"' not in form

@@ -213,7 +213,7 @@ def test_a_server_that_requires_a_token(
     client: Client, server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     server.token = TOKEN
-    assert "enter it on the Providers page" in refusal(client, 502)
+    assert "enter it on the LM Studio page" in refusal(client, 502)
     configure(lmstudio_api_token=TOKEN.replace("abcd", "dcba"))
     assert refusal(client, 502) == (
         "LM Studio refused the API token: check CODEINFO_LMSTUDIO_API_TOKEN."

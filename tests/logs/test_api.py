@@ -50,7 +50,10 @@ WRONG: list[Any] = [
     {},
     *({**RIGHT, "level": level} for level in ("loud", "WARN", 1, None, True)),
     *({**RIGHT, "source": source} for source in ("client-chat", "", None, ["client"])),
-    *({**RIGHT, "timestamp": time} for time in ("noon", 5, None, "9999-99-99", {})),
+    *(
+        {**RIGHT, "timestamp": time}
+        for time in ("noon", 5, None, "9999-99-99", "9999-12-31T23:59:59.9999Z", {})
+    ),
     *({**RIGHT, "message": message} for message in (5, None, ["x"], {})),
     *({**RIGHT, name: 5} for name in ("requestId", "url", "route", "tags", "context")),
     {**RIGHT, "tags": [5]},
@@ -184,6 +187,6 @@ def test_the_page_has_its_parts_and_their_texts(client: Client, store: LogStore)
     assert "No line matches these filters." in found
     fragment = client.get("/ui/logs/list?text=a+b&level=error,warn&live=off&live=on")
     assert fragment["HX-Replace-Url"] == "/logs?text=a+b&level=error,warn"
-    assert 'sse-connect="/ui/logs/stream?text=a+b&amp;level=error,warn"' in (
+    assert 'sse-connect="/ui/logs/stream?text=a+b&amp;level=error,warn&amp;sinceSequence=0"' in (
         fragment.content.decode()
     )

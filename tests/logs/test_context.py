@@ -100,6 +100,15 @@ async def test_a_websocket_has_an_id_and_one_entry_when_it_closes(
     assert context == {"path": "/ws/mine", "code": 1001}
 
 
+async def test_the_socket_of_the_logs_page_adds_nothing_to_the_log(
+    info: None, logged: LogStore
+) -> None:
+    client = WebsocketCommunicator(SocketLog(echo), "/ws/ui/ingest?view=logs")
+    assert (await client.connect())[0]
+    await client.disconnect(code=1001)
+    assert entries_about(logged, "/ws/ui/ingest") == []
+
+
 async def test_a_refused_websocket_logs_its_code(info: None, logged: LogStore) -> None:
     client = WebsocketCommunicator(SocketLog(echo), "/no")
     assert await client.connect() == (False, 4404)

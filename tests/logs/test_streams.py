@@ -238,6 +238,13 @@ class TestThePage:
             assert new.startswith("event: new\nid: 4\n")
             assert "log-4" in new and "log-3" not in new
 
+    async def test_a_page_is_not_sent_the_list_that_it_has(self, store: LogStore) -> None:
+        fill(store, 3)
+        for number, first in (("3", "event: counts\n"), ("2", "event: all\n")):
+            query = LogQuery.of_page(QueryDict(f"sinceSequence={number}"))
+            async with read(stream.html_frames(store, query, None, panels.render_event)) as reader:
+                assert (await reader.frame()).startswith(first)
+
     async def test_a_reconnecting_page_gets_only_the_entries_it_missed(
         self, store: LogStore
     ) -> None:

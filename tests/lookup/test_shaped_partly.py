@@ -68,6 +68,7 @@ def test_what_no_time_is_left_for_is_said_to_be_missing(
     _, body = post("vector-search", query=query, repository=["harbour", "sluice"])
     (note,) = [note for note in body["answer"]["notes"] if "not looked at in time" in note]
     assert int(re.findall(r"\d+", note)[0]) >= unread, body["answer"]
+    assert not any("Nothing was found:" in note for note in body["answer"]["notes"])
 
 
 @pytest.mark.usefixtures("no_time")

@@ -51,6 +51,8 @@ def test_each_example_has_its_shape(shape: str, example: str) -> None:
         ("What calls `Client.get`, and what for?", Question("callers", "Client.get")),
         ("who else calls the function run()", Question("callers", "run")),
         ("Where is run called?", Question("callers", "run", is_sure=False)),
+        ("What happens in A.send, step by step?", Question("steps", "A.send")),
+        ("class hierarchy of `Command`", Question("implementations", "Command")),
         ("How does A::b reach C.d?", Question("path", "A::b", "C.d")),
         ("How does actions.[ADD] reach Api.post?", Question("path", "actions.[ADD]", "Api.post")),
         ("what uses is_valid in flask", Question("uses", "is_valid", repository="flask")),
@@ -66,6 +68,12 @@ def test_each_example_has_its_shape(shape: str, example: str) -> None:
 )
 def test_a_question_names_what_it_is_about(text: str, question: Question) -> None:
     assert next(read_question(text)) == question
+
+
+def test_tests_are_asked_for_if_no_repository_has_that_name() -> None:
+    callers, tests = read_question("What calls `run` in tests?")
+    assert callers == Question("callers", "run", repository="tests")
+    assert tests == Question("tests", "run")
 
 
 @pytest.mark.parametrize(

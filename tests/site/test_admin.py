@@ -1,10 +1,13 @@
 """The doors of the admin: who may come in, and what no click can do."""
 
-import pytest
-from django.contrib.auth.models import User
-from django.test import Client
+from datetime import timedelta
 
-from apps.conversations.models import Conversation
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.utils import timezone
+
+from apps.conversations.models import Conversation, Turn
 from apps.embedding.static import MODEL_ID
 from apps.index.models import IngestRun, Root
 
@@ -90,3 +93,45 @@ def test_an_action_on_a_deleted_object_changes_nothing(admin_client: Client, act
     assert admin_client.post("/admin/conversations/conversation/", data).status_code in (200, 302)
     row = Conversation.objects.get()
     assert (row.pk, row.archived_at) == ("c1", None)
+
+
+@pytest.fixture
+def week(root: Root) -> None:
+    """An answer and a run that failed today, and the same of last month."""
+    for days, title in ((0, "Fresh"), (30, "Stale")):
+        at = timezone.now() - timedelta(days=days)
+        row = Conversation.objects.create(
+            id=title, provider="openai", model="m", title=title, last_message_at=at
+        )
+        Turn.objects.create(
+            conversation=row,
+            role="assistant",
+            status="failed",
+            created_at=at,
+            usage={"totalTokens": 4_321},
+            error={"code": "AWAY", "message": f"{title} engine fell over"},
+        )
+        run = IngestRun.objects.create(
+            operation="start", path="/src/repo", name=f"{title} run", model="m", state="failed"
+        )
+        IngestRun.objects.filter(pk=run.pk).update(queued_at=at)
+
+
+def test_the_start_page_tells_of_this_week(admin_client: Client, week: None) -> None:
+    page = admin_client.get("/admin/").content.decode()
+    assert "<dt>Model tokens</dt><dd>4,321</dd>" in page
+    assert "<dt>Failed</dt><dd>1</dd>" in page
+    assert "<dt>Ingests failed</dt><dd>1</dd>" in page
+    assert "Fresh engine fell over" in page and "Fresh run" in page
+    assert "Stale" not in page
+
+
+def test_the_start_page_tells_staff_only_of_the_tables_that_they_may_see(
+    client: Client, week: None
+) -> None:
+    clerk = User.objects.create_user("clerk", is_staff=True)
+    clerk.user_permissions.add(Permission.objects.get(codename="view_ingestrun"))
+    client.force_login(clerk)
+    page = client.get("/admin/").content.decode()
+    assert "Ingests failed" in page
+    assert "Model tokens" not in page and "Fresh engine" not in page

@@ -121,7 +121,7 @@ def test_without_a_server_the_parts_are_compared_with_what_was_published(
     IndexLock.objects.create(model="m", dimension=256)
     well, found = doctor()
     assert not well
-    assert found["index"]["detail"] == "redis: 9 of 9 chunks of the index are missing."
+    assert found["index"]["detail"] == "redis: 9 of 9 passages of the index are missing."
     assert Root.objects.get().damage == ""
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,10 +18,10 @@ from apps.core import __version__
 from apps.core.errors import Unavailable
 from apps.index.models import Root
 from apps.index.vectors.following import Following
-from apps.site import overview, standby
+from apps.site import health, overview, standby
 from apps.site.checks import parts
-from apps.site.checks.findings import Finding
-from tests.support.ingested import write_files
+from apps.site.checks.findings import Finding, Level
+from tests.support.ingested import ingest, write_files
 
 pytestmark = pytest.mark.django_db
 
@@ -67,17 +68,17 @@ def test_it_lists_repositories(client: Client) -> None:
         last_ingest_at=timezone.now(),
     )
     html = client.get("/").content.decode()
-    assert "1,042 chunks" in html
+    assert "1,042 passages" in html
     assert "Ask about 1 repository" in html
 
 
 def test_storage_shows_what_is_missing(client: Client) -> None:
     Root.objects.create(
         path="/code/httpx", name="httpx", model="m", generation=1, chunks=450,
-        last_ingest_at=timezone.now(), damage="225 of 450 chunks are missing",
+        last_ingest_at=timezone.now(), damage="225 of 450 passages are missing",
     )  # fmt: skip
     html = client.get("/").content.decode()
-    assert "450 chunks (httpx: 225 of 450 chunks are missing)" in html
+    assert "450 passages (httpx: 225 of 450 passages are missing)" in html
 
 
 def test_storage_shows_the_index_and_chroma_apart(
@@ -88,7 +89,7 @@ def test_storage_shows_the_index_and_chroma_apart(
     configure(data_dir=folder, chroma="follow")
     monkeypatch.setattr(overview, "following", lambda: Following("following", 1_339, 3_000))
     html = client.get("/").content.decode()
-    assert "0 chunks, 2.5 MB" in html and "Embedded, 1,339 vectors, 0.1 MB" in html
+    assert "0 passages, 2.5 MB" in html and "Embedded, 1,339 vectors, 0.1 MB" in html
     configure(chroma_url="http://chroma:8000")
     assert "At http://chroma:8000, 1,339 vectors" in client.get("/").content.decode()
     configure(chroma="off")
@@ -105,6 +106,43 @@ def test_the_newest_conversations_are_beside_every_page(client: Client) -> None:
         assert "Recent conversations" in html
         assert [n for n in range(9) if f'href="/chat?c=c{n}"' in html] == list(range(1, 9))
         assert "Put away" not in html
+
+
+def test_it_lists_the_newest_questions_with_links(client: Client) -> None:
+    assert "Nothing has been asked yet." in client.get("/").content.decode()
+    for number in range(9):
+        at = {"last_message_at": timezone.now() + timedelta(seconds=number)}
+        row = Conversation.objects.create(id=f"c{number}", title="A title", provider="openai", **at)
+        question = [{"type": "text", "text": f"Why <b>{number}</b>?"}]
+        row.turns.create(role="user", parts=question, created_at=row.last_message_at)
+    html = client.get("/").content.decode().partition('id="h-asked"')[2].partition("</section>")[0]
+    asked = re.findall(r'href="/chat\?c=c(\d)">Why &lt;b&gt;(\d)&lt;/b&gt;\?</a>', html)
+    assert asked == [(str(n), str(n)) for n in range(8, 2, -1)]
+
+
+@pytest.mark.door
+def test_repositories_have_a_bar_of_their_languages(client: Client, folder: Path) -> None:
+    ingest(write_files(folder, {"a.py": "a = 1\n", "b.js": "let b = 1;\n"}), "lamps")
+    html = client.get("/").content.decode()
+    assert re.search(
+        r"javascript <span[^>]*>65 %</span>.*python <span[^>]*>35 %</span>", html, re.S
+    )
+
+
+@pytest.mark.parametrize(
+    ("level", "line"),
+    [("bad", "Needs attention: Lamp"), ("off", "Everything that is set up works")],
+)
+async def test_the_parts_fold_into_one_line_that_opens_when_one_is_wrong(
+    async_client: AsyncClient, monkeypatch: pytest.MonkeyPatch, level: Level, line: str
+) -> None:
+    async def thorough() -> list[Finding]:
+        return [Finding("lamp", "Lamp", level, "Out", "The lamp is out.")]
+
+    monkeypatch.setattr(health, "thorough", thorough)
+    html = (await async_client.get("/ui/site/connected")).content.decode()
+    assert line in html and "The lamp is out." in html
+    assert bool(re.search("<details[^>]* open>", html)) == (level == "bad")
 
 
 def test_it_survives_a_database_that_is_away(

@@ -104,6 +104,52 @@ def test_files_match_by_all_words_in_any_case(client: Client, index: Path) -> No
         assert titles(get(client, odd), "Files") == []
 
 
+@pytest.mark.parametrize(
+    ("typed", "lines", "shown"),
+    [
+        ("retry.py:17", "17", "src/retry.py:17"),
+        ("src/retry.py:6-8", "6-8", "src/retry.py:6-8"),
+        ("retry.py:17:5:", "17", "src/retry.py:17:5:"),
+        ("retry.py:17-5", "17", "src/retry.py:17-5"),
+        ("retry.py:17-0", "17", "src/retry.py:17-0"),
+    ],
+)
+def test_a_file_is_opened_at_a_line(
+    client: Client, index: Path, typed: str, lines: str, shown: str
+) -> None:
+    (url, title), *_ = groups(get(client, typed))["Files"]
+    assert url.endswith(f"/code/lighthouse/src/retry.py?lines={lines}")
+    assert title.startswith(shown)
+
+
+@pytest.mark.parametrize(
+    ("typed", "path"),
+    [
+        ("sr/retr .py", "src/retry.py lighthouse"),
+        ("rc/retry py", "src/retry.py lighthouse"),
+        ("lib/rytrying.py", "lib/retrying.py retry-docs"),
+        ("retyring", "lib/retrying.py retry-docs"),
+        ("RETRIYNG.py:1", "lib/retrying.py:1 retry-docs"),
+        ("doc/retry gude.md", "docs/retry guide.md retry-docs"),
+    ],
+)
+def test_files_are_found_by_fragments_and_sloppy_spelling(
+    client: Client, index: Path, typed: str, path: str
+) -> None:
+    assert titles(get(client, typed), "Files")[0] == path
+
+
+def test_a_symbol_comes_before_files_that_are_spelled_like_it(client: Client, index: Path) -> None:
+    assert list(groups(get(client, "RetryPolicy")))[0] == "Symbols"
+
+
+def test_a_sentence_is_no_misspelled_file(client: Client, index: Path) -> None:
+    spellings = ["retriyng", "retyring", "rettying", "retryinng", "retriying", "rretrying"]
+    assert titles(get(client, " ".join(spellings)), "Files") == ["lib/retrying.py retry-docs"]
+    spellings += ["retryign", "rtrying", "retryng"]
+    assert titles(get(client, " ".join(spellings)), "Files") == []
+
+
 def test_words_of_a_conversation_are_found_and_shown(client: Client) -> None:
     made = services.create(provider="builtin", model="search", title="Ships")
     fields = {"provider": "builtin", "model": "search", "role": "user", "status": "ok"}

@@ -1,7 +1,10 @@
-"""Files of the index that get shorter while a server reads them, as by a copy that breaks off."""
+"""Files of the index that get shorter while a server reads them, as by a copy that breaks off, and
+processes that crash."""
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,8 @@ import pytest
 
 from apps.core.system import posix
 from apps.index.mapped.files import MAPPED_BYTES
-from tests.browser.product import Product, running
+from tests.browser.product import HOME, Product, running
+from tests.site.commands import env_of, manage
 from tests.support import damage
 from tests.support.ingested import write_files
 from tests.support.served import ingest_into
@@ -47,6 +51,21 @@ def shorten(product: Product, pattern: str, least: int) -> None:
         os.truncate(path, 4096)
 
 
+@pytest.mark.fault("A parser is killed or takes too long")
+def test_the_log_has_the_stack_of_a_parser_that_crashed(product: Product) -> None:
+    """It waits for work when it crashes: the next request finds out, and starts another one."""
+    named = {"name": "sail_17"}
+    before = ask(product, "/tools/symbol-references", named)
+    parsers = ["pgrep", "-P", str(product.pid), "-f", "apps.code.syntax"]
+    for pid in subprocess.run(parsers, capture_output=True, text=True, check=True).stdout.split():
+        os.kill(int(pid), signal.SIGSEGV)
+    assert ask(product, "/tools/symbol-references", named) == before
+    entry = ask(product, "/logs?text=parse process crashed")["items"][0]
+    assert entry["context"]["path"] == "ship_17.py"
+    assert "Fatal Python error: Segmentation fault" in entry["context"]["stack"]
+    assert any("in serve" in line for line in entry["context"]["stack"])
+
+
 @pytest.mark.fault("A file of the index gets shorter")
 def test_grep_finds_all_after_its_n_grams_got_shorter(product: Product) -> None:
     before = ask(product, "/tools/grep", PATTERN)
@@ -65,6 +84,22 @@ def test_a_server_tells_of_a_part_that_gets_shorter(product: Product) -> None:
     named = ask(product, "/tools/symbol-definitions", {"name": "sail_17"})
     assert named["degraded"] == answer["degraded"]
     wait_until(lambda: ask(product, "/health")["parts"]["index"]["word"] == "Damaged", PATIENCE)
+
+
+@pytest.mark.kill
+def test_a_command_that_crashes_prints_its_stack(tmp_path: Path) -> None:
+    done = manage(env_of(tmp_path), "shell", "--command=import os; os.abort()")
+    assert done.returncode == -signal.SIGABRT
+    assert "Fatal Python error: Aborted" in done.stderr
+
+
+@pytest.mark.kill
+def test_a_worker_of_celery_that_crashes_prints_its_stack(tmp_path: Path) -> None:
+    env = env_of(tmp_path, CELERY_BROKER_URL="memory://")
+    command = [sys.executable, "-c", "import codeinfo.celery, os; os.abort()"]
+    done = subprocess.run(command, cwd=HOME, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGABRT
+    assert "Fatal Python error: Aborted" in done.stderr
 
 
 @pytest.mark.kill

@@ -16,7 +16,7 @@ import httpx
 
 from tests.soak import checks, repositories
 from tests.soak.power import can_be_lost
-from tests.soak.server import HELPER, PARSER, WORKER, Died
+from tests.soak.server import HELPER, PARSER, WORKER, Died, patient
 from tests.soak.world import MODEL, World
 
 # Within this time of a round's begin its fault comes; an ingest takes about as long.
@@ -191,7 +191,7 @@ class Round:
         self.violations += found[:10]
 
     def while_patient(self) -> Iterator[None]:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + patient(PATIENCE_SECONDS)
         while time.monotonic() < deadline:
             yield
             time.sleep(LOOK_SECONDS)

@@ -21,6 +21,11 @@ START_CPU_SECONDS, START_SECONDS = 60.0, 900.0
 WORKER, HELPER, PARSER = "django\0worker", "apps.core.concurrency.background", "apps.code.syntax"
 
 
+def patient(seconds: float) -> float:
+    """As many seconds as a machine takes that has more to do than it has cores."""
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 class Died(Exception):
     """The server did not come up, or did not end when it was asked to."""
 
@@ -74,7 +79,7 @@ class Server:
     def ask(self, method: str, path: str, body: Any = None) -> httpx.Response | None:
         """The response; None where there was none, since the server is not there or ended."""
         try:
-            return self._client.request(method, path, json=body)
+            return self._client.request(method, path, json=body, timeout=patient(CALL_SECONDS))
         except httpx.TransportError:
             return None
 
@@ -86,7 +91,7 @@ class Server:
             self._process.send_signal(how)
             self.kills += how == signal.SIGKILL
         try:
-            self._process.wait(STOP_SECONDS)
+            self._process.wait(patient(STOP_SECONDS))
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

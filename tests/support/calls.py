@@ -17,6 +17,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "ListFiles": {"depth": 1},
     "Context": {"question": "How long does a retry wait?"},
     "History": {"repository": "lighthouse", "of": "diff", "to": "HEAD"},
+    "CheckCitations": {"text": "See src/retry.py:6-8 and src/store.js:1."},
     "Impact": {"repository": "lighthouse"},
     "Overview": {"repository": "lighthouse"},
     "RelatedCode": {"repository": "lighthouse", "path": "src/retry.py", "start_line": 1},

@@ -11,7 +11,7 @@ from django.test import AsyncClient
 from apps.agents.providers import registry
 from apps.conversations import runner
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.stream import RunLog
+from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import StartTurn
 from tests.support.scripted import ScriptedProvider, Step
 
@@ -63,6 +63,14 @@ async def ended(log: RunLog) -> None:
     await asyncio.wait_for(log.wait(1 << 60), PATIENCE)
 
 
+async def newest_ended() -> RunLog:
+    """The newest run of conversation c1, when it is over and its row is saved."""
+    log = live_runs.of("c1") or live_runs.ended("c1")
+    assert log is not None
+    await ended(log)
+    return log
+
+
 async def reached(event: asyncio.Event) -> None:
     await asyncio.wait_for(event.wait(), PATIENCE)
 
@@ -70,6 +78,14 @@ async def reached(event: asyncio.Event) -> None:
 async def answers(conversation_id: str = "c1") -> list[Turn]:
     turns = Turn.objects.filter(conversation=conversation_id, role="assistant")
     return [turn async for turn in turns.order_by("created_at")]
+
+
+def append(**fields: Any) -> Turn:
+    """Store a turn as the last one of the branch that is followed, as it is: no door checks it."""
+    row = Conversation.objects.get(pk=fields["conversation_id"])
+    turn = Turn.objects.create(parent=row.head, **fields)
+    Conversation.objects.filter(pk=row.pk).update(head=turn.pk)
+    return turn
 
 
 async def conversation(**fields: Any) -> Conversation:

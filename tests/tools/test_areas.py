@@ -396,6 +396,8 @@ REQUIRED: dict[str, Any] = {
     "query": QUESTION,
     "question": QUESTION,
     "start_line": 1,
+    # A quote is looked for in other files if its own is missing.
+    "text": f"nowhere.py:1-3\n```\n{module('acme_store', 'src.net')}\n```",
 }
 
 

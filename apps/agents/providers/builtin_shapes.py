@@ -136,22 +136,20 @@ def _picture(calls: Sequence[JSON], rows: Sequence[JSON]) -> str:
     defined = {
         row["symbol"]: row for row in rows if row["kind"] == "definition" and "symbol" in row
     }
-    # A place is that of the definition, if the answer has it; otherwise of the call.
-    starts = {row.get("symbol", ""): row for row in reversed(calls)} | defined
+    # A place is that of the definition, if the answer has it; otherwise of the first call.
+    called = {row.get("of") or "": row for row in reversed(calls)}
+    places = called | {row.get("symbol", ""): row for row in reversed(calls)} | defined
     arcs = []
     for row in calls:
         symbol, of = row.get("symbol") or "", row.get("of") or ""
         if of:
-            end = starts.get(of)
             start = _node(symbol or row["relPath"].rpartition("/")[2], row)
             proven = row["certainty"] == "proven"
-            arcs.append(graph.Arc(start, _node(of, end), proven))
+            arcs.append(graph.Arc(start, _node(of, places[of]), proven))
     return f"```{graph.FENCE}\n{graph.written(arcs)}\n```\n\n" if arcs else ""
 
 
-def _node(name: str, row: JSON | None) -> graph.Node:
-    if row is None:
-        return graph.Node(name, "", 0)
+def _node(name: str, row: JSON) -> graph.Node:
     return graph.Node(name, f"{row['repo']}/{row['relPath']}", row["startLine"])
 
 

@@ -9,6 +9,7 @@ run no script and load nothing; elements that could do either are removed as wel
 import base64
 import hashlib
 import json
+import logging
 import subprocess
 import sys
 import threading
@@ -19,8 +20,10 @@ from importlib.util import find_spec
 from xml.etree import ElementTree
 
 from apps.core.concurrency.computed import TimedOut, Work, computing
-from apps.core.system import programs
+from apps.core.system import crashes, programs
 from apps.core.system.command_lines import install_extra
+
+logger = logging.getLogger("codeinfo.conversations")
 
 MAX_SOURCE_CHARS = 20_000
 # Wall-clock time; the process limits itself to 15 s of CPU.
@@ -33,7 +36,7 @@ THEMES = ("default", "dark")
 
 # The process imports neither Django nor this project.
 # `-I`: modules come from the installation alone, not from the current folder or PYTHONPATH.
-COMMAND = (sys.executable, "-I", "-c")
+COMMAND = (sys.executable, "-I", "-X", "faulthandler", "-c")
 DRAW = """
 import json, os, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
@@ -136,9 +139,14 @@ def _drawing(source: str, theme: str, work: Work) -> bytes | NotDrawn:
         return NotDrawn("The drawing is too large.")
     except OSError as error:
         return NotDrawn(f"The drawing process did not start: {error}")
-    if done.returncode != 0:
-        return NotDrawn(_first_line(done.stderr.decode(errors="replace")))
-    return done.stdout
+    if done.returncode == 0:
+        return done.stdout
+    errors = done.stderr.decode(errors="replace")
+    if done.returncode < 0:
+        errors, *stack = errors.partition("Fatal Python error")
+        facts = {"stack": "".join(stack)[: crashes.MOST_BYTES].splitlines()}
+        logger.warning("drawing process lost", extra={"context": facts})
+    return NotDrawn(_first_line(errors))
 
 
 def _first_line(stderr: str) -> str:

@@ -1,5 +1,6 @@
 """A question and its answer, as the page shows them."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,6 +8,30 @@ from typing import Any
 
 from apps.conversations.models import Turn
 from apps.conversations.parts import Part, content
+from apps.conversations.scope import chips, stored
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The versions of a question or of an answer: the turns with one parent, in order.
+
+    number: of the one that is shown, from 1.
+    previous, next: turn ids; "" where there is none.
+    """
+
+    number: int
+    count: int
+    previous: str
+    next: str
+
+    @classmethod
+    def of(cls, turn: Turn) -> "Versions | None":
+        """None for a turn that is the only one."""
+        ids = list(map(str, turn.siblings))
+        if len(ids) < 2:
+            return None
+        at = ids.index(str(turn.pk))
+        return cls(at + 1, len(ids), ids[at - 1] if at else "", "".join(ids[at + 1 : at + 2]))
 
 
 @dataclass(frozen=True)
@@ -17,6 +42,10 @@ class Exchange:
     at: time of that turn.
     parts, error, usage, timing, command: of the answer (`models.Turn`).
     warnings: of a live run.
+    question_id: turn id of the question; "" without one. parent: that of the turn before it,
+        "" for a first one; None while the turn is not saved.
+    scope: the chips of what the question is limited to, as JSON: `[[value, label], …]`.
+    questions, answers: the versions of the question and of the answer.
     has_question, has_answer: False if that turn does not exist.
     """
 
@@ -33,6 +62,11 @@ class Exchange:
     model: str = ""
     command: Mapping[str, Any] | None = None
     warnings: Sequence[str] = ()
+    question_id: str = ""
+    parent: str | None = None
+    scope: str = "[]"
+    questions: Versions | None = None
+    answers: Versions | None = None
     has_question: bool = True
     has_answer: bool = True
 
@@ -64,7 +98,6 @@ def exchange_of(question: Turn | None, answer: Turn) -> Exchange:
     return Exchange(
         id=str(answer.pk),
         conversation_id=answer.conversation_id,
-        question=content(question.parts) if question else "",
         at=answer.created_at,
         status=answer.status,
         parts=answer.parts,
@@ -74,7 +107,8 @@ def exchange_of(question: Turn | None, answer: Turn) -> Exchange:
         provider=answer.provider,
         model=answer.model,
         command=answer.command,
-        has_question=question is not None,
+        answers=Versions.of(answer),
+        **(_of_question(question) if question else {"question": "", "has_question": False}),
     )
 
 
@@ -82,12 +116,22 @@ def _unanswered(question: Turn) -> Exchange:
     return Exchange(
         id=str(question.pk),
         conversation_id=question.conversation_id,
-        question=content(question.parts),
         at=question.created_at,
         provider=question.provider,
         model=question.model,
         has_answer=False,
+        **_of_question(question),
     )
+
+
+def _of_question(question: Turn) -> dict[str, Any]:
+    return {
+        "question": content(question.parts),
+        "question_id": str(question.pk),
+        "parent": str(question.parent or ""),
+        "scope": json.dumps([chip[:2] for chip in chips(stored(question.flags))]),
+        "questions": Versions.of(question),
+    }
 
 
 def usage_line(usage: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from apps.conversations.answers.passages import Passage
 
 MAX_PREVIEW_LINES, MAX_PREVIEW_CHARS = 4, 300
 # How a search result is counted; the rows of other tools have words of their own.
-CHUNK_WORDS = ("chunk", "chunks")
+PASSAGE_WORDS = ("passage", "passages")
 
 
 @dataclass(frozen=True)
@@ -97,14 +97,14 @@ class FoundFile:
 
     @property
     def counts(self) -> str:
-        """`2 chunks · 18 lines`, or `3 calls` where each is a line."""
+        """`2 passages · 18 lines`, or `3 calls` where each is a line."""
         passages = [match.passage for match in self.matches]
-        words = self.words if all(passage.kind for passage in passages) else CHUNK_WORDS
+        words = self.words if all(passage.kind for passage in passages) else PASSAGE_WORDS
         count = counted(len(passages), *words)
         if not any(passage.text for passage in passages):
             return f"{count} · — lines"
         lines = sum(passage.text.count("\n") + 1 for passage in passages)
-        is_each_a_line = lines == len(passages) and words != CHUNK_WORDS
+        is_each_a_line = lines == len(passages) and words != PASSAGE_WORDS
         return count if is_each_a_line else f"{count} · {counted(lines, 'line', 'lines')}"
 
     def _first_set(self, name: str) -> str:

@@ -23,9 +23,10 @@ from apps.browse import graph
 from apps.browse.highlight import highlight_lines
 from apps.browse.sanitise import is_safe_link, sanitise
 from apps.conversations.answers import diagrams
-from apps.conversations.answers.citations import ANY_REFERENCE, SPACE, Citation, Citations
+from apps.conversations.answers.citations import Citation, Citations
 from apps.conversations.answers.numbering import Numbering
 from apps.core.values.surrogates import escaped
+from apps.lookup.citations.references import ANY_REFERENCE, SPACE
 
 # What is longer is shown as plain text, from there to the end of the answer: a long block is parsed
 # again at each update while it grows, and what is dense with marks takes 40 µs a character.

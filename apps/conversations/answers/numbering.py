@@ -2,12 +2,8 @@
 
 from markdown_it.token import Token
 
-from apps.conversations.answers.citations import (
-    WHOLE_REFERENCE,
-    Citation,
-    Citations,
-    references,
-)
+from apps.conversations.answers.citations import Citation, Citations
+from apps.lookup.citations.references import WHOLE_REFERENCE, references
 
 
 class Numbering:
@@ -117,4 +113,4 @@ def _supports(before: Token | None, after: Token | None) -> bool:
             return False
     elif before.type == "citation":
         return not before.meta["named"]
-    return after is None or (after.type == "text" and after.content.lstrip()[:1] in ("", *".,;!?)"))
+    return after is None or (after.type == "text" and after.content.lstrip()[:1] in ("", *".;!?)"))

@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.browse.lines import fragment_url, source_url
+from apps.lookup.citations.baseline import cited_at
 from apps.tools.list_files import described
+from apps.tools.tool import INDEX
 
 # Kinds of rows that are lines inside a definition, and not the definition itself.
 WITHIN = frozenset(
@@ -52,6 +54,10 @@ class Passage:
     is_heading: bool = False  # a line of an outline: it names a definition, and does not show it
     cell: int = 0  # number of the cell of a notebook that has the first line; 0 of other files
     cell_line: int = 1  # that line within the cell
+    # What the repository was when the tool answered (`lookup.citations`), if that is known
+    commit: str = ""
+    generation: int = 0
+    at: str = ""
 
     @property
     def is_source(self) -> bool:
@@ -116,18 +122,28 @@ def passages_of(result: Any) -> list[Passage]:
     """The passages in a tool's result; entries without repository or path are left out."""
     if not isinstance(result, Mapping):
         return []
-    if "results" not in result:
-        return list(_headings(result))
+    index = result.get(INDEX)
+    stands = index if isinstance(index, Mapping) else {}
+    passages = _rows(result) if "results" in result else _headings(result)
+    return [_of_then(passage, stands) for passage in passages]
+
+
+def _rows(result: Mapping[str, Any]) -> Iterator[Passage]:
     rows = result["results"]
     if not isinstance(rows, list):
-        return []
+        return
     answer = result.get("answer")
     shaped = answer.get("rows") if isinstance(answer, Mapping) else None
-    rows = [*(shaped if isinstance(shaped, list) else ()), *rows]
     definitions = result.get("definitions")
     is_ambiguous = isinstance(definitions, list) and len(definitions) > 1
-    passages = (_passage(row, is_ambiguous=is_ambiguous) for row in rows)
-    return [passage for passage in passages if passage is not None]
+    for row in [*(shaped if isinstance(shaped, list) else ()), *rows]:
+        if (passage := _passage(row, is_ambiguous=is_ambiguous)) is not None:
+            yield passage
+
+
+def _of_then(passage: Passage, stands: Mapping[str, Any]) -> Passage:
+    commit, generation, at = cited_at(stands.get(passage.repo))
+    return replace(passage, commit=commit, generation=generation, at=at) if at else passage
 
 
 def _headings(result: Mapping[str, Any]) -> Iterator[Passage]:

@@ -19,12 +19,13 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 from django.template.loader import render_to_string
 
-from apps.conversations import memory
+from apps.conversations import memory, queries
 from apps.conversations.answers.exchange import Exchange, exchange_of, exchanges_of
 from apps.conversations.models import Turn
 from apps.conversations.queries import topic_of
 from apps.conversations.renderers import html
 from apps.conversations.stream import RunLog, Snapshot, live_runs
+from apps.conversations.transcript import SHOWN_EXCHANGES
 from apps.conversations.types import Outcome
 from apps.core.concurrency.hub import Subscription, hub
 from apps.core.errors import CodeinfoError
@@ -103,7 +104,8 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
 
     async def _catch_up(self, live: RunLog | None, begun: "asyncio.Queue[RunLog]") -> None:
         """Send every turn that is missing or outdated on the page, except the live one."""
-        for view in self._from_first_shown(await exchanges(self.conversation_id)):
+        views = await self._branch()
+        for view in self._from_first_shown(views):
             if live is not None and view.id == live.turn_id:
                 continue
             if view.running:
@@ -113,10 +115,21 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         if live is None:
             await self.send(_action(running=False))
 
+    async def _branch(self) -> list[Exchange]:
+        """The branch that is followed. Removes from the page what is on another one."""
+        views: list[Exchange]
+        views, are_all = await exchanges(self.conversation_id)
+        gone = sorted(self.has.keys() - {view.id for view in views})
+        if gone and are_all:
+            for turn in gone:
+                del self.has[turn]
+            await self.send("".join(html.removed(f"turn-{turn}") for turn in gone))
+        return views
+
     def _from_first_shown(self, views: list[Exchange]) -> list[Exchange]:
         """Leave out exchanges above the first one that the page shows (`SHOWN_EXCHANGES`)."""
         shown = (index for index, view in enumerate(views) if view.id in self.has)
-        return views[next(shown, 0) :]
+        return views[next(shown, max(0, len(views) - SHOWN_EXCHANGES)) :]
 
     async def _follow(self, log: RunLog) -> None:
         """A run of this process, from what it has said so far to its end."""
@@ -124,8 +137,9 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         view = view_of(log, now)
         # Drawing is for threads: a long list or block of code takes its time.
         article = await asyncio.to_thread(live.whole, view)
-        removal = html.removed(f"turn-{log.replaced}") if log.replaced in self.has else ""
-        await self._put(view, article, removal + _action(running=True))
+        if log.forks:
+            await self._branch()
+        await self._put(view, article, _action(running=True))
         while not log.finished:
             with suppress(TimeoutError):
                 async with asyncio.timeout(live.thinking_due()):
@@ -216,6 +230,7 @@ def view_of(log: RunLog, now: Snapshot) -> Exchange:
         id=log.turn_id,
         conversation_id=log.conversation_id,
         question=log.user_text,
+        question_id=log.user_turn_id,
         at=log.started_at,
         status=Turn.Status.RUNNING,
         parts=now.parts,
@@ -256,8 +271,11 @@ def _end_of(view: Exchange) -> str:
 
 
 @database_sync_to_async
-def exchanges(conversation_id: str) -> list[Exchange]:
-    return exchanges_of(memory.load(conversation_id).turns)
+def exchanges(conversation_id: str) -> tuple[list[Exchange], bool]:
+    """The branch that is followed, and True if that is all of it: without the database, it is only
+    what is not stored."""
+    state = memory.load(conversation_id)
+    return exchanges_of(state.turns), state.full or not state.away
 
 
 @database_sync_to_async
@@ -266,15 +284,11 @@ def _exchange(conversation_id: str, turn_id: str) -> Exchange | None:
     for view in unsaved:
         if view.id == turn_id:
             return view
-    answer = Turn.objects.filter(pk=turn_id).first()
+    answer = queries.turn(turn_id)
     if answer is None:
         return None
-    questions = Turn.objects.filter(
-        conversation=answer.conversation_id,
-        role=Turn.Role.USER,
-        created_at__lte=answer.created_at,
-    )
-    return exchange_of(questions.order_by("-created_at").first(), answer)
+    question = queries.turn(str(answer.parent)) if answer.parent else None
+    return exchange_of(question, answer)
 
 
 @database_sync_to_async

@@ -14,6 +14,7 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
+from apps.browse.map_page import MAX_CITED, Cited, map_url
 from apps.conversations.answers.citations import Citation
 from apps.conversations.answers.exchange import Exchange, timing_line, usage_line
 from apps.conversations.answers.markdown import FENCES, AnswerRenderer, open_block
@@ -23,6 +24,7 @@ from apps.conversations.parts import Part
 
 THINKING_AFTER_SECONDS = 1.0
 GROWTH = 20  # so rendering an open block costs at most about this many times its length
+MAX_MAPS = 3  # links to maps of repositories that an answer cites
 SENTENCE_END = re.compile(r"[.!?](?=\s)|\n\n")
 
 
@@ -89,11 +91,24 @@ def _article(
         "sections": sections,
         "sources": renderer.citations.sources(),
         "source_counts": renderer.citations.counts,
+        "maps": _maps(renderer.citations.used),
+        "cited": len(renderer.citations.used),
         "usage": usage_line(view.usage),
         "timing": timing_line(view.timing),
         **extra,
     }
     return render_to_string("conversations/_turn.html", context)
+
+
+def _maps(used: Sequence[Citation]) -> list[tuple[str, str]]:
+    """The repositories that an answer cites, and the maps of the cited places."""
+    cited: dict[str, list[Cited]] = {}
+    for one in used:
+        places = cited.setdefault(one.passage.repo, [])
+        places.append(Cited(one.passage.path, f"{one.start}-{one.end}"))
+    return [(repo, map_url(repo, cited=places[:MAX_CITED])) for repo, places in cited.items()][
+        :MAX_MAPS
+    ]
 
 
 def spoken(text: str) -> str:

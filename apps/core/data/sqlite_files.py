@@ -61,6 +61,7 @@ class ConnectionPool:
 
     def __init__(self, path: Path, open: Callable[[Path], sqlite3.Connection | None]) -> None:
         self._path = path
+        self._log = f"{path}-wal"
         self._open = open
         self._lock = threading.Lock()
         # Idle connections, each with the inode of its file and the size that the log had then.
@@ -72,7 +73,7 @@ class ConnectionPool:
         error it is closed, and so are idle ones."""
         try:
             # No other file has this inode while a connection has the file open.
-            inode = self._path.stat().st_ino
+            inode = os.stat(self._path).st_ino
         except FileNotFoundError:
             yield None
             return
@@ -116,7 +117,7 @@ class ConnectionPool:
 
     def _log_size(self) -> int:
         try:
-            return Path(f"{self._path}-wal").stat().st_size
+            return os.stat(self._log).st_size
         except OSError:
             return 0
 

@@ -12,6 +12,7 @@ from asgiref.sync import markcoroutinefunction, sync_to_async
 from csp.middleware import CSPMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.middleware.clickjacking import XFrameOptionsMiddleware
+from django.middleware.gzip import GZipMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.utils.module_loading import import_string
 
@@ -69,3 +70,32 @@ Csrf = pages_only("django.middleware.csrf.CsrfViewMiddleware")
 Messages = pages_only("django.contrib.messages.middleware.MessageMiddleware")
 XFrameOptions = pages_only("django.middleware.clickjacking.XFrameOptionsMiddleware")
 Htmx = pages_only("django_htmx.middleware.HtmxMiddleware")
+
+
+class Compression:
+    """Compresses pages and their fragments, with a random length against BREACH.
+
+    Not streams, whose events would wait in a buffer, and not what must not be stored: such a page
+    shows a secret, or asks for one.
+    """
+
+    async_capable = True
+    sync_capable = False
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+        self.gzip = GZipMiddleware(_no_view)
+        markcoroutinefunction(self)
+
+    async def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = await self.get_response(request)
+        if not is_page(request) or response.streaming:
+            return response
+        if "no-store" in response.get("Cache-Control", ""):
+            return response
+        if not response.get("Content-Type", "").startswith("text/html"):
+            return response
+        compressed: HttpResponse = await sync_to_async(self.gzip.process_response)(
+            request, response
+        )
+        return compressed

@@ -100,6 +100,9 @@ def origin_allowed(origin: str, host: str) -> bool:
 
 def is_page(request: HttpRequest) -> bool:
     """Whether a request is for a page: HTML, with CSRF tokens. All others are for the API."""
+    # The language of the search page for programs.
+    if request.path == "/search" and "box" in request.GET:
+        return False
     if request.path in BOTH:
         return request.method in ("GET", "HEAD") and wants_html(request)
     return request.path in ONLY_PAGES or bool(PAGE.match(request.path))

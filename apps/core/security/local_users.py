@@ -6,8 +6,12 @@ only connections of root and of the user who runs codeinfo are accepted.
 
 from typing import Literal
 
+from django.http import HttpRequest
+from django.http.request import split_domain_port
+
 from apps.core.config import Config, config
 from apps.core.errors import InvalidInput, Unavailable
+from apps.core.principal import current
 from apps.core.security import peer_users
 from apps.core.security.authentication import requires_credentials
 from apps.core.security.peer_users import Endpoint
@@ -19,7 +23,8 @@ REFUSAL = (
     "Set CODEINFO_LOOPBACK_USERS=any to serve every local user; for a reverse proxy set "
     "CODEINFO_REQUIRE_LOGIN and CODEINFO_API_TOKEN instead."
 )
-
+# Headers of reverse proxies: the browser may be anywhere.
+FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Forwarded", "Via")
 
 Rule = Literal["own", "any", "credentials", "unknown"]
 
@@ -68,3 +73,23 @@ def is_trusted(uid: int | None) -> bool:
 
 def is_loopback(address: str) -> bool:
     return read_ip(address.partition("%")[0]).is_loopback
+
+
+def is_on_this_machine(request: HttpRequest) -> bool:
+    """Return True if the request is of staff, from a browser on this machine, and other users of
+    the machine cannot be it."""
+    host, _ = split_domain_port(request.get_host())
+    return (
+        current().is_staff
+        and rule(config()) in ("own", "credentials")
+        and _names_loopback(str(request.META.get("REMOTE_ADDR", "")))
+        and (host == "localhost" or _names_loopback(host.strip("[]")))
+        and not any(name in request.headers for name in FORWARDED)
+    )
+
+
+def _names_loopback(address: str) -> bool:
+    try:
+        return is_loopback(address)
+    except ValueError:
+        return False

@@ -7,7 +7,7 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,12 +77,16 @@ class Definitions(NamedTuple):
         for place in range(self._find(folded(prefix)), self._find(folded(prefix + _LAST))):
             yield self._name(place), self._at(place)
 
-    def of_file(self, file: int, lines: tuple[int, int] | None = None) -> range:
-        """The definitions of a file, which are in the order of their first lines; lines: the first
-        and the last on which one may begin."""
-        numbers = range(self.bounds.item(file), self.bounds.item(file + 1))
+    def of_file(self, file: int) -> range:
+        """The definitions of a file, which are in the order of their first lines."""
+        return range(self.bounds.item(file), self.bounds.item(file + 1))
+
+    def outline(self, file: int, lines: tuple[int, int] | None) -> list[Any]:
+        """The rows of the definitions of a file; lines: the first and the last on which one may
+        begin."""
+        numbers = self.of_file(file)
         if lines is None:
-            return numbers
+            return self.rows.read(numbers)
 
         row = self.rows.one_by_one()
 
@@ -90,7 +94,8 @@ class Definitions(NamedTuple):
             return int(row(number)[_FIRST_LINE])
 
         start = bisect_left(numbers, lines[0], key=begins)
-        return numbers[start : bisect_right(numbers, lines[1], start, key=begins)]
+        end = bisect_right(numbers, lines[1], start, key=begins)
+        return [row(number) for number in numbers[start:end]]
 
     def files_of(self, numbers: Numbers) -> NDArray[np.intp]:
         """The file of each of some definitions."""

@@ -2,16 +2,16 @@
 identifier, and facts of chunks. Raises files.Damaged."""
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from apps.index.lexical.words import is_identifier, words_of
 from apps.index.mapped.definitions import Numbers
-from apps.index.mapped.part import LivePart
+from apps.index.mapped.part import LivePart, PartFile
 from apps.index.mapped.words import hashes_of, identifier
 from apps.index.types import ChunkFacts, StoredSymbol
 
@@ -34,6 +34,17 @@ def definitions(parts: Parts, name: str) -> list[StoredSymbol]:
     """As MappedRoot.definitions."""
     symbols = list(_symbols(parts, _named(parts, name)))
     return [symbol for symbol in symbols if symbol.name == name] or symbols
+
+
+def lines_defining(parts: Parts, name: str, documents: Collection[str]) -> set[tuple[str, int]]:
+    """As MappedRoot.lines_defining."""
+    places = [
+        place
+        for place in _named(parts, name)
+        if parts[place.part].part.files[place.file].source_file in documents
+    ]
+    symbols = _symbols(parts, places)
+    return {(symbol.source_file, symbol.start_line) for symbol in symbols if symbol.name == name}
 
 
 def definitions_of_names(
@@ -71,11 +82,11 @@ def outline(
         if live_part.files[file]
     ]
     outlined = [
-        _Place("", part, number, file)
+        _symbol(row, parts[part].part.files[file])
         for part, file in places
-        for number in parts[part].part.definitions.of_file(file, lines)
+        for row in parts[part].part.definitions.outline(file, lines)
     ]
-    return list(_symbols(parts, outlined)) if places else None
+    return outlined if places else None
 
 
 def files_with_identifier(parts: Parts, name: str) -> dict[str, str]:
@@ -186,13 +197,13 @@ def _symbols(parts: Parts, places: Iterable[_Place]) -> Iterator[StoredSymbol]:
         for part, of_part in numbers.items()
     }
     for place in places:
-        file = parts[place.part].part.files[place.file]
-        yield StoredSymbol(
-            *next(rows[place.part]),
-            source_file=file.source_file,
-            file_path=file.path,
-            language=file.language,
-        )
+        yield _symbol(next(rows[place.part]), parts[place.part].part.files[place.file])
+
+
+def _symbol(row: Sequence[Any], file: PartFile) -> StoredSymbol:
+    return StoredSymbol(
+        *row, source_file=file.source_file, file_path=file.path, language=file.language
+    )
 
 
 def _facts(each: LivePart, rows: Sequence[int]) -> Iterator[tuple[int, ChunkFacts]]:

@@ -1,6 +1,6 @@
 """The live chunks of one generation of a root, mapped from files."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,6 +94,10 @@ class MappedRoot:
     def definitions(self, name: str) -> list[StoredSymbol]:
         """The definitions of a name; if there are none, those of the name in other case."""
         return lookups.definitions(self.parts, name)
+
+    def lines_defining(self, name: str, documents: Collection[str]) -> set[tuple[str, int]]:
+        """Document and line of the definitions of a name in these documents."""
+        return lookups.lines_defining(self.parts, name, documents)
 
     def definitions_of_names(
         self, names: Iterable[str], most: int

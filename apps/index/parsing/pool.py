@@ -14,6 +14,7 @@ from itertools import takewhile
 from typing import Protocol, TypeVar
 
 from apps.core.errors import Unavailable
+from apps.core.system import crashes
 from apps.index.parsing.failures import ParseFailure, SlowParses
 from apps.index.parsing.process import COMMAND, Command, ParseProcess, ProcessEnded, Source
 from apps.logs.context import with_context
@@ -128,11 +129,16 @@ class ParsePool:
                 if self._closed.is_set():
                     raise _closed() from None
                 failed = len(results)
+                path = batch[failed].path
+                if stacks := crashes.take():
+                    log.warning(
+                        "parse process crashed", extra={"context": {"path": path, **stacks}}
+                    )
                 if not process.timed_out and failed != retried:
                     retried = failed
                     continue
                 reason = ParseFailure.TOO_LONG if process.timed_out else ParseFailure.KILLED
-                facts = {"path": batch[failed].path, "reason": reason.value}
+                facts = {"path": path, "reason": reason.value}
                 log.warning("parse given up", extra={"context": facts})
                 self._slow.failed(batch[failed].grammar, process.seconds, reason)
                 results.append(reason)

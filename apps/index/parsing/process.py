@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.code.callgraph.facts import Facts
 from apps.code.syntax.pieces import Cut, Declaration, Occurrence, Piece
-from apps.core.system import programs
+from apps.core.system import crashes, programs
 
 COMMAND = (sys.executable, "-P", "-m", "apps.code.syntax")
 
@@ -31,9 +31,10 @@ class ParseProcess:
         # It parses untrusted files, so its environment has no secrets.
         self._process = programs.start(
             command,
-            env=programs.import_path(),
+            env=programs.import_path() | crashes.VARIABLES,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=crashes.file(),
         )
         self.pid = self._process.pid
 

@@ -42,7 +42,7 @@ def damage_of(root: Root, check: Check = never_cancelled, *, compared: bool = Fa
 
 def _lost_chunks(missing: int, total: int) -> str:
     verb = "is" if missing == total == 1 else "are"
-    return f"{missing:,} of {total:,} chunks of the index {verb} missing" if missing > 0 else ""
+    return f"{missing:,} of {total:,} passages of the index {verb} missing" if missing > 0 else ""
 
 
 def _lost_texts(root: Root, check: Check) -> str:

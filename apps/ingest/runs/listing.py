@@ -38,7 +38,7 @@ def parts_of(generation: Generation, delta: Delta, written: Sequence[Part]) -> l
     parts = lists.taken(_groups(generation, written), documents)
     found = sum(live_part.rows for live_part in parts)
     if found != root.chunks:
-        text = f"The parts of {root.path} have {found:,} of {root.chunks:,} chunks"
+        text = f"The parts of {root.path} have {found:,} of {root.chunks:,} passages"
         raise Unavailable(text, code="INDEX_DAMAGED")
     return parts
 

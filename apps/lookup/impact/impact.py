@@ -134,7 +134,7 @@ def _reached(
         row = _reached_row(walk, way, origins[way[-1].to])
         if walk.is_test(node):
             tests.append((nearness(walk, node, steps), row | {"kind": "test"}))
-        elif len(way) <= depth and not walk.is_in_tests(node):
+        elif len(way) <= depth and not (walk.is_in_tests(node) or walk.only_imports(way[0])):
             callers.append((0, row))
     return _sorted(callers), _sorted(tests)
 

@@ -177,6 +177,11 @@ class Walk:
     def is_in_tests(self, node: Node) -> bool:
         return "test" in kinds(node.path)
 
+    def only_imports(self, step: Step) -> bool:
+        """Whether the line of a step imports a name, and is in no definition."""
+        imports = self.facts(step.node.path).imports
+        return step.node.scope == MODULE and any(one.row == step.row for one in imports)
+
     def use(self, step: Step) -> Use:
         place = place_of(self.project, step.node.path)
         return Use(place, self.symbol(step.node), step.row + 1, step.proven)

@@ -39,17 +39,23 @@ class Imported(NamedTuple):
     note: str = ""
 
 
-def most_imported(project: RootProject, visible: Set[str]) -> Imported:
-    """The files that most files import, counted until the deadline: the note of the result tells
-    what is left. Of the visible files, tests, examples and vendored ones are left out; generated
-    ones are no rows."""
+class FileImports(NamedTuple):
+    """What the files of a repository import of it, and what was not read."""
+
+    targets: dict[str, frozenset[str]]  # path → paths that it imports
+    note: str = ""
+
+
+def file_imports(project: RootProject, visible: Set[str]) -> FileImports:
+    """What each of the visible files imports, read until the deadline: the note of the result tells
+    what is left. Tests, examples and vendored files are left out."""
     live = root_files(project.root).files
     paths = sorted(
         path
         for path in live.keys() & visible
         if live[path].language in BY_LANGUAGE and not is_aside(path)
     )
-    counts: Counter[str] = Counter()
+    targets: dict[str, frozenset[str]] = {}
     counted = 0
     for batch in slices(paths[:MAX_FILES], FILES_AT_ONCE):
         if project.deadline.is_over:
@@ -57,7 +63,17 @@ def most_imported(project: RootProject, visible: Set[str]) -> Imported:
         project.read(batch)
         for path in batch:
             counted += project.facts(path) is not None
-            counts.update({found[0] for found in imported_paths(project, path) if found} - {path})
+            found = {one[0] for one in imported_paths(project, path) if one}
+            targets[path] = frozenset(found - {path})
+    return FileImports(targets, NOT_ALL.format(counted, len(paths)) if counted < len(paths) else "")
+
+
+def most_imported(project: RootProject, visible: Set[str]) -> Imported:
+    """The files that most files import. Generated ones are no rows."""
+    imports = file_imports(project, visible)
+    counts: Counter[str] = Counter()
+    for paths in imports.targets.values():
+        counts.update(paths)
     named = Counter({_of_package(project, path): count for path, count in counts.items()})
     targets = [
         target
@@ -65,8 +81,7 @@ def most_imported(project: RootProject, visible: Set[str]) -> Imported:
         if count >= LEAST and not _GENERATED.search(target) and not is_aside(target)
     ]
     targets.sort(key=lambda target: (-named[target], target))
-    note = NOT_ALL.format(counted, len(paths)) if counted < len(paths) else ""
-    return Imported([_row(project, one, named[one]) for one in targets[:MAX_ROWS]], note)
+    return Imported([_row(project, one, named[one]) for one in targets[:MAX_ROWS]], imports.note)
 
 
 def _of_package(project: RootProject, path: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import encodable
 from apps.index.models import Root
+from apps.index.query_cache import per_generation
 from apps.index.types import Area, Filters
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
@@ -101,6 +102,13 @@ def files_of(root: Root, filters: Filters) -> list[FileFacts]:
     """The ingested files of a root that pass the filters."""
     files = file_table(root).files
     return [one for one in files if fits(filters, root, one.path, one.language)]
+
+
+@per_generation
+def languages_by_size(root: Root) -> tuple[LanguageSize, ...]:
+    """The languages with most code of a repository; their lines are not counted."""
+    files = files_of(root, Filters())
+    return languages_of(RootProject(root, Deadline(SECONDS)), files, counts_lines=False)
 
 
 def started(project: RootProject, filters: Filters) -> Relations:

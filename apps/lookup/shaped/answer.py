@@ -15,6 +15,7 @@ from apps.lookup.symbols.definitions import matching
 from apps.retrieval.repositories import is_named, repo_id, roots_named
 
 NOTHING_FOUND = "Nothing was found: {}."
+NOTHING_YET = "Nothing was found in the files that were looked at: {}."
 LEFT_OUT = "At least {} more lines are not shown."
 # What an answer lacks if it has no rows with the role.
 MISSING: dict[ShapeName, tuple[Role, str]] = {
@@ -115,7 +116,8 @@ def _build(question: Question, scope: Scope, deadline: Deadline) -> ShapedAnswer
     found = {row.role for row in draft.rows} | ({"caller"} if draft.has("test") else set())
     if missing and role not in found:
         names = [name for name in (question.name, question.other) if name]
-        draft.note(NOTHING_FOUND.format(missing.format(*names)))
+        text = NOTHING_YET if deadline.unread else NOTHING_FOUND
+        draft.note(text.format(missing.format(*names)))
     if left_out := draft.left_out + len(draft.rows[MAX_ROWS:]):
         draft.note(LEFT_OUT.format(left_out))
     draft.note(deadline.note)

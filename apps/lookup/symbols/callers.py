@@ -261,6 +261,13 @@ def find_callers(query: CallersQuery, deadline: Deadline | None = None) -> Calle
     return Callers(query.shown, named, shown, truncated, notes, page=page)
 
 
+def callers_in(root: Root, query: CallersQuery, deadline: Deadline) -> Sequence[Caller]:
+    """The first callers in one root, in the order of `find_callers`, until the deadline."""
+    search = CallSearch(RootProject(root, deadline), query.symbol)
+    callers = list(_by_depth(search, wanted_definitions(search.project, query), query.depth))
+    return list(_with_text([search], sorted(callers, key=_order)[: query.symbol.limit]))
+
+
 def _order(each: Caller) -> tuple[int, bool, bool, str, str, int, int, str]:
     is_last = bool(kinds(each.place.path) & LAST_FILES)
     place = (each.place.repo, each.place.path, each.line, each.column, each.callee)
@@ -359,8 +366,8 @@ def _caller(search: CallSearch, site: CallSite, depth: int) -> Caller:
 
 def _with_text(searches: Sequence[CallSearch], callers: Sequence[Caller]) -> Iterator[Caller]:
     """The callers with the text of their lines."""
-    lines = {
-        search.project.root.id: search.project.lines_of(
+    texts = {
+        search.project.root.id: search.project.texts_of(
             {
                 caller.place.path
                 for caller in callers
@@ -370,9 +377,9 @@ def _with_text(searches: Sequence[CallSearch], callers: Sequence[Caller]) -> Ite
         for search in searches
     }
     for caller in callers:
-        text = lines[caller.place.root.id].get(caller.place.path, ())
-        row = caller.line - 1
-        yield replace(caller, text=text[row][:MAX_LINE] if row < len(text) else "")
+        text = texts[caller.place.root.id].get(caller.place.path, "")
+        (line,) = text.split("\n", caller.line)[caller.line - 1 : caller.line] or [""]
+        yield replace(caller, text=line.removesuffix("\r")[:MAX_LINE])
 
 
 def _notes(searches: Sequence[CallSearch], name: str, missed: int) -> str:

@@ -36,6 +36,8 @@ MINOR = frozenset({"prototype", "variable", "field", "member", "element", "selec
 LAST_FILES = frozenset({"test", "example", "legacy"})
 # Characters of a definition's text.
 MAX_TEXT = 2_000
+# Definitions of one name whose lines are looked up.
+MAX_LINES = 1_000
 
 
 class Hit(NamedTuple):
@@ -78,6 +80,29 @@ def matching(query: SymbolQuery) -> tuple[list[Hit], MatchedName]:
     # The sort is stable: ties stay in the order of path and line.
     hits.sort(key=lambda hit: (*rank_of(hit.symbol), order[hit.root.id]))
     return hits, match
+
+
+def lines_defining(name: str, *, ignore_case: bool) -> list[tuple[str, str, int]]:
+    """Repository, path and line of the definitions of a name, which may be qualified; at most
+    MAX_LINES. ignore_case: those in any case count if none is in the same. Raises Conflict
+    INGEST_REQUIRED."""
+    query = SymbolQuery(name)
+    hits, match = matching(query)
+    if match == "last-part" or (match == "case-insensitive" and not ignore_case):
+        return []
+    hits = hits[:MAX_LINES]
+    texts = ingested_lines((hit.root, hit.symbol.source_file) for hit in hits)
+    return [
+        (repo_id(root), symbol.file_path, line_of_name(texts.get(symbol.source_file, ()), symbol))
+        for root, symbol in hits
+    ]
+
+
+def line_of_name(lines: Sequence[str], symbol: StoredSymbol) -> int:
+    """The line of a definition that has its name, after decorators and comments; otherwise its
+    first line. lines: of its file"""
+    own = enumerate(lines[symbol.start_line - 1 : symbol.end_line], symbol.start_line)
+    return next((number for number, line in own if symbol.name in line), symbol.start_line)
 
 
 def _of_root(root: Root, query: SymbolQuery) -> Iterator[Hit]:

@@ -220,10 +220,14 @@ class RootProject:
 
     def lines_of(self, paths: Iterable[str]) -> dict[str, Sequence[str]]:
         """The lines of several files, by path."""
+        return {path: lines_of(text) for path, text in self.texts_of(paths).items()}
+
+    def texts_of(self, paths: Iterable[str]) -> dict[str, str]:
+        """The texts of several files, by path. A line may end with "\\r\\n"."""
         files = {path: file for path in paths if (file := self.file(path))}
-        lines = lines_of_live(self.root, files.values())
+        texts = texts_of_live(self.root, files.values())
         return {
-            path: lines[file.document] for path, file in files.items() if file.document in lines
+            path: texts[file.document] for path, file in files.items() if file.document in texts
         }
 
     def lines_in_time(self, paths: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:

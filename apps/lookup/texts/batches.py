@@ -13,8 +13,10 @@ from typing import NamedTuple
 from apps.core.concurrency.computed import Work
 from apps.index.models import Root
 from apps.index.texts import get_texts
+from apps.index.types import FileKey
 from apps.lookup.texts.matching import Answer, Look, in_store, in_texts
 from apps.lookup.texts.table import Candidates, FileFacts, FileTable
+from apps.retrieval.repositories import repo_id
 
 # The first files are few, as they may fill the page.
 FIRST_FILES, MOST_FILES = 16, 256
@@ -34,6 +36,10 @@ class Candidate(NamedTuple):
     @property
     def file(self) -> FileFacts:
         return self.table.files[self.number]
+
+    @property
+    def key(self) -> FileKey:
+        return repo_id(self.root), self.file.path, self.file.language
 
 
 class Matched(NamedTuple):
@@ -75,8 +81,8 @@ def _matched(batch: Sequence[Candidate], work: Work, look: Look) -> Batch:
     """The files of a batch in which something is found."""
     stored = [
         file
-        for table, candidates, numbers in _by_table(batch)
-        for file in table.stored(numbers, candidates)
+        for first, numbers in _by_table(batch)
+        for file in first.table.stored(repo_id(first.root), numbers, first.candidates)
     ]
     answers = work.call(in_store, get_texts().folder, look, stored)
     # A text is read here if it is not where it was, or if its lines are shown.
@@ -90,7 +96,7 @@ def _matched(batch: Sequence[Candidate], work: Work, look: Look) -> Batch:
     for candidate, answer in zip(batch, answers, strict=True):
         text = texts.get(candidate.file.sha256)
         if answer is None and text is not None:
-            (answer,) = work.call(in_texts, look, [(candidate.file.path, text)])
+            (answer,) = work.call(in_texts, look, [(candidate.key, text)])
         if answer is None or answer:
             matched.append(Matched(candidate, text, answer))
     return Batch(len(batch), matched)
@@ -112,12 +118,12 @@ def _batches(candidates: Iterable[Candidate]) -> Iterator[list[Candidate]]:
 
 def read_texts(batch: Sequence[Candidate]) -> dict[str, bytes]:
     """SHA-256 → text of some files, without those that the text store lacks."""
-    of_tables = (table.texts(numbers) for table, _, numbers in _by_table(batch))
+    of_tables = (first.table.texts(numbers) for first, numbers in _by_table(batch))
     return {key: data for texts in of_tables for key, data in texts.items()}
 
 
-def _by_table(batch: Iterable[Candidate]) -> Iterator[tuple[FileTable, Candidates, list[int]]]:
-    """Yield the numbers of files that follow each other in a table."""
+def _by_table(batch: Iterable[Candidate]) -> Iterator[tuple[Candidate, list[int]]]:
+    """Yield the numbers of files that follow each other in a table, with the first file."""
     for _, group in groupby(batch, key=lambda candidate: id(candidate.table)):
         first, *others = group
-        yield first.table, first.candidates, [first.number, *(other.number for other in others)]
+        yield first, [first.number, *(other.number for other in others)]

@@ -183,15 +183,15 @@ def _found(
 ) -> Iterator[FileMatches]:
     with closing(read(candidates, work, look)) as batches:
         for batch in batches:
-            for (root, table, _, number), text, answer in batch.matched:
-                file = table.files[number]
+            for candidate, text, answer in batch.matched:
+                root, file = candidate.root, candidate.file
                 # The process that matches may still have a file open that is gone.
                 if text is None and (answer is None or look.mode == "lines"):
                     text = _other_text(root, file)
                     if text is None:
                         continue  # `marked` tells
                 if answer is None:
-                    (answer,) = work.call(in_texts, look, [(file.path, text or b"")])
+                    (answer,) = work.call(in_texts, look, [(candidate.key, text or b"")])
                 if answer:
                     yield FileMatches(root, file, text or b"", answer)
             search.done += batch.size

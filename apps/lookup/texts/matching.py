@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, Union
 import re2
 
 from apps.index.texts.segments import Block, Segments
+from apps.index.types import FileKey, ResultPlace
 
 # Bytes that RE2 may use for the program of a pattern and the states of its automaton.
 MAX_MEMORY = 8 << 20
@@ -27,8 +28,8 @@ MAX_SPANS = 50
 # Of texts that stay in the memory of the process.
 CACHED_BYTES = 32 << 20
 
-# Whether a line that matches is kept, by the path of its file and its text.
-LineTest = Callable[[str, str], bool]
+# Whether a line that matches is kept, by its place and its text.
+LineTest = Callable[[ResultPlace, str], bool]
 
 
 class LineMatch(NamedTuple):
@@ -222,9 +223,9 @@ class Look(NamedTuple):
         return self._replace(most=max(0, self.most - len(found) // 4))
 
 
-# A file and where its text is in the text store: its path, the `Block`, start and size of the text
+# A file and where its text is in the text store: its key, the `Block`, start and size of the text
 # in the block, and the ranges of the block that may match. Named tuples take long to pickle.
-Stored = tuple[str, tuple[int, int, int], int, int, Sequence[tuple[int, int]]]
+Stored = tuple[FileKey, tuple[int, int, int], int, int, Sequence[tuple[int, int]]]
 
 
 def in_store(folder: Path, look: Look, files: Sequence[Stored]) -> list[Answer | None]:
@@ -242,22 +243,22 @@ def in_store(folder: Path, look: Look, files: Sequence[Stored]) -> list[Answer |
     blocks = segments.read_all(in_blocks[number] for number in likely)
     answers: list[Answer | None] = [None if part is None else 0 for part in parts]
     for number in likely:
-        path, _, start, size, _ = files[number]
+        file, _, start, size, _ = files[number]
         if (block := blocks.get(in_blocks[number])) is None:
             answers[number] = None
             continue
-        answer = answers[number] = found_in(look, path, block[start : start + size])
+        answer = answers[number] = found_in(look, file, block[start : start + size])
         look = look.after(answer)
     return answers
 
 
-def in_texts(look: Look, texts: Sequence[tuple[str, bytes]]) -> list[Answer]:
-    """Return what is found in each of some paths and texts."""
+def in_texts(look: Look, texts: Sequence[tuple[FileKey, bytes]]) -> list[Answer]:
+    """Return what is found in each of some files and their texts."""
     return [found_in(look, *text) for text in texts]
 
 
-def found_in(look: Look, path: str, data: bytes) -> Answer:
-    lines = _lines(look, path, data)
+def found_in(look: Look, file: FileKey, data: bytes) -> Answer:
+    lines = _lines(look, file, data)
     match look.mode:
         case "lines":
             return array("Q", chain.from_iterable(islice(lines, look.most)))
@@ -274,10 +275,18 @@ def spans_in(matchers: Sequence[Matcher], lines: Sequence[bytes]) -> list[list[t
     ]
 
 
-def _lines(look: Look, path: str, data: bytes) -> Iterator[LineMatch]:
-    for line in _known(look.matcher).matches(data):
+def _lines(look: Look, file: FileKey, data: bytes) -> Iterator[LineMatch]:
+    lines = _known(look.matcher).matches(data)
+    if look.keep is None:
+        yield from lines
+        return
+    number, counted = 1, 0
+    for line in lines:
+        number += data.count(b"\n", counted, line.start)
+        counted = line.start
         text = data[line.start : line.end]
-        if look.keep is None or look.keep(path, text.decode("utf-8", "replace")):
+        last = number + text.count(b"\n")
+        if look.keep(ResultPlace(file, number, last), text.decode("utf-8", "replace")):
             yield line
 
 

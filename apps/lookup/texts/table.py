@@ -138,9 +138,9 @@ class FileTable:
         }
         return store.read_at(places)
 
-    def stored(self, numbers: Sequence[int], candidates: Candidates) -> list[Stored]:
-        """Return where the texts of some files are, and what of them may match. Raises
-        Unavailable."""
+    def stored(self, repo: str, numbers: Sequence[int], candidates: Candidates) -> list[Stored]:
+        """Return where the texts of some files are, and what of them may match. repo: the id of
+        their repository. Raises Unavailable."""
         known, keys = candidates.ranges, self.key_of[numbers]
         rows = self._places.of(get_texts(), keys)
         first = np.searchsorted(known.keys, keys).tolist()
@@ -150,7 +150,9 @@ class FileTable:
         for number, (*block, start, size), begin, end in places:
             ranges = [(start + a, start + b) for a, b in known.ranges[begin:end] or [(0, size)]]
             # The block of a text that the store lacks is one that nobody can read.
-            stored.append((self.files[number].path, tuple(block), start, size, ranges))
+            file = self.files[number]
+            key = repo, file.path, file.language
+            stored.append((key, tuple(block), start, size, ranges))
         return stored
 
     def candidates(

@@ -44,6 +44,7 @@ QUESTION = object_schema(
         "provider": one_of(*PROVIDERS),
         "inflightId": ID,
         "threadId": TEXT,
+        "parentTurnId": TEXT | {"type": ["string", "null"], "minLength": 1},
         "cancelOnDisconnect": BOOLEAN,
         "scope": list_schema(AREA) | {"maxItems": MAX_AREAS},
         **{flag.name: flag_schema(flag) for flag in FLAGS},
@@ -73,6 +74,7 @@ OPERATIONS = {
         (
             *(UNAVAILABLE, ARCHIVED, RUNNING),
             InvalidInput("provider is not known", code="UNSUPPORTED_PROVIDER"),
+            InvalidInput("The turn is not of this conversation.", code="INVALID_PARENT"),
         ),
         body=QUESTION,
         media={"text/event-stream": TEXT},

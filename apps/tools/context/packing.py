@@ -5,13 +5,11 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from apps.core.types import JSON
-from apps.embedding.words import stems
 from apps.lookup.symbols.types import SEPARATORS
-from apps.retrieval.ranking.rank import query_stems
 from apps.tools.context.form import compact_line
 from apps.tools.context.tokens import estimate
 from apps.tools.context.types import Piece
-from apps.tools.snippets import best_lines, best_start, shared_stems
+from apps.tools.snippets import best_start, shared_stems
 
 # Characters of a line that stands for a file. A longer one is cut.
 MAX_LINE = 120
@@ -168,9 +166,9 @@ def _facts(piece: Piece) -> JSON:
 def telling_line(lines: Sequence[str], question: str, symbol: str) -> int:
     """The index of the line that tells most about a passage: with words of the question, with the
     name of its definition, or else the first that is more than an import or a comment."""
-    at = best_lines(lines, question, 1)
-    wanted = set(query_stems(question))
-    if wanted.intersection(stems(lines[at])):
+    shared = shared_stems(lines, question)
+    at = best_start(shared, 1)
+    if shared[at]:
         return at
     name = SEPARATORS.split(symbol)[-1].strip()
     texts = [line.strip() for line in lines]

@@ -8,19 +8,19 @@ from typing import NamedTuple
 from apps.code.paths import kinds
 from apps.code.values import Symbol
 from apps.core.errors import Unavailable
-from apps.embedding.words import stems
+from apps.embedding.words import Runs, stems
 from apps.index.models import Root
 from apps.index.symbols import (
-    definitions_of,
     definitions_of_names,
     files_with_identifier,
+    lines_defining,
     outline_of,
 )
 from apps.index.types import Area, Filters, StoredSymbol
 from apps.lookup.deadline import Deadline
 from apps.lookup.symbols import SymbolQuery
 from apps.lookup.symbols.call_types import Caller, CallersQuery
-from apps.lookup.symbols.callers import find_callers
+from apps.lookup.symbols.callers import callers_in
 from apps.lookup.symbols.definitions import LAST_FILES, MINOR, OUTLINE_ONLY
 from apps.lookup.symbols.project import LiveFile, has_rules, root_files, texts_of_live
 from apps.lookup.symbols.types import SEPARATORS, Place
@@ -45,6 +45,7 @@ DEFINITION_LINES, DEFINITIONS_AT_ONCE = 8, 6
 # lines of a file.
 MAX_CALLERS, MAX_FILES, MAX_OF_FILE = 30, 6, 4
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{2,80}\b")
+_words = Runs(r"\w")
 
 
 def definitions(root: Root, passages: Sequence[Piece], question: str) -> Iterator[Piece]:
@@ -89,10 +90,9 @@ def uses(root: Root, subject: Subject, areas: tuple[Area, ...], deadline: Deadli
     callers: Sequence[Caller] = ()
     file = root_files(root).files.get(subject.path)
     if subject.line and file and has_rules(subject.path, file.language):
-        repositories = (Place(root, "", "").repo,)
-        query = SymbolQuery(subject.name, repositories, MAX_CALLERS, Filters(areas=areas))
+        query = SymbolQuery(subject.name, limit=MAX_CALLERS, filters=Filters(areas=areas))
         called = CallersQuery(query, path=subject.path, line=subject.line)
-        callers = find_callers(called, deadline).results
+        callers = callers_in(root, called, deadline)
     found = [_use(call.place, call.line, call.text, subject.name, call.symbol) for call in callers]
     return found or list(_lines_with(root, subject, areas))
 
@@ -119,7 +119,7 @@ def _lines_with(root: Root, subject: Subject, areas: Sequence[Area]) -> Iterator
             files.append((path, file))
     texts = texts_of_live(root, (file for _, file in files))
     name = subject.name
-    defined = {(symbol.source_file, symbol.start_line) for symbol in definitions_of(root, name)}
+    defined = lines_defining(root, name, texts.keys())
     for path, file in files:
         place = Place(root, path, file.language)
         using = (
@@ -191,7 +191,8 @@ def _names(passages: Sequence[Piece], question: str) -> list[str]:
     """The names in passages, without those of the definitions that contain them."""
     own = {SEPARATORS.split(piece.symbol)[-1].strip() for piece in passages}
     text = "\n".join(piece.text for piece in passages)
-    names = [name for name in dict.fromkeys(_IDENTIFIER.findall(text)) if name not in own]
+    words = (word for word in dict.fromkeys(_words(text)) if word not in own)
+    names = list(filter(_IDENTIFIER.fullmatch, words))
     wanted = set(query_stems(question))
     names.sort(key=lambda name: wanted.isdisjoint(stems_of(name)))  # stable
     return names[:MAX_NAMES]
@@ -213,13 +214,14 @@ def _defined(root: Root, names: Iterable[str]) -> Iterator[list[StoredSymbol]]:
     except Unavailable:
         return
     for symbols in of_names.values():
-        own = [
+        meant = (
             symbol
             for symbol in symbols
             if (file := live.get(symbol.file_path)) is not None
             and symbol.source_file == file.document
             and symbol.kind not in _ASIDE
             and not kinds(symbol.file_path) & LAST_FILES
-        ]
+        )
+        own = list(islice(meant, MAX_DEFINITIONS + 1))
         if len(own) <= MAX_DEFINITIONS:
             yield own

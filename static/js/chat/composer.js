@@ -1,15 +1,19 @@
 // The composer: Enter sends, the draft survives, a stopped question comes back to be changed.
 import { onKey } from "../keys.js";
-import { limitTo } from "./scope.js";
+import { limits, limitTo } from "./scope.js";
 import { running, toEnd, turns } from "./stream.js";
 
 const form = document.getElementById("composer");
 const message = document.getElementById("message");
 const id = form.elements.c.value;
 const DRAFT = `draft:${id}`;
-let sent = "";
+const note = document.getElementById("editing");
+let sent = ""; // the message of the last request
+let edits = false; // whether that was of an edited question
+let before = null; // the draft and its scope, while a question is edited
 
 function draft(text) {
+  if (before) return;
   if (text) sessionStorage.setItem(DRAFT, text);
   else sessionStorage.removeItem(DRAFT);
 }
@@ -21,40 +25,85 @@ function fill(text) {
   message.setSelectionRange(text.length, text.length);
 }
 
-// With `retry`, the failed turn that this is another try of.
-function send(text, retry = "") {
-  if (running() || form.matches("[data-archived]") || !document.getElementById("send")) return;
+// Where the next question goes: after the turn `parent`, or in the place of an answer to `again`.
+function place(name = "", turn = "") {
+  for (const field of ["parent", "again"]) {
+    form.elements[field].disabled = field !== name;
+    form.elements[field].value = turn;
+  }
+}
+
+const canSend = () => !running() && !form.matches("[data-archived]") && document.getElementById("send");
+
+function send(text) {
+  if (!canSend()) return;
   message.value = text;
-  if (form.elements.retry) form.elements.retry.value = retry;
   form.requestSubmit();
+}
+
+function again(question) {
+  // While a request is under way, htmx would wait, and then send the draft.
+  if (!canSend() || form.matches(".htmx-request")) return;
+  if (before) endEdit(before.scope);
+  const kept = message.value;
+  place("again", question.dataset.question);
+  send(question.textContent);
+  message.value = kept;
+}
+
+function edit(button) {
+  before ??= { text: message.value, scope: limits() };
+  note.hidden = false;
+  place("parent", button.dataset.edit);
+  limitTo(JSON.parse(button.dataset.scope));
+  fill(button.closest(".turn").querySelector("[data-question]").textContent);
+}
+
+function endEdit(scope) {
+  const { text } = before;
+  before = null;
+  note.hidden = true;
+  place();
+  limitTo(scope);
+  fill(text);
 }
 
 // An example question is about one repository, which may have been ingested since the page loaded.
 function ask({ example, repository }) {
-  if (repository) limitTo(repository);
+  if (repository) limitTo([[repository, repository]]);
   send(example);
 }
 
 if (!message.value) message.value = sessionStorage.getItem(DRAFT) ?? "";
 message.addEventListener("input", () => draft(message.value));
 message.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && before) {
+    event.preventDefault();
+    event.stopPropagation();
+    return endEdit(before.scope);
+  }
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
   send(message.value);
 });
-form.addEventListener("htmx:afterRequest", () => form.elements.retry && (form.elements.retry.value = ""));
+form.addEventListener("htmx:afterRequest", (event) => event.detail.elt === form && !before && place());
 form.addEventListener("htmx:configRequest", (event) => {
   if (event.detail.elt !== form) return;
   if (!message.value.trim() || running()) event.preventDefault();
   sent = message.value;
+  edits = !form.elements.parent.disabled;
 });
 
+// What was typed, and an edit that was begun, since the request stay.
+function clear() {
+  if (before && edits) return endEdit(limits());
+  if (sessionStorage.getItem(DRAFT) === sent) sessionStorage.removeItem(DRAFT);
+  if (before?.text === sent) before.text = "";
+  if (!before && message.value === sent) message.value = "";
+}
+
 document.addEventListener("chat:sent", (event) => {
-  // A command leaves alone what was typed meanwhile.
-  if (!event.detail.keepsDraft) {
-    message.value = "";
-    draft("");
-  }
+  if (!event.detail.keepsDraft) clear(); // a command leaves alone what is there
   document.getElementById("more-actions").hidden = false;
   toEnd();
   // Without its socket the page cannot follow the answer: a reload shows it so far. One that is
@@ -95,9 +144,9 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 
 document.addEventListener("click", (event) => {
   const at = (selector) => event.target.closest(selector);
-  const question = at(".turn")?.querySelector("[data-question]")?.textContent;
-  if (at("[data-edit]")) fill(question);
-  if (at("[data-resend]")) send(question, at("[data-retry]") ? at(".turn").dataset.turn : "");
+  if (at("[data-edit]")) edit(at("[data-edit]"));
+  if (at("[data-edit-cancel]")) endEdit(before.scope);
+  if (at("[data-resend]")) again(at(".turn").querySelector("[data-question]"));
   if (at("[data-example]")) ask(at("[data-example]").dataset);
 });
 

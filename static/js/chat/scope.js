@@ -74,12 +74,14 @@ function append(value, label) {
   box.querySelector(".scope-chips").append(chip);
 }
 
-// Limit the next question to one repository.
-export function limitTo(repository) {
-  if (!box) return;
-  box.querySelector(".scope-chips").replaceChildren();
-  append(repository, repository);
+// Limit the next question to areas, each a value and its label.
+export function limitTo(areas) {
+  box?.querySelector(".scope-chips").replaceChildren();
+  if (box) for (const [value, label] of areas) append(value, label);
 }
+
+// What the next question is limited to, for `limitTo`.
+export const limits = () => [...(box?.querySelectorAll(".scope-chips > li") ?? [])].map((chip) => [chip.querySelector("input").value, chip.textContent.trim()]);
 
 function add(item) {
   const { start, text } = at;

@@ -10,7 +10,8 @@ const tabs = document.querySelector("[data-viewer-tabs]");
 const toggle = document.querySelector("[data-viewer-toggle]");
 const narrow = matchMedia("(max-width: 1180px)");
 const KEYS = ["repo", "path", "start", "end"]; // of a citation, in the address of the page
-const CLOSED = "viewer-closed"; // in this tab the reader closed the viewer: it opens on request only
+// A cookie: the reader closed the viewer, which opens on request only until the browser is closed.
+const CLOSED = "viewer=closed";
 let opener = null; // the chip that was followed
 let opened = ""; // its address
 let chosen = false; // by the reader, and not by itself
@@ -86,7 +87,7 @@ function hide() {
   if (!isOpen()) return false;
   put();
   (opener?.isConnected && opener.checkVisibility() ? opener : toggle).focus();
-  sessionStorage.setItem(CLOSED, "1");
+  document.cookie = `${CLOSED}; path=/; samesite=lax`;
   closing = depth > 0;
   if (closing) history.go(-depth);
   else write("", { replace: true });
@@ -160,7 +161,7 @@ async function fetchPart(source, signal) {
 
 function open(chip) {
   chosen = true;
-  sessionStorage.removeItem(CLOSED);
+  document.cookie = `${CLOSED}; path=/; max-age=0; samesite=lax`;
   write(chip.dataset.source);
   load(chip, chip.dataset.source);
 }
@@ -169,7 +170,7 @@ function open(chip) {
 function openFirst() {
   const turn = turns().at(-1);
   const row = sources(turn)[0];
-  if (!row || turn.dataset.status === "running" || narrow.matches || sessionStorage.getItem(CLOSED)) return;
+  if (!row || turn.dataset.status === "running" || narrow.matches || document.cookie.includes(CLOSED)) return;
   if (isOpen() && (chosen || opened === row.dataset.source)) return;
   const chip = turn.querySelector(`.prose [data-source="${CSS.escape(row.dataset.source)}"]`) ?? row;
   write(row.dataset.source, { replace: true });
@@ -198,6 +199,20 @@ addEventListener("popstate", (event) => {
   if (closing) write("", { replace: true });
   else follow();
   closing = false;
+});
+
+// Cited lines that are elsewhere in what is ingested now are opened there.
+document.addEventListener("htmx:afterSwap", ({ target }) => {
+  if (!target.matches?.(".standing")) return;
+  const moved = new Map([...target.querySelectorAll("[data-was]")].map((row) => [row.dataset.was, row]));
+  for (const chip of target.closest(".turn").querySelectorAll("[data-source]")) {
+    const row = moved.get(chip.dataset.source);
+    if (row && !target.contains(chip)) Object.assign(chip, { href: row.href }).dataset.source = row.dataset.source;
+  }
+  const row = moved.get(opened);
+  if (!row) return;
+  write(row.dataset.source, { replace: true });
+  load(opener, row.dataset.source, { focus: false });
 });
 
 // The same for the links above and below the lines.
@@ -285,5 +300,7 @@ document.addEventListener("htmx:wsAfterMessage", () => {
   }
   openFirst();
 });
+// The server opens it beside an answer with citations, and does not know the width of the window.
+if (isOpen() && narrow.matches) put();
 if (named()) follow({ focus: false });
 else openFirst();

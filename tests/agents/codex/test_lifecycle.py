@@ -13,6 +13,7 @@ import pytest
 
 from apps.agents.events import ChatEvent, TextDelta, ThreadNamed, TurnFailed, TurnFinished, Warned
 from apps.agents.loop import run
+from apps.agents.messages import Message
 from apps.agents.providers.base import ModelRequest, Rights
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.agents.providers.codex.server import server_at
@@ -187,6 +188,20 @@ async def test_a_missing_thread_is_replaced_with_a_warning(codex: CodexBackend, 
     assert named.thread_id != lost
     assert any("starts a new thread" in e.message for e in recorded.events if isinstance(e, Warned))
     assert isinstance(recorded.end, TurnFinished)
+
+
+@pytest.mark.parametrize("flags", [{}, {"threadId": "nonsense"}], ids=["none", "lost"])
+async def test_a_new_thread_is_sent_the_earlier_messages_as_text(
+    codex: CodexBackend, flags: dict[str, str]
+) -> None:
+    system, newest = chat_request("plain").messages
+    earlier = Message("user", "x" * 250_000), Message("user", "Who?"), Message("assistant", "Ada.")
+    messages = (system, *earlier, newest)
+    request = replace(chat_request("plain"), messages=messages, flags=flags)
+    assert isinstance((await record(PROVIDER, request)).end, TurnFinished)
+    sent = codex.api.requests[-1].body["input"][-1]["content"][-1]["text"]
+    assert sent.startswith("The conversation so far:\n\nuser: Who?\n\nassistant: Ada.\n\n")
+    assert sent.endswith(f"\n\n{newest.text}")
 
 
 async def test_a_killed_process_keeps_the_text_so_far_and_restarts(

@@ -79,9 +79,13 @@ def test_a_push_is_fetched(client: Client, clone: Clone, served: Path, signed: S
 
 
 def test_the_page_shows_staff_what_a_server_must_send(client: Client, clone: Clone) -> None:
-    html = client.get(f"/ui/ingest/root/{Root.objects.get().id}").content.decode()
+    path = f"/ui/ingest/root/{Root.objects.get().id}"
+    answer = client.get(path, headers={"Accept-Encoding": "gzip"})
+    # Not compressed, so that its length tells nothing of the secret.
+    html = answer.content.decode()
     assert f"/hooks/git/{clone.id}" in html
     assert hooks.secret_of(clone.id) in html
+    assert "no-store" in answer["Cache-Control"] and not answer.has_header("Content-Encoding")
 
 
 def test_the_page_shows_others_no_secret(client: Client, clone: Clone, configure: Any) -> None:

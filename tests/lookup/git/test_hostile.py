@@ -73,6 +73,22 @@ def test_the_configuration_and_attributes_of_a_repository_run_nothing(
     assert not mark.exists()
 
 
+def test_a_repository_that_belongs_to_another_user_by_now_is_not_read(
+    repository: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(repository)
+    real = Path.lstat
+
+    def lstat(self: Path) -> os.stat_result:
+        found = list(real(self))
+        stranger = self == repository / ".git"
+        return os.stat_result([*found[:4], 12345, *found[5:]] if stranger else found)
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    for status, answer in all_answers(ask):
+        assert status == 503 and "belongs to another user" in str(answer)
+
+
 def test_variables_of_the_server_have_no_effect(
     repository: Path, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,14 @@ def test_a_change_of_a_body_reaches_callers_and_tests(ask: Ask, changed: Change)
     assert answer["base"] == git(changed({}), "rev-parse", "HEAD").strip()
 
 
+def test_a_line_that_only_imports_is_no_caller(ask: Ask, changed: Change) -> None:
+    changed({"shop/tax.py": TAX.replace("price * RATE", "price * RATE + 1")})
+    answer = ask(depth=4)[1]
+    callers = [row for row in answer["results"] if row["kind"] == "caller"]
+    assert [row["chunk"] for row in callers if "import" in row["chunk"]] == []
+    assert {row["chunk"] for row in callers} >= {"return cart.total()"}
+
+
 def test_nothing_has_changed(shop: Path, ask: Ask) -> None:
     status, answer = ask()
     assert (status, answer["results"], answer["hint"]) == (200, [], "Nothing differs from HEAD.")

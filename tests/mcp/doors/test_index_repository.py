@@ -164,6 +164,8 @@ class TestARun:
         with https_server(folder / "served", folder / "keys") as server:
             settings = folder / ".gitconfig"
             settings.write_text(f"[http]\n\tsslCAInfo = {server.authorities}\n")
+            with pytest.raises(InvalidInput, match="CLONE_HOSTS"):
+                await caller.call(INDEX_REPOSITORY, path=f"{server.url}/harbour")
             configure(clone_hosts=(HOST,), git_config=settings)
             answer = await index(caller, path=f"{server.url}/harbour")
         assert (answer["state"], answer["repository"]) == ("completed", "harbour")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from apps.browse.box import Box
+from apps.index.types import ResultPlace
 from apps.retrieval.ranking.rank import RankingQuery
 from apps.retrieval.ranking.reasons import reasons_for
 from apps.retrieval.ranking.types import Passage, Passages
@@ -32,13 +33,14 @@ def test_ranks_are_among_all_passages_and_none_beyond_the_best() -> None:
 
 def test_conditions_go_to_other_processes() -> None:
     box = Box.parse(r'x "Retry(" /de[fl]/i -"no" -reading')
-    assert box("a.py", "DEF Retry(") and not box("a.py", "retry( def")
+    place = ResultPlace(("repo", "a.py", "python"), 1, 1)
+    assert box(place, "DEF Retry(") and not box(place, "retry( def")
     again = pickle.loads(pickle.dumps(box))
-    assert again("a.py", "DEF Retry(") and not again("a.py", "def Retry( no")
+    assert again(place, "DEF Retry(") and not again(place, "def Retry( no")
     # A word to leave out counts in every form, in names and in the path.
-    assert not again("a.py", "def Retry(bytesRead)")
-    assert not again("src/reads.py", "def Retry(")
-    assert again("a.py", "def Retry(bread)")
+    assert not again(place, "def Retry(bytesRead)")
+    assert not again(ResultPlace(("repo", "src/reads.py", "python"), 1, 1), "def Retry(")
+    assert again(place, "def Retry(bread)")
 
 
 @pytest.mark.door

@@ -1,9 +1,11 @@
 """Convert a ModelRequest to the parameters of a Codex thread and turn (contract.md §8)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
+from apps.agents.messages import Message
 from apps.agents.providers.base import ModelRequest, Rights
 from apps.agents.providers.codex import sandbox
 from apps.agents.providers.codex.flags import EFFORT, NETWORK, WEB_SEARCH, chosen
@@ -13,6 +15,10 @@ from apps.core.types import JSON
 from apps.retrieval.query import write_area
 
 TOOL_SECONDS = 600
+# Of the earlier messages that a new thread is sent.
+MAX_EARLIER_CHARS = 200_000
+EARLIER = "The conversation so far:"
+NEWEST = "Answer this message, with the conversation in mind:"
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,7 @@ class TurnParameters:
     thread: parameters of `thread/start` and `thread/resume`.
     turn: parameters of `turn/start`.
     text: the user's message.
+    first_text: the same with the earlier messages, for a new thread.
     """
 
     thread_id: str | None
@@ -31,6 +38,7 @@ class TurnParameters:
     thread: JSON
     turn: JSON
     text: str
+    first_text: str
 
     @property
     def servers(self) -> JSON:
@@ -40,7 +48,8 @@ class TurnParameters:
 
 
 def turn_parameters(request: ModelRequest, folder: Path) -> TurnParameters:
-    """Build the parameters. Only the newest message is sent, because Codex stores the thread.
+    """Build the parameters. A thread that resumes is sent the newest message only, because Codex
+    stores the others.
 
     folder: the working folder.
     """
@@ -67,13 +76,29 @@ def turn_parameters(request: ModelRequest, folder: Path) -> TurnParameters:
     if is_chat:
         thread["model"] = turn["model"] = request.model
         turn["effort"] = flags[EFFORT.name]
+    *earlier, newest = [m for m in request.messages if m.role in ("user", "assistant")]
     return TurnParameters(
         thread_id=thread_id if isinstance(thread_id, str) and thread_id else None,
         instructions=first.text if first.role == "system" else "",
         thread=thread,
         turn=turn,
-        text=next(m.text for m in reversed(request.messages) if m.role == "user"),
+        text=newest.text,
+        first_text=_with_earlier(earlier, newest.text),
     )
+
+
+def _with_earlier(earlier: Sequence[Message], text: str) -> str:
+    """A message after the newest of the earlier ones, as far as MAX_EARLIER_CHARS reaches."""
+    kept: list[str] = []
+    left = MAX_EARLIER_CHARS
+    for message in reversed(earlier):
+        left -= len(message.text)
+        if left < 0:
+            break
+        kept.append(f"{message.role}: {message.text}")
+    if not kept:
+        return text
+    return "\n\n".join([EARLIER, *reversed(kept), f"{NEWEST}\n\n{text}"])
 
 
 def _mcp_servers(request: ModelRequest) -> JSON:

@@ -43,8 +43,8 @@ TURNED_OFF = "Codex is turned off by MCP_FORCE_CODEX_AVAILABLE."
 STARTING = "Codex is still starting. Try again in a moment."
 NO_TOOLS = "Codex cannot reach the search tools at"
 THREAD_REPLACED = (
-    "Codex no longer has the thread of this conversation, so it starts a new thread without the "
-    "earlier messages."
+    "Codex no longer has the thread of this conversation, so it starts a new thread with the "
+    "earlier messages as text."
 )
 
 # How long a caller waits for Codex to start. Pages wait less and retry.

@@ -127,7 +127,7 @@ class CodexTurn:
         try:
             client, opened = self._server.call(self._open_thread)
             self._put(opened)
-            self._run_turn(client, opened.thread_id)
+            self._run_turn(client, opened)
         except LineTooLong as error:
             self._put(line_too_long(error))
         except CONNECTION_ERRORS:
@@ -150,7 +150,7 @@ class CodexTurn:
                 # Without its turns: a long conversation exceeds the size of one message.
                 parameters = {**thread, "threadId": thread_id, "excludeTurns": True}
                 resumed = client.request("thread/resume", parameters, response_model=Opened)
-                return client, ThreadOpened(resumed.limited(thread).id)
+                return client, ThreadOpened(resumed.limited(thread).id, resumed=True)
             except InvalidRequestError as error:
                 if not THREAD_NOT_FOUND.search(error.message):
                     raise
@@ -166,11 +166,12 @@ class CodexTurn:
         disabled: JSON = dict.fromkeys(others, {"enabled": False})
         return {**thread, "config": {**thread["config"], "mcp_servers": servers | disabled}}
 
-    def _run_turn(self, client: CodexClient, thread_id: str) -> None:
-        thread: JSON = {"threadId": thread_id}
+    def _run_turn(self, client: CodexClient, opened: ThreadOpened) -> None:
+        thread: JSON = {"threadId": opened.thread_id}
+        text = self._parameters.text if opened.resumed else self._parameters.first_text
         try:
             if not self._abandoned:
-                self._stream_notifications(client, thread_id)
+                self._stream_notifications(client, opened.thread_id, text)
             # Programs that the turn has started go on otherwise.
             client.request("thread/backgroundTerminals/clean", thread, response_model=_AnyResponse)
             # Unload the thread; it is on disk and may be resumed with other flags.
@@ -179,8 +180,8 @@ class CodexTurn:
             self._server.discard(client, error)
             raise
 
-    def _stream_notifications(self, client: CodexClient, thread_id: str) -> None:
-        turn_id = client.turn_start(thread_id, self._parameters.text, self._parameters.turn).turn.id
+    def _stream_notifications(self, client: CodexClient, thread_id: str, text: str) -> None:
+        turn_id = client.turn_start(thread_id, text, self._parameters.turn).turn.id
         with self._lock:
             self._running = client, thread_id, turn_id
             abandoned = self._abandoned

@@ -10,9 +10,14 @@ OWN_SERVER = "codeinfo"
 
 @dataclass(frozen=True)
 class ThreadOpened:
-    """The thread is open. `replaced`: the requested thread no longer exists; this one is new."""
+    """The thread is open.
+
+    resumed: it has the earlier messages.
+    replaced: the requested thread no longer exists; this one is new.
+    """
 
     thread_id: str
+    resumed: bool = False
     replaced: bool = False
 
 

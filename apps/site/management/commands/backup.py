@@ -31,5 +31,6 @@ class Command(StoreCommand):
             self.stdout.write(json.dumps(made))
             return
         for root in made["roots"]:
-            self.stdout.write(f"{root['path']}  {root['files']:,} files, {root['chunks']:,} chunks")
+            counts = f"{root['files']:,} files, {root['chunks']:,} passages"
+            self.stdout.write(f"{root['path']}  {counts}")
         self.stdout.write(f"{made['file']}  {made['bytes']:,} bytes, {made['members']} files")

@@ -13,9 +13,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from apps.conversations import exporting, queries
+from apps.conversations import exporting
 from apps.conversations.answers.exchange import exchanges_of
-from apps.conversations.models import Conversation
+from apps.conversations.models import Conversation, Turn
 from apps.core.config import config
 from apps.core.data import folder_lock
 from apps.core.errors import CodeinfoError
@@ -25,6 +25,11 @@ from apps.index import freeze
 from apps.ingest import bases
 
 FOLDER = "set-aside-"
+# The columns of a turn that such data has, of those that are exported.
+TURN = (
+    *("id", "conversation_id", "role", "parts", "provider", "model", "status", "error"),
+    *("usage", "timing", "command", "created_at"),
+)
 # What stays: it is about other programs, and is of this version, too.
 KEPT = frozenset({"clients", "codex", bases.NAME, folder_lock.NAME, *freeze.NAMES})
 
@@ -61,7 +66,8 @@ def _export(folder: Path) -> int:
     # The other columns may be missing.
     rows = Conversation.objects.only("id", "title").order_by("created_at", "id")
     for number, conversation in enumerate(rows, 1):
-        views = exchanges_of(queries.turns_of(conversation.id))
+        turns = Turn.objects.filter(conversation=conversation).order_by("created_at", "id")
+        views = exchanges_of(Turn(**row) for row in turns.values(*TURN))
         file = folder / f"{number:04}-{exporting.file_name(conversation)}.md"
         file.write_text(exporting.as_markdown(conversation, views), encoding="utf-8")
     return len(rows)
