@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
-from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.agent_runs import api, commands, definitions, starting
@@ -21,7 +20,7 @@ from apps.agent_runs.rights import facts
 from apps.agent_runs.starting import AgentRequest
 from apps.agents.providers import registry
 from apps.conversations import queries, runner, sidebar, transcript
-from apps.conversations.answers.markdown import AnswerRenderer
+from apps.conversations.answers import markdown
 from apps.conversations.chat_body import placed
 from apps.conversations.models import ID_PATTERN, Conversation
 from apps.conversations.picker import Picker, picker
@@ -107,7 +106,7 @@ def _about(agent: Agent | None, conversation: Conversation | None) -> dict[str, 
         return {}
     provider = registry.providers().get(agent.provider)
     return {
-        "description": _markdown(agent.description),
+        "description": markdown.plain(agent.description),
         "provider": provider.label if provider else FIRST_AVAILABLE,
         "facts": facts(agent),
         "works_in_folder": agent.may_be_codex,
@@ -149,11 +148,6 @@ def picker_fragment(request: HttpRequest) -> HttpResponse:
     offered = async_to_sync(_picker)(agent, conversation, form.get("provider", ""), wait=True)
     context = {"picker": offered, "picker_url": PICKER, "conversation_id": form.get("c", "")}
     return render(request, "conversations/_picker.html", context)
-
-
-def _markdown(text: str) -> SafeString:
-    # Sanitised by the renderer, as every answer is.
-    return mark_safe(AnswerRenderer().text(text))
 
 
 @require_POST

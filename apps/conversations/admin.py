@@ -8,11 +8,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from apps.conversations import queries, services, transcript
+from apps.conversations.answers import markdown
 from apps.conversations.answers.exchange import exchanges_of, usage_line
-from apps.conversations.answers.markdown import AnswerRenderer
 from apps.conversations.branches import followed
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.parts import content
@@ -117,15 +117,10 @@ def transcript_of(conversation: str) -> dict[str, Any]:
         "are_all": len(turns) <= SHOWN_TURNS,
         "others": Turn.objects.filter(conversation=conversation).count() - branch.count(),
         "exchanges": [
-            (view, answer_html(view.answer_text), usage_line(view.usage))
+            (view, markdown.plain(view.answer_text), usage_line(view.usage))
             for view in exchanges_of(reversed(turns[:SHOWN_TURNS]))
         ],
     }
-
-
-def answer_html(text: str) -> SafeString:
-    """A model's Markdown as sanitised HTML."""
-    return mark_safe(AnswerRenderer().text(text))
 
 
 @admin.register(Turn)
@@ -165,7 +160,7 @@ class TurnAdmin(ReadOnly):
     def content(self, turn: Turn) -> SafeString:
         text = content(turn.parts)
         is_answer = turn.role == Turn.Role.ASSISTANT
-        body = answer_html(text) if is_answer else format_html('<p class="asked">{}</p>', text)
+        body = markdown.plain(text) if is_answer else format_html('<p class="asked">{}</p>', text)
         return format_html('<div class="prose">{}</div>', body)
 
     def view_on_site(self, obj: Turn) -> str:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import re2
 from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -162,9 +163,9 @@ def _heading(source: str) -> Any:
     return _HEADING.fullmatch(escaped(source))
 
 
-def plain(source: str) -> str:
-    """Markdown without citations, for thoughts."""
-    return AnswerRenderer().text(source)
+def plain(source: str) -> SafeString:
+    """A text alone as sanitised HTML: a thought, or an answer whose citations are not shown."""
+    return mark_safe(AnswerRenderer().text(source))
 
 
 def split(source: str, *, ended: bool) -> tuple[list[str], str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from apps.browse.finds import Find
 from apps.conversations.answers import markdown
@@ -49,7 +49,7 @@ class Thought:
 
     @property
     def html(self) -> SafeString:
-        return mark_safe(markdown.plain(self.text))  # sanitised there
+        return markdown.plain(self.text)
 
 
 @dataclass(frozen=True)
