@@ -18,6 +18,8 @@ from django.core.signals import request_started
 from django.db import close_old_connections
 
 from apps.index import changes
+from apps.index.grams import reset_grams
+from apps.index.texts import reset_texts
 from tests.settings import FOLDER, WORKER
 from tests.support import flushing, mongodb, writes
 
@@ -235,13 +237,28 @@ def nothing_was_unreadable() -> None:
 
 
 @pytest.fixture
-def configure(settings: Any) -> Callable[..., None]:
+def configure(settings: Any) -> Iterator[Callable[..., None]]:
     """configure(port=1, ...) changes settings for one test."""
+    before = settings.CONFIG
+    folders = {before.data_dir}
 
     def turn(**changes: Any) -> None:
         settings.CONFIG = replace(settings.CONFIG, **changes)
+        if settings.CONFIG.data_dir not in folders:
+            folders.add(settings.CONFIG.data_dir)
+            reset_stores()
 
-    return turn
+    yield turn
+    settings.CONFIG = before
+    if len(folders) > 1:
+        reset_stores()
+
+
+def reset_stores() -> None:
+    """Have a process-wide store that is open let go of its folder: the next use opens the one of
+    the settings."""
+    reset_texts()
+    reset_grams()
 
 
 @pytest.fixture
