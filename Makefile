@@ -25,8 +25,9 @@ test: test-unit tests/mcp/node_modules/.stamp ## install what tests need, then r
 test-unit: .venv/dev.stamp ## what needs no other process, socket or browser: run it while you work
 	$(BIN)/pytest -n $(JOBS) --dist loadfile --reruns 1 -rR -m unit
 
-test-long: .venv/dev.stamp tests/mcp/node_modules/.stamp ## installations damaged, killed and restored, for 15 minutes
+test-long: .venv/dev.stamp tests/mcp/node_modules/.stamp ## installations damaged, killed and restored; each page; 20 minutes
 	@scripts/install-fuse
+	@scripts/install-chromium
 	$(BIN)/pytest -n $(JOBS) --dist loadfile --reruns 1 -rR -m long
 
 test-stores: .venv/dev.stamp ## chosen tests on PostgreSQL, Redis and a server of Chroma, then on MongoDB
@@ -70,9 +71,9 @@ dist: .venv/dev.stamp ## the wheel, and the bundle for MCP clients, in dist/
 stand-ins: .venv/dev.stamp ## scripted model servers, to try every provider without an account
 	$(BIN)/python -m tests.stand_ins
 
-screenshots: .venv/dev.stamp ## write each page, light, dark and phone, to docs/screenshots
+screenshots: .venv/dev.stamp ## draw each page and state, light, dark, phone and wide: make screenshots OF=chat-
 	@scripts/install-chromium fonts-droid-fallback
-	$(BIN)/python -m tests.browser.screenshots
+	$(BIN)/python -m tests.browser '$(OF)'
 
 benchmarks: .venv/dev.stamp ## the tables of docs/benchmarks.md that need no checkouts
 	$(BIN)/python -m benchmarks.docstrings

@@ -42,7 +42,7 @@ from django.urls import re_path
 from apps.conversations.urls import websocket_urlpatterns as conversation_sockets
 from apps.core.config import config
 from apps.core.http.bodies import at_most
-from apps.core.http.ports import PortRouter, only_path
+from apps.core.http.ports import PortRouter, nothing_here, only_path
 from apps.core.http.proxies import TrustedProxies
 from apps.core.http.static_files import WithStaticFiles
 from apps.core.http.threads import ReusedThreads
@@ -50,7 +50,6 @@ from apps.core.principal import ANONYMOUS, acting_as
 from apps.core.security.access import HOOKS, MAX_HOOK, MCP, WebsocketGate
 from apps.ingest.urls import websocket_urlpatterns as ingest_sockets
 from apps.logs.middleware import SocketLog
-from apps.site.consumers import RefuseConsumer
 
 
 async def escaped(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -83,7 +82,7 @@ everything = ProtocolTypeRouter(
                         [
                             *conversation_sockets,
                             *ingest_sockets,
-                            re_path("", RefuseConsumer.as_asgi()),
+                            re_path("", nothing_here),  # type: ignore[arg-type]
                         ]
                     )
                 )

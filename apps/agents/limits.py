@@ -6,9 +6,8 @@ reads.
 """
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from apps.agents.events import ReasoningDelta, TextDelta, ToolFinished, ToolStarted, Warned
 from apps.agents.messages import ToolCall, ToolResult, Usage
@@ -98,7 +97,7 @@ def truncate_call(call: ToolCall) -> ToolCall:
     Arguments that are too long are cut, and the call's `error` names the limit.
     """
     call = replace(call, id=call.id[:MAX_NAME], name=call.name[:MAX_NAME])
-    if argument_size(call.arguments) <= MAX_TOOL_ARGUMENT_BYTES:
+    if json_size(dict(call.arguments)) <= MAX_TOOL_ARGUMENT_BYTES:
         return call
     return reject_long_arguments(call, str(call.arguments))
 
@@ -107,11 +106,6 @@ def reject_long_arguments(call: ToolCall, arguments: str) -> ToolCall:
     """Replace a call's arguments by their beginning, with an error that names the limit."""
     error = f"The arguments are longer than {MAX_TOOL_ARGUMENT_BYTES} bytes."
     return replace(call, arguments={"cut": cut(arguments, TRUNCATED_ARGUMENTS_CHARS)}, error=error)
-
-
-def argument_size(arguments: Mapping[str, Any]) -> int:
-    """Return the size of arguments as JSON, in bytes."""
-    return json_size(dict(arguments))
 
 
 def call_limit_result(call: ToolCall) -> ToolResult:

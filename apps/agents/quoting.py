@@ -31,7 +31,9 @@ MARKERS = re.compile(
 def quote_result(result: ToolResult) -> str:
     """Return the text of the tool message that answers `result.call`."""
     data = json.dumps(_body(result), ensure_ascii=False, separators=(",", ":"), default=str)
-    return f'<tool_result name="{_name(result)}">\n{_escape_markers(data)}\n{CLOSING}'
+    # The first character of each marker as its escape in JSON: the value is equal.
+    data = MARKERS.sub(lambda marker: f"\\u{ord(marker[0][0]):04x}{marker[0][1:]}", data)
+    return f'<tool_result name="{_name(result)}">\n{data}\n{CLOSING}'
 
 
 def truncate_result_text(text: str, limit: int) -> str:
@@ -58,8 +60,3 @@ def _body(result: ToolResult) -> Any:
         return quoted(result.payload)
     except (AttributeError, KeyError, TypeError):
         return result.payload  # from another program of that name
-
-
-def _escape_markers(data: str) -> str:
-    """Replace the first character of each marker in JSON text by its escape: the value is equal."""
-    return MARKERS.sub(lambda marker: f"\\u{ord(marker[0][0]):04x}{marker[0][1:]}", data)

@@ -1,7 +1,7 @@
 """The servers of the Providers page: what is saved, and what the environment sets."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from apps.agents.providers import lmstudio, openai
 from apps.agents.providers.base import Model
@@ -42,10 +42,10 @@ class ServerCard:
     error: str = ""
     error_field: str = ""
     done: str = ""
-    shown_models: tuple[str, ...] = field(init=False, default=())
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shown_models", (self.models or ())[:SHOWN_MODELS])
+    @property
+    def shown_models(self) -> tuple[str, ...]:
+        return (self.models or ())[:SHOWN_MODELS]
 
     @property
     def is_fixed(self) -> bool:

@@ -151,12 +151,10 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
     with span("tool", tool=tool.name) as step, added_log_context(callId=call.id):
         try:
             payload = await in_thread(tool.run, call.arguments)
-        except CodeinfoError as error:
-            result = _error_result(call, error.code, error.message, error.details)
-        except DatabaseError as error:
+        except (CodeinfoError, DatabaseError) as error:
             if (failure := typed(error)) is None:
                 raise
-            result = _error_result(call, failure.code, failure.message)
+            result = _error_result(call, failure.code, failure.message, failure.details)
         else:
             result = ToolResult(call, payload)
         if result.error_code:

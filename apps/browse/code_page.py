@@ -18,7 +18,7 @@ from apps.index.models import Root
 from apps.index.paths import MappedPath
 from apps.lookup.ingested import live_file
 from apps.lookup.symbols import OutlineQuery, file_outline
-from apps.lookup.symbols.types import OutlineItem
+from apps.lookup.symbols.types import OutlineItem, flattened
 from apps.lookup.texts.folders import Entry, entries_of, folders_of
 from apps.retrieval.repositories import find_root, repo_id
 
@@ -233,7 +233,7 @@ def outline_of(view: SourceView) -> Outline:
         outline = file_outline(OutlineQuery(view.repo, view.path))
     except CodeinfoError:
         return Outline()
-    flat = list(islice(outline.flat(), MAX_OUTLINE_ITEMS + 1))
+    flat = list(islice(flattened(outline.items), MAX_OUTLINE_ITEMS + 1))
     rows = [
         OutlineRow(min(depth, MAX_DEPTH), item, *view.links_to(item.start_line))
         for depth, item in flat[:MAX_OUTLINE_ITEMS]

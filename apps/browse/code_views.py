@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import PurePosixPath
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -20,7 +21,7 @@ from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.index import queries
 from apps.lookup.texts.folders import languages_of, matching_files
-from apps.retrieval.repositories import find_root, repo_id
+from apps.retrieval.repositories import find_root, partly_ingested, repo_id
 
 LOOK_UPS = {"callers": name_panel.callers, "uses": name_panel.uses}
 
@@ -57,8 +58,21 @@ def code(request: HttpRequest, where: str = "") -> HttpResponse:
             page = _map
         return page(request, place, data)
     except CodeinfoError as error:
-        context = {"error": error, "page_keys": PAGE_KEYS}
+        context = {
+            "error": error,
+            "is_being_ingested": _is_being_ingested(error),
+            "page_keys": PAGE_KEYS,
+        }
         return _page(request, "browse/code.html", context, status_of(error))
+
+
+def _is_being_ingested(error: CodeinfoError) -> bool:
+    """Whether an error names a repository whose first ingest is in progress, or is queued."""
+    if error.code != "REPO_NOT_FOUND":
+        return False
+    runs = [run for run in queries.live_runs() if not run.dry_run]
+    names = {run.name or PurePosixPath(run.path).name for run in runs}
+    return error.details.get("repo") in names
 
 
 def _file(request: HttpRequest, place: code_page.Place, data: dict[str, str]) -> HttpResponse:
@@ -102,6 +116,8 @@ def _around(place: code_page.Place) -> dict[str, Any]:
         "path": place.path,
         "crumbs": code_page.crumbs_of(repo, place.path),
         "here": place.path,
+        "lacks": partly_ingested([place.root]),
+        "damage": place.root.damage,
         "tree": code_page.tree_of(place.root, place.path, is_file=place.is_file),
         "page_keys": PAGE_KEYS,
     }

@@ -7,6 +7,7 @@ from functools import cached_property
 from html import escape, unescape
 from itertools import pairwise
 from posixpath import basename, dirname, join, normpath
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import nh3
@@ -14,7 +15,10 @@ import re2
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from pygments.token import STANDARD_TYPES
 
+from apps.browse.highlight import Blocks, block_language
 from apps.browse.lines import code_url
 from apps.browse.sanitise import is_safe_link
 from apps.index.models import Root
@@ -40,6 +44,8 @@ ATTRIBUTES = {
     **dict.fromkeys(("p", "div", "th", "td"), {"align", "id"}),
     **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), {"align", "id"}),
 }
+# The class of highlighted code, and those of its tokens.
+CODE, CLASSES = "hl", set(STANDARD_TYPES.values()) - {""}
 # In what nh3 writes, values are quoted, and quotes in them are escaped.
 _LINK_OR_IMAGE = re2.compile(r'<a(?: [a-z]+="[^"]*")*>|</a>|<img((?: [a-z]+="[^"]*")*)>')
 _ATTRIBUTE = re2.compile(r' ([a-z]+)="([^"]*)"')
@@ -65,8 +71,18 @@ def _name_headings(state: StateCore) -> None:
             counts[name] += 1
 
 
+def _fence(tokens: Sequence[Token], index: int, options: Any, env: dict[str, Any]) -> str:
+    """A block of code, highlighted if it is one of the first."""
+    text = tokens[index].content.removesuffix("\n")
+    language = block_language(tokens[index].info)
+    blocks: Blocks = env.setdefault("blocks", Blocks())
+    html = "\n".join(blocks.highlight_lines(text, language=language, path=language))
+    return f'<pre class="{CODE}"><code>{html}\n</code></pre>\n'
+
+
 _parser = MarkdownIt("commonmark", {"html": True})
 _parser.enable(["table", "strikethrough"]).core.ruler.push("ids of headings", _name_headings)
+_parser.renderer.rules["fence"] = _fence  # type: ignore[attr-defined]
 # What is no link is decided below, where it remains as text.
 _parser.validateLink = lambda url: True  # type: ignore[method-assign]
 
@@ -83,12 +99,15 @@ def can_render(path: str, lines: Sequence[str]) -> bool:
 def rendered(text: str, links: Links) -> SafeString:
     """Markdown as safe HTML. Images become their texts, with links to them."""
     if len(text) > MAX_CHARS:
-        return mark_safe(f"<pre>{escape(text)}</pre>")
+        return mark_safe(f'<pre tabindex="0">{escape(text)}</pre>')
     clean = nh3.clean(
         _parser.render(text),
         tags=TAGS,
         attributes=ATTRIBUTES,
         attribute_filter=lambda tag, name, value: _attribute(name, value, links),
+        # Long lines are scrolled, also with the keyboard.
+        set_tag_attribute_values={"pre": {"tabindex": "0"}},
+        allowed_classes={"pre": {CODE}, "span": CLASSES},
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener nofollow",
     )

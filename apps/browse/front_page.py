@@ -17,8 +17,9 @@ from apps.core.drawing import spans
 from apps.core.errors import CodeinfoError
 from apps.index.models import Root
 from apps.lookup.history import HistoryQuery, history
-from apps.lookup.overview import OverviewQuery, languages_by_size, overview_of, percent
-from apps.lookup.relations import Relation
+from apps.lookup.overview.as_text import percent
+from apps.lookup.overview.overview import OverviewQuery, languages_by_size, overview_of
+from apps.lookup.relations.types import Relation
 from apps.lookup.texts.folders import entries_of
 from apps.retrieval.repositories import repo_id
 
@@ -83,7 +84,7 @@ def readme_of(root: Root, folder: str) -> Readme | None:
     html = (
         rendered(text, DocumentLinks(root, path))
         if is_rendered
-        else mark_safe(f"<pre>{escape(text[:MAX_CHARS])}</pre>")
+        else mark_safe(f'<pre tabindex="0">{escape(text[:MAX_CHARS])}</pre>')
     )
     name = path.rpartition("/")[2]
     return Readme(name, code_url(repo, path), html, not is_rendered and len(text) > MAX_CHARS)

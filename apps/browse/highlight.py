@@ -1,8 +1,10 @@
 """Highlight source text as lines of HTML with Pygments' short class names."""
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import cast
@@ -20,6 +22,9 @@ from apps.code.languages import FILE_TYPES, known_type
 
 # Longer texts are shown plain.
 MAX_CHARS = 150_000
+# Blocks of a document or an answer, and the seconds of all of them. More are shown plain: a process
+# lexes them one by one, and 600 characters of some languages take it half a second.
+MAX_BLOCKS, MAX_SECONDS = 100, 5.0
 # Files of which some lines are shown: a longer one is lexed only around them.
 MAX_FILE_CHARS = 300_000
 # Lines that are lexed after those that are shown: a comment may begin in them and end there.
@@ -147,6 +152,29 @@ def _lexer_class(name: str, language: str) -> type[Lexer]:
         except ClassNotFound:
             continue
     return cast(type[Lexer], find_lexer_class_for_filename(name) or TextLexer)
+
+
+@dataclass
+class Blocks:
+    """The blocks of code of one document or answer, of which the first are highlighted."""
+
+    _count: int = 0
+    _seconds: float = 0.0
+
+    def highlight_lines(self, text: str, *, path: str = "", language: str = "") -> list[SafeString]:
+        """As the function, for the next block."""
+        self._count += 1
+        if self._count > MAX_BLOCKS or self._seconds >= MAX_SECONDS:
+            path = language = ""
+        begin = time.monotonic()
+        lines = highlight_lines(text, path=path, language=language)
+        self._seconds += time.monotonic() - begin
+        return lines
+
+
+def block_language(info: str) -> str:
+    """The language, or the path, that Markdown names at the beginning of a block of code."""
+    return (info.split(maxsplit=1) or [""])[0]
 
 
 # Classes without a colour. Spans for them would only make the page larger.

@@ -14,9 +14,10 @@ from apps.core.drawing import Box, treemap
 from apps.index.models import Root
 from apps.index.types import Filters
 from apps.lookup.deadline import Deadline
-from apps.lookup.overview import file_imports, files_of, is_code, languages_by_size
-from apps.lookup.symbols.project import RootProject
-from apps.lookup.texts.table import FileFacts
+from apps.lookup.overview.imported import file_imports
+from apps.lookup.overview.overview import files_of, languages_by_size
+from apps.lookup.overview.sizes import is_code
+from apps.lookup.symbols.project import LiveFile, RootProject
 from apps.retrieval.repositories import repo_id
 
 VIEW = "map"
@@ -225,7 +226,7 @@ def map_view(root: Root, folder: str, cited: Sequence[Cited]) -> MapView:
     )
 
 
-def _inside(files: Sequence[FileFacts], folder: str) -> list[_Item]:
+def _inside(files: Sequence[LiveFile], folder: str) -> list[_Item]:
     """The files below a folder, by their sizes; those of code if it has any, as data is large."""
     start = f"{folder}/" if folder else ""
     inside = [file for file in files if file.path.startswith(start) and file.size]

@@ -1,22 +1,25 @@
 """Files and symbols by a part of their name, as one types it."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from difflib import SequenceMatcher, get_close_matches
 from heapq import nsmallest
 from itertools import islice
+from math import inf
 from operator import itemgetter
 
 from django.db.models import Case, IntegerField, Value, When
 
 from apps.core.errors import Unavailable
-from apps.index import queries
+from apps.index import queries, symbols
 from apps.index.models import Root, SourceFile
-from apps.index.symbols import symbols_beginning
+from apps.index.types import StoredSymbol
 from apps.lookup.symbols.definitions import OUTLINE_ONLY, Hit, rank_of
 from apps.lookup.symbols.types import SEPARATORS, Place
 from apps.lookup.texts.table import file_table
 from apps.retrieval.overlaps import repeated_files
 
-# Symbols of a root that begin with a text, of which the best are chosen.
+# Symbols of a root that begin with a text or are spelled like it, of which the best are chosen.
 MAX_SYMBOLS = 300
 MIN_SYMBOL = 2  # characters
 # Of a word that may be misspelled: its characters, and the least likeness, from 0 to 1.
@@ -111,37 +114,64 @@ def _bracketed(character: str) -> str:
 def symbols_named(text: str, limit: int) -> list[Hit]:
     """Definitions whose name begins with a text, in any case: whole names first. After a separator
     (`Client.get`) the scope has to match, too. Parts that are lost are left out."""
-    *scopes, prefix = [part for part in SEPARATORS.split(text.strip()) if part] or [""]
+    *scopes, prefix = _parts(text)
     if len(prefix) < MIN_SYMBOL or any(map(str.isspace, prefix)):
         return []
-    roots = queries.published_roots()
-    repeated = repeated_files(roots)
-    hits = [
-        hit
-        for root in roots
-        for hit in _beginning(root, prefix)
-        if hit.symbol.file_path not in repeated.get(root.id, ()) and _is_inside(hit, scopes)
-    ]
+    wanted = [scope.lower() for scope in scopes]
 
     def rank(hit: Hit) -> tuple[object, ...]:
         name = hit.symbol.name
         whole = name != prefix, name.lower() != prefix.lower()
         return (*whole, *rank_of(hit.symbol), len(name))
 
-    return sorted(hits, key=rank)[:limit]
+    hits = _hits(prefix, symbols.symbols_beginning)
+    inside = (hit for hit in hits if not scopes or _scopes(hit)[-len(scopes) :] == wanted)
+    return sorted(inside, key=rank)[:limit]
 
 
-def _beginning(root: Root, prefix: str) -> Iterator[Hit]:
-    try:
-        symbols = symbols_beginning(root, prefix, MAX_SYMBOLS)
-    except Unavailable:
-        return
-    live = queries.live_file_ids(root)
-    for symbol in symbols:
-        if symbol.kind not in OUTLINE_ONLY and symbol.source_file in live:
-            yield Hit(root, symbol)
+def symbols_alike(text: str, limit: int, until: float) -> list[Hit]:
+    """Definitions whose name and scopes are spelled like those of a text, best first. Repositories
+    are read until a time."""
+    *scopes, name = _parts(text.lower())
+    if len(name) < MIN_ALIKE or any(map(str.isspace, name)):
+        return []
+
+    def rank(hit: Hit) -> tuple[object, ...]:
+        likeness = SequenceMatcher(None, hit.symbol.name.lower(), name).ratio()
+        return (-likeness, *rank_of(hit.symbol))
+
+    hits = _hits(name, symbols.symbols_alike, until)
+    inside = (
+        hit for hit in hits if all(get_close_matches(scope, _scopes(hit), 1) for scope in scopes)
+    )
+    return sorted(inside, key=rank)[:limit]
 
 
-def _is_inside(hit: Hit, scopes: Sequence[str]) -> bool:
-    around = [part.lower() for part in SEPARATORS.split(hit.symbol.path)[:-1]]
-    return not scopes or around[-len(scopes) :] == [scope.lower() for scope in scopes]
+def _parts(text: str) -> list[str]:
+    """The scopes and the name in a text, at least a name."""
+    return [part for part in SEPARATORS.split(text.strip()) if part] or [""]
+
+
+def _hits(
+    name: str,
+    look_up: Callable[[Root, str, int], Sequence[StoredSymbol]],
+    until: float = inf,
+) -> Iterator[Hit]:
+    roots = queries.published_roots()
+    repeated = repeated_files(roots)
+    for root in roots:
+        if time.monotonic() >= until:
+            return
+        try:
+            looked_up = look_up(root, name, MAX_SYMBOLS)
+        except Unavailable:
+            continue
+        live = queries.live_file_ids(root)
+        for symbol in looked_up:
+            is_repeated = symbol.file_path in repeated.get(root.id, ())
+            if not is_repeated and symbol.kind not in OUTLINE_ONLY and symbol.source_file in live:
+                yield Hit(root, symbol)
+
+
+def _scopes(hit: Hit) -> list[str]:
+    return [part.lower() for part in SEPARATORS.split(hit.symbol.path)[:-1]]

@@ -1,6 +1,6 @@
 """Sanitise HTML from the Markdown of others; the last step of every rendering."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 import nh3
@@ -30,6 +30,7 @@ ATTRIBUTES = {
     "rect": {"x", "y", "width", "height", "rx"},
     "text": {"x", "y"},
 }
+SCHEMES = {"http", "https", "mailto", "data"}
 
 
 @cache
@@ -55,7 +56,12 @@ def _pages(resolver: URLResolver) -> Iterator[str]:
 
 def is_safe_link(url: str) -> bool:
     """Return True if a model's text may link to `url`."""
-    return url in pages() or url.lower().startswith(("http://", "https://", "mailto:"))
+    return url in pages() or leads_away(url)
+
+
+def leads_away(url: str) -> bool:
+    """Return True if `url` names a place outside of this server."""
+    return url.lower().startswith(("http://", "https://", "mailto:"))
 
 
 def _attribute(tag: str, name: str, value: str) -> str | None:
@@ -74,7 +80,7 @@ _cleaner = nh3.Cleaner(
     tags=TAGS,
     attributes=ATTRIBUTES,
     attribute_filter=_attribute,
-    url_schemes={"http", "https", "mailto", "data"},
+    url_schemes=SCHEMES,
     link_rel=None,
 )
 
@@ -82,3 +88,26 @@ _cleaner = nh3.Cleaner(
 def sanitise(html: str) -> str:
     """Remove all tags, attributes and URLs that the renderer does not produce."""
     return _cleaner.clean(html)
+
+
+def standalone(html: str, places: Mapping[str, str]) -> str:
+    """Sanitise HTML for a page that stands alone: it has no scripts, so no buttons, and its links
+    lead to other sites and within the page.
+
+    places: URLs of this server, each with the place on the page that has the same.
+    """
+
+    def attribute(tag: str, name: str, value: str) -> str | None:
+        if name == "href":
+            return places.get(value) or (value if leads_away(value) else None)
+        return None if name.startswith("data-") else _attribute(tag, name, value)
+
+    return nh3.clean(
+        html,
+        tags=TAGS - {"button"},
+        clean_content_tags={"button"},
+        attributes={tag: names for tag, names in ATTRIBUTES.items() if tag != "button"},
+        attribute_filter=attribute,
+        url_schemes=SCHEMES,
+        link_rel=None,
+    )

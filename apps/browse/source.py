@@ -40,6 +40,7 @@ NEAR = 100  # lines around the first cited one whose blocks are highlighted at o
 # Characters that are shown of a line: 5,000, fewer if a file has many long lines.
 MAX_LINE_CHARS, MIN_LINE_CHARS = 5_000, 500
 MAX_LONG_CHARS = 2_000_000  # of all long lines together
+END = 40  # characters of the end of a long line: it ends the string that was begun in it
 LINES_URL = "/ui/code/lines"  # the highlighted lines of a block
 
 
@@ -355,7 +356,9 @@ def _cut(lines: Sequence[str]) -> list[str]:
     count = sum(len(line) > MIN_LINE_CHARS for line in lines)
     room = max(MIN_LINE_CHARS, min(MAX_LINE_CHARS, MAX_LONG_CHARS // max(1, count)))
     return [
-        line if len(line) <= room else f"{line[:room]} … {len(line) - room:,} more characters"
+        line
+        if len(line) <= room
+        else f"{line[: room - END]} … {len(line) - room:,} more characters … {line[-END:]}"
         for line in lines
     ]
 

@@ -8,17 +8,13 @@ import re
 from collections.abc import Sequence
 
 from apps.code.languages import extension_of, known_type
-from apps.code.values import Chunk
+from apps.code.values import Chunk, words
 
 # Extensions of records, of any size.
-RECORDS = frozenset(
-    "csv tsv psv jsonl ndjson geojson topojson svg po pot ics vcf".split()  # noqa: SIM905
-)
+RECORDS = words("csv tsv psv jsonl ndjson geojson topojson svg po pot ics vcf")
 # A larger file of these types, or of an unknown one, holds records, not settings.
 BULKY = 100_000  # characters
-BULKY_EXTENSIONS = frozenset(
-    ["json", "json5", "jsonc", "xml", "yaml", "yml", "sql", "plist", "edn"]
-)
+BULKY_EXTENSIONS = words("json json5 jsonc xml yaml yml sql plist edn")
 # Characters at the beginning that tell of what kind a text is.
 HEAD = 32_768
 # Bytes or characters. If lines are longer, people do not read them.

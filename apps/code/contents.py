@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Mapping
 
+import re2
+
 from apps.code.cells import notebook_language
 
 # Bytes at the beginning that are looked at.
@@ -11,8 +13,9 @@ MAX_BYTES = 65_536
 # linear.
 TEXT = re.compile(r'//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|"(?:[^"\\\n]|\\[^\n]?)*(?:"|(?=\n)|\Z)')
 OBJECTIVE_C = re.compile(r"(?m)^[ \t]*(?:@(?:interface|protocol|class|end)\b|#import\b)")
-# What C++ has and C has not, outside of comments and strings.
-CPP = re.compile(
+# What C++ has and C has not, outside of comments and strings. re2 takes a hundredth of the time of
+# `re` for so many branches: most headers have none of them, and are read to the end.
+CPP = re2.compile(
     r"\b(?:class|namespace)[ \t]+\w|\bnamespace\s*\{|\btemplate[ \t]*<"
     r"|\b(?:public|private|protected)[ \t]*:|\w::\w|\busing[ \t]+\w+[ \t]*="
     r"|\b(?:constexpr|virtual|noexcept|nullptr|explicit|typename|decltype|operator|override)\b"
@@ -37,15 +40,11 @@ def _class(text: str) -> str:
     return "tex" if TEX.search(text) else "apex"
 
 
-def _fs(text: str) -> str:
-    return "glsl" if SHADER.search(text) else "fsharp"
-
-
 # Extension → names the type by the text.
 DECIDING: Mapping[str, Callable[[str], str]] = {
     "h": _header,
     "cls": _class,
-    "fs": _fs,
+    "fs": lambda text: "glsl" if SHADER.search(text) else "fsharp",
     "ipynb": notebook_language,
 }
 

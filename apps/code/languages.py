@@ -4,10 +4,11 @@ Only the grammars in this table are used. Others are not safe: that of COBOL, fo
 returns. The parse process imports this module too, so it imports no libraries.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 from apps.code.contents import type_by_content
+from apps.code.values import words
 
 
 @dataclass(frozen=True)
@@ -197,23 +198,14 @@ FILE_TYPES: tuple[FileType, ...] = (
 )  # fmt: skip
 
 UNKNOWN = FileType("text", "", "text")
+BY_NAME: Mapping[str, FileType] = {kind.name: kind for kind in FILE_TYPES}
 
 # Names that count without their extension: `Dockerfile.dev` and `README.old`, but not `build.log`.
-STEMS = frozenset(
-    ["dockerfile", "containerfile", "makefile", "jenkinsfile", "readme", "license", "changelog"]
-)
+STEMS = words("dockerfile containerfile makefile jenkinsfile readme license changelog")
 
 
-@cache
-def _by_extension() -> dict[str, FileType]:
-    return {extension: kind for kind in FILE_TYPES for extension in kind.extensions}
-
-
-@cache
-def _by_name() -> dict[str, FileType]:
-    return {name: kind for kind in FILE_TYPES for name in kind.names}
-
-
+_BY_EXTENSION = {extension: kind for kind in FILE_TYPES for extension in kind.extensions}
+_BY_FILE_NAME = {name: kind for kind in FILE_TYPES for name in kind.names}
 # Ignored suffixes: `settings.py.example` is Python.
 TEMPLATE_SUFFIXES = (".example", ".sample", ".template", ".dist")
 
@@ -227,13 +219,17 @@ def extension_of(path: str) -> str:
 def known_type(path: str) -> FileType | None:
     """The type of a file by its name or extension; None if it is unknown."""
     name = path.rpartition("/")[2].lower()
-    names = _by_name()
     if name.endswith(TEMPLATE_SUFFIXES):
         for suffix in TEMPLATE_SUFFIXES:
             name = name.removesuffix(suffix)
-    file_type = names.get(name) or _by_extension().get(extension_of(name))
+    file_type = _BY_FILE_NAME.get(name) or _BY_EXTENSION.get(extension_of(name))
     stem = name.partition(".")[0]
-    return file_type or (names[stem] if stem in STEMS else None)
+    return file_type or (_BY_FILE_NAME[stem] if stem in STEMS else None)
+
+
+def grammar_of(language: str) -> str:
+    """The grammar of a type by its name; "" if it has none."""
+    return BY_NAME[language].grammar if language in BY_NAME else ""
 
 
 def language_of(path: str, data: bytes = b"") -> FileType:
@@ -241,15 +237,12 @@ def language_of(path: str, data: bytes = b"") -> FileType:
     text. Its content decides between languages that share an extension."""
     decided = type_by_content(extension_of(path), data)
     if decided:
-        return next(kind for kind in FILE_TYPES if kind.name == decided)
+        return BY_NAME[decided]
     return known_type(path) or _by_interpreter(data) or UNKNOWN
 
 
 INTERPRETERS = {
-    "sh": "bash",
-    "dash": "bash",
-    "zsh": "bash",
-    "ksh": "bash",
+    **dict.fromkeys(("sh", "dash", "zsh", "ksh"), "bash"),
     "node": "javascript",
     "rscript": "r",
 }
@@ -261,5 +254,5 @@ def _by_interpreter(data: bytes) -> FileType | None:
         return None
     words = data.split(b"\n", 1)[0][2:256].decode("utf-8", "replace").replace("/", " ").split()
     names = (word.lower().rstrip("0123456789.") for word in words)
-    kinds = {kind.name: kind for kind in FILE_TYPES}
-    return next((kinds[k] for name in names if (k := INTERPRETERS.get(name, name)) in kinds), None)
+    known = (BY_NAME.get(INTERPRETERS.get(name, name)) for name in names)
+    return next(filter(None, known), None)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.code.cells import MARKDOWN, RAW, SIGN, head, mark
-from apps.code.languages import FILE_TYPES, extension_of, known_type
+from apps.code.languages import BY_NAME, extension_of, known_type
 
 # Larger files are not read.
 MAX_NOTEBOOK_BYTES = 32_000_000
@@ -103,7 +103,7 @@ def _language(name: object) -> str:
     word = str(name).lower()
     word = _ALIASES.get(word, word)
     for spelling in dict.fromkeys((word, word.rstrip("0123456789.-"))):
-        if any(kind.name == spelling for kind in FILE_TYPES):
+        if spelling in BY_NAME:
             return spelling
         if kind := known_type(f"_.{spelling}"):
             return kind.name

@@ -5,37 +5,34 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from apps.code.values import words
 
-def _words(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-TEST_WORDS = _words("test tests testing spec specs testdata fixture fixtures mock mocks e2e")
-EXAMPLE_WORDS = _words(
+TEST_WORDS = words("test tests testing spec specs testdata fixture fixtures mock mocks e2e")
+EXAMPLE_WORDS = words(
     "example examples demo demos sample samples tutorial tutorials bench benches benchmark "
     "benchmarks"
 )
-LEGACY_WORDS = _words(
+LEGACY_WORDS = words(
     "legacy compat deprecated obsolete shim shims polyfill polyfills vendor vendored thirdparty "
     "third_party"
 )
-PROSE_SUFFIXES = _words(".md .mdx .rst .adoc .txt")
-DATA_SUFFIXES = _words(
+PROSE_SUFFIXES = words(".md .mdx .rst .adoc .txt")
+DATA_SUFFIXES = words(
     ".json .yml .yaml .toml .xml .ini .cfg .lock .svg .html .css .csproj .props .targets"
 )
 DECLARATION_SUFFIXES = (".h", ".hpp", ".hh", ".hxx", ".d.ts", ".pyi", ".mli", ".fsi")
 # Files that represent their folder.
-INDEX_STEMS = _words("__init__ __main__ index mod main lib init package")
-REEXPORT_STEMS = _words("__init__ index mod package-info")
+INDEX_STEMS = words("__init__ __main__ index mod main lib init package")
+REEXPORT_STEMS = words("__init__ index mod package-info")
 
 # Files that say what a package is. A folder with one is a module of its own.
-PACKAGE_MANIFESTS = _words(
+PACKAGE_MANIFESTS = words(
     "package.json deno.json composer.json pyproject.toml setup.py Cargo.toml go.mod pom.xml "
     "build.gradle build.gradle.kts build.sbt CMakeLists.txt mix.exs Gemfile pubspec.yaml "
     "Package.swift stack.yaml dune-project project.godot"
 )
 # With files that say how something is built. Any folder may have these.
-MANIFESTS = PACKAGE_MANIFESTS | _words(
+MANIFESTS = PACKAGE_MANIFESTS | words(
     "setup.cfg tox.ini noxfile.py tsconfig.json meson.build Makefile GNUmakefile justfile Rakefile"
 )
 
@@ -56,12 +53,12 @@ def _kinds(path: str) -> Iterator[str]:
     stem, suffix = (name[:dot], name[dot:].lower()) if 0 < dot < len(name) - 1 else (name, "")
     folder = folder.lower()
     folders = set(folder.split("/"))
-    words = folders | set(_WORD.findall(folder)) | set(_WORD.findall(stem.lower()))
-    if words & TEST_WORDS or _CAMEL_TEST.search(stem):
+    named = folders | set(_WORD.findall(folder)) | set(_WORD.findall(stem.lower()))
+    if named & TEST_WORDS or _CAMEL_TEST.search(stem):
         yield "test"
-    if words & EXAMPLE_WORDS:
+    if named & EXAMPLE_WORDS:
         yield "example"
-    if words & LEGACY_WORDS:
+    if named & LEGACY_WORDS:
         yield "legacy"
     if suffix in PROSE_SUFFIXES or folders & {"docs", "doc"}:
         yield "prose"
@@ -69,24 +66,17 @@ def _kinds(path: str) -> Iterator[str]:
         yield "data"
 
 
-def _stem(path: PurePosixPath) -> str:
-    """The name without its last suffix: `user.test` of `user.test.ts`."""
-    return path.stem
-
-
 def descriptive_name(path: str) -> str:
     """The name that describes the content: the stem of the file, or the name of its folder if the
     file represents the folder (`parser/__init__.py`, `parser/mod.rs`)."""
     parts = PurePosixPath(path)
-    stem = _stem(parts)
-    if stem.lower() in INDEX_STEMS and parts.parent.name:
-        return parts.parent.name
-    return stem
+    is_folder = parts.stem.lower() in INDEX_STEMS and parts.parent.name
+    return parts.parent.name if is_folder else parts.stem
 
 
 def is_index(path: str) -> bool:
     """Return True for a file that usually only re-exports definitions of other files."""
-    return _stem(PurePosixPath(path)).lower() in REEXPORT_STEMS
+    return PurePosixPath(path).stem.lower() in REEXPORT_STEMS
 
 
 def declarations_beside(paths: Collection[str]) -> set[str]:

@@ -3,6 +3,11 @@
 from dataclasses import dataclass, field
 
 
+def words(text: str) -> frozenset[str]:
+    """The words of a table."""
+    return frozenset(text.split())
+
+
 @dataclass(frozen=True)
 class Chunk:
     """Consecutive lines of a file, or a part of one line that is longer than a chunk may be."""

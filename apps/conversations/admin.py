@@ -11,10 +11,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.conversations import queries, services, transcript
+from apps.conversations.admin_filters import RatingFilter, TagFilter
 from apps.conversations.answers import markdown
 from apps.conversations.answers.exchange import exchanges_of, usage_line
 from apps.conversations.branches import followed
-from apps.conversations.models import Conversation, Turn
+from apps.conversations.models import Conversation, Share, Turn
 from apps.conversations.parts import content
 from apps.core.http.admin import ReadOnly, Table, Values
 
@@ -40,13 +41,13 @@ class ConversationAdmin(Table):
     list_display = ("title", "turn_count", "token_count", "model", "owner", "last_message_at")
     list_filter = (
         ("archived_at", admin.EmptyFieldListFilter),
-        *("provider", ("agent_name", Values), "source"),
+        *(TagFilter, RatingFilter, "provider", ("agent_name", Values), "source"),
     )
     list_select_related = ("owner",)
     search_fields = ("id", "title", "model", "agent_name")
     date_hierarchy = "last_message_at"
     readonly_fields = (
-        *("owner", "provider", "model", "agent_name", "source", "flags"),
+        *("tag_list", "owner", "provider", "model", "agent_name", "source", "flags"),
         *("created_at", "last_message_at", "archived_at", "id"),
     )
     fieldsets = (
@@ -54,6 +55,10 @@ class ConversationAdmin(Table):
         ("Details", {"fields": readonly_fields, "classes": ("collapse",)}),
     )
     actions = ("archive", "restore")
+
+    @admin.display(description="Tags")
+    def tag_list(self, row: Conversation) -> str:
+        return ", ".join(row.tag_names)
 
     @admin.display(description="Turns")
     def turn_count(self, row: Any) -> str:
@@ -101,6 +106,11 @@ class ConversationAdmin(Table):
         services.delete(_ids(queryset))
 
 
+def _to_conversation(row: Turn | Share) -> SafeString:
+    address = reverse("admin:conversations_conversation_change", args=[row.conversation_id])
+    return format_html('<a href="{}">{}</a>', address, row.conversation)
+
+
 def _ids(rows: "QuerySet[Conversation]") -> list[str]:
     return list(rows.values_list("id", flat=True))
 
@@ -126,7 +136,7 @@ def transcript_of(conversation: str) -> dict[str, Any]:
 @admin.register(Turn)
 class TurnAdmin(ReadOnly):
     list_display = ("created_at", "role", "words", "conversation", "status", "token_count", "model")
-    list_filter = ("role", "status", "provider", "source")
+    list_filter = ("role", "status", "rating", "provider", "source")
     list_select_related = ("conversation",)
     search_fields = ("conversation__id", "conversation__title", "text", "inflight_id")
     date_hierarchy = "created_at"
@@ -134,7 +144,7 @@ class TurnAdmin(ReadOnly):
     show_full_result_count = False
     fields = (
         *("conversation_link", "role", "status", "message", "created_at", "provider", "model"),
-        *("usage", "timing", "error", "command", "source", "inflight_id", "content"),
+        *("rating", "usage", "timing", "error", "command", "source", "inflight_id", "content"),
     )
 
     @admin.display(description="Text")
@@ -149,8 +159,7 @@ class TurnAdmin(ReadOnly):
 
     @admin.display(description="Conversation")
     def conversation_link(self, turn: Turn) -> SafeString:
-        address = reverse("admin:conversations_conversation_change", args=[turn.conversation_id])
-        return format_html('<a href="{}">{}</a>', address, turn.conversation)
+        return _to_conversation(turn)
 
     @admin.display(description="Error message")
     def message(self, turn: Turn) -> str:
@@ -165,3 +174,23 @@ class TurnAdmin(ReadOnly):
 
     def view_on_site(self, obj: Turn) -> str:
         return transcript.address(obj.conversation_id, obj.conversation.agent_name)
+
+
+@admin.register(Share)
+class ShareAdmin(Table):
+    """To delete a link is to revoke it. Its token is not known here."""
+
+    list_display = ("title", "conversation_link", "creator", "created_at", "expires_at")
+    list_select_related = ("conversation", "creator")
+    search_fields = ("title",)
+    fields = ("title", "conversation_link", "creator", "created_at", "expires_at")
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Share]":
+        return super().get_queryset(request).defer("html")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @admin.display(description="Conversation")
+    def conversation_link(self, row: Share) -> SafeString:
+        return _to_conversation(row)

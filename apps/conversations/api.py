@@ -8,8 +8,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.conversations import memory, params, queries, services, wire
-from apps.conversations.serializers import NewConversation, NewTurn, refused, turn_fields
+from apps.conversations import memory, params, queries, ratings, services, tagging, wire
+from apps.conversations.serializers import (
+    NewConversation,
+    NewRating,
+    NewTags,
+    NewTurn,
+    refused,
+    turn_fields,
+)
 from apps.conversations.stream import live_runs
 from apps.core.errors import InvalidInput, NotFound
 
@@ -82,6 +89,29 @@ class Turns(View):
             raise refused({"body": error.details["details"]}) from error
         services.append_turn(conversation_id, **fields)
         return Response(OK, status=201)
+
+
+class Rating(View):
+    """`/conversations/<id>/turns/<turn id>/rating`"""
+
+    serializer_class = NewRating
+
+    def post(self, request: Request, conversation_id: str, turn_id: str) -> Response:
+        ratings.rate(conversation_id, turn_id, NewRating.read(body_of(request))["rating"])
+        return Response(OK)
+
+
+class Tags(View):
+    """`/conversations/<id>/tags`: all of them at once."""
+
+    serializer_class = NewTags
+
+    def post(self, request: Request, conversation_id: str) -> Response:
+        texts = NewTags.read(body_of(request))["tags"]
+        try:
+            return Response({**OK, "tags": tagging.replace(conversation_id, texts)})
+        except InvalidInput as error:
+            raise refused({"tags": [error.message]}) from error
 
 
 BULK = {

@@ -6,7 +6,7 @@ answer to the same question, begins a branch. A turn is newer than its parent.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -41,16 +41,30 @@ class Tree:
 
     @classmethod
     def read(cls, conversation_id: str) -> "Tree":
-        """Read a conversation in two queries. None of them reads what was said."""
+        """Read a conversation in two queries, which do not read what was said."""
         heads = Conversation.objects.filter(pk=conversation_id).values_list("head", flat=True)
-        head = heads.first()
-        turns = Turn.objects.filter(conversation=conversation_id).order_by("created_at", "id")
-        links = list(turns.values_list("id", "parent", "created_at"))
-        parents = {pk: parent for pk, parent, _ in links}
+        (tree,) = cls.read_all({conversation_id: heads.first()})
+        return tree
+
+    @classmethod
+    def read_all(cls, heads: Mapping[str, UUID | None]) -> list["Tree"]:
+        """Read conversations, by id with their heads, in one query."""
+        turns = Turn.objects.filter(conversation__in=list(heads)).order_by("created_at", "id")
+        links: dict[str, list[tuple[UUID, UUID | None, datetime]]] = {pk: [] for pk in heads}
+        rows = turns.values_list("conversation", "id", "parent", "created_at")
+        for conversation_id, turn, parent, at in rows:
+            links[conversation_id].append((turn, parent, at))
+        return [cls._of(pk, own, heads[pk]) for pk, own in links.items()]
+
+    @classmethod
+    def _of(
+        cls, pk: str, links: Sequence[tuple[UUID, UUID | None, datetime]], head: UUID | None
+    ) -> "Tree":
+        parents = {turn: parent for turn, parent, _ in links}
         if head not in parents:
             # The head was deleted, or this is a database without transactions.
             head = next(reversed(parents), None)
-        return cls(conversation_id, parents, head, links[-1][2] if links else None)
+        return cls(pk, parents, head, links[-1][2] if links else None)
 
     def branch(self, last: UUID | None) -> set[UUID]:
         """The turns from a first one to `last`."""
@@ -97,3 +111,9 @@ def followed(conversation_id: str) -> QuerySet[Turn]:
     """The rows of the branch that is followed."""
     tree = Tree.read(conversation_id)
     return tree.turns(tree.head)
+
+
+def hidden(conversations: Iterable[Conversation]) -> set[UUID]:
+    """The turns of some conversations that are on other branches than the one that is followed."""
+    trees = Tree.read_all({row.pk: row.head for row in conversations})
+    return {turn for tree in trees for turn in tree.parents.keys() - tree.branch(tree.head)}

@@ -1,4 +1,4 @@
-"""Conversations, their turns, and the commands that run in them.
+"""Conversations, their turns, the commands that run in them, and links to copies of them.
 
 A running answer is a Turn with status `running`. A partial unique constraint on it is the run lock:
 the database allows one live run per conversation (contract.md §6.3).
@@ -43,6 +43,7 @@ class Conversation(models.Model):
         would read every turn.
     archived_at: None for an active conversation.
     pinned: the list of conversations shows it first.
+    tags: one a line, with a newline before the first and after the last (`tags`).
     """
 
     id = models.CharField(primary_key=True, max_length=128, validators=[RegexValidator(ID_PATTERN)])
@@ -59,6 +60,7 @@ class Conversation(models.Model):
     head = models.UUIDField(null=True, blank=True, editable=False)
     archived_at = models.DateTimeField(null=True, blank=True)
     pinned = models.BooleanField(default=False)
+    tags = models.TextField(blank=True, default="", editable=False)
     created_at = models.DateTimeField(default=now_ms)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -76,6 +78,10 @@ class Conversation(models.Model):
     def archived(self) -> bool:
         return self.archived_at is not None
 
+    @property
+    def tag_names(self) -> list[str]:
+        return self.tags.split()
+
 
 class Turn(models.Model):
     """One message of a conversation.
@@ -88,6 +94,7 @@ class Turn(models.Model):
     parts: the content (see `parts.py`).
     error: `{code, message}` of a failed turn.
     usage, timing: as in `types.Outcome`.
+    rating: what a reader thinks of an answer; None if nobody has rated it.
     command: `{name, stepIndex, totalSteps, ended?}` of a command's step.
     inflight_id: id of the run on the wire.
     text, repositories: what `searching` finds; written with the parts.
@@ -110,6 +117,10 @@ class Turn(models.Model):
         FAILED = "failed"
         RUNNING = "running"
 
+    class Rating(models.IntegerChoices):
+        GOOD = 1, "Good answer"
+        BAD = -1, "Bad answer"
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
     parent = models.UUIDField(null=True, blank=True, editable=False)
@@ -123,6 +134,7 @@ class Turn(models.Model):
     error = models.JSONField(null=True, blank=True)
     usage = models.JSONField(null=True, blank=True)
     timing = models.JSONField(null=True, blank=True)
+    rating = models.SmallIntegerField(choices=Rating, null=True, blank=True)
     command = models.JSONField(null=True, blank=True)
     inflight_id = models.CharField(max_length=128, blank=True, default="")
     created_at = models.DateTimeField(default=now_ms)
@@ -193,3 +205,52 @@ class CommandRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} in {self.conversation_id}"
+
+
+class Share(models.Model):
+    """A copy of a conversation that a link opens (`sharing`).
+
+    token_hash: SHA-256 of the token in the link, in hex. The token is not stored.
+    creator: the user who made it, with whom it is deleted; None without authentication.
+    title, html: the conversation when it was made (`renderers.standalone`).
+    expires_at: from then on the link opens nothing.
+    """
+
+    token_hash = models.CharField(primary_key=True, max_length=64, editable=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE)
+    creator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE
+    )
+    title = models.CharField(max_length=255)
+    html = models.TextField()
+    created_at = models.DateTimeField(default=now_ms)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Preset(models.Model):
+    """A text that a person sends again and again, by its name.
+
+    owner: the user who saved it; None without authentication.
+    key: owner and name without regard to case, so that a name is unique for its owner. No
+        constraint of two columns is: databases take each None for another owner.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE
+    )
+    name = models.CharField(max_length=60)
+    text = models.TextField()
+    key = models.CharField(max_length=255, unique=True, editable=False)
+
+    class Meta:
+        ordering = ["key"]
+
+    def __str__(self) -> str:
+        return self.name

@@ -9,6 +9,7 @@ from django.http import QueryDict
 from apps.conversations.paging import Cursor
 from apps.conversations.queries import STATES
 from apps.conversations.serializers import refused
+from apps.conversations.tags import normalised
 from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import is_storable
 
@@ -52,6 +53,7 @@ CONVERSATIONS: dict[str, Read] = {
     "cursor": Cursor.parse,
     "archived": boolean,
     "agentName": storable,
+    "tag": normalised,
 }
 TURNS: dict[str, Read] = {"limit": clamped(200), "cursor": Cursor.parse}
 

@@ -10,7 +10,8 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 
 from apps.agents.messages import Message, Role
-from apps.conversations.branches import Tree, followed
+from apps.conversations import tags
+from apps.conversations.branches import Tree, followed, hidden
 from apps.conversations.models import ID_PATTERN, Conversation, Turn
 from apps.conversations.paging import Cursor, Page, newest_first
 from apps.conversations.parts import Part, content
@@ -58,16 +59,19 @@ def conversations(
     *,
     state: str = "active",
     agent_name: str | None = None,
+    tag: str = "",
     limit: int = 20,
     cursor: Cursor | None = None,
 ) -> Page[Conversation]:
     """Conversations by last message, newest first. `state` is a key of STATES.
 
-    agent_name: None: all; NO_AGENT: those of the chat.
+    agent_name: None: all; NO_AGENT: those of the chat. tag: a tag that they have; "": any.
     """
     rows = visible().filter(STATES[state])
     if agent_name is not None:
         rows = rows.filter(agent_name="" if agent_name == NO_AGENT else agent_name)
+    if tag:
+        rows = tags.having(rows, tag)
     return newest_first(rows, "last_message_at", limit, cursor)
 
 
@@ -139,9 +143,10 @@ def as_messages(rows: Iterable[tuple[str, Sequence[Part]]]) -> list[Message]:
 
 
 def recent_questions(limit: int) -> list[tuple[Conversation, str]]:
-    """The newest questions of the newest active conversations."""
+    """The newest questions of the newest active conversations, on the branch that each follows."""
     newest = visible().filter(STATES["active"]).order_by("-last_message_at")[:limit]
     by_id = {row.pk: row for row in newest}
     own = Turn.objects.filter(conversation__in=list(by_id), role=Turn.Role.USER)
+    own = own.exclude(pk__in=hidden(by_id.values()))
     rows = own.order_by("-created_at").values_list("conversation", "parts")[:limit]
     return [(by_id[pk], content(parts).strip()) for pk, parts in rows]

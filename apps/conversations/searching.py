@@ -1,16 +1,18 @@
-"""The search of conversations: their titles, what was said in them, and their repositories.
+"""The search of conversations: titles, tags, what was said in them, and their repositories.
 
 Each turn has two columns for it, which are written with its parts: `text`, and `repositories` with
 one name a line. They hold plain text, so that every database compares them in the same way; SQLite
 itself ignores the case of ASCII letters only.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import re2
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery, When
 
+from apps.conversations.branches import hidden
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.parts import Part, content
 
@@ -64,16 +66,18 @@ def _listed(value: Any) -> Sequence[Any]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words to find, without regard to case: each must be in the title or in one message."""
+    """The words to find, without regard to case: each must be in the title, in a tag
+    or in one message."""
     return list(dict.fromkeys(text.casefold().replace("\0", " ").split()))[:MAX_WORDS]
 
 
 def having(rows: QuerySet[Conversation], text: str) -> QuerySet[Conversation]:
-    """The conversations in which each word of a text is in the title or in a message."""
+    """The conversations in which each word of a text is in the title, in a tag or in a message."""
     for word in words_of(text):
         turns = Turn.objects.filter(conversation=OuterRef("pk"), text__contains=word)
         # The title has no column of its own: it is short, and names are rarely not ASCII.
-        rows = rows.filter(Q(title__icontains=word) | Exists(turns))
+        own = Q(title__icontains=word) | Q(tags__contains=word)
+        rows = rows.filter(own | Exists(turns))
     return rows
 
 
@@ -87,7 +91,7 @@ def about(rows: QuerySet[Conversation], repository: str) -> QuerySet[Conversatio
 
 def snippets(conversations: Sequence[Conversation], text: str) -> dict[str, Snippet]:
     """By the id of a conversation, its first message that has a word which the title lacks: the
-    first such word. Two queries for all of them."""
+    first such word. Three queries for all of them."""
     words = words_of(text)
     lacking = {
         row.pk: [word for word in words if word not in row.title.casefold()]
@@ -96,7 +100,8 @@ def snippets(conversations: Sequence[Conversation], text: str) -> dict[str, Snip
     ids = [pk for pk, missing in lacking.items() if missing]
     if not ids:
         return {}
-    first = {f"turn{n}": _first_with(word) for n, word in enumerate(words)}
+    elsewhere = hidden(row for row in conversations if row.pk in ids)
+    first = {f"turn{n}": _first_with(word, elsewhere) for n, word in enumerate(words)}
     annotated = Conversation.objects.filter(pk__in=ids).annotate(**first).order_by()
     chosen: dict[Any, tuple[str, str]] = {}  # conversation and word by turn
     for pk, *turns in annotated.values_list("pk", *first):
@@ -109,10 +114,13 @@ def snippets(conversations: Sequence[Conversation], text: str) -> dict[str, Snip
     return {pk: _around(message, word, turn) for pk, word, turn, message in around}
 
 
-def _first_with(word: str) -> Subquery:
-    """The id of the first message of a conversation that has a word."""
+def _first_with(word: str, elsewhere: Set[UUID]) -> Subquery:
+    """The id of the first message of a conversation that has a word; of a hidden one if no other
+    has it."""
     turns = Turn.objects.filter(conversation=OuterRef("pk"), text__contains=word)
-    return Subquery(turns.order_by("created_at").values("pk")[:1])
+    last = Case(When(pk__in=elsewhere, then=1), default=0, output_field=IntegerField())
+    order = (last, "created_at") if elsewhere else ("created_at",)
+    return Subquery(turns.order_by(*order).values("pk")[:1])
 
 
 def _around(text: str, word: str, turn: str) -> Snippet:

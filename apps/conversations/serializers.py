@@ -87,6 +87,16 @@ class PositiveField(serializers.Field[float, Any, float, Any]):
         return float(data)
 
 
+@extend_schema_field({"type": "integer", "enum": list(Turn.Rating.values)})
+class RatingField(serializers.Field[int, Any, int, Any]):
+    """1 for a good answer, -1 for a bad one."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or data not in Turn.Rating.values:
+            raise serializers.ValidationError("Must be 1, -1 or null.")
+        return int(data)
+
+
 class StrictSerializer(serializers.Serializer[Any]):
     """A serializer that refuses unknown keys."""
 
@@ -162,6 +172,18 @@ class NewTurn(StrictSerializer):
                 {name: ["Only an assistant turn has it."] for name in measured}
             )
         return attrs
+
+
+class NewRating(StrictSerializer):
+    """The body of `POST /conversations/<id>/turns/<turn id>/rating`."""
+
+    rating = RatingField(allow_null=True)
+
+
+class NewTags(StrictSerializer):
+    """The body of `POST /conversations/<id>/tags`. More or longer tags are none."""
+
+    tags = serializers.ListField(child=VerbatimStringField(max_length=255), max_length=100)
 
 
 class Inflight(StrictSerializer):

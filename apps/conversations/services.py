@@ -114,33 +114,35 @@ def bulk_archive(ids: Sequence[str]) -> int:
 
     Raises InvalidInput, Conflict BATCH_CONFLICT (contract.md §1.2).
     """
-    return _archive(_checked_batch(ids))
+    return _archive(checked_batch(ids))
 
 
 def bulk_restore(ids: Sequence[str]) -> int:
     """As `bulk_archive`."""
-    return _restore(_checked_batch(ids))
+    return _restore(checked_batch(ids))
 
 
 def bulk_delete(ids: Sequence[str]) -> int:
     """As `bulk_archive`; every conversation must be archived."""
-    return delete(_checked_batch(ids, archived_only=True))
+    return delete(checked_batch(ids, archived_only=True))
 
 
 def delete(ids: Sequence[str]) -> int:
     """Delete conversations with their turns. Their live runs end at the next heartbeat.
 
-    Returns the number of deleted rows.
+    Returns the number of deleted conversations.
     """
     owners = _owners(ids)
     Turn.objects.filter(conversation__in=ids).delete()
-    deleted, _ = Conversation.objects.filter(pk__in=ids).delete()
+    _, deleted = Conversation.objects.filter(pk__in=ids).delete()
     for conversation_id, owner_id in owners.items():
         _notify(conversation_id, owner_id)
-    return deleted
+    return deleted.get(Conversation._meta.label, 0)
 
 
-def _checked_batch(ids: Sequence[str], *, archived_only: bool = False) -> list[str]:
+def checked_batch(ids: Sequence[str], *, archived_only: bool = False) -> list[str]:
+    """The ids without repetitions. Raises InvalidInput, and Conflict BATCH_CONFLICT if one of them
+    is not visible or in the wrong state."""
     requested = list(dict.fromkeys(ids))
     if len(requested) > MAX_BATCH:
         raise InvalidInput(f"At most {MAX_BATCH} conversations at once.")
@@ -162,17 +164,18 @@ def _archive(ids: Sequence[str]) -> int:
     Conversation.objects.filter(pk__in=ids, archived_at=None).update(
         archived_at=now, updated_at=now
     )
-    return _notify_all(ids)
+    return notify_all(ids)
 
 
 def _restore(ids: Sequence[str]) -> int:
     Conversation.objects.filter(pk__in=ids).exclude(archived_at=None).update(
         archived_at=None, updated_at=now_ms()
     )
-    return _notify_all(ids)
+    return notify_all(ids)
 
 
-def _notify_all(ids: Sequence[str]) -> int:
+def notify_all(ids: Sequence[str]) -> int:
+    """As `changed`, of several. Returns their number."""
     for conversation_id, owner_id in _owners(ids).items():
         _notify(conversation_id, owner_id)
     return len(ids)

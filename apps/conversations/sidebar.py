@@ -9,7 +9,7 @@ from django.db import DatabaseError, Error
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.agents.providers import registry
-from apps.conversations import memory, searching
+from apps.conversations import memory, searching, tagging, tags
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.queries import STATES, topic_of, visible
 from apps.conversations.searching import Snippet
@@ -48,11 +48,12 @@ STATE_WORDS = {"active": "Active", "all": "Active & Archived", "archived": "Arch
 
 @dataclass(frozen=True)
 class SidebarQuery:
-    """`?state=&q=&repo=&n=&c=&a=`: the filters of the list.
+    """`?state=&q=&repo=&tag=&n=&c=&a=`: the filters of the list.
 
     state: a key of STATE_WORDS.
-    text: words of the title or of the messages.
+    text: words of the title, of the tags or of the messages.
     repository: id of a repository that it is about; "": any.
+    tag: a tag that it has; "": any.
     count: number of conversations, PAGE..MOST.
     current: id of the open conversation.
     agent: name of the agent; "" for the chat.
@@ -61,6 +62,7 @@ class SidebarQuery:
     state: str = "active"
     text: str = ""
     repository: str = ""
+    tag: str = ""
     count: int = PAGE
     current: str = ""
     agent: str = ""
@@ -79,6 +81,7 @@ class SidebarQuery:
             state=state if state in STATE_WORDS else "active",
             text=data.get("q", "").strip()[:MAX_TEXT],
             repository=data.get("repo", "").strip(),
+            tag=data.get("tag", "").strip(),
             count=min(MOST, max(PAGE, int(count))) if count.isdecimal() else PAGE,
             current=data.get("c", ""),
             agent=data.get("a", ""),
@@ -105,6 +108,8 @@ def _listed(query: SidebarQuery) -> dict[str, Any]:
     rows = searching.having(rows, query.text)
     if query.repository:
         rows = searching.about(rows, query.repository)
+    if query.tag:
+        rows = tags.having(rows, query.tag)
     count = _reaching(query, rows)
     fetched = list(rows[: count + 1])
     shown = fetched[:count]
@@ -112,6 +117,7 @@ def _listed(query: SidebarQuery) -> dict[str, Any]:
     return {
         "days": [(day, list(group)) for day, group in days],
         "subjects": sorted({repo_id(root) for root in published_roots()}),
+        "tags": tagging.known(),
         "more": len(fetched) > count,
         "next_count": count + PAGE,
         "none": not shown,
@@ -122,7 +128,7 @@ def _listed(query: SidebarQuery) -> dict[str, Any]:
 def _reaching(query: SidebarQuery, rows: QuerySet[Conversation]) -> int:
     """The number of rows to show: as many as are asked for, and more up to the open one if the list
     is not narrowed. Without it, the open conversation could not be seen in the list."""
-    if not query.current or query.text or query.repository:
+    if not query.current or query.text or query.repository or query.tag:
         return query.count
     row = rows.filter(pk=query.current).first()
     if row is None:

@@ -11,7 +11,7 @@ from django.utils.safestring import mark_safe
 
 from apps.conversations import memory
 from apps.conversations.answers.exchange import exchanges_of
-from apps.conversations.models import ID_PATTERN
+from apps.conversations.models import ID_PATTERN, Conversation
 from apps.conversations.renderers import html
 
 # Older exchanges are loaded on request: hundreds take long to render.
@@ -45,8 +45,14 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         "articles": [mark_safe(article) for article in articles],
         "opens_source": has_sources or bool(query.get("repo") and query.get("path")),
         "earlier": len(views) - len(shown),
+        "whole": whole(conversation_id, state.conversation),
         "running": any(view.running for view in views),
     }
+
+
+def whole(conversation_id: str, conversation: Conversation | None) -> str:
+    """The URL of a conversation with all exchanges of the branch that is followed."""
+    return address(conversation_id, conversation.agent_name if conversation else "") + "&all=1"
 
 
 def address(conversation_id: str, agent: str = "") -> str:

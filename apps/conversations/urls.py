@@ -8,7 +8,17 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
 from django.urls import path, re_path
 from django.urls.resolvers import URLPattern
 
-from apps.conversations import api, chat_api, codex_page, scope, views
+from apps.conversations import (
+    api,
+    chat_api,
+    codex_page,
+    presets,
+    ratings,
+    scope,
+    share_views,
+    tagging,
+    views,
+)
 from apps.conversations.consumers.html import ChatPageConsumer
 from apps.conversations.consumers.json import JsonConsumer
 from apps.core.security.rights import for_users
@@ -39,6 +49,8 @@ api_urlpatterns: list[URLPattern] = [
     path("conversations/<str:conversation_id>/archive", api.Archive.as_view()),
     path("conversations/<str:conversation_id>/restore", api.Restore.as_view()),
     path("conversations/<str:conversation_id>/turns", api.Turns.as_view()),
+    path("conversations/<str:conversation_id>/turns/<str:turn_id>/rating", api.Rating.as_view()),
+    path("conversations/<str:conversation_id>/tags", api.Tags.as_view()),
     path("conversations/<str:conversation_id>/events", chat_api.events),
     path("conversations/<str:conversation_id>/cancel", chat_api.cancel),
 ]
@@ -57,10 +69,23 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/chat/pin", views.pin),
     path("ui/chat/rename", views.rename),
     path("ui/chat/delete", views.delete),
+    path("ui/chat/rate", ratings.form),
+    path("ui/chat/tags", tagging.dialog),
+    path("ui/chat/tag", tagging.form),
+    path("ui/chat/presets", presets.options),
+    path("ui/chat/presets/edit", presets.dialog),
+    path("ui/chat/presets/save", presets.save_form),
+    path("ui/chat/presets/delete", presets.delete_form),
+    # Before the other verbs: it has an argument.
+    path("ui/chat/bulk/tag", tagging.bulk),
     path("ui/chat/bulk/<str:verb>", views.bulk),
     path("ui/chat/diagram", views.diagram),
     path("ui/chat/standing", views.standing),
     path("ui/chat/export", views.export),
+    path("ui/chat/shares", share_views.dialog),
+    path("ui/chat/share", share_views.share),
+    path("ui/chat/revoke", share_views.revoke),
+    path("shared/<str:token>", share_views.shared),
 ]
 
 codex_urlpatterns: list[URLPattern] = [

@@ -17,6 +17,7 @@ from apps.browse.sanitise import sanitise
 from apps.conversations import (
     exporting,
     queries,
+    recovery,
     runner,
     scope,
     services,
@@ -213,7 +214,9 @@ def _question(form: QueryDict) -> StartTurn:
 def branch(request: HttpRequest) -> HttpResponse:
     """`POST /ui/chat/branch` `c=&turn=`: follow the branch of a turn. The websocket sends it."""
     try:
-        services.follow(request.POST.get("c", ""), request.POST.get("turn", ""))
+        conversation = queries.get(request.POST.get("c", ""))
+        recovery.recover_stale(conversation.pk)
+        services.follow(conversation.pk, request.POST.get("turn", ""))
     except CodeinfoError as error:
         return _problem(error)
     return HttpResponse(status=204)
@@ -320,15 +323,8 @@ def standing(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def export(request: HttpRequest) -> HttpResponse:
-    """`GET /ui/chat/export?c=&format=md|json`: the conversation as a file."""
+    """`GET /ui/chat/export?c=&format=md|json|html`: the conversation as a file."""
     conversation = queries.get(request.GET.get("c", ""))
-    kind = "json" if request.GET.get("format") == "json" else "md"
+    kind = request.GET.get("format", "")
     views = exchanges_of(queries.turns(conversation.id))
-    media, write = exporting.FORMATS[kind]
-    name = exporting.file_name(conversation).encode("ascii", "ignore").decode()
-    disposition = f'attachment; filename="{name}.{kind}"'
-    return HttpResponse(
-        write(conversation, views),
-        content_type=f"{media}; charset=utf-8",
-        headers={"Content-Disposition": disposition},
-    )
+    return exporting.export(conversation, views, kind if kind in exporting.FORMATS else "md")

@@ -27,6 +27,7 @@ def conversation(row: Conversation) -> JSON:
         "lastMessageAt": wire_time(row.last_message_at),
         "archived": row.archived,
         "flags": row.flags,
+        "tags": row.tag_names,
         "createdAt": wire_time(row.created_at),
         "updatedAt": wire_time(row.updated_at),
     }
@@ -55,7 +56,7 @@ def turn(row: Turn, parts: Sequence[Part] | None = None) -> JSON:
     }
     if row._state.adding:
         wire["stored"] = False
-    optional = ("command", "usage", "timing", "error")
+    optional = ("command", "usage", "timing", "error", "rating")
     return wire | {name: getattr(row, name) for name in optional if getattr(row, name)}
 
 

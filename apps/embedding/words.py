@@ -6,7 +6,7 @@ embedder are keyed by these stems, so a change here needs new weights.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 # Between lower and upper case, and between an acronym and the next word.
@@ -71,22 +71,12 @@ class Runs:
         matches = map(re.compile(character).match, map(chr, range(128)))
         blanks = [c if match else 32 for c, match in enumerate(matches)]
         self._blanks = bytes(blanks).ljust(256)
-        blanks[ord("\n")] = ord("\n")
-        self._blanks_of_lines = bytes(blanks).ljust(256)
 
     def __call__(self, text: str) -> list[str]:
         # Most texts are ASCII, and splitting them takes a fifth of the time of the pattern.
         if text.isascii():
             return text.encode().translate(self._blanks).decode().split()
         return self._findall(text)
-
-    def of_lines(self, lines: Sequence[str]) -> list[list[str]]:
-        """The runs of each line: faster than a call for each. Lines have no line breaks."""
-        text = "\n".join(lines)
-        if not text.isascii():
-            return list(map(self, lines))
-        only_runs = text.encode().translate(self._blanks_of_lines).decode()
-        return [line.split() for line in only_runs.split("\n")]
 
 
 # Runs that may contain words. The last two characters (dotted capital I, Kelvin sign) are the only

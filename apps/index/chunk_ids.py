@@ -3,27 +3,11 @@
 Roots that share a store have chunks with equal ids where they have equal files.
 """
 
-from collections.abc import Iterator
-from typing import Protocol
 from uuid import UUID
-
-
-class FileWithChunks(Protocol):
-    """A row of SourceFile, or these columns of one."""
-
-    @property
-    def document(self) -> UUID: ...
-    @property
-    def chunks(self) -> int: ...
 
 
 def chunk_id(document: UUID | str, index: int) -> str:
     return f"{document}:{index}"
-
-
-def chunk_ids(file: FileWithChunks) -> Iterator[str]:
-    """Return the ids of a file's chunks, in order."""
-    return (chunk_id(file.document, index) for index in range(file.chunks))
 
 
 def parse(text: str) -> tuple[str, int] | None:

@@ -15,6 +15,7 @@ from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.system.mapping import read_again
 from apps.index import chunk_ids, spans, unread
 from apps.index.changes import unreadable
+from apps.index.mapped import lookups
 from apps.index.mapped.files import Damaged
 from apps.index.mapped.opened import opened_roots
 from apps.index.models import Root, SourceFile
@@ -57,7 +58,7 @@ def read_chunks(wanted: Iterable[tuple[Root, str]]) -> dict[tuple[UUID, str], St
 @read_again
 def _facts_of(root: Root, ids: Sequence[str]) -> dict[str, ChunkFacts]:
     try:
-        facts = opened_roots.get(root).facts(ids)
+        facts = lookups.facts(opened_roots.get(root).parts, ids)
     except Damaged:
         unread.part_lost(root)
         facts = {}

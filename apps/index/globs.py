@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from fnmatch import translate
 from functools import lru_cache
+from glob import escape
 from itertools import islice
 from unicodedata import normalize
 
@@ -31,7 +32,7 @@ def patterns(path: str) -> tuple[str, ...]:
     ends = "" if has_wildcards(path) else "*"
     # A set may also be negated with ^.
     read = [f"{glob.replace('[^', '[!')}{ends}" for glob in globs]
-    return tuple(dict.fromkeys([f"{_escaped(path)}*", *read]))
+    return tuple(dict.fromkeys([f"{escape(path)}*", *read]))
 
 
 def matches(path: str, filter_path: str) -> bool:
@@ -79,10 +80,6 @@ def _alternatives(glob: str) -> Iterator[str]:
         yield from _alternatives(f"{before}*/{after}")
     else:
         yield glob
-
-
-def _escaped(path: str) -> str:
-    return "".join(f"[{char}]" if char in WILDCARDS else char for char in path)
 
 
 @lru_cache(maxsize=256)

@@ -149,19 +149,10 @@ def unconfirmed_run(root: Root) -> IngestRun | None:
     return runs.order_by("-queued_at").first()
 
 
-def skipped_by(run: IngestRun) -> SourceFileQuerySet:
-    """Return the files that a run skipped, a dry run too. For the run that published last, these
-    include the files that earlier runs skipped and that are unchanged."""
-    return _files_of(run).skipped()
-
-
 def listed_by(run: IngestRun) -> SourceFileQuerySet:
-    """Return `skipped_by`, and the ingested files with a problem."""
-    return _files_of(run).listed()
-
-
-def _files_of(run: IngestRun) -> SourceFileQuerySet:
+    """Return the files that a run skipped, a dry run too, and the ingested ones with a problem. For
+    the run that published last, these include files that are unchanged since earlier runs."""
     latest = SourceFile.objects.live().filter(root__last_run_id=run.id)
     # Without those of a root that was removed: the run names none then.
     own = SourceFile.objects.filter(Q(root=run.root_id) | Q(root__isnull=True), run=run)
-    return (own | latest).order_by("path")
+    return (own | latest).order_by("path").listed()

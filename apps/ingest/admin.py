@@ -22,7 +22,7 @@ from apps.ingest.runs import submit
 @admin.register(Root)
 class RootAdmin(ReadOnly):
     list_display = ("name", "path", "model", "last_state", "files", "chunks", "last_ingest_at")
-    list_filter = ("last_state", "model")
+    list_filter = (("last_state", Values), "model")
     search_fields = ("name", "path", "description")
     date_hierarchy = "last_ingest_at"
     fields = (

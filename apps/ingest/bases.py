@@ -120,7 +120,7 @@ def _refuse_fixed(path: str) -> None:
 
 def _suitable(path: str) -> Path:
     _refuse_fixed(path)
-    if not os.path.isabs(path) or "\0" in path or has_surrogates(path):
+    if not _is_plain(path):
         raise InvalidInput("path: must be an absolute path.")
     folder = Path(os.path.realpath(path))
     try:

@@ -103,7 +103,8 @@ def _inside(path: str) -> tuple[Path, Path]:
 def _names(folder: Path) -> list[str]:
     try:
         with os.scandir(folder) as entries:
-            return list(_folders(entries))
+            # A name that is not UTF-8 cannot be stored, nor sent as JSON.
+            return [one.name for one in entries if not has_surrogates(one.name) and _is_folder(one)]
     except NotADirectoryError:
         message = f"{folder} is not a folder. {_choose_another()}"
         raise InvalidInput(message, code="NOT_DIRECTORY") from None
@@ -123,17 +124,6 @@ def _names(folder: Path) -> list[str]:
 
 def _choose_another() -> str:
     return f"Choose a folder beneath {allowed_text()}."
-
-
-def _folders(entries: Iterator[os.DirEntry[str]]) -> Iterator[str]:
-    for entry in entries:
-        if _can_be_named(entry.name) and _is_folder(entry):
-            yield entry.name
-
-
-def _can_be_named(name: str) -> bool:
-    # A name that is not UTF-8 cannot be stored, nor sent as JSON.
-    return not has_surrogates(name)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

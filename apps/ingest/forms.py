@@ -66,13 +66,7 @@ class StartForm(forms.Form):
         """Queue the run of a valid form. If it is refused, add the error and return None."""
         values = self.cleaned_data
         try:
-            return services.start_run(
-                path=values["path"],
-                name=values["name"],
-                model=values["model"],
-                description=values["description"],
-                dry_run=values["dry_run"],
-            )
+            return services.start_run(**values)
         except CodeinfoError as error:
             self.outside = values["path"] if error.code == "OUTSIDE_BASE" else ""
             self.add_error(FIELD_OF_CODE.get(error.code), error.message)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from apps.code.languages import FileType, known_type
+from apps.code.languages import known_type
 from apps.code.paths import kinds
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.values.surrogates import has_surrogates
@@ -171,11 +171,7 @@ def _measured(plain: GitFolder, repository: Repository, folder: Path, check: Che
             continue
         files += 1
         size += count
-        if _is_code(kind, path):
+        if kind.grammar and not kind.prose and not kinds(path) & ASIDE:
             languages[kind.name] += count
     top = languages.most_common(1)
     return GitFolder(plain.path, plain.name, files, size, top[0][0] if top else "")
-
-
-def _is_code(kind: FileType, path: str) -> bool:
-    return bool(kind.grammar) and not kind.prose and not kinds(path) & ASIDE

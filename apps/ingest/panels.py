@@ -15,6 +15,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from apps.core.config import config
+from apps.core.drawing import Chart, chart
 from apps.core.system import disk
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import endings, queries
@@ -24,9 +25,11 @@ from apps.index.vectors.following import Following, following, of_stores
 from apps.ingest import folders
 from apps.ingest.discovery import refusal
 from apps.ingest.discovery.own_data import is_clone
-from apps.ingest.run_chart import runs_chart
 from apps.ingest.runs import orphans, progress
 from apps.ingest.types import RunStatus
+
+# Runs in the chart.
+RUNS = 40
 
 VIEWS: dict[str, tuple[str, ...]] = {
     "page": (
@@ -139,6 +142,26 @@ def context() -> dict[str, Any]:
         "chosen": chosen_panel,
         "runs": runs_chart,
     }
+
+
+def runs_chart() -> Chart | None:
+    """The last runs that have ended, oldest first; None for fewer than two."""
+    ended = IngestRun.objects.filter(started_at__isnull=False, finished_at__isnull=False)
+    runs = list(ended.exclude(operation=IngestRun.Operation.REMOVE).order_by("-finished_at")[:RUNS])
+    if len(runs) < 2:
+        return None
+    failed = sum(run.state == "error" for run in runs)
+    return chart(
+        f"Seconds of the last {len(runs)} runs, {failed or 'none'} of them failed",
+        [_column(run) for run in reversed(runs)],
+    )
+
+
+def _column(run: IngestRun) -> tuple[str, list[tuple[str, float]]]:
+    took = run.finished_at - run.started_at if run.finished_at and run.started_at else None
+    seconds = max(0.01, took.total_seconds()) if took else 0.0
+    kind = run.state if run.state in ("completed", "error") else "other"
+    return f"{run.name}: {run.state}, {seconds:,.1f} s", [(kind, seconds)]
 
 
 def generations(roots: Iterable[Root]) -> str:

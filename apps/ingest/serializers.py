@@ -1,5 +1,6 @@
 """Serializers of docs/contract.md §5: validation of requests, and JSON of responses."""
 
+from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
@@ -131,7 +132,7 @@ def status_wire(status: RunStatus) -> JSON:
     return {
         "runId": status.run_id,
         "state": status.state,
-        "counts": counts_wire(status.counts),
+        "counts": asdict(status.counts),
         **{name: value for name, value in optional.items() if value is not None},
     }
 
@@ -148,15 +149,6 @@ def left_out_wire(left_out: LeftOut) -> JSON | None:
     return {"untracked": left_out.untracked, "ignored": left_out.ignored}
 
 
-def counts_wire(counts: Counts) -> JSON:
-    return {
-        "files": counts.files,
-        "chunks": counts.chunks,
-        "embedded": counts.embedded,
-        "skipped": counts.skipped,
-    }
-
-
 def root_wire(root: Root, url: str | None) -> JSON:
     """One entry of `GET /ingest/roots`. `url`: where it is fetched from, if it is."""
     at = root.last_ingest_at
@@ -168,7 +160,7 @@ def root_wire(root: Root, url: str | None) -> JSON:
         "model": root.model,
         "status": root.last_state,
         "lastIngestAt": at and wire_time(at),
-        "counts": counts_wire(Counts(root.files, root.chunks, root.embedded, root.skipped)),
+        "counts": asdict(Counts.of(root)),
         "lastError": root.last_error or None,
         "damage": root.damage or None,
         "url": url,

@@ -1,10 +1,10 @@
 """Operations that change the index. API, page, admin and MCP call these."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from django.db import DatabaseError
@@ -57,9 +57,7 @@ def start_run(
     BUSY.
     """
     remote = refs.address_of(path)
-    folder = clones.clone_of(remote).path if remote else str(folders.resolve(path))
-    if len(folder) > LONGEST_PATH:
-        raise InvalidInput(f"The path is longer than {LONGEST_PATH} characters.")
+    folder = _checked(clones.clone_of(remote).path if remote else str(folders.resolve(path)))
     full_model = _allowed_model(model)
     if remote and not name:
         known = Root.objects.filter(path=folder).values_list("name", flat=True).first()
@@ -76,6 +74,12 @@ def start_run(
         plain_folder=plain_folder,
         force=force,
     )
+
+
+def _checked(folder: str) -> str:
+    if len(folder) > LONGEST_PATH:
+        raise InvalidInput(f"The path is longer than {LONGEST_PATH} characters.")
+    return folder
 
 
 def start_ref(root: Root, ref: str) -> IngestRun:
@@ -96,22 +100,17 @@ def start_next(path: str) -> IngestRun:
     Raises the errors of `folders.resolve`, Conflict MODEL_LOCKED, and Conflict BUSY if MAX_WAITING
     wait already.
     """
-    folder = str(folders.resolve(path))
-    if len(folder) > LONGEST_PATH:
-        raise InvalidInput(f"The path is longer than {LONGEST_PATH} characters.")
+    folder = _checked(str(folders.resolve(path)))
     model = _allowed_model(queries.locked_model() or DEFAULT_MODEL)
     finish.save()
     for live in endings.live().requested():
         if live.path == folder and not live.cancel_requested:
             return live
     fields = {"operation": IngestRun.Operation.START, "path": folder, "model": model}
-    run = None
-    if endings.live().filter(slot__startswith=NEXT_SLOT).count() < MAX_WAITING:
-        slot = NEXT_SLOT + blake2b(os.fsencode(folder), digest_size=16).hexdigest()
-        run = insert_run(slot, name=_free_name(folder, _names_of(folder)), **fields)
-    if run is None:
-        raise disk.full_error() if disk.has_no_room() else busy()
-    return run
+    fields |= {"name": _free_name(folder, _names_of(folder))}
+    slot = NEXT_SLOT + blake2b(os.fsencode(folder), digest_size=16).hexdigest()
+    waiting = endings.live().filter(slot__startswith=NEXT_SLOT).count()
+    return _inserted(slot, fields, may_wait=waiting < MAX_WAITING)
 
 
 def _names_of(folder: str) -> Iterator[str]:
@@ -131,27 +130,12 @@ def _free_name(folder: str, names: Iterable[str]) -> str:
 def start_as_plain_folder(run_id: str | UUID) -> IngestRun:
     """Repeat a run with `plain_folder`. Raises NotFound, and as `start_run`."""
     run = queries.find_run(run_id)
-    return start_run(
-        path=run.path,
-        name=run.name,
-        model=run.model,
-        description=run.description,
-        dry_run=run.dry_run,
-        plain_folder=True,
-    )
+    return _repeated(run, model=run.model, plain_folder=True)
 
 
 def start_again(run_id: str | UUID) -> IngestRun:
     """Repeat a run. Raises NotFound, and as `start_run`."""
-    run = queries.find_run(run_id)
-    return start_run(
-        path=run.path,
-        name=run.name,
-        model=queries.locked_model() or run.model,
-        description=run.description,
-        dry_run=run.dry_run,
-        plain_folder=run.plain_folder,
-    )
+    return _repeated(queries.find_run(run_id))
 
 
 def start_with_force(run_id: str | UUID) -> IngestRun:
@@ -164,14 +148,13 @@ def start_with_force(run_id: str | UUID) -> IngestRun:
     since = IngestRun.objects.filter(path=run.path, dry_run=False, queued_at__gt=run.queued_at)
     if run.state != "needs_confirmation" or since.exists():
         raise Conflict("This run needs no confirmation any more. Ingest the folder again.")
-    return start_run(
-        path=run.path,
-        name=run.name,
-        model=queries.locked_model() or run.model,
-        description=run.description,
-        plain_folder=run.plain_folder,
-        force=True,
-    )
+    return _repeated(run, dry_run=False, force=True)
+
+
+def _repeated(run: IngestRun, **changed: Any) -> IngestRun:
+    names = "path", "name", "description", "dry_run", "plain_folder"
+    same = {"model": queries.locked_model() or run.model}
+    return start_run(**same | {name: getattr(run, name) for name in names} | changed)
 
 
 def reembed(path: str, *, force: bool = False) -> IngestRun:
@@ -347,10 +330,11 @@ def _enter(**fields: object) -> IngestRun:
     """Insert a run, which must be the only live one that somebody has started. Raises Conflict
     BUSY."""
     finish.save()
-    is_busy = endings.live().requested().exists()
-    run = None if is_busy else insert_run(EXCLUSIVE_SLOT, **fields)
+    return _inserted(EXCLUSIVE_SLOT, fields, may_wait=not endings.live().requested().exists())
+
+
+def _inserted(slot: str, fields: Mapping[str, object], *, may_wait: bool) -> IngestRun:
+    run = insert_run(slot, **fields) if may_wait else None
     if run is None:
-        if disk.has_no_room():
-            raise disk.full_error()
-        raise busy()
+        raise disk.full_error() if disk.has_no_room() else busy()
     return run

@@ -89,9 +89,6 @@ def csv_lines(files: SourceFileQuerySet, left_out: LeftOut) -> Iterator[str]:
 
 def _csv_line(path: str, reason: str, size: int | str) -> str:
     line = StringIO()
-    csv.writer(line).writerow([_harmless(path), reason, size])
+    harmless = f"'{path}" if path.startswith(FORMULA_STARTS) else path
+    csv.writer(line).writerow([harmless, reason, size])
     return line.getvalue()
-
-
-def _harmless(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell

@@ -6,7 +6,7 @@ from celery import shared_task
 from celery.signals import worker_init, worker_shutting_down
 
 from apps.index import changes
-from apps.ingest.runs import fetches
+from apps.ingest.runs.submit import queue_due_fetches
 from apps.ingest.worker.loop import Worker
 
 worker = Worker()
@@ -15,7 +15,7 @@ worker = Worker()
 @shared_task
 def work() -> None:
     """Process the queue. Without a broker, a thread of the server does this."""
-    fetches.queue_due()
+    queue_due_fetches()
     while worker.turn():
         pass
 

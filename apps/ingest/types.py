@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+from apps.index.models import IngestRun, Root
 from apps.index.types import RunState
 
 
@@ -97,6 +98,10 @@ class Counts:
     chunks: int = 0
     embedded: int = 0
     skipped: int = 0
+
+    @classmethod
+    def of(cls, row: IngestRun | Root) -> Self:
+        return cls(row.files, row.chunks, row.embedded, row.skipped)
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(*map(sum, zip(astuple(self), astuple(other), strict=True)))

@@ -7,6 +7,7 @@ partials to all other open pages.
 import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import wraps
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -25,7 +26,7 @@ from apps.core.principal import current
 from apps.core.security.local_users import is_on_this_machine
 from apps.embedding.catalogue import available_models
 from apps.index import queries
-from apps.index.models import Clone, IngestRun, Root, SourceFileQuerySet
+from apps.index.models import Clone, Root, SourceFileQuerySet
 from apps.index.types import RUNNING_STATES
 from apps.ingest import bases, folders, hooks, panels, services, skips
 from apps.ingest.discovery import eligibility
@@ -134,13 +135,25 @@ def _started(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@require_POST
+def _action(act: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Return a view for POST that tells in a toast why an action is refused."""
+
+    @require_POST
+    @wraps(act)
+    def view(request: HttpRequest, *args: str, **named: str) -> HttpResponse:
+        try:
+            return act(request, *args, **named)
+        except CodeinfoError as error:
+            response = HttpResponse(_panels_html(), status=REFUSED)
+            return _with_toast(response, f"{error.code}: {error.message}", error=True)
+
+    return view
+
+
+@_action
 def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
     """Cancel a run. Responds within a second; until it has ended, the page shows that."""
-    try:
-        services.cancel(run_id)
-    except CodeinfoError as error:
-        return _refused(error)
+    services.cancel(run_id)
     run = queries.find_run(run_id)
     if run.state not in RUNNING_STATES:
         ended = "Ingest cancelled" if run.state == "cancelled" else "The ingest had ended before"
@@ -150,50 +163,39 @@ def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
     return _done("Cancelling. The run stops after its current step.")
 
 
-@require_POST
+@_action
 def start_plain(request: HttpRequest, run_id: str) -> HttpResponse:
     """Repeat a run without git."""
-    return _started_again(services.start_as_plain_folder, run_id)
-
-
-@require_POST
-def start_again(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Repeat a run that was cancelled."""
-    return _started_again(services.start_again, run_id)
-
-
-@require_POST
-def start_with_force(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Repeat a run that needs confirmation."""
-    return _started_again(services.start_with_force, run_id)
-
-
-def _started_again(start: Callable[[str], IngestRun], run_id: str) -> HttpResponse:
-    try:
-        start(run_id)
-    except CodeinfoError as error:
-        return _refused(error)
+    services.start_as_plain_folder(run_id)
     return _done("Ingest started")
 
 
-@require_POST
+@_action
+def start_again(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Repeat a run that was cancelled."""
+    services.start_again(run_id)
+    return _done("Ingest started")
+
+
+@_action
+def start_with_force(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Repeat a run that needs confirmation."""
+    services.start_with_force(run_id)
+    return _done("Ingest started")
+
+
+@_action
 def reembed(request: HttpRequest) -> HttpResponse:
     """Queue a re-embed of each selected root."""
-    try:
-        runs = submit.queue_reembeds([root.id for root in _roots(request.POST.getlist("root"))])
-    except CodeinfoError as error:
-        return _refused(error)
+    runs = submit.queue_reembeds([root.id for root in _roots(request.POST.getlist("root"))])
     return _done(f"{len(runs)} re-embeds queued" if len(runs) > 1 else "Re-embed started")
 
 
-@require_POST
+@_action
 def start_ref(request: HttpRequest) -> HttpResponse:
     """Ingest a branch, tag or commit of a repository beside it."""
-    try:
-        root = _root(request.POST.get("root", ""))
-        run = services.start_ref(root, request.POST.get("ref", "").strip())
-    except CodeinfoError as error:
-        return _refused(error)
+    root = _root(request.POST.get("root", ""))
+    run = services.start_ref(root, request.POST.get("ref", "").strip())
     return _done(f"Ingest of {run.name} started")
 
 
@@ -205,15 +207,12 @@ def watch(request: HttpRequest, root_id: str) -> HttpResponse:
     return _done("Changes are ingested by themselves" if on else "Changes wait for an ingest")
 
 
-@require_POST
+@_action
 def ingest_again(request: HttpRequest) -> HttpResponse:
     """Queue folders whose index has no row in the database, as new roots."""
     known = {str(orphan.root): orphan.root for orphan in orphans.find()}
     chosen = [known[root] for root in request.POST.getlist("root") if root in known]
-    try:
-        runs = services.ingest_again(chosen)
-    except CodeinfoError as error:
-        return _refused(error)
+    runs = services.ingest_again(chosen)
     return _done(f"{len(runs)} ingest{'' if len(runs) == 1 else 's'} queued")
 
 
@@ -226,17 +225,13 @@ def confirm_remove(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@require_POST
+@_action
 def remove(request: HttpRequest) -> HttpResponse:
     """Remove the selected roots one by one. An error ends the loop."""
-    removed = 0
-    try:
-        for root in _roots(request.POST.getlist("root")):
-            services.remove(root.path)
-            removed += 1
-    except CodeinfoError as error:
-        return _refused(error)
-    return _done(f"Removed {removed} folders" if removed > 1 else "Removed")
+    roots = _roots(request.POST.getlist("root"))
+    for root in roots:
+        services.remove(root.path)
+    return _done(f"Removed {len(roots)} folders" if len(roots) > 1 else "Removed")
 
 
 @require_GET
@@ -246,13 +241,10 @@ def ask_model(request: HttpRequest) -> HttpResponse:
     return render(request, "ingest/_change_model.html", context)
 
 
-@require_POST
+@_action
 def change_model(request: HttpRequest) -> HttpResponse:
     """Lock the index to `model`, and queue all roots."""
-    try:
-        runs = services.change_model(request.POST.get("model", ""))
-    except CodeinfoError as error:
-        return _refused(error)
+    runs = services.change_model(request.POST.get("model", ""))
     one = len(runs) == 1
     return _done(
         f"{len(runs)} folder{'' if one else 's'} {'is' if one else 'are'} being embedded again"
@@ -383,11 +375,6 @@ def _panels_html() -> str:
 
 def _done(text: str) -> HttpResponse:
     return _with_toast(HttpResponse(_panels_html()), text)
-
-
-def _refused(error: CodeinfoError) -> HttpResponse:
-    response = HttpResponse(_panels_html(), status=REFUSED)
-    return _with_toast(response, f"{error.code}: {error.message}", error=True)
 
 
 def _with_toast(response: HttpResponse, text: str, *, error: bool = False) -> HttpResponse:

@@ -99,8 +99,14 @@ def context(request: HttpRequest) -> dict[str, Any]:
         "newest_address": "" if query.before is None else f"/logs?{query.address}",
         "older_address": "/logs?" + _joined(query.address, f"before={oldest}"),
         "has_older": len(selection.entries) > PAGE_ENTRIES,
-        "chart": lines_chart(store.select(replace(query, limit=MAX_CHARTED)).entries),
+        **over_time(query),
     }
+
+
+def over_time(query: LogQuery) -> dict[str, Any]:
+    """The context of the chart."""
+    entries = get_store().select(replace(query, limit=MAX_CHARTED)).entries
+    return {"chart": lines_chart(entries), "filters": query.address}
 
 
 def _joined(*parts: str) -> str:

@@ -11,6 +11,7 @@ urlpatterns = [
     *for_users([path("ui/logs/entries", views.receive_page_entries)]),
     path("logs/stream", api.stream_entries),
     path("ui/logs/list", views.listing),
+    path("ui/logs/chart", views.over_time),
     path("ui/logs/stream", views.live),
     path("ui/logs/sample", views.sample),
 ]

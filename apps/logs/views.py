@@ -51,6 +51,13 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
+def over_time(request: HttpRequest) -> HttpResponse:
+    """Render the chart of the filtered lines as a fragment."""
+    context = panels.over_time(LogQuery.of_page(request.GET))
+    return render(request, "logs/_over_time.html", context)
+
+
+@require_GET
 async def live(request: HttpRequest) -> StreamingHttpResponse:
     """Stream updates of the filtered list."""
     query = LogQuery.of_page(request.GET)

@@ -6,6 +6,7 @@ file too; of a packed notebook, whose lines of source share lines of the file, t
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from apps.code.cells import Cell, cells_of
@@ -32,11 +33,9 @@ def notebook_cells(repo: str, path: str) -> Sequence[Cell]:
 
 def cell_at(cells: Sequence[Cell], line: int) -> Cell | None:
     """The cell of a line of the text; of a line before all of them the first."""
-    return cells[max(0, bisect_right(cells, line - 1, key=_mark) - 1)] if cells else None
-
-
-def _mark(cell: Cell) -> int:
-    return cell.mark
+    return (
+        cells[max(0, bisect_right(cells, line - 1, key=attrgetter("mark")) - 1)] if cells else None
+    )
 
 
 def cell_label(cells: Sequence[Cell], start: int | None, end: int | None) -> str:

@@ -7,14 +7,13 @@ read, for a limited time; what they do not show is not asked about.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from apps.code.callgraph.callers import targets
-from apps.code.callgraph.facts import MODULE, PRIVATE, PROTOTYPE, Definition, Facts
+from apps.code.callgraph.facts import MODULE, PRIVATE, PROTOTYPE, Definition
 from apps.code.callgraph.languages import BY_LANGUAGE
-from apps.code.callgraph.resolve import Resolver
 from apps.code.languages import known_type
 from apps.code.paths import TEST_WORDS, kinds
 from apps.core.errors import CodeinfoError
@@ -24,7 +23,7 @@ from apps.index.query_cache import per_generation
 from apps.index.symbols import outline_of
 from apps.lookup.deadline import Deadline
 from apps.lookup.symbols import SymbolQuery, find_definitions
-from apps.lookup.symbols.project import RootProject
+from apps.lookup.symbols.project import Key, RootProject
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.results import Match
@@ -51,8 +50,6 @@ GENERAL = (
 )
 
 _NAMED = re.compile(r"`([^`]+)`")
-
-Key = tuple[str, int]  # path, and index of a definition in its facts
 
 
 @per_generation
@@ -106,12 +103,6 @@ class _Graph:
     calls: dict[Key, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
     callers: dict[Key, set[Key]] = field(default_factory=lambda: defaultdict(set))
 
-    def definition(self, key: Key) -> Definition:
-        return self.facts(key[0]).definitions[key[1]]
-
-    def facts(self, path: str) -> Facts:
-        return self.project.facts(path) or Facts()
-
     def add(self, caller: Key, callee: Key) -> None:
         if caller != callee:
             self.calls[caller][callee] = None
@@ -120,8 +111,8 @@ class _Graph:
     def is_public(self, key: Key) -> bool:
         """Whether a question may name the definition: of this repository's own code, and with a
         name that stands for itself."""
-        definition = self.definition(key)
-        definitions = self.facts(key[0]).definitions
+        definition = self.project.definition(key)
+        definitions = self.project.known(key[0]).definitions
         if (
             len(definition.name) < MIN_NAME
             or definition.name.startswith("_")
@@ -168,20 +159,16 @@ def _files(root: Root) -> list[tuple[str, str]]:
 
 def _graph(project: RootProject, paths: Sequence[str]) -> _Graph:
     graph = _Graph(project)
-    resolver = Resolver(project)
     left = MAX_CALLS
     for path in paths:
-        facts = graph.facts(path)
+        facts = graph.project.known(path)
         for call in facts.calls:
             if not left or project.deadline.is_over:
                 return graph
             left -= 1
-            scope = call.scope
-            while scope != MODULE and not facts.definitions[scope].name:
-                scope = facts.definitions[scope].scope
-            if scope == MODULE:
+            if (scope := facts.named_scope(call.scope)) == MODULE:
                 continue
-            for target in targets(resolver, path, call):
+            for target in targets(project.resolver, path, call):
                 if target.proven:
                     graph.add((path, scope), (target.path, target.number))
     return graph
@@ -200,7 +187,7 @@ def _reaching(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[st
         }
         ordered = sorted(ends, key=lambda key: (-len(graph.calls.get(key, ())), key))
         for end in ordered:
-            one, middle, other = map(graph.definition, (start, ends[end], end))
+            one, middle, other = map(graph.project.definition, (start, ends[end], end))
             if len({one.name, middle.name, other.name}) == 3:
                 names = {one.path, other.path}
                 yield f"How does `{one.path}` reach `{_short(one, other)}`?", names
@@ -224,31 +211,33 @@ def _short(beside: Definition, each: Definition) -> str:
 
 def _called(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
     """A function that several others call."""
-    several = [key for key, by in graph.callers.items() if len(by) > 1 and graph.is_public(key)]
-    for key in sorted(several, key=lambda key: (-len(graph.callers[key]), key)):
-        definition = graph.definition(key)
-        if definition.kind == "function":
-            yield f"What calls `{definition.path}`, and what for?", {definition.path}
+    return _with_several(graph, graph.callers, "What calls `{}`, and what for?")
 
 
 def _steps(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
     """A function that calls several others."""
-    several = [key for key, ends in graph.calls.items() if len(ends) > 1 and graph.is_public(key)]
-    for key in sorted(several, key=lambda key: (-len(graph.calls[key]), key)):
-        definition = graph.definition(key)
+    return _with_several(graph, graph.calls, "What does `{}` do, step by step?")
+
+
+def _with_several(
+    graph: _Graph, table: Mapping[Key, Collection[Key]], text: str
+) -> Iterator[tuple[str, set[str]]]:
+    several = [key for key, others in table.items() if len(others) > 1 and graph.is_public(key)]
+    for key in sorted(several, key=lambda key: (-len(table[key]), key)):
+        definition = graph.project.definition(key)
         if definition.kind == "function":
-            yield f"What does `{definition.path}` do, step by step?", {definition.path}
+            yield text.format(definition.path), {definition.path}
 
 
 def _classes(graph: _Graph, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
     """A class with many members."""
     members: Counter[Key] = Counter()
     for path in paths:
-        for member in graph.facts(path).definitions:
+        for member in graph.project.known(path).definitions:
             if member.scope != MODULE and member.kind == "function":
                 members[path, member.scope] += 1
     for key, count in members.most_common():
-        definition = graph.definition(key)
+        definition = graph.project.definition(key)
         if count > 1 and definition.kind == "class" and graph.is_public(key):
             yield f"What is `{definition.path}` responsible for?", {definition.path}
 

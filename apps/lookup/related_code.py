@@ -7,7 +7,7 @@ from typing import Any
 
 from apps.code.cells import cells_of
 from apps.core.config import config
-from apps.core.errors import InvalidInput, NotFound
+from apps.core.errors import NotFound
 from apps.embedding.words import stems
 from apps.index.paths import map_path
 from apps.index.types import Filters
@@ -22,6 +22,7 @@ from apps.retrieval.query import (
     parse_filters,
     parse_limit,
     parse_repositories,
+    refuse,
 )
 from apps.retrieval.repositories import find_root
 from apps.retrieval.results import Match, passes, setting_of_cutoff
@@ -71,8 +72,7 @@ class RelatedQuery:
             for problem in scope
         ]
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
+        refuse(problems)
         return cls(file, start, end, repositories, limit, filters)
 
     def as_log(self) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import re2
 
-from apps.code.callgraph.facts import words
 from apps.code.languages import known_type
+from apps.code.values import words
 from apps.lookup.relations.traces import Trace, read_trace
 from apps.lookup.relations.types import Role
 from apps.lookup.symbols.types import WORD

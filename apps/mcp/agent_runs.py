@@ -12,7 +12,8 @@ from apps.conversations import runner
 from apps.conversations.models import CommandRun, Source
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.types import JSON
-from apps.mcp.answers import ANSWER, failed, follow, required_text, result, stop
+from apps.core.values.json_schema import TEXT, closed, object_schema, typed
+from apps.mcp.answers import ANSWER, STOPPED, failed, follow, required_text, result, stop, stopped
 from apps.mcp.availability import CODE
 from apps.mcp.starting import begin
 from apps.mcp.steps import describe_step
@@ -123,28 +124,17 @@ def _outcome(execution: Execution) -> JSON:
     raise failed(log, note.get("code", "INTERNAL"), note.get("message", "It broke off."), True)
 
 
-INSTRUCTION_OUTPUT: JSON = {
-    "type": "object",
-    "properties": {"agentName": {"type": "string"}, **ANSWER},
-    "required": ["agentName", "conversationId", "modelId", "segments"],
-    "additionalProperties": False,
-}
-COMMAND_OUTPUT: JSON = {
-    "type": "object",
-    "properties": {
-        "agentName": {"type": "string"},
-        "commandName": {"type": "string"},
-        "conversationId": {
-            "type": "string",
-            "description": "Where the answers stand: ask for them with run_agent_instruction.",
+INSTRUCTION_OUTPUT = closed(object_schema({"agentName": TEXT, **ANSWER}, STOPPED))
+COMMAND_OUTPUT = closed(
+    object_schema(
+        {
+            "agentName": TEXT,
+            "commandName": TEXT,
+            "conversationId": typed(
+                "string", "Where the answers stand: ask for them with run_agent_instruction."
+            ),
+            "modelId": ANSWER["modelId"],
         },
-        "modelId": ANSWER["modelId"],
-        "status": {
-            "type": "string",
-            "const": "stopped",
-            "description": "Somebody stopped it before its last step had ended.",
-        },
-    },
-    "required": ["agentName", "commandName", "conversationId", "modelId"],
-    "additionalProperties": False,
-}
+        stopped("Somebody stopped it before its last step had ended."),
+    )
+)

@@ -9,6 +9,14 @@ from apps.agent_runs.definitions import Agent
 from apps.agent_runs.listing import agent_wire
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
+from apps.core.values.json_schema import (
+    TEXT,
+    closed,
+    list_schema,
+    object_schema,
+    text_schema,
+    typed,
+)
 from apps.mcp.agent_runs import (
     COMMAND_OUTPUT,
     INSTRUCTION_OUTPUT,
@@ -17,15 +25,7 @@ from apps.mcp.agent_runs import (
     translate_errors,
 )
 from apps.mcp.answers import CONVERSATION_ID
-from apps.mcp.types import (
-    MAX_FOLDER,
-    MAX_NAME,
-    MAX_TEXT,
-    Annotations,
-    Call,
-    McpEndpoint,
-    McpTool,
-)
+from apps.mcp.types import MAX_FOLDER, MAX_NAME, MAX_TEXT, Annotations, Call, McpEndpoint, McpTool
 
 INSTRUCTIONS = (
     "codeinfo keeps agents on this server. An agent is a language model with instructions, tools "
@@ -70,39 +70,27 @@ async def _all() -> tuple[Agent, ...]:
 
 # --- schemas --------------------------------------------------------------------------------------
 
-TEXT: JSON = {"type": "string"}
-AGENT_NAME: JSON = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": MAX_NAME,
-    "description": "The `name` of an agent, exactly as list_agents gives it.",
+AGENT_NAME = text_schema(MAX_NAME, "The `name` of an agent, exactly as list_agents gives it.")
+WORKING_FOLDER = text_schema(
+    MAX_FOLDER,
+    "Absolute path of the folder to work in, for an agent that changes files or runs programs. "
+    "Leave it out unless the user names one.",
+)
+
+COMMANDS = list_schema(closed(object_schema({"name": TEXT, "description": TEXT}))) | {
+    "description": "The commands that can be run, by name; empty if there are none."
 }
-WORKING_FOLDER: JSON = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": MAX_FOLDER,
-    "description": (
-        "Absolute path of the folder to work in, for an agent that changes files or runs programs. "
-        "Leave it out unless the user names one."
-    ),
-}
-
-
-def _object(properties: JSON, *required: str) -> JSON:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
-
-
-COMMANDS: JSON = {
-    "type": "array",
-    "description": "The commands that can be run, by name; empty if there are none.",
-    "items": _object({"name": TEXT, "description": TEXT}, "name", "description"),
-}
-OF_AGENT: JSON = _object({"agentName": TEXT, "commands": COMMANDS}, "agentName", "commands")
+OF_AGENT = closed(object_schema({"agentName": TEXT, "commands": COMMANDS}))
+AGENT = closed(
+    object_schema(
+        {"name": TEXT},
+        {
+            "description": TEXT,
+            "disabled": typed("boolean", "It cannot be run."),
+            "warnings": list_schema(TEXT),
+        },
+    )
+)
 
 LIST_AGENTS = McpTool(
     name="list_agents",
@@ -112,24 +100,8 @@ LIST_AGENTS = McpTool(
         "`agentName`, and a description in Markdown. Call it first, and choose by the description. "
         "One that is `disabled` cannot be run; its `warnings` say what is wrong."
     ),
-    input_schema=_object({}),
-    output_schema=_object(
-        {
-            "agents": {
-                "type": "array",
-                "items": _object(
-                    {
-                        "name": TEXT,
-                        "description": TEXT,
-                        "disabled": {"type": "boolean", "description": "It cannot be run."},
-                        "warnings": {"type": "array", "items": TEXT},
-                    },
-                    "name",
-                ),
-            }
-        },
-        "agents",
-    ),
+    input_schema=closed(object_schema({})),
+    output_schema=closed(object_schema({"agents": list_schema(AGENT)})),
     run=list_agents,
 )
 
@@ -141,50 +113,33 @@ LIST_COMMANDS = McpTool(
         "user has prepared, in one or several steps, each with what it does. Use it when a task "
         "sounds like something that is done here again and again."
     ),
-    input_schema=_object({"agentName": AGENT_NAME}),
-    output_schema=_object(
-        {
-            "agentName": TEXT,
-            "commands": COMMANDS,
-            "agents": {
-                "type": "array",
-                "description": "In place of the other two, where no agent was named.",
-                "items": OF_AGENT,
+    input_schema=closed(object_schema({}, {"agentName": AGENT_NAME})),
+    output_schema=closed(
+        object_schema(
+            {},
+            {
+                "agentName": TEXT,
+                "commands": COMMANDS,
+                "agents": list_schema(OF_AGENT)
+                | {"description": "In place of the other two, where no agent was named."},
             },
-        }
+        )
     ),
     run=list_commands,
 )
 
-RUN_INSTRUCTION_INPUT = _object(
-    {
-        "agentName": AGENT_NAME,
-        "instruction": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_TEXT,
-            "description": "What it is to do or to answer, in plain words, with all it must know.",
-        },
-        "conversationId": CONVERSATION_ID,
-        "working_folder": WORKING_FOLDER,
-    },
-    "agentName",
-    "instruction",
+IN_CONVERSATION = {"conversationId": CONVERSATION_ID, "working_folder": WORKING_FOLDER}
+INSTRUCTION = text_schema(
+    MAX_TEXT, "What it is to do or to answer, in plain words, with all it must know."
 )
-RUN_COMMAND_INPUT = _object(
-    {
-        "agentName": AGENT_NAME,
-        "commandName": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_NAME,
-            "description": "The `name` of one of its commands, as list_commands gives it.",
-        },
-        "conversationId": CONVERSATION_ID,
-        "working_folder": WORKING_FOLDER,
-    },
-    "agentName",
-    "commandName",
+COMMAND_NAME = text_schema(
+    MAX_NAME, "The `name` of one of its commands, as list_commands gives it."
+)
+RUN_INSTRUCTION_INPUT = closed(
+    object_schema({"agentName": AGENT_NAME, "instruction": INSTRUCTION}, IN_CONVERSATION)
+)
+RUN_COMMAND_INPUT = closed(
+    object_schema({"agentName": AGENT_NAME, "commandName": COMMAND_NAME}, IN_CONVERSATION)
 )
 
 

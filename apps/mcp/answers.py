@@ -10,6 +10,7 @@ from apps.conversations.parts import answer
 from apps.conversations.stream import RunLog
 from apps.core.errors import InvalidInput, Unavailable
 from apps.core.types import JSON
+from apps.core.values.json_schema import TEXT, closed, object_schema, typed
 from apps.core.values.surrogates import storable
 from apps.mcp.steps import describe_step
 from apps.mcp.types import Call
@@ -80,33 +81,25 @@ CONVERSATION_ID: JSON = {
         "Leave it out for a new subject."
     ),
 }
+_SEGMENT = closed(object_schema({"type": TEXT | {"const": "answer"}, "text": TEXT}))
 ANSWER: JSON = {
-    "conversationId": {
-        "type": "string",
-        "description": "Send it back with the next question to go on in this conversation.",
-    },
-    "modelId": {
-        "type": "string",
-        "description": "The model that answered; search: none, passages are quoted.",
-    },
+    "conversationId": typed(
+        "string", "Send it back with the next question to go on in this conversation."
+    ),
+    "modelId": typed("string", "The model that answered; search: none, passages are quoted."),
     "segments": {
         "type": "array",
         "minItems": 1,
         "maxItems": 1,
         "description": "The answer in Markdown, and nothing else; empty if none was given.",
-        "items": {
-            "type": "object",
-            "properties": {
-                "type": {"type": "string", "const": "answer"},
-                "text": {"type": "string"},
-            },
-            "required": ["type", "text"],
-            "additionalProperties": False,
-        },
-    },
-    "status": {
-        "type": "string",
-        "const": "stopped",
-        "description": "Somebody stopped the answer: the text is what was said by then.",
+        "items": _SEGMENT,
     },
 }
+
+
+def stopped(description: str) -> JSON:
+    """The member of an answer that was stopped."""
+    return {"status": TEXT | {"const": "stopped", "description": description}}
+
+
+STOPPED = stopped("Somebody stopped the answer: the text is what was said by then.")

@@ -104,8 +104,5 @@ def write(folder: Path) -> None:
     with suppress(OSError), posix.open_private(folder / LOCK) as lock:
         posix.lock(lock)
         calls = _merged(_stored(folder), recent)
-        part = folder / f".{FILE}"
-        part.unlink(missing_ok=True)
-        with posix.open_private(part) as file:
-            file.write(json.dumps([asdict(call) for call in calls]).encode())
-        part.replace(folder / FILE)
+        content = json.dumps([asdict(call) for call in calls])
+        posix.replace_file(folder / FILE, content.encode())

@@ -12,6 +12,7 @@ from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.core.types import JSON
+from apps.core.values.json_schema import TEXT, closed, object_schema, text_schema, typed
 from apps.core.values.surrogates import storable
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import queries
@@ -76,30 +77,18 @@ def _path_here(path: str) -> str:
     return next((one for one in mapped if os.path.isdir(one) or refs.is_fetched(one)), as_it_is)
 
 
-INPUT: JSON = {
-    "type": "object",
-    "properties": {
-        "path": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_FOLDER,
-            "description": "Absolute path or URL of it, perhaps with @ref.",
+INPUT = closed(
+    object_schema(
+        {"path": text_schema(MAX_FOLDER, "Absolute path or URL of it, perhaps with @ref.")},
+        {
+            "name": text_schema(MAX_NAME, "Its `id`; by default the folder's name."),
+            "description": TEXT | {"maxLength": MAX_TEXT},
         },
-        "name": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_NAME,
-            "description": "Its `id`; by default the folder's name.",
-        },
-        "description": {"type": "string", "maxLength": MAX_TEXT},
-    },
-    "required": ["path"],
-    "additionalProperties": False,
-}
-
+    )
+)
 OUTPUT: JSON = RUN | {
     "properties": RUN["properties"]
-    | {"repository": {"type": "string", "description": "The `id` for the other tools."}},
+    | {"repository": typed("string", "The `id` for the other tools.")},
     "required": [*RUN["required"], "repository"],
 }
 

@@ -8,13 +8,7 @@ from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
 from apps.mcp import tasks
-from apps.mcp.context_methods import (
-    CACHING,
-    Handler,
-    capabilities,
-    context_methods,
-    refuse_cursor,
-)
+from apps.mcp.context_methods import CACHING, Handler, capabilities, context_methods, refuse_cursor
 from apps.mcp.failures import gate_error
 from apps.mcp.protocol_version import NEWEST_FIRST, ProtocolVersion
 from apps.mcp.specification import SERVER_INFO_META_KEY

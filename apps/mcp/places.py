@@ -33,6 +33,11 @@ MAX_LENGTH = 5_000
 _Named = Mapping[str, Root]
 
 
+def is_every(named: object) -> bool:
+    """Whether the argument `repository` means all repositories."""
+    return named in (EVERY, [EVERY])
+
+
 def with_places(
     arguments: Mapping[str, Any], properties: Collection[str], allowed: Sequence[str] = ()
 ) -> JSON:
@@ -143,14 +148,10 @@ def _cited(read: Place, named: _Named) -> Place | None:
     return Place(read.path[len(name) + 1 :], read.lines, name)
 
 
-def _known() -> _Named:
-    return {repo_id(root): root for root in reversed(queries.published_roots())}
-
-
 def _named(names: Any) -> _Named:
     """The repositories with these names, or all. Unknown names are left to the tool."""
     if not names:
-        return _known()
+        return {repo_id(root): root for root in reversed(queries.published_roots())}
     named: dict[str, Root] = {}
     for name in (names if isinstance(names, list | tuple) else [names])[:MAX_IDS]:
         with suppress(NotFound):

@@ -130,10 +130,7 @@ def _text(text: str) -> JSON:
 
 
 async def _messages(
-    task: str,
-    steps: Sequence[str],
-    arguments: Mapping[str, str],
-    further: Sequence[JSON] = (),
+    task: str, steps: Sequence[str], arguments: Mapping[str, str], further: Sequence[JSON] = ()
 ) -> Sequence[JSON]:
     numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
     text = f"{task} Use the tools of codeinfo.{_filters(arguments)}\n\n{numbered}\n\n{RULES}"

@@ -68,15 +68,13 @@ def protocol_version_of(message: Message, headers: Mapping[str, str]) -> Protoco
     if not message.is_notification and (speaks_modern or named in MODERN_PROTOCOL_VERSIONS):
         return _modern(message, meta, headers)
     if message.method == "initialize":
-        return ProtocolVersion(handshake_version(message.params.get("protocolVersion")))
+        # The requested revision if it is known, else the newest.
+        requested: Any = message.params.get("protocolVersion")
+        known = requested in HANDSHAKE_PROTOCOL_VERSIONS
+        return ProtocolVersion(requested if known else LATEST_HANDSHAKE_VERSION)
     if named is not None and named not in KNOWN_PROTOCOL_VERSIONS:
         raise _unsupported(named)
     return ProtocolVersion(named or UNNAMED)
-
-
-def handshake_version(requested: Any) -> str:
-    """The revision that `initialize` answers: the requested one if it is known, else the newest."""
-    return requested if requested in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
 
 
 def _modern(message: Message, meta: Any, headers: Mapping[str, str]) -> ProtocolVersion:

@@ -23,19 +23,12 @@ from apps.core.concurrency.computed import in_thread
 from apps.core.config import PROVIDERS, config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.core.types import JSON
-from apps.core.values.json_schema import TEXT
+from apps.core.values.json_schema import TEXT, closed, object_schema, one_of, text_schema
 from apps.core.values.surrogates import storable
 from apps.index.types import Area
-from apps.mcp.answers import (
-    ANSWER,
-    CONVERSATION_ID,
-    follow,
-    required_text,
-    result,
-    stop,
-)
+from apps.mcp.answers import ANSWER, CONVERSATION_ID, STOPPED, follow, required_text, result, stop
 from apps.mcp.availability import default_provider, unavailable, unavailable_reason
-from apps.mcp.places import EVERY, REPOSITORY
+from apps.mcp.places import REPOSITORY, is_every
 from apps.mcp.scoping import NOTE, SCHEMA, Scope, in_workspace, scope_of
 from apps.mcp.starting import begin
 from apps.mcp.types import MAX_TEXT, Annotations, Call, InputRequired, McpTool
@@ -60,7 +53,7 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON | InputRequired:
     scope = await _scope(arguments, call)
     if isinstance(scope, InputRequired):
         return scope
-    turn = await _turn(scope.arguments, is_about_all=_is_all(arguments))
+    turn = await _turn(scope.arguments, is_about_all=is_every(arguments.get(REPOSITORY)))
     log = await begin(_start(turn), stop)
     try:
         await follow(log, call)
@@ -80,10 +73,6 @@ async def _scope(arguments: Mapping[str, Any], call: Call) -> Scope | InputRequi
     if call.workspace.folders and not is_follow_up:
         return await in_workspace(INPUT, arguments, call, None)
     return await in_thread(scope_of, INPUT, arguments, (), None)
-
-
-def _is_all(arguments: Mapping[str, Any]) -> bool:
-    return arguments.get(REPOSITORY) in (EVERY, [EVERY])
 
 
 async def _turn(arguments: Mapping[str, Any], *, is_about_all: bool) -> StartTurn:
@@ -175,43 +164,28 @@ async def _signal(provider_id: str, error: Unavailable) -> Unavailable:
     return signal
 
 
-INPUT: JSON = {
-    "type": "object",
-    "properties": {
-        "question": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_TEXT,
-            "description": (
-                "One question in plain words, with the names it is about: the repository, files, "
-                "symbols, error texts."
+QUESTION = (
+    "One question in plain words, with the names it is about: the repository, files, symbols, "
+    "error texts."
+)
+INPUT = closed(
+    object_schema(
+        {"question": text_schema(MAX_TEXT, QUESTION)},
+        {
+            REPOSITORY: SCHEMA,
+            "conversationId": CONVERSATION_ID,
+            "provider": one_of(*PROVIDERS)
+            | {
+                "minLength": 1,
+                "description": "Who answers. Leave it out unless the user names one.",
+            },
+            "model": text_schema(
+                255, "A model of that provider. Leave it out unless the user names one."
             ),
         },
-        REPOSITORY: SCHEMA,
-        "conversationId": CONVERSATION_ID,
-        "provider": {
-            "type": "string",
-            "minLength": 1,
-            "enum": list(PROVIDERS),
-            "description": "Who answers. Leave it out unless the user names one.",
-        },
-        "model": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 255,
-            "description": "A model of that provider. Leave it out unless the user names one.",
-        },
-    },
-    "required": ["question"],
-    "additionalProperties": False,
-}
-
-OUTPUT: JSON = {
-    "type": "object",
-    "properties": {**ANSWER, NOTE: TEXT},
-    "required": ["conversationId", "modelId", "segments"],
-    "additionalProperties": False,
-}
+    )
+)
+OUTPUT = closed(object_schema(ANSWER, STOPPED | {NOTE: TEXT}))
 
 CODEBASE_QUESTION = McpTool(
     name="codebase_question",

@@ -7,14 +7,22 @@ keeps its previous state (docs/mcp.md).
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any
 
-from channels.db import database_sync_to_async
-
-from apps.core.concurrency.hub import Subscription, hub
+from apps.core.concurrency.hub import hub
+from apps.core.concurrency.tasks import create_task
 from apps.core.errors import Conflict
 from apps.core.principal import require_staff
 from apps.core.types import JSON
+from apps.core.values.json_schema import (
+    COUNT,
+    TEXT,
+    closed,
+    object_schema,
+    one_of,
+    text_schema,
+    typed,
+)
 from apps.index import changes, queries
 from apps.index.models import IngestRun
 from apps.index.types import TERMINAL_STATES
@@ -22,13 +30,11 @@ from apps.ingest import services
 from apps.ingest.runs.progress import status_of
 from apps.ingest.serializers import status_wire
 from apps.ingest.types import RunStatus
-from apps.mcp.starting import begin, finally_do
+from apps.mcp.database import in_database
+from apps.mcp.starting import begin
 from apps.mcp.types import Annotations, Call, McpTool
 from apps.retrieval.query import MAX_ID
 from apps.retrieval.repositories import find_root
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 POLL_SECONDS = 2.0
 
@@ -50,11 +56,12 @@ async def ingest_to_end(start: Callable[[], IngestRun], call: Call) -> IngestRun
     FORBIDDEN for a user who is not staff.
     """
     require_staff()
-    ingest = await begin(_database(_named_when_busy, start), _cancel)
+    ingest = await begin(in_database(_named_when_busy, start), _cancel)
     try:
         return await wait_for_end(ingest, call)
     except asyncio.CancelledError:
-        await finally_do(_cancel(ingest))
+        # To its end, even if the caller is cancelled again.
+        await asyncio.shield(create_task(_cancel(ingest)))
         raise
 
 
@@ -86,7 +93,7 @@ def _busy() -> str:
 
 async def _cancel(ingest: IngestRun) -> None:
     # 0 seconds: do not wait for the worker to stop.
-    await _database(services.cancel, ingest.id, 0.0)
+    await in_database(services.cancel, ingest.id, 0.0)
 
 
 async def wait_for_end(
@@ -97,24 +104,14 @@ async def wait_for_end(
     reported = ""
     with hub.subscribe(changes.RUNS) as runs:
         while True:
-            row = await _database(queries.find_run, ingest.id)
+            row = await in_database(queries.find_run, ingest.id)
             status = status_of(row)
-            if status.state in TERMINAL_STATES or await _database(is_enough):
+            if status.state in TERMINAL_STATES or await in_database(is_enough):
                 return row
             if (step := _progress_text(status)) != reported:
                 await call.progress(step, status.file_index, status.file_total)
                 reported = step
-            await _changed(runs)
-
-
-async def _changed(runs: Subscription) -> None:
-    """Return after a change of any run, or after POLL_SECONDS: other processes do not notify."""
-    try:
-        async with asyncio.timeout(POLL_SECONDS):
-            async for _ in runs.batches():
-                return
-    except TimeoutError:
-        return
+            await runs.next_within(POLL_SECONDS)
 
 
 def _progress_text(status: RunStatus) -> str:
@@ -123,57 +120,31 @@ def _progress_text(status: RunStatus) -> str:
     return message if status.percent is None else f"{message}: {status.percent:.0f} %"
 
 
-async def _database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    # A separate thread: the one that requests share may be busy.
-    return cast(T, await database_sync_to_async(work, thread_sensitive=False)(*args, **kwargs))
-
-
-INPUT: JSON = {
+INPUT = closed(
+    object_schema(
+        {"repository": text_schema(MAX_ID, "An `id` that ListIngestedRepositories returns.")}
+    )
+)
+STATE = (
+    "completed: the index is up to date. skipped: nothing had to be read again. cancelled: "
+    "somebody stopped it. error: see lastError. needs_confirmation: most files have disappeared, "
+    "and a person must confirm it on the Ingest page. After the last three the index answers as "
+    "before."
+)
+COUNTS = {
     "type": "object",
-    "properties": {
-        "repository": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_ID,
-            "description": "An `id` that ListIngestedRepositories returns.",
+    "description": "Files read (new or changed), chunks cut, embedded; files left out.",
+} | object_schema(dict.fromkeys(("files", "chunks", "embedded"), COUNT), {"skipped": COUNT})
+OUTPUT = closed(
+    object_schema(
+        {
+            "runId": TEXT,
+            "state": one_of(*sorted(TERMINAL_STATES)) | {"description": STATE},
+            "counts": COUNTS,
         },
-    },
-    "required": ["repository"],
-    "additionalProperties": False,
-}
-
-_COUNT: JSON = {"type": "integer", "minimum": 0}
-
-OUTPUT: JSON = {
-    "type": "object",
-    "properties": {
-        "runId": {"type": "string"},
-        "state": {
-            "type": "string",
-            "enum": sorted(TERMINAL_STATES),
-            "description": (
-                "completed: the index is up to date. skipped: nothing had to be read again. "
-                "cancelled: somebody stopped it. error: see lastError. needs_confirmation: most "
-                "files have disappeared, and a person must confirm it on the Ingest page. After "
-                "the last three the index answers as before."
-            ),
-        },
-        "counts": {
-            "type": "object",
-            "description": "Files read (new or changed), chunks cut, embedded; files left out.",
-            "properties": {
-                "files": _COUNT,
-                "chunks": _COUNT,
-                "embedded": _COUNT,
-                "skipped": _COUNT,
-            },
-            "required": ["files", "chunks", "embedded"],
-        },
-        "lastError": {"type": "string", "description": "Why it failed."},
-    },
-    "required": ["runId", "state", "counts"],
-    "additionalProperties": False,
-}
+        {"lastError": typed("string", "Why it failed.")},
+    )
+)
 
 REINGEST_REPOSITORY = McpTool(
     name="reingest_repository",

@@ -154,7 +154,8 @@ def _file(request: SourceRequest, text: SourceText) -> list[JSON]:
         notes.append(
             f"These are lines {first} to {end} of {len(lines):,}. The next ones are {following}"
         )
-    content = {"uri": uri, "mimeType": _mime_type(text.row.language), "text": joined}
+    mime_type = MIME_TYPES.get(text.row.language, f"text/x-{text.row.language}")
+    content = {"uri": uri, "mimeType": mime_type, "text": joined}
     note = {"uri": uri, "mimeType": PLAIN, "text": " ".join(notes)}
     return [content, note] if notes else [content]
 
@@ -190,10 +191,6 @@ def _fitting(lines: Sequence[str]) -> list[str]:
             break
         shown.append(line)
     return shown
-
-
-def _mime_type(language: str) -> str:
-    return MIME_TYPES.get(language, f"text/x-{language}")
 
 
 RESOURCES = McpResources(

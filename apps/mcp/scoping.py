@@ -22,7 +22,7 @@ from apps.index.models import IngestRun
 from apps.ingest import first_use
 from apps.ingest.first_use import FirstUse
 from apps.ingest.runs.progress import status_of
-from apps.mcp.places import EVERY, REPOSITORY, repository_of, with_places
+from apps.mcp.places import EVERY, REPOSITORY, is_every, repository_of, with_places
 from apps.mcp.reingest import wait_for_end
 from apps.mcp.types import QUESTION, Call, InputRequired, Workspace
 from apps.retrieval.query import SearchQuery
@@ -79,8 +79,7 @@ def scope_of(
     properties = schema["properties"]
     is_optional = REPOSITORY not in schema.get("required", ())
     arguments = dict(arguments)
-    named = arguments.get(REPOSITORY)
-    if is_optional and named in (EVERY, [EVERY]):
+    if is_optional and is_every(arguments.get(REPOSITORY)):
         del arguments[REPOSITORY]
         folders = ()
     placed = with_places(arguments, properties, allowed or ())
@@ -135,11 +134,11 @@ def answer(tool: Tool, scope: Scope, *, is_compact: bool) -> JSON:
 def _fits(output: JSON) -> bool:
     """Whether an answer has a row that is not weak, or is no list."""
     rows = output.get("results")
-    return rows is None or ANSWER in output or any(not _is_weak(row) for row in rows)
-
-
-def _is_weak(row: Any) -> bool:
-    return isinstance(row, Mapping) and bool(row.get("weak"))
+    return (
+        rows is None
+        or ANSWER in output
+        or not all(isinstance(row, Mapping) and row.get("weak") for row in rows)
+    )
 
 
 def _nearer(tool: Tool, scope: Scope) -> list[str]:

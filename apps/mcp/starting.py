@@ -22,11 +22,6 @@ async def begin(start: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[Non
         raise
 
 
-async def finally_do(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for `work`, which runs to its end even if the caller is cancelled again."""
-    await asyncio.shield(create_task(work))
-
-
 async def _undo_later(starting: "asyncio.Task[T]", undo: Callable[[T], Awaitable[None]]) -> None:
     await asyncio.wait({starting})
     # If it failed, there is nothing to undo.

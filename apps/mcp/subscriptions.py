@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.core.concurrency.hub import Subscription, hub
+from apps.core.concurrency.hub import hub
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
 from apps.mcp import sse, tasks
@@ -66,7 +66,7 @@ async def frames(
             agreed = {"resourcesListChanged": True} if version else {}
             yield _notice(id, "notifications/subscriptions/acknowledged", notifications=agreed)
             while not stream.is_ending:
-                await _next(notices)
+                await notices.next_within(HEARTBEAT_SECONDS)
                 now = await version() if version else None
                 changed = now != listed
                 yield _notice(id, "notifications/resources/list_changed") if changed else HEARTBEAT
@@ -87,15 +87,6 @@ async def close() -> None:
     try:
         async with asyncio.timeout(CLOSING_SECONDS):
             await asyncio.gather(*(stream.ended.wait() for stream in streams))
-    except TimeoutError:
-        return
-
-
-async def _next(notices: Subscription) -> None:
-    """Return after a notice, or after HEARTBEAT_SECONDS."""
-    try:
-        async with asyncio.timeout(HEARTBEAT_SECONDS):
-            await notices.next_batch()
     except TimeoutError:
         return
 

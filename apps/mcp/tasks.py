@@ -84,12 +84,9 @@ class Task:
 live_tasks: dict[str, Task] = {}
 
 
-def is_offered(endpoint: McpEndpoint) -> bool:
-    return any(tool.takes_long for tool in endpoint.registry())
-
-
 def capability(endpoint: McpEndpoint) -> JSON:
-    return {"extensions": {EXTENSION: {}}} if is_offered(endpoint) else {}
+    is_offered = any(tool.takes_long for tool in endpoint.registry())
+    return {"extensions": {EXTENSION: {}}} if is_offered else {}
 
 
 def is_declared(protocol: ProtocolVersion) -> bool:

@@ -8,12 +8,7 @@ from typing import Any, NoReturn
 from apps.core.http.limits import is_deep
 from apps.core.http.parsers import MAX_DEPTH
 from apps.core.types import JSON
-from apps.mcp.specification import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    JSONRPC_VERSION,
-    PARSE_ERROR,
-)
+from apps.mcp.specification import INVALID_PARAMS, INVALID_REQUEST, JSONRPC_VERSION, PARSE_ERROR
 
 Id = int | str
 

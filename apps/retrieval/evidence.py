@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from apps.index.mapped import lookups
 from apps.index.mapped.root import MappedRoot
 from apps.index.types import StoredSymbol
 from apps.retrieval.ranking.rank import IDENTIFIER, NAME, QUALIFIER, STOPWORDS, stems_of
@@ -104,7 +105,7 @@ def _defining(roots: Sequence[MappedRoot], name: AskedName) -> list[RowKey]:
     for root in roots:
         found += [
             ((first + part, row), symbol)
-            for part, row, symbol in root.rows_defining(name.name)
+            for part, row, symbol in lookups.rows_defining(root.parts, name.name)
             if symbol.kind not in NO_DEFINITIONS and not _is_constructor(symbol)
         ]
         first += len(root.parts)
@@ -128,6 +129,7 @@ def _holding(roots: Sequence[MappedRoot], name: AskedName) -> list[RowKey]:
     rows: list[RowKey] = []
     first = 0
     for root in roots:
-        rows += [(first + part, row) for part, row in root.rows_with_identifier(name.name)]
+        found = lookups.rows_with_identifier(root.parts, name.name)
+        rows += [(first + part, row) for part, row in found]
         first += len(root.parts)
     return rows if len(rows) <= MAX_FILES else []

@@ -97,14 +97,8 @@ class SearchQuery:
         repositories = parse_repositories(data.get("repository"), problems)
         filters = parse_filters(data, problems)
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
-        return cls(
-            text=encodable(str(text)).strip(),
-            repositories=repositories,
-            limit=limit,
-            filters=filters,
-        )
+        refuse(problems)
+        return cls(encodable(str(text)).strip(), repositories, limit, filters)
 
     def preferring_named(self, roots: Sequence[Root]) -> "SearchQuery":
         """The query that ranks matches of the roots that its text names first: by their id, or by
@@ -205,6 +199,17 @@ def log_fields(repositories: Sequence[str], limit: int, filters: Filters) -> dic
     """Scope and size of a query for the log."""
     filtered = {"filtered": True} if filters != _NO_FILTERS else {}
     return {"repository": ", ".join(repositories) or "all", "limit": limit, **filtered}
+
+
+def invalid(*problems: str) -> InvalidInput:
+    """The error that lists what is wrong with a query."""
+    return InvalidInput(", ".join(problems), details={"details": [*problems]})
+
+
+def refuse(problems: Sequence[str]) -> None:
+    """Raise InvalidInput if anything is wrong with a query."""
+    if problems:
+        raise invalid(*problems)
 
 
 def text_problem(name: str, value: Any) -> str:
@@ -361,8 +366,7 @@ def write_area(area: Area) -> str:
 def read_areas(texts: Sequence[str]) -> tuple[Area, ...]:
     """The distinct areas of a form or an address. Raises InvalidInput."""
     if len(texts) > MAX_AREAS:
-        problem = f"Choose at most {MAX_AREAS} repositories and paths."
-        raise InvalidInput(problem, details={"details": [problem]})
+        raise invalid(f"Choose at most {MAX_AREAS} repositories and paths.")
     return tuple(dict.fromkeys(map(read_area, texts)))
 
 
@@ -376,8 +380,7 @@ def read_area(text: str) -> Area:
     filters = parse_filters({"path": path}, problems)
     if not (repositories or filters.path):
         problems.append("an area needs a repository or a path")
-    if problems:
-        raise InvalidInput(", ".join(problems), details={"details": problems})
+    refuse(problems)
     return Area("".join(repositories), filters.path)
 
 

@@ -45,8 +45,6 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     error = Unavailable(
-        "The server failed here. Its log has the details.",
-        code="SERVER_ERROR",
-        retryable=False,
+        "The server failed here. Its log has the details.", code="SERVER_ERROR", retryable=False
     )
     return _answer(request, error, 500, "Something went wrong")

@@ -9,6 +9,7 @@ from django.db.models import Sum
 from apps.conversations.models import Conversation
 from apps.core import __version__
 from apps.core.config import config
+from apps.core.system import disk
 from apps.index import queries
 from apps.index.models import Root
 from apps.index.vectors.following import following
@@ -44,18 +45,7 @@ def _chroma(folder: Path) -> str:
 
 
 def _megabytes(*folders: Path) -> str:
-    return f"{sum(map(folder_size, folders)) / 1e6:,.1f} MB"
-
-
-def folder_size(folder: Path) -> int:
-    """Return the total size of the files below a folder, in bytes."""
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except OSError:
-            continue
-    return total
+    return f"{sum(map(disk.size_of, folders)) / 1e6:,.1f} MB"
 
 
 def versions() -> dict[str, str]:

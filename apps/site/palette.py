@@ -8,19 +8,22 @@ over, the other groups are left out, and the palette says so.
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db import Error
 
 from apps.browse.lines import repository_url, source_url
-from apps.browse.names import files_alike, files_named, symbols_named
+from apps.browse.names import files_alike, files_named, symbols_alike, symbols_named
 from apps.conversations import queries, searching
 from apps.conversations.searching import Snippet
 from apps.conversations.transcript import address
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.index.queries import published_roots
+from apps.lookup.symbols.definitions import Hit
 from apps.lookup.symbols.types import Place
 from apps.lookup.texts.finding import started
 from apps.lookup.texts.grep_page import line_page
@@ -39,7 +42,8 @@ SECONDS = 1.5  # of the first request, and of the lines in it
 MAX_LINE = 160
 # `app.py:120`, `app.py:120-130` and `app.py:120:8`, as compilers and editors write places.
 LINE_SUFFIX = re.compile(r":([1-9]\d{0,6})(?:-(\d{1,7})|:\d{1,7})?:?$")
-ALIKE = "alike"  # the group that is left out if there are files or symbols
+# Groups that are left out if there are files or symbols.
+ALIKE = ("symbols-alike", "files-alike")
 BEFORE = 20  # characters of a line before what is looked for: a phone shows 40
 
 
@@ -70,7 +74,7 @@ def find(text: str) -> dict[str, Any]:
     groups: list[Group] = []
     missing: list[str] = []
     for name, title, look_up in GROUPS:
-        if name == ALIKE and any(group.name in ("files", "symbols") for group in groups):
+        if name in ALIKE and any(group.name in ("files", "symbols") for group in groups):
             continue
         try:
             options = list(look_up(text, until)) if time.monotonic() < until else None
@@ -83,7 +87,7 @@ def find(text: str) -> dict[str, Any]:
             missing.append(title.lower())
         elif options:
             groups.append(Group(name, title, options))
-    return {"groups": groups, "missing": missing}
+    return {"groups": groups, "missing": list(dict.fromkeys(missing))}
 
 
 def find_by_meaning(text: str) -> dict[str, Any]:
@@ -120,15 +124,9 @@ def _repositories(text: str, until: float) -> Iterable[Option]:
     return [Option(repository_url(repo), "repo", repo) for repo in matches[:LIMIT]]
 
 
-def _files(text: str, until: float) -> Iterable[Option]:
-    return _opened(text, files_named)
-
-
-def _alike(text: str, until: float) -> Iterable[Option]:
-    return _opened(text, files_alike)
-
-
-def _opened(text: str, look_up: Callable[[str, int], Iterable[Place]]) -> Iterable[Option]:
+def _files(
+    look_up: Callable[[str, int], Iterable[Place]], text: str, until: float
+) -> Iterable[Option]:
     match = LINE_SUFFIX.search(text)
     name, shown = (text[: match.start()], match[0]) if match else (text, "")
     start, end = (int(number or 0) for number in match.groups()) if match else (0, 0)
@@ -142,7 +140,15 @@ def _opened(text: str, look_up: Callable[[str, int], Iterable[Place]]) -> Iterab
 
 
 def _symbols(text: str, until: float) -> Iterable[Option]:
-    for root, symbol in symbols_named(text, LIMIT):
+    return _defined(symbols_named(text, LIMIT))
+
+
+def _symbols_alike(text: str, until: float) -> Iterable[Option]:
+    return _defined(symbols_alike(text, LIMIT, until))
+
+
+def _defined(hits: Iterable[Hit]) -> Iterator[Option]:
+    for root, symbol in hits:
         repo = repo_id(root)
         url = source_url(repo, symbol.file_path, symbol.start_line, symbol.end_line)
         place = f"{repo}/{symbol.file_path}:{symbol.start_line}"
@@ -155,7 +161,10 @@ def _conversations(text: str, until: float) -> Iterable[Option]:
     snippets = searching.snippets(rows, text)
     for row in rows:
         detail, url = "archived" if row.archived else "", address(row.id, row.agent_name)
-        yield Option(url, "chat", row.title, detail, snippets.get(row.pk))
+        snippet = snippets.get(row.pk)
+        if snippet and snippet.turn:  # it may be on a hidden branch
+            url += "&" + urlencode({"turn": snippet.turn})
+        yield Option(url, "chat", row.title, detail, snippet)
 
 
 def _lines(text: str, until: float) -> Iterable[Option]:
@@ -181,9 +190,10 @@ def _snippet(line: str, text: str) -> Snippet:
 
 GROUPS: tuple[tuple[str, str, Find], ...] = (
     ("repositories", "Repositories", _repositories),
-    ("files", "Files", _files),
+    ("files", "Files", partial(_files, files_named)),
     ("symbols", "Symbols", _symbols),
     ("conversations", "Conversations", _conversations),
     ("lines", "Lines with exactly this", _lines),
-    (ALIKE, "Files", _alike),
+    (ALIKE[0], "Symbols", _symbols_alike),
+    (ALIKE[1], "Files", partial(_files, files_alike)),
 )

@@ -15,6 +15,7 @@ from uuid import uuid4
 from redis.exceptions import RedisError
 
 from apps.core.concurrency.hub import Hub
+from apps.core.concurrency.tasks import call_in_loop
 
 logger = logging.getLogger("codeinfo.site")
 
@@ -50,10 +51,7 @@ class Relay:
 
     def send(self, topic: str, key: str) -> None:
         """Send a notice. Called from any thread."""
-        try:
-            self._loop.call_soon_threadsafe(self._add, (topic, key))
-        except RuntimeError:
-            return  # the loop is closed, as the server ends
+        call_in_loop(self._loop, self._add, (topic, key))
 
     def _add(self, notice: tuple[str, str]) -> None:
         self._waiting[notice] = None

@@ -77,11 +77,7 @@ class ServerFile:
             self._lock.truncate()
             self._lock.write(str(os.getpid()).encode())
             self._lock.flush()
-            new = self._path.with_name(f".{NAME}")
-            new.unlink(missing_ok=True)
-            with posix.open_private(new) as file:
-                file.write(json.dumps(facts(self._settings)).encode())
-            new.replace(self._path)
+            posix.replace_file(self._path, json.dumps(facts(self._settings)).encode())
         except OSError as error:
             self.close()
             logger.warning("no server.json", extra={"context": {"reason": str(error)}})

@@ -44,8 +44,7 @@ def _response(request: bytes) -> bytes:
     if path and path[0].partition(b"?")[0] == b"/health":
         part = {"state": "bad", "word": "Stalled"}
         return _message(
-            "200 OK",
-            {"status": "ok", "degraded": ["eventLoop"], "parts": {"eventLoop": part}},
+            "200 OK", {"status": "ok", "degraded": ["eventLoop"], "parts": {"eventLoop": part}}
         )
     message = "The server is busy with one thing and cannot answer now."
     body = {"status": "error", "code": "STALLED", "message": message}

@@ -24,7 +24,7 @@ from apps.ingest.runs import orphans
 from apps.mcp.availability import default_provider, gate
 from apps.site import health, overview, palette
 from apps.site.connect import CLIENTS, endpoints, install_link
-from codeinfo_cli.clients.launch import Launch, this_installation
+from codeinfo_cli.clients.launch import this_installation
 
 # Repositories of the home page with a bar of their languages, and questions.
 MAX_BARS, MAX_QUESTIONS = 20, 6
@@ -99,21 +99,18 @@ def connect(request: HttpRequest) -> HttpResponse:
     chosen = request.GET.get("endpoint"), request.GET.get("client")
     endpoint = next((one for one in known if one.id == chosen[0]), known[0])
     client = next((one for one in CLIENTS if one.id == chosen[1]), CLIENTS[0])
+    launch = this_installation(config().data_dir) if is_on_this_machine(request) else None
     context = {
         "endpoints": known,
         "endpoint": endpoint,
         "clients": CLIENTS,
         "client": client,
         "steps": client.steps(endpoint),
-        "link": install_link(client, endpoint, _launch(request)),
+        "link": install_link(client, endpoint, launch),
         "repositories": _repositories(),
         "agents": _agents(),
     }
     return render(request, "site/connect.html", context)
-
-
-def _launch(request: HttpRequest) -> Launch | None:
-    return this_installation(config().data_dir) if is_on_this_machine(request) else None
 
 
 def _repositories() -> int | None:

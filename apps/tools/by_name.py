@@ -5,34 +5,26 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from apps.core.errors import InvalidInput
 from apps.core.types import JSON
 from apps.index.types import Area, Filters
-from apps.lookup.relations.implementations import Implementations
 from apps.lookup.symbols import SymbolQuery, find_definitions, find_references
-from apps.lookup.symbols.types import (
-    DEFAULT_LIMIT,
-    MAX_LIMIT,
-    MAX_NAME,
-    Definitions,
-    References,
-)
-from apps.retrieval.query import areas_of, repositories_of
+from apps.lookup.symbols.types import DEFAULT_LIMIT, MAX_LIMIT, MAX_NAME, Listed
+from apps.retrieval.query import areas_of, invalid, repositories_of
 from apps.retrieval.scope import with_hint
 from apps.tools.snippets import cut, parse_snippet_lines
-from apps.tools.tool import CURSOR, LANGUAGE, PATH, REPOSITORY, Tool, limit, log_call, schema
+from apps.tools.tool import CURSOR, SCOPE, Tool, limit, log_call, schema
 
 
 class Other(NamedTuple):
     """What else a tool finds for a name."""
 
-    find: Callable[[SymbolQuery], Implementations]
+    find: Callable[[SymbolQuery], Listed[Any]]
     empty_hint: str
 
 
 def by_name(
     name: str,
-    find: Callable[[SymbolQuery], Definitions | References],
+    find: Callable[[SymbolQuery], Listed[Any]],
     *,
     has_passages: bool = False,
     others: Mapping[str, Other] = MappingProxyType({}),
@@ -57,14 +49,8 @@ def by_name(
         return cut(output, query.name, count)
 
     properties = {
-        "name": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_NAME,
-        },
-        "repository": REPOSITORY,
-        "path": PATH,
-        "language": LANGUAGE,
+        "name": {"type": "string", "minLength": 1, "maxLength": MAX_NAME},
+        **SCOPE,
         **({"kind": {"enum": [*others]}} if others else {}),
         "limit": limit(DEFAULT_LIMIT, MAX_LIMIT),
         "cursor": CURSOR,
@@ -84,8 +70,7 @@ def _chosen(arguments: Mapping[str, Any], others: Mapping[str, Other]) -> Other 
     if kind in (None, ""):
         return None
     if not isinstance(kind, str) or kind not in others:
-        problem = f"kind must be {', '.join(others)}"
-        raise InvalidInput(problem, details={"details": [problem]})
+        raise invalid(f"kind must be {', '.join(others)}")
     return others[kind]
 
 

@@ -11,7 +11,7 @@ from apps.lookup.git.refs import MAX_NAME
 from apps.tools import schemas
 from apps.tools.errors import OF_SYMBOLS
 from apps.tools.forms import named
-from apps.tools.tool import REPOSITORY, Tool, log_call, schema
+from apps.tools.tool import REPOSITORY, Tool, log_call, schema, text
 
 _NOTES: JSON = {
     "summary": typed("string", "`5 citations, 4 still hold`."),
@@ -27,8 +27,7 @@ _ROW = object_schema(
     {
         **schemas.PLACE,
         **schemas.MORE_PLACE,
-        "startLine": schemas.LINE,
-        "endLine": schemas.LINE,
+        **schemas.SPAN,
     },
 )
 _LINES = list_schema(TEXT) | {"description": "`moved a.py:10-20 -> repo/b.py:12-22`"}
@@ -62,13 +61,9 @@ CHECK_CITATIONS = Tool(
     ),
     parameters=schema(
         {
-            "text": {"type": "string", "maxLength": MAX_TEXT},
+            "text": text(MAX_TEXT),
             "repository": REPOSITORY,
-            "commit": {
-                "type": "string",
-                "maxLength": MAX_NAME,
-                "description": "Whose lines they are.",
-            },
+            "commit": text(MAX_NAME, "Whose lines they are."),
         },
         "text",
     ),

@@ -6,6 +6,7 @@ from typing import Any
 from apps.core.types import JSON
 from apps.core.values.json_schema import TEXT, list_schema, object_schema, typed
 from apps.lookup.symbols import OutlineQuery, file_outline
+from apps.lookup.symbols.types import flattened
 from apps.tools import schemas
 from apps.tools.errors import NO_FILE, OF_SYMBOLS
 from apps.tools.forms import named, place, span
@@ -38,7 +39,9 @@ _COMPACT = object_schema(
 def _output(arguments: Mapping[str, Any]) -> JSON:
     query = OutlineQuery.parse(arguments)
     answer = file_outline(query)
-    log_call("FileOutline", repository=query.repository, results=sum(1 for _ in answer.flat()))
+    log_call(
+        "FileOutline", repository=query.repository, results=sum(1 for _ in flattened(answer.items))
+    )
     return answer.as_wire()
 
 

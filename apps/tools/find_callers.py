@@ -5,14 +5,14 @@ from typing import Any
 
 from apps.core.types import JSON
 from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, typed
-from apps.lookup.relations import find_tests
+from apps.lookup.relations.tests_of import find_tests
 from apps.lookup.symbols import CallersQuery, find_callers
 from apps.lookup.symbols.call_types import MAX_DEPTH, Callers
 from apps.lookup.symbols.types import MAX_LIMIT, MAX_NAME
 from apps.retrieval.scope import with_hint
 from apps.tools import forms, schemas
 from apps.tools.errors import OF_PAGES, OF_SYMBOLS
-from apps.tools.tool import CURSOR, FLAG, LANGUAGE, PATH, REPOSITORY, Tool, limit, log_call, schema
+from apps.tools.tool import CURSOR, FLAG, SCOPE, Tool, limit, log_call, schema, text
 
 _CALLED = object_schema({"repo": TEXT, "relPath": TEXT, "symbol": TEXT, "startLine": schemas.LINE})
 _KIND = typed("string", "proven: by scopes, imports or types; possible: by name.")
@@ -24,8 +24,7 @@ _CALLERS: JSON = object_schema(
             object_schema(
                 {
                     **schemas.PLACE,
-                    "startLine": schemas.LINE,
-                    "endLine": schemas.LINE,
+                    **schemas.SPAN,
                     "column": COUNT,
                     "kind": _KIND,
                     "callee": typed("string", "The definition that the line calls."),
@@ -102,14 +101,8 @@ FIND_CALLERS = Tool(
     ),
     parameters=schema(
         {
-            "name": {
-                "type": "string",
-                "maxLength": MAX_NAME,
-                "description": "Or a definition's 'path:line'.",
-            },
-            "repository": REPOSITORY,
-            "path": PATH,
-            "language": LANGUAGE,
+            "name": text(MAX_NAME, "Or a definition's 'path:line'."),
+            **SCOPE,
             "depth": limit(None, MAX_DEPTH),
             "tests": FLAG | {"description": "Only tests; `name` may be a file."},
             "limit": limit(None, MAX_LIMIT),

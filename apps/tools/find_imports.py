@@ -4,21 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.core.types import JSON
-from apps.core.values.json_schema import (
-    TEXT,
-    list_schema,
-    object_schema,
-    one_of,
-    or_null,
-    typed,
-)
+from apps.core.values.json_schema import TEXT, list_schema, object_schema, one_of, or_null, typed
 from apps.lookup.symbols import ImportsQuery, find_imports
 from apps.lookup.symbols.call_types import DIRECTIONS
 from apps.lookup.symbols.types import MAX_LIMIT, MAX_NAME
 from apps.retrieval.scope import with_hint
 from apps.tools import forms, schemas
 from apps.tools.errors import OF_PAGES, OF_SYMBOLS
-from apps.tools.tool import CURSOR, LANGUAGE, PATH, REPOSITORY, Tool, limit, log_call, schema
+from apps.tools.tool import CURSOR, SCOPE, Tool, limit, log_call, schema, text
 
 _LIBRARIES = "Modules that it imports and that are no files searched."
 _TARGET = typed("string", "The file that is imported; null: not among the files searched.")
@@ -29,8 +22,7 @@ _IMPORTS: JSON = object_schema(
             object_schema(
                 {
                     **schemas.PLACE,
-                    "startLine": schemas.LINE,
-                    "endLine": schemas.LINE,
+                    **schemas.SPAN,
                     "kind": one_of("imported by", "imports"),
                     "module": typed("string", "As the line writes it."),
                     "names": list_schema(TEXT),
@@ -92,14 +84,8 @@ FIND_IMPORTS = Tool(
     ),
     parameters=schema(
         {
-            "name": {
-                "type": "string",
-                "maxLength": MAX_NAME,
-                "description": "A path, or a module: 'net/http'.",
-            },
-            "repository": REPOSITORY,
-            "path": PATH,
-            "language": LANGUAGE,
+            "name": text(MAX_NAME, "A path, or a module: 'net/http'."),
+            **SCOPE,
             "direction": {"type": "string", "enum": list(DIRECTIONS)},
             "limit": limit(None, MAX_LIMIT),
             "cursor": CURSOR,

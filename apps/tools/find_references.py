@@ -2,7 +2,7 @@
 
 from apps.core.types import JSON
 from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, typed
-from apps.lookup.relations import find_implementations
+from apps.lookup.relations.implementations import find_implementations
 from apps.lookup.symbols import find_references
 from apps.tools import forms, schemas
 from apps.tools.by_name import Other, by_name
@@ -12,8 +12,7 @@ from apps.tools.tool import QUOTED
 _REFERENCE = object_schema(
     {
         **schemas.PLACE,
-        "startLine": schemas.LINE,
-        "endLine": schemas.LINE,
+        **schemas.SPAN,
         "kind": typed("string", "definition, reference or implementation"),
         "chunk": schemas.ONE_LINE,
     },

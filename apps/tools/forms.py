@@ -52,19 +52,16 @@ def text(row: JSON) -> JSON:
 def by_file(
     rows: Iterable[JSON],
     group: Callable[[JSON], JSON],
-    *,
-    head: Callable[[JSON], JSON] = lambda row: {},
-    apart: Callable[[JSON], object] = lambda row: None,
+    apart: Callable[[JSON], object],
 ) -> list[JSON]:
     """The lines of each file, those in succession with one `group` together.
 
-    head: further fields of a file
     apart: rows of a file for which this differs do not stand together
     """
     files: dict[object, JSON] = {}
     for row in rows:
         key = row["repo"], row["relPath"], apart(row)
-        place = {"repo": row["repo"], "relPath": row["relPath"], **head(row), "references": []}
+        place = {"repo": row["repo"], "relPath": row["relPath"], "references": []}
         groups: list[JSON] = files.setdefault(key, place)["references"]
         facts = group(row)
         if not groups or {**groups[-1], "lines": []} != {**facts, "lines": []}:

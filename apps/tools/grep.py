@@ -13,19 +13,7 @@ from apps.retrieval.scope import with_hint
 from apps.tools import schemas
 from apps.tools.errors import BAD_PATTERN, OF_PAGES, OF_TEXTS
 from apps.tools.forms import HEADED, headed, named, with_file
-from apps.tools.tool import (
-    CURSOR,
-    FLAG,
-    LANGUAGE,
-    OFFSET,
-    PATH,
-    QUOTED,
-    REPOSITORY,
-    Tool,
-    limit,
-    log_call,
-    schema,
-)
+from apps.tools.tool import CURSOR, FLAG, OFFSET, QUOTED, SCOPE, Tool, limit, log_call, schema, text
 
 _TOTALS: JSON = {"files": COUNT, "lines": COUNT, "mode": TEXT, "generations": schemas.GENERATIONS}
 _GREP = object_schema(
@@ -35,8 +23,7 @@ _GREP = object_schema(
                 schemas.PLACE,
                 {
                     **schemas.MORE_PLACE,
-                    "startLine": schemas.LINE,
-                    "endLine": schemas.LINE,
+                    **schemas.SPAN,
                     "kind": typed("string", "definition, match or file"),
                     "chunk": schemas.QUOTE,
                     "symbol": typed("string", "The definition that contains the line."),
@@ -105,7 +92,7 @@ GREP = Tool(
     ),
     parameters=schema(
         {
-            "pattern": {"type": "string", "maxLength": MAX_PATTERN},
+            "pattern": text(MAX_PATTERN),
             "fixed": FLAG | {"description": "Plain text, no regular expression."},
             "ignore_case": FLAG,
             "word": FLAG | {"description": "Whole words only."},
@@ -117,9 +104,7 @@ GREP = Tool(
                 "maximum": MAX_CONTEXT,
                 "description": "Lines around each match.",
             },
-            "repository": REPOSITORY,
-            "path": PATH,
-            "language": LANGUAGE,
+            **SCOPE,
             "limit": limit(DEFAULT_LIMIT, MAX_LIMIT),
             "cursor": CURSOR,
             "offset": OFFSET,

@@ -13,18 +13,10 @@ from apps.lookup.texts.reading import MAX_RANGES_TEXT
 from apps.retrieval.query import MAX_PATH
 from apps.tools import forms, schemas
 from apps.tools.errors import NO_FILE, OF_HISTORY, OF_PAGES, OF_SYMBOLS, TEXT_LOST
-from apps.tools.tool import (
-    CURSOR,
-    QUOTED,
-    REPOSITORY_ID,
-    Tool,
-    limit,
-    log_call,
-    schema,
-)
+from apps.tools.tool import CURSOR, QUOTED, REPOSITORY_ID, Tool, limit, log_call, schema, text
 
 SHORT = 10  # characters of an id that a model sees
-_REF: JSON = {"type": "string", "maxLength": MAX_REF}
+_REF = text(MAX_REF)
 _ID = typed("string", "Id of a commit.")
 _COMMIT: JSON = {"commit": _ID, "date": TEXT, "author": TEXT, "message": schemas.QUOTE}
 _BOUNDARY: JSON = {"boundary": BOOLEAN}
@@ -36,8 +28,7 @@ _ROW = object_schema(
         **_COMMIT,
         **_BOUNDARY,
         "oldPath": TEXT,
-        "startLine": schemas.LINE,
-        "endLine": schemas.LINE,
+        **schemas.SPAN,
         "chunk": schemas.QUOTE,
     },
 )
@@ -109,11 +100,6 @@ def _text(row: JSON) -> str:
     return f"{head}: {row['message']}"
 
 
-def _quoted(output: JSON) -> JSON:
-    """The compact form: its commits and lines are what a chat cites."""
-    return _compact(output)
-
-
 HISTORY = Tool(
     name="History",
     description=(
@@ -125,13 +111,9 @@ HISTORY = Tool(
         {
             "of": {"type": "string", "enum": list(KINDS)},
             "repository": REPOSITORY_ID,
-            "path": {"type": "string", "maxLength": MAX_PATH, "description": "File or folder."},
-            "symbol": {"type": "string", "maxLength": MAX_NAME},
-            "lines": {
-                "type": "string",
-                "maxLength": MAX_RANGES_TEXT,
-                "description": "'10-40'",
-            },
+            "path": text(MAX_PATH, "File or folder."),
+            "symbol": text(MAX_NAME),
+            "lines": text(MAX_RANGES_TEXT, "'10-40'"),
             "from": _REF | {"description": "Branch, tag, id, 'HEAD~3' or 'ingest'."},
             "to": _REF,
             "limit": limit(None, MAX_LIMIT),
@@ -145,7 +127,7 @@ HISTORY = Tool(
     output_schema=_HISTORY,
     compact=_compact,
     compact_schema=_COMPACT,
-    quoted=_quoted,
+    quoted=_compact,  # its commits and lines are what a chat cites
     route="history",
     errors=(*OF_SYMBOLS, *OF_PAGES, NO_FILE, TEXT_LOST, *OF_HISTORY),
     progress="Looking into the history of",

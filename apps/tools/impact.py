@@ -10,7 +10,7 @@ from apps.lookup.impact import ImpactQuery, impact
 from apps.lookup.impact.query import MAX_DEPTH, MAX_LIMIT, MAX_PATCH
 from apps.tools import forms, schemas
 from apps.tools.errors import OF_HISTORY, OF_PAGES, OF_SYMBOLS, TEXT_LOST
-from apps.tools.tool import CURSOR, QUOTED, REPOSITORY_ID, Tool, limit, log_call, schema
+from apps.tools.tool import CURSOR, QUOTED, REPOSITORY_ID, Tool, limit, log_call, schema, text
 
 KIND = typed("string", "changed, caller, test, importer, or together: changed in one commit.")
 _CERTAINTY = typed("string", "proven: by scopes, imports or types; possible: by name.")
@@ -20,8 +20,7 @@ _ROW = object_schema(
         **schemas.PLACE,
         "kind": KIND,
         "certainty": _CERTAINTY,
-        "startLine": schemas.LINE,
-        "endLine": schemas.LINE,
+        **schemas.SPAN,
         "chunk": schemas.ONE_LINE,
     },
     {
@@ -110,16 +109,8 @@ IMPACT = Tool(
     parameters=schema(
         {
             "repository": REPOSITORY_ID,
-            "base": {
-                "type": "string",
-                "maxLength": MAX_REF,
-                "description": "Branch, tag, id or 'ingest'.",
-            },
-            "patch": {
-                "type": "string",
-                "maxLength": MAX_PATCH,
-                "description": "Unified diff, instead of the work tree.",
-            },
+            "base": text(MAX_REF, "Branch, tag, id or 'ingest'."),
+            "patch": text(MAX_PATCH, "Unified diff, instead of the work tree."),
             "depth": limit(None, MAX_DEPTH),
             "limit": limit(None, MAX_LIMIT),
             "cursor": CURSOR,

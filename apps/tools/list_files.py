@@ -18,18 +18,7 @@ from apps.retrieval.scope import with_hint
 from apps.tools import schemas
 from apps.tools.errors import OF_PAGES, OF_TEXTS
 from apps.tools.forms import named
-from apps.tools.tool import (
-    CURSOR,
-    FLAG,
-    LANGUAGE,
-    OFFSET,
-    PATH,
-    REPOSITORY,
-    Tool,
-    limit,
-    log_call,
-    schema,
-)
+from apps.tools.tool import CURSOR, FLAG, OFFSET, SCOPE, Tool, limit, log_call, schema
 
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 _NOTES: JSON = schemas.TEXT_NOTES | {"generations": schemas.GENERATIONS}
@@ -94,9 +83,7 @@ LIST_FILES = Tool(
     ),
     parameters=schema(
         {
-            "repository": REPOSITORY,
-            "path": PATH,
-            "language": LANGUAGE,
+            **SCOPE,
             "depth": limit(DEFAULT_DEPTH, MAX_DEPTH),
             "skipped": FLAG | {"description": "Files left out, and why."},
             "limit": limit(DEFAULT_LIMIT, MAX_LIMIT),

@@ -7,10 +7,10 @@ from typing import Any
 
 from apps.core.types import JSON
 from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema, or_null, typed
-from apps.lookup.overview import OverviewQuery, overview_of
 from apps.lookup.overview.as_text import MAX_NAME, cut, language_text, module_text
+from apps.lookup.overview.overview import OverviewQuery, overview_of
 from apps.lookup.overview.sizes import Module
-from apps.lookup.relations import Relation
+from apps.lookup.relations.types import Relation
 from apps.retrieval.repositories import repo_id
 from apps.tools import schemas, shaped
 from apps.tools.context.tokens import estimate

@@ -9,7 +9,7 @@ from apps.lookup.texts.reading import MAX_RANGES_TEXT, ReadQuery, read_lines
 from apps.tools import schemas
 from apps.tools.errors import NO_FILE, OF_TEXTS, TEXT_LOST
 from apps.tools.forms import named, numbered, with_file
-from apps.tools.tool import FILE_PATH, QUOTED, REPOSITORY_ID, Tool, log_call, schema
+from apps.tools.tool import FILE_PATH, QUOTED, REPOSITORY_ID, Tool, log_call, schema, text
 
 _NOTES: JSON = {
     "generation": COUNT,
@@ -23,8 +23,7 @@ _NOTES: JSON = {
 _PART = object_schema(
     {
         **schemas.PLACE,
-        "startLine": schemas.LINE,
-        "endLine": schemas.LINE,
+        **schemas.SPAN,
         "kind": TEXT,
         "chunk": schemas.QUOTE,
     },
@@ -61,11 +60,7 @@ READ_FILE = Tool(
         {
             "repository": REPOSITORY_ID,
             "path": FILE_PATH,
-            "lines": {
-                "type": "string",
-                "maxLength": MAX_RANGES_TEXT,
-                "description": "Ranges; '90-' is to the end. Or 'cells 3-5'.",
-            },
+            "lines": text(MAX_RANGES_TEXT, "Ranges; '90-' is to the end. Or 'cells 3-5'."),
         },
         "repository",
         "path",

@@ -6,6 +6,7 @@ from apps.core.values.json_schema import COUNT, TEXT, list_schema, object_schema
 # --- full -----------------------------------------------------------------------------------------
 
 LINE: JSON = or_null(typed("integer", "Line in the file; the first is 1."))
+SPAN: JSON = {"startLine": LINE, "endLine": LINE}
 DISTANCE: JSON = or_null(typed("number", "Lower is better; above about 1.4 unrelated."))
 PLACE: JSON = {
     "repo": typed("string", "The repository's id, to use as `repository` of a search."),
@@ -20,8 +21,7 @@ SYMBOL: JSON = {
     "name": TEXT,
     "symbol": typed("string", "The name, qualified by the definitions that contain it."),
     "kind": typed("string", "function, class, method, …"),
-    "startLine": LINE,
-    "endLine": LINE,
+    **SPAN,
     "signature": TEXT,
 }
 TRUNCATED = typed("boolean", "There are more results than were returned.")
@@ -72,7 +72,7 @@ def rows(row: JSON, required: JSON | None = None, **notes: JSON) -> JSON:
     return object_schema({"results": list_schema(row), **(required or {})}, NOTES | notes)
 
 
-def references(group: JSON, **head: JSON) -> JSON:
+def references(group: JSON) -> JSON:
     """The schema of the lines of a file, as `forms.by_file` groups them."""
     lines = {"lines": list_schema(TEXT) | {"description": "Number and text: `12: run()`."}}
-    return object_schema({**FILE, "references": list_schema(object_schema(lines, group))}, head)
+    return object_schema({**FILE, "references": list_schema(object_schema(lines, group))})

@@ -12,8 +12,7 @@ from apps.core.types import JSON
 from apps.core.values.json_schema import TEXT, list_schema, object_schema, typed
 from apps.index.types import Filters
 from apps.lookup.deadline import Deadline
-from apps.lookup.relations import Scope
-from apps.lookup.relations.types import SECONDS, Role
+from apps.lookup.relations.types import SECONDS, Role, Scope
 from apps.lookup.shaped import ShapedAnswer, answer_by_shape
 from apps.tools import schemas
 from apps.tools.forms import named, place
@@ -31,8 +30,7 @@ ROW = object_schema(
         **schemas.PLACE,
         "kind": typed("string", "definition, caller, reference, test, implementation, step, …"),
         "certainty": typed("string", "proven: by scopes, imports or types; possible: by name."),
-        "startLine": schemas.LINE,
-        "endLine": schemas.LINE,
+        **schemas.SPAN,
         "chunk": schemas.QUOTE,
     },
     {

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from apps.core.errors import InvalidInput
 from apps.core.types import JSON
 from apps.embedding.words import runs, stems_of
-from apps.retrieval.query import parse_limit
+from apps.retrieval.query import parse_limit, refuse
 from apps.retrieval.ranking.rank import query_stems
 
 MAX_LINES = 1_000
@@ -26,12 +25,13 @@ def best_lines(lines: Sequence[str], query: str, count: int) -> int:
 def shared_stems(lines: Sequence[str], query: str) -> list[set[str]]:
     """The stems of the query that each line has."""
     wanted = set(query_stems(query))
-    runs_of_lines = runs.of_lines(lines)
-    shared = {run: wanted.intersection(stems_of[run]) for run in {*chain(*runs_of_lines)}}
-    having = {run: found for run, found in shared.items() if found}
+    having = {run for run in {*runs("\n".join(lines))} if not wanted.isdisjoint(stems_of[run])}
+    near = {at for run in having for at, line in enumerate(lines) if run in line}  # few lines
     return [
-        set().union(*(having[run] for run in line if run in having)) if having else set()
-        for line in runs_of_lines
+        wanted.intersection(chain.from_iterable(stems_of[run] for run in runs(line)))
+        if at in near
+        else set()
+        for at, line in enumerate(lines)
     ]
 
 
@@ -56,8 +56,7 @@ def parse_snippet_lines(data: Mapping[str, Any]) -> int:
     problems: list[str] = []
     value = data.get("snippet_lines")
     count = parse_limit(value, MAX_LINES, MAX_LINES, problems, name="snippet_lines")
-    if problems:
-        raise InvalidInput(problems[0], details={"details": problems})
+    refuse(problems)
     return count if value else 0
 
 

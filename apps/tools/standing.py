@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -149,14 +150,14 @@ def _index(root: Root) -> JSON:
 
 def _files(output: JSON) -> Iterator[tuple[str, str]]:
     """Yield repository and path of the first MAX_FILES rows of an answer."""
-    yielded = 0
     answer = output.get(ANSWER) or {}
-    for row in (output, *answer.get("rows", ()), *(output.get("results") or ())):
-        if isinstance(row, dict) and isinstance(row.get("repo"), str) and "relPath" in row:
-            yield row["repo"], row["relPath"]
-            yielded += 1
-            if yielded == MAX_FILES:
-                return
+    rows = (output, *answer.get("rows", ()), *(output.get("results") or ()))
+    files = (
+        (row["repo"], row["relPath"])
+        for row in rows
+        if isinstance(row, dict) and isinstance(row.get("repo"), str) and "relPath" in row
+    )
+    return islice(files, MAX_FILES)
 
 
 def _look_in_time(root: Root, paths: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -75,17 +75,23 @@ class Tool:
         return form | index
 
 
+def text(longest: int, description: str = "") -> JSON:
+    """The JSON Schema of a text of at most so many characters."""
+    shown = {"description": description} if description else {}
+    return {"type": "string", "maxLength": longest, **shown}
+
+
 # Short, as every model pays for them with each tool.
-_ID: JSON = {"type": "string", "maxLength": MAX_ID}
-_PATH: JSON = {"type": "string", "maxLength": MAX_PATH}
+_ID = text(MAX_ID)
 REPOSITORY: JSON = {
     "anyOf": [_ID, {"type": "array", "items": _ID}],
     "description": "Only this `id`, or these.",
 }
-PATH: JSON = _PATH | {"description": "Only paths like 'src/' or '*.{ts,tsx}'."}
-LANGUAGE: JSON = _ID | {"description": "Only 'python', 'ts'."}
-REPOSITORY_ID: JSON = _ID | {"description": "Its `id`."}
-FILE_PATH: JSON = _PATH | {"description": "`relPath` of a result."}
+PATH = text(MAX_PATH, "Only paths like 'src/' or '*.{ts,tsx}'.")
+LANGUAGE = text(MAX_ID, "Only 'python', 'ts'.")
+SCOPE: JSON = {"repository": REPOSITORY, "path": PATH, "language": LANGUAGE}
+REPOSITORY_ID = text(MAX_ID, "Its `id`.")
+FILE_PATH = text(MAX_PATH, "`relPath` of a result.")
 SNIPPET_LINES: JSON = {
     "type": "integer",
     "minimum": 1,

@@ -12,7 +12,7 @@ from apps.retrieval.search import search
 from apps.tools import forms, schemas, shaped
 from apps.tools.errors import OF_SEARCHES
 from apps.tools.snippets import cut, parse_snippet_lines
-from apps.tools.tool import LANGUAGE, PATH, QUOTED, REPOSITORY, Tool, limit, log_call, schema
+from apps.tools.tool import QUOTED, SCOPE, Tool, limit, log_call, schema
 
 SCORE_DIGITS = 3
 
@@ -24,8 +24,7 @@ _MATCH = object_schema(
         "chunkId": TEXT,
         "modelId": TEXT,
         "lineCount": or_null(COUNT),
-        "startLine": schemas.LINE,
-        "endLine": schemas.LINE,
+        **schemas.SPAN,
     },
     {
         **schemas.MORE_PLACE,
@@ -116,9 +115,7 @@ VECTOR_SEARCH = Tool(
                 "maxLength": MAX_QUERY,
                 "description": "A sentence, a symbol or a few keywords.",
             },
-            "repository": REPOSITORY,
-            "path": PATH,
-            "language": LANGUAGE,
+            **SCOPE,
             "limit": limit(DEFAULT_LIMIT, MAX_LIMIT),
         },
         "query",

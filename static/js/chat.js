@@ -6,6 +6,7 @@ import "./chat/branches.js";
 import "./chat/flags.js";
 import "./chat/welcome.js";
 import "./chat/scope.js";
+import "./chat/prompts.js";
 import "./chat/viewer.js";
 import "./chat/menu.js";
 import "./chat/list.js";

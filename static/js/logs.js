@@ -4,6 +4,8 @@ const form = document.getElementById("log-filters");
 const badge = document.querySelector("[data-log-state]");
 const lost = document.querySelector("[data-log-lost]");
 const held = document.querySelector("[data-log-held]");
+const REDRAW_MS = 2000; // what the chart counts comes in bursts, and may be 20,000 lines
+let redraw;
 const STATES = {
   live: { text: "Live", style: "badge badge--ok" },
   paused: { text: "Paused", style: "badge" },
@@ -63,6 +65,10 @@ document.addEventListener("htmx:sseMessage", () => {
     if (oldest.matches("[data-entry]")) surplus -= 1;
     oldest.remove();
   }
+  redraw ??= setTimeout(() => {
+    redraw = undefined;
+    htmx.trigger("#log-chart", "redraw");
+  }, REDRAW_MS);
   if (surplus >= 0) document.querySelector("[data-log-older]").hidden = false;
 });
 

@@ -1,6 +1,6 @@
 // Tables and lists: j and k walk the rows, a filter hides those that do not match, checkboxes feed a
 // bulk bar. The bar's [data-ids] holds the chosen values under the name it says; its buttons with
-// [data-needs] want every chosen row to have that [data-state].
+// [data-needs] want every chosen row to have that [data-state]; if it is empty, one row.
 const rowsOf = (table) => [...(table?.querySelectorAll("[data-row]") ?? [])];
 const boxesOf = (table) => rowsOf(table).filter((row) => !row.hidden).map((row) => row.querySelector("[data-select]"));
 
@@ -49,7 +49,10 @@ function refreshSelection() {
   const ids = bar.querySelector("[data-ids]");
   ids.replaceChildren(...[...chosen].map((value) => hidden(ids.dataset.ids, value)));
   const states = new Set(rows.filter((row) => row.querySelector("[data-select]").checked).map((row) => row.dataset.state));
-  for (const button of bar.querySelectorAll("[data-needs]")) button.disabled = states.size !== 1 || !states.has(button.dataset.needs);
+  for (const button of bar.querySelectorAll("[data-needs]")) {
+    const { needs } = button.dataset;
+    button.disabled = needs ? states.size !== 1 || !states.has(needs) : !states.size;
+  }
 }
 
 function hidden(name, value) {

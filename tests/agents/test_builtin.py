@@ -125,6 +125,11 @@ async def test_it_says_that_nothing_fits() -> None:
     assert "```" not in text
 
 
+async def test_it_says_in_a_sentence_that_no_vectors_were_searched() -> None:
+    text = await answer_to(found(match()) | {"degraded": "words only"})
+    assert text.startswith("The vectors are unavailable, so only words were searched.")
+
+
 async def test_the_words_of_a_shape_are_not_missing() -> None:
     answer = {"shape": "callers", "subject": "launch", "rows": [], "notes": ["Nothing was found."]}
     text = await answer_to(found(match(weak=True)) | {"answer": answer, "missingWords": ["calls"]})

@@ -12,6 +12,7 @@ from django.test import AsyncClient
 from apps.agents.providers.lmstudio import LMStudioProvider
 from apps.agents.providers.openai import OpenAIProvider
 from apps.core.errors import Unavailable
+from apps.core.http.replies import MAX_REFUSAL
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, llm
 from tests.stand_ins.raw_server import RawStandIn, http
 
@@ -69,6 +70,13 @@ async def test_a_list_that_arrives_too_slowly_times_out(configure: Configure) ->
     with RawStandIn(http(b"["), b" ", 600, drips=0.1) as server:
         configure(openai_base_url=server.url)
         assert "does not answer in time" in await refusal(OpenAIProvider())
+
+
+@pytest.mark.fault("The model server fails")
+async def test_the_reading_of_a_refusal_ends_at_its_limit(configure: Configure) -> None:
+    with RawStandIn(http(b"x" * MAX_REFUSAL, 500), b"", 600, drips=0.1) as server:
+        configure(openai_base_url=server.url)
+        assert "answered 500" in await refusal(OpenAIProvider())
 
 
 async def test_models_with_invalid_names_are_skipped(configure: Configure) -> None:

@@ -1,5 +1,6 @@
 """The code browser: /code, its folders and files, the tree, and the panel of a name."""
 
+import json
 import re
 from html import unescape
 from pathlib import Path
@@ -263,6 +264,16 @@ def test_a_line_of_many_characters_is_cut(client: Client, folder: Path, db: None
     assert f"{len(line) - MAX_LINE_CHARS:,} more characters" in html
     assert len(html) < len(line) * 2
     assert html.count("step") == 3_000
+
+
+def test_what_follows_a_line_that_is_cut_has_its_colours(
+    client: Client, folder: Path, db: None
+) -> None:
+    text = json.dumps({"image": "QUJD" * 5_000, "name": "churn"}, indent=1)
+    ingest(write_files(folder, {"data.json": text}), "cut")
+    html = get(client, "/code/cut/data.json")
+    assert re.search(r"QUJD&quot;</span>", html), "its end is shown"
+    assert '<span class="nt">&quot;name&quot;</span>' in html
 
 
 # --- matches --------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
+from apps.browse import highlight
 from apps.browse.documents import MAX_CHARS, rendered
 from tests.browse.pages import get, link
 from tests.support.ingested import ingest, write_files
@@ -91,9 +92,35 @@ def test_lines_of_markdown_are_shown_in_its_source(client: Client, harbour: Path
     assert link(cited, "Preview") == "/code/harbour/README.md"
 
 
+def test_blocks_of_code_are_highlighted_by_their_language() -> None:
+    html = rendered("```python\ndef f(a): # <b>\n    ...\n```\n", lambda url: url)
+    assert (
+        '<pre class="hl" tabindex="0"><code><span class="k">def</span> <span class="nf">f</span>'
+        in html
+    )
+    assert "# &lt;b&gt;" in html and html.endswith("    ...\n</code></pre>\n")
+    for info in ("", "no-such-language", "mermaid", "<script>"):
+        assert "<span" not in rendered(f"```{info}\ndef f():\n```\n", lambda url: url)
+
+
+def test_the_classes_of_a_document_are_those_of_code() -> None:
+    html = rendered('<span class="k dialog">a</span><pre class="hl page">b</pre>', lambda url: url)
+    assert "dialog" not in html and "page" not in html
+    assert "class" not in rendered('<p class="hl">a</p><div class="k">b</div>', lambda url: url)
+
+
+@pytest.mark.parametrize(("limit", "value", "count"), [("BLOCKS", 2, 2), ("SECONDS", 1e-9, 1)])
+def test_only_so_many_blocks_of_a_document_are_highlighted_and_only_so_long(
+    limit: str, value: float, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(highlight, f"MAX_{limit}", value)
+    html = rendered("```py\ndef f(): ...\n```\n\n" * 4, lambda url: url)
+    assert html.count('<span class="k">def</span>') == count and html.count("def") == 4
+
+
 def test_long_markdown_is_text(client: Client) -> None:
     html = rendered("# a\n<b>" + "x" * MAX_CHARS, lambda url: url)
-    assert html.startswith("<pre># a\n&lt;b&gt;xxx")
+    assert html.startswith('<pre tabindex="0"># a\n&lt;b&gt;xxx')
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_the_newest_commits_say_which_are_not_ingested(client: Client, harbour: 
 
 def test_a_readme_in_another_format_is_text(client: Client, harbour: Path) -> None:
     html = get(client, "/code/harbour/docs")
-    assert "<pre>Guide\n=====\n\n&lt;script&gt;alert(1)&lt;/script&gt;</pre>" in html
+    assert '<pre tabindex="0">Guide\n=====\n\n&lt;script&gt;alert(1)&lt;/script&gt;</pre>' in html
     assert "/ui/code/facts" not in html and "Imported most" not in html
 
 

@@ -30,6 +30,7 @@ def test_a_repository_leads_to_what_its_changes_affect(
     assert "test_with_tax calls with_tax" in shown
     assert 'href="/code/shop/shop/tax.py?lines=9-10"' in page
     assert "docs/tax.md 4 times with shop/tax.py" in shown
+    assert 'href="/code/shop">Code</a>' in page
 
 
 def test_a_base_that_is_not_there_is_an_error(shop: Path, client: Client) -> None:

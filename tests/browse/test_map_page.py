@@ -54,6 +54,7 @@ def test_folders_are_tiles_that_lead_to_their_maps_and_files_to_their_code(
     assert 'href="/code/harbour/app">Code</a>' in inner
     assert "app/core: 1 file, python" in tiles(inner)
     assert 'href="/code/harbour?view=map"' in inner  # zoom out
+    assert "languages__bar" in html and "languages__bar" not in inner  # it is of all files
     assert "app/" in text(html) and "Size" in text(html)  # the list
 
 

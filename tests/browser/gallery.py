@@ -6,10 +6,11 @@ and conversations. A fourth requires a login. Within a server the states are ope
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from playwright.sync_api import Browser, Page, expect
 
@@ -23,6 +24,7 @@ from tests.support.agents import command_text, make_agent
 from tests.support.git import commit_all, init
 from tests.support.ingested import CALLER, SAMPLE, write_files
 
+Start = Callable[[Path, ExitStack], Product]
 LONG_WAIT = 120_000
 KEEPER = '[codeinfo]\nprovider = "openai"\nmodel = "plain"\ntools = ["VectorSearch"]\n'
 # A name in which no line ends by itself, wider than a phone.
@@ -42,6 +44,7 @@ class Gallery:
     folder: Path
     browser: Browser
     stack: ExitStack
+    start: Mapping[str, Start]
     servers: dict[str, Product] = field(default_factory=dict)
     windows: dict[str, Page] = field(default_factory=dict)
 
@@ -49,7 +52,7 @@ class Gallery:
         if name not in self.servers:
             folder = self.folder / name
             folder.mkdir(parents=True)
-            self.servers[name] = START[name](folder, self.stack)
+            self.servers[name] = self.start[name](folder, self.stack)
             if name in FILL:
                 with visited(self.browser, self.servers[name]) as page:
                     FILL[name](page, self.servers[name])
@@ -64,9 +67,12 @@ class Gallery:
 
 
 @contextmanager
-def gallery(folder: Path, browser: Browser) -> Iterator[Gallery]:
+def gallery(
+    folder: Path, browser: Browser, start: Mapping[str, Start] = MappingProxyType({})
+) -> Iterator[Gallery]:
+    """start: more kinds of servers."""
     with ExitStack() as stack:
-        yield Gallery(folder, browser, stack)
+        yield Gallery(folder, browser, stack, {**START, **start})
 
 
 @contextmanager
@@ -84,10 +90,10 @@ def visited(browser: Browser, product: Product, width: int = 1280) -> Iterator[P
 
 @contextmanager
 def opened(gallery: Gallery, state: State) -> Iterator[Page]:
-    """A page in a state, 1280 pixels wide and light. Its browser begins without cookies, and with
-    nothing stored."""
+    """A page in a state, as wide as the state wants it, and light. Its browser begins without
+    cookies, and with nothing stored."""
     page = gallery.window(state.server)
-    show(page, 1280, dark=False)
+    show(page, state.width, dark=False)
     go(page, state.path)
     state.reach(page)
     settled(page)
@@ -178,7 +184,7 @@ def _ingest_held(page: Page, product: Product) -> None:
     expect(run.locator("[aria-current=step]")).to_contain_text("Embedding", timeout=LONG_WAIT)
 
 
-START: dict[str, Callable[[Path, ExitStack], Product]] = {
+START: dict[str, Start] = {
     "new": _new,
     "busy": _busy,
     "filled": _filled,

@@ -21,11 +21,13 @@ class State:
     """One state of a page of a server of the gallery.
 
     reach: called with the open page; returns when the state is there.
+    width: at which it is reached; one of a phone is looked at on a phone only.
     """
 
     server: str
     path: str
     reach: Callable[[Page], None] = as_it_opens
+    width: int = 1280
 
 
 def shows(text: str | re.Pattern[str]) -> Callable[[Page], None]:
@@ -132,10 +134,10 @@ def failed_ingest(page: Page) -> None:
     expect(again).to_be_enabled()
 
 
-def asked(model: str, end: str) -> Callable[[Page], None]:
+def asked(model: str, end: str, question: str = QUESTION) -> Callable[[Page], None]:
     def reach(page: Page) -> None:
         page.get_by_label("Model").select_option(model)
-        page.get_by_label("Message").fill(QUESTION)
+        page.get_by_label("Message").fill(question)
         page.get_by_label("Message").press("Enter")
         expect(page.locator("#turns > .turn [data-chip]")).to_have_text(end, timeout=LONG_WAIT)
 
@@ -157,12 +159,42 @@ def versioned(page: Page) -> None:
     expect(page.locator("#turns > .turn [data-chip]")).to_have_text("Complete", timeout=LONG_WAIT)
 
 
+def prompts(page: Page) -> None:
+    page.get_by_role("button", name="Prompts", exact=True).click()
+    page.get_by_text("Edit prompts…").click()
+    expect(page.get_by_role("dialog", name="Prompts")).to_be_visible()
+
+
+def tagged(page: Page) -> None:
+    asked("plain", "Complete")(page)
+    page.get_by_role("button", name="Good answer").click()
+    page.get_by_role("button", name="More actions").click()
+    page.locator("#convo-menu").get_by_text("Tags…").click()
+    page.get_by_label("Add a tag").fill("Needs review")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_role("list", name="Tags")).to_have_text("#needs-review")
+
+
 def archived(page: Page) -> None:
     asked("plain", "Complete")(page)
     page.locator("#more-actions").click()
     page.get_by_role("button", name="Archive", exact=True).click()
     # The page opens the conversation again by itself.
     shows("This conversation is archived.")(page)
+
+
+def linked(page: Page) -> None:
+    asked("tool", "Complete")(page)
+    page.locator("#more-actions").click()
+    page.get_by_role("button", name="Share…").click()
+    page.get_by_role("button", name="Make a link").click()
+    expect(page.get_by_role("button", name="Copy", exact=True)).to_be_focused()
+
+
+def copied(page: Page) -> None:
+    linked(page)
+    go(page, page.get_by_label("Link (shown only once)").input_value())
+    expect(page.locator(".passages .line").first).to_be_visible()
 
 
 def filtered_sidebar(page: Page) -> None:
@@ -182,7 +214,7 @@ def named(page: Page) -> None:
     expect(page.get_by_role("dialog")).to_contain_text("Used")
 
 
-def login(path: str, shown: str, name: str = "ada") -> Callable[[Page], None]:
+def login(path: str, shown: str | re.Pattern[str], name: str = "ada") -> Callable[[Page], None]:
     def reach(page: Page) -> None:
         page.get_by_label("Name").fill(name)
         page.get_by_label("Password").fill("right-one-9")
@@ -249,6 +281,11 @@ STATES: dict[str, State] = {
     "chat-failed": State("filled", "/chat", asked("error-middle", "Failed")),
     "chat-versions": State("filled", "/chat", versioned),
     "chat-archived": State("filled", "/chat", archived),
+    "chat-share": State("filled", "/chat", linked),
+    "shared": State("filled", "/chat", copied),
+    "shared-nothing": State("filled", "/shared/nothing"),
+    "chat-prompts": State("filled", "/chat", prompts),
+    "chat-tags": State("filled", "/chat", tagged),
     "chat-nothing-found": State("filled", "/chat", filtered_sidebar),
     "search": State("filled", "/search?q=backoff+delay"),
     "search-nothing": State("filled", "/search?q=%22zebra+crossing%22"),
@@ -286,12 +323,12 @@ STATES: dict[str, State] = {
     "agents-lost": State("filled", "/agents?a=lost"),
     "connect": State("filled", "/connect"),
     "connect-tested": State("filled", "/connect", tested_connection),
-    "palette": State("filled", "/", palette("retry", "retry.py")),
+    "palette": State("filled", "/", palette("backoff", "backoff_delay")),
     "login": State("guarded", "/login"),
     "login-refused": State("guarded", "/login", wrong_password),
     "user-home": State("guarded", "/login", login("/", "What is connected")),
     "user-chat": State("guarded", "/login", login("/chat", "Staff chooses")),
-    "user-ingest": State("guarded", "/login", login("/ingest", "Staff chooses")),
+    "user-ingest": State("guarded", "/login", login("/ingest", "Nothing is being ingested.")),
     "user-lmstudio": State("guarded", "/login", login("/lmstudio", "Staff chooses")),
     "user-search": State("guarded", "/login", login("/search", "Nothing is ingested")),
     "user-refused": State("guarded", "/login", login("/logs", "Only staff")),

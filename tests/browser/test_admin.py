@@ -8,14 +8,16 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.axe import objections_of_looks
-from tests.browser.chromium import WIDE, Complaints, go, load_again, new_context
+from tests.browser.chromium import WIDE, Complaints, go, load_again, new_context, settled
 from tests.browser.product import Product, running
 from tests.support import forks
 
 FILL = """
-from django.contrib.auth.models import User
+from uuid import uuid4
+from django.contrib.auth.models import Group, User
 from apps.conversations.models import Conversation, Turn
-from apps.index.models import IngestRun
+from apps.index.models import IngestRun, Root, SourceFile
+Group.objects.create(name="readers of everything " * 5)
 User.objects.create_superuser("ada", password="right-one-9")
 long = "an-unbroken-name-of-a-model-that-is-long-" * 3
 text = "How long is the delay before a call is tried again, and who decides that? " * 4
@@ -26,8 +28,14 @@ for n in range(3):
             conversation=at, role=role, provider="openai", model=long, usage={"totalTokens": 1234},
             parts=[{"type": "text", "text": "See `retry.py:3`:\\n\\n```py\\nreturn 1\\n```\\n"}],
         )
-IngestRun.objects.create(
-    operation="start", path="/src/" + long, name=long, model=long, state="failed", last_error=text
+run = IngestRun.objects.create(
+    operation="start", path="/src/" + long, name=long, model=long, state="error", last_error=text
+)
+root = Root.objects.create(
+    name=long, path="/src/" + long, model=long, description=text, last_error=text
+)
+SourceFile.objects.create(
+    root=root, run=run, document=uuid4(), path=f"{long}/{long}", problem=text, since=1
 )
 """
 NARROW = (1280, 900)
@@ -36,6 +44,14 @@ SIDEWAYS = """() => [...document.querySelectorAll("*")]
   .filter((e) => e.scrollWidth > e.clientWidth + 1 && !e.matches("pre, pre *, select"))
   .filter((e) => e.matches("html") || /auto|scroll/.test(getComputedStyle(e).overflowX))
   .map((e) => e.id || e.className || e.tagName)"""
+
+# Fields that end to the right of the content, where they are cut off.
+CUT = """() => {
+  const content = document.getElementById("content").getBoundingClientRect();
+  return [...document.querySelectorAll(".form-row :is(input, select, textarea)")]
+    .filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > content.right)
+    .map((e) => e.name);
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -62,33 +78,41 @@ def administrator(browser: Browser, served: Product) -> Iterator[Page]:
     context.close()
 
 
-@pytest.mark.parametrize(
-    ("path", "opens_first"),
-    [
-        ("", False),
-        ("conversations/conversation/", False),
-        ("conversations/conversation/", True),
-        ("conversations/turn/", False),
-        ("conversations/turn/", True),
-        ("index/ingestrun/", False),
-        ("index/ingestrun/", True),
-        ("auth/user/", False),
-        ("auth/user/", True),
-    ],
-)
+TABLES = ["conversation", "turn"], ["root", "ingestrun", "sourcefile"], ["user", "group"]
+LISTS = [
+    f"{app}/{table}/"
+    for app, tables in zip(("conversations", "index", "auth"), TABLES, strict=True)
+    for table in tables
+]
+# The links to follow from a list; "" is its first row.
+WAYS = [("",), ("", "History")]
+DELETABLE = ("conversations/conversation/", "index/root/", "auth/user/", "auth/group/")
+PAGES: list[tuple[str, tuple[str, ...]]] = [
+    *((path, ()) for path in ("", "conversations/", "index/", "auth/", "password_change/")),
+    *((path, ()) for path in (*LISTS, "conversations/share/")),
+    *((path, ()) for path in ("auth/user/add/", "auth/group/add/")),
+    *((path, way) for path in LISTS for way in WAYS),
+    *((path, ("", "Delete")) for path in DELETABLE),
+    ("auth/user/", ("", "Reset password")),
+]
+
+
+@pytest.mark.parametrize(("path", "way"), PAGES)
 def test_a_page_of_the_admin_has_nothing_wrong(
-    administrator: Page, complaints: Complaints, path: str, opens_first: bool
+    administrator: Page, complaints: Complaints, path: str, way: tuple[str, ...]
 ) -> None:
     page = administrator
     complaints.listen(page)
     page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
     go(page, f"/admin/{path}")
-    if opens_first:
-        page.locator("#result_list tbody a").first.click()
-        expect(page.locator("#content form").first).to_be_visible()
+    for name in way:
+        link = page.get_by_role("link", name=name, exact=True).first
+        (link if name else page.locator("#result_list tbody a").first).click()
+    settled(page)
     assert page.evaluate(SIDEWAYS) == []
     assert objections_of_looks(page, wide=NARROW) == []
     assert page.evaluate(SIDEWAYS) == []  # a phone is the last look
+    assert page.evaluate(CUT) == []
     complaints.hush(page)
     assert complaints.unexpected() == []
 

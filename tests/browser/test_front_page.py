@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
@@ -45,6 +46,34 @@ FILES = {
 def quay(product: Product) -> Iterator[None]:
     with ingested(product, "quay", FILES):
         yield
+
+
+LONG = "an_unbroken_name_" * 11
+ODD_NAMES = ["<script>alert(1)</script>", LONG, "\u202egnp.txt\u202c", "ملف", "a  b%25", "a\nb"]
+ODD = {
+    **{f"{name}/{name}.py": f"import {LONG}\n\nx = {n}\n" for n, name in enumerate(ODD_NAMES)},
+    f"{LONG}.py": "def main(): ...\n",
+    "README.md": f"# {LONG}\n\n```python\ndef f():\n    return '{LONG * 3}'\n```\n",
+    "use.py": f"import {LONG}\n\nif __name__ == '__main__':\n    {LONG}.main()\n",
+}
+
+
+@pytest.fixture(scope="module")
+def odd(product: Product) -> Iterator[str]:
+    name = f"<b>odd {LONG}"
+    with ingested(product, name, ODD):
+        yield f"/code/{quote(name, safe='')}"
+
+
+def test_names_of_any_length_and_script_do_not_widen_a_page(odd: str, look: OpenPage) -> None:
+    page = look(odd)
+    main = page.get_by_role("main")
+    expect(main.locator("pre .k").first).to_have_text("def")
+    for folder in ("", f"/{LONG}", f"/{quote(ODD_NAMES[0])}"):
+        for view in ("", "?view=map"):
+            go(page, f"{odd}{folder}{view}")
+            assert not objections_of_looks(page), (folder, view)
+            assert not sideways_at(page, [320, PHONE[0], 800, WIDE[0], 1600]), (folder, view)
 
 
 def test_a_front_page_leads_to_the_map_and_the_map_to_code(quay: None, look: OpenPage) -> None:

@@ -1,15 +1,19 @@
 """Every page in every state: links look like links, nothing is said twice, nothing overflows, and
 axe has no finding."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from apps.core.security.menu import PAGES
 from tests.browser.axe import objections
+from tests.browser.drawn_pages import DRAWN
 from tests.browser.gallery import Gallery, gallery, opened, show
 from tests.browser.narrow import OVERLAPS
+from tests.browser.product import HOME
 from tests.browser.states import STATES, as_it_opens
 
 # Each width and each theme once: axe looks at all of a page in both.
@@ -83,7 +87,8 @@ SENTENCES = """() => {
   const shown = (e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true });
   const layer = document.querySelector("dialog[open], .drawer.is-open") ?? document.body;
   const apart = "pre, code, script, style, svg, option, textarea, template, .sr-only, .mono, "
-    + ".path, .convo, .topbar__title, [data-question], .prose, .example, .table--logs";
+    + ".path, .convo, .topbar__title, [data-question], .shared__question, .prose, .example, "
+    + ".table--logs";
   const blocks = new Map();
   const walker = document.createTreeWalker(layer, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
@@ -106,7 +111,7 @@ SENTENCES = """() => {
 
 # What can be scrolled to the side, and should not.
 SIDEWAYS = """() => [document.documentElement, ...document.querySelectorAll(
-    ".page, .transcript, .dialog__body, .drawer__body, .sidebar__scroll")]
+    ".page, .transcript, .dialog__body, .drawer__body, .sidebar__scroll, .chart__view")]
   .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
   .map((e) => e.className || e.tagName)"""
 
@@ -128,6 +133,26 @@ CLIPPED = """() => [...document.querySelectorAll("[placeholder]:placeholder-show
   })
   .map((field) => field.placeholder)"""
 
+# Names of files in the heads of the viewer and of quotations that are wider than their room, and
+# facts below an answer that begin a line elsewhere than the first of them.
+MISPLACED = """() => {
+  const shown = (e) => e.checkVisibility();
+  const left = (e) => {
+    const range = document.createRange();
+    range.selectNodeContents(e);
+    return Math.round(range.getBoundingClientRect().left);
+  };
+  const cut = [...document.querySelectorAll(":is(.viewer__head, .snippet__head) > .path")]
+    .filter((e) => shown(e) && e.scrollWidth > e.clientWidth + 1);
+  const begins = (e) => !e.previousElementSibling
+    || e.offsetTop >= e.previousElementSibling.offsetTop + e.previousElementSibling.offsetHeight;
+  const facts = [...document.querySelectorAll(".meta")].filter(shown).flatMap((meta) => {
+    const all = [...meta.querySelectorAll(":scope > span:not(.versions)")].filter(begins);
+    return all.filter((e) => left(e) !== left(all[0]));
+  });
+  return [...cut, ...facts].map((e) => e.outerHTML.slice(0, 160));
+}"""
+
 
 @pytest.mark.parametrize("name", STATES)
 def test_a_page_is_plain_and_complete(servers: Gallery, name: str) -> None:
@@ -138,9 +163,19 @@ def test_a_page_is_plain_and_complete(servers: Gallery, name: str) -> None:
             assert page.evaluate(UNMARKED) == []
             assert page.evaluate(SIDEWAYS) == []
             assert page.evaluate(CLIPPED) == []
+            assert page.evaluate(MISPLACED) == []
             assert objections(page) == []
             if width == 320 and STATES[name].reach is as_it_opens:
                 assert page.evaluate(OVERLAPS) == []
+
+
+def test_each_page_of_the_menu_is_drawn() -> None:
+    assert {page.path for page in PAGES} <= {state.path for state in STATES.values()}
+
+
+def test_a_document_has_a_sentence_on_each_state() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \| \S", (HOME / "docs/gallery.md").read_text(), re.M)
+    assert sorted(rows) == sorted([*STATES, *DRAWN])
 
 
 def test_the_menu_of_a_phone_has_nothing_that_axe_finds_wrong(servers: Gallery) -> None:

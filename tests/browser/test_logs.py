@@ -62,6 +62,18 @@ def test_lines_come_as_they_are_written_newest_first(open_page: OpenPage, send: 
     expect(line(page, "Sample log").first).to_contain_text("client")
 
 
+def test_the_chart_counts_the_lines_that_come(open_page: OpenPage, send: Send) -> None:
+    page = open_page("/logs?text=tide+gauge")
+    chart = page.get_by_role("region", name="Lines over time").get_by_role("img")
+    expect(page.locator(LIVE)).to_have_text("Live")
+    expect(chart).to_have_count(0)
+    send("tide gauge one", "tide gauge two")
+    send("tide gauge three", level="error")
+    expect(line(page, "tide gauge three")).to_be_visible()
+    expect(chart).to_have_accessible_name(re.compile("3 lines, 1 error$"))
+    expect(page).to_have_url(re.compile(r"/logs\?text=tide\+gauge$"))
+
+
 def test_a_line_opens_and_waits_for_its_reader(open_page: OpenPage, send: Send) -> None:
     send("look closer", context={"path": "/a <b>", "inner": {"n": 5}}, requestId="req-77")
     page = open_page("/logs?text=look+closer")

@@ -63,7 +63,7 @@ def test_at_completes_repositories_and_files_with_the_keyboard(open_page: OpenPa
     message.press_sequentially("@nothing-like-it")
     expect(page.locator(".scope-none")).to_be_visible()
     message.press("Escape")
-    expect(page.locator(".scope-pop")).to_be_hidden()
+    expect(page.locator("#scope-options")).to_be_hidden()
     expect(message).to_be_focused()
     page.get_by_role("button", name="Remove harbour", exact=True).press("Enter")
     expect(chips(page)).to_have_text(["lantern/src/retry.py"])

@@ -8,9 +8,9 @@ from django.db import connections
 
 from apps.conversations import memory
 from apps.conversations.work import database
-from tests.support.chat import ask, nothing_left_running, scripted
+from tests.support.chat import ask, nothing_left_running, say, scripted
 
-__all__ = ["ask", "nothing_left_running", "scripted"]
+__all__ = ["ask", "nothing_left_running", "say", "scripted"]
 
 
 @pytest_asyncio.fixture

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from apps.conversations import services
-from apps.conversations.models import Conversation, Turn
+from apps.conversations.models import Conversation, Share, Turn
 from tests.support.chat import append
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -187,3 +187,23 @@ def test_what_a_model_wrote_is_no_markup_of_the_admin(
     Turn.objects.update(parts=text)
     page = admin_client.get(f"{LIST}c3/change/").content.decode()
     assert "<script>alert" not in page and "<b>bold" not in page
+
+
+def test_links_are_listed_without_their_copies_and_revoked(
+    admin_client: Client, two: list[Conversation]
+) -> None:
+    for row in two:
+        Share.objects.create(
+            token_hash=row.pk, conversation=row, title=row.title, html="copied", expires_at=NOON
+        )
+    path = "/admin/conversations/share/"
+    with CaptureQueriesContext(connection) as queries:
+        page = admin_client.get(path).content.decode()
+    assert "Alpha" in page and "/admin/conversations/conversation/c1/change/" in page
+    assert not [query for query in queries if '"html"' in query["sql"]]
+    assert "copied" not in admin_client.get(f"{path}c1/change/").content.decode()
+    assert admin_client.post(f"{path}c1/change/", {"title": "x"}).status_code == 403
+    form = {"action": "delete_selected", "_selected_action": "c1", "post": "yes"}
+    admin_client.post(path, form)
+    assert [row.pk for row in Share.objects.all()] == ["c2"]
+    assert Conversation.objects.count() == 2

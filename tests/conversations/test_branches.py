@@ -23,19 +23,6 @@ Ask = Callable[..., Any]
 PAGE = {"c": "c1", "provider": "openai", "model": "m-1"}
 
 
-@pytest.fixture
-def say(ask: Ask) -> Ask:
-    """say(text, …) asks, waits for the end, and returns the ids of the question and its answer."""
-
-    async def post(message: str, **fields: Any) -> tuple[str, str]:
-        response = await ask(message=message, **fields)
-        assert response.status_code == 202, response.content
-        log = await newest_ended()
-        return log.user_turn_id, log.turn_id
-
-    return post
-
-
 async def turns(client: AsyncClient) -> list[str]:
     """What `GET /turns` answers, oldest first; also in pages of one turn."""
     items = (await client.get("/conversations/c1/turns")).json()["items"]

@@ -2,12 +2,13 @@
 
 import json
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import AsyncClient
 from django.utils import timezone
 
-from apps.conversations.models import Conversation
+from apps.conversations.models import CommandRun, Conversation
 from tests.support.chat import conversation
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -81,3 +82,12 @@ async def test_the_list_shows_its_end(async_client: AsyncClient) -> None:
     assert "Load more" not in await html("n=40")
     assert "No more" in await html("n=40")
     assert "No more" not in await html("q=nothing-like-it")
+
+
+async def test_a_delete_counts_conversations_alone(async_client: AsyncClient) -> None:
+    row = await conversation(id="a", archived_at=timezone.now())
+    await CommandRun.objects.acreate(
+        pk=uuid4(), conversation=row, name="tour", steps=1, status="ok", owner="x/1/y"
+    )
+    answer = await do(async_client, "delete", "a")
+    assert answer["toast"]["text"] == "Deleted 1 conversation"

@@ -9,7 +9,7 @@ from django.test import Client
 
 from apps.agents.providers.base import Availability, Model
 from apps.agents.providers.codex.account import Login
-from apps.agents.providers.codex.flags import DEFAULTS
+from apps.agents.providers.codex.flags import chosen as flags_of
 from apps.agents.providers.codex.provider import NOT_INSTALLED, CodexProvider
 from apps.conversations import services
 from apps.conversations.models import Conversation
@@ -110,7 +110,7 @@ def test_a_conversation_opens_with_its_own_flags(
     client: Client, codex: Callable[..., Accounts]
 ) -> None:
     codex()
-    flags = {**DEFAULTS, "sandboxMode": "read-only", "threadId": "t"}
+    flags = {**flags_of({}), "sandboxMode": "read-only", "threadId": "t"}
     conversation = services.create(provider="codex", model="large", flags=flags)
     page = shown(client, f"/chat?c={conversation.id}")
     assert '<option value="read-only" selected>' in page
@@ -133,7 +133,7 @@ def test_without_its_tools_no_message_can_be_sent(
     codex(tools=False, reason="no answer")
     assert "Codex requires MCP tools" in shown(client, PANEL)
     form = {"c": "c1", "provider": "codex", "model": "large", "message": "Why?", "flags": "1"}
-    refused = client.post("/ui/chat/send", {**form, **DEFAULTS})
+    refused = client.post("/ui/chat/send", {**form, **flags_of({})})
     assert refused.status_code == 503
     assert "Codex requires MCP tools" in refused.content.decode()
     assert not Conversation.objects.exists()

@@ -64,6 +64,7 @@ class TestList:
             "lastMessageAt": "2026-01-31T12:00:00.000Z",
             "archived": False,
             "flags": {"threadId": "t"},
+            "tags": [],
             "createdAt": item["createdAt"],
             "updatedAt": item["updatedAt"],
         }

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.browse import highlight
 from apps.browse.sanitise import ATTRIBUTES, TAGS, pages, sanitise
 from apps.conversations.answers import diagrams, markdown
 from apps.conversations.answers.citations import Citations
@@ -84,6 +85,86 @@ def test_a_path_without_its_repository_counts_where_only_one_has_it() -> None:
     assert rendered("See `httpx/_client.py:371`.", CLIENT, twin)[1].used == []
 
 
+WHOLE = [(371, 373)]
+
+
+@pytest.mark.door
+@pytest.mark.parametrize(
+    ("text", "lines", "shown"),
+    [
+        ("`{}:371-373,` then", WHOLE, "_client.py:371–373 1, then"),
+        ("It is `{}:371-373`, then", WHOLE, "It is _client.py:371–373 1, then"),
+        ("It is {}:371-373, then", WHOLE, "It is _client.py:371–373 1, then"),
+        ("It is read {}:371-373; then", WHOLE, "It is read 1; then"),
+        ("In {}:371-373: it is", WHOLE, "In _client.py:371–373 1: it is"),
+        ("It is `{}:371-373`.", WHOLE, "It is 1."),
+        ("It is ({}:371–373).", WHOLE, "It is 1."),
+        ("It is [{}:371 - 373].", WHOLE, "It is 1."),
+        ("It is **{}:371-373**, then", WHOLE, "It is _client.py:371–373 1, then"),
+        ("It is **`{}:371-373`**, then", WHOLE, "It is _client.py:371–373 1, then"),
+        ("*{}:371*", [(371, 371)], "_client.py:371 1"),
+        ("| a | b |\n| - | - |\n| {}:371-373 | x |", WHOLE, "a b _client.py:371–373 1 x"),
+        ("| a | b |\n| - | - |\n| `{}:371-373` | x |", WHOLE, "a b _client.py:371–373 1 x"),
+        ("- a\n  - b\n    1. {}:371-373", WHOLE, "a b _client.py:371–373 1"),
+        ("> - `{}:371-373`", WHOLE, "_client.py:371–373 1"),
+        ("## {}:371-373", WHOLE, "_client.py:371–373 1"),
+        ("[{}#L371-L373] and", WHOLE, "1 and"),
+        ("See {}#L371-L373 and", WHOLE, "See _client.py:371–373 1 and"),
+        ("See `{}#L371` and", [(371, 371)], "See _client.py:371 1 and"),
+        ("See {}:L371-L373 and", WHOLE, "See _client.py:371–373 1 and"),
+        ("See `{}:371:5` and", [(371, 371)], "See _client.py:371 1 and"),
+        ("See {}:371:5: and", [(371, 371)], "See _client.py:371 1: and"),
+        ("See {} (lines 371–373) and", WHOLE, "See _client.py:371–373 1 and"),
+        ("See {} (line 371) and", [(371, 371)], "See _client.py:371 1 and"),
+        ("See {}, lines 371-373, and", WHOLE, "See _client.py:371–373 1, and"),
+        ("See {} lines 371-373 and", WHOLE, "See _client.py:371–373 1 and"),
+        ("See `{}` (lines 371–373) and", WHOLE, "See _client.py:371–373 1 and"),
+        ("See `{}`, line 371, and", [(371, 371)], "See _client.py:371 1, and"),
+        (
+            "See `{}:371, 373` and",
+            [(371, 371), (373, 373)],
+            "See _client.py:371 1, _client.py:373 2 and",
+        ),
+        ("See `{}:371-372, 900` and", [(371, 372)], "See _client.py:371–372 1, 900 and"),
+        ("See ./{}:371-373 and", WHOLE, "See _client.py:371–373 1 and"),
+        (
+            "See `{}:371-373` and `{}:371-373`.",
+            WHOLE,
+            "See _client.py:371–373 1 and _client.py:371–373 1.",
+        ),
+    ],
+)
+def test_a_reference_is_a_citation_however_it_is_written(
+    text: str, lines: list[tuple[int, int]], shown: str
+) -> None:
+    html, citations = rendered(text.replace("{}", "httpx/_client.py"))
+    assert [(c.start, c.end) for c in citations.used] == lines
+    assert words(html).replace(" ,", ",") == shown
+
+
+def test_a_path_of_windows_is_that_of_the_repository() -> None:
+    for text in ("See `src\\retry.py:371-373`, then", "See src\\retry.py:371-373, then"):
+        html, _ = rendered(text, Passage("app", "src/retry.py", 371, 373, CODE, 0.5))
+        assert words(html) == "See retry.py:371–373 1, then"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "in lines 371-373 of it",
+        "httpx (lines 371-373",
+        "`timeout` (lines 371–373)",
+        "httpx/_client.py, lines 900-910",
+        "`httpx/_client.py:900, 901`",
+        "httpx/_client.py#L371x",
+    ],
+)
+def test_what_only_looks_like_a_reference_stays_text(text: str) -> None:
+    html, citations = rendered(text)
+    assert citations.used == []
+    assert words(html) == text.replace("`", "")
+
+
 def test_cited_lines_are_cut_to_those_that_were_found() -> None:
     _, citations = rendered("See `httpx/httpx/_client.py:300-372`.")
     assert [(c.start, c.end, c.text) for c in citations.used] == [
@@ -144,6 +225,24 @@ def test_a_reference_that_nothing_found_is_not_lost_above_code() -> None:
 def test_code_is_highlighted_by_its_language() -> None:
     html, _ = rendered("```python\ndef f(): ...\n```")
     assert '<span class="k">def</span>' in html
+
+
+@pytest.mark.door
+@pytest.mark.parametrize("info", ["python title=one", "src/retry.py", "12:15:src/retry.py", "PY"])
+def test_a_language_or_a_path_at_the_head_of_code_highlights_it(info: str) -> None:
+    for fence in ("```", "~~~~"):
+        html, _ = rendered(f"- one\n\n  {fence}{info}\n  def f(): ...\n  {fence}\n")
+        assert '<span class="k">def</span>' in html
+
+
+@pytest.mark.door
+@pytest.mark.parametrize(("limit", "value", "count"), [("BLOCKS", 2, 2), ("SECONDS", 1e-9, 1)])
+def test_only_so_many_blocks_of_an_answer_are_highlighted_and_only_so_long(
+    limit: str, value: float, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(highlight, f"MAX_{limit}", value)
+    html, _ = rendered("```py\ndef f(): ...\n```\n\n" * 4)
+    assert html.count('<span class="k">def</span>') == count and words(html).count("def f()") == 4
 
 
 # Markdown
@@ -412,7 +511,7 @@ CALLS = (
 
 def test_a_fence_of_calls_is_a_picture_whose_nodes_lead_to_lines_of_passages() -> None:
     html, citations = rendered(CALLS)
-    assert html.count("<svg") == 1 and html.count("<rect") == 3
+    assert html.count('<svg class="graph__svg"') == 1 and html.count("<rect") == 3
     links = re.findall(r'<a class="graph__node" href="([^"]*)"', html)
     assert links == [
         "/code/httpx/httpx/_client.py?lines=372",

@@ -22,6 +22,10 @@ from tests.support.scripted import Gate, ScriptedProvider
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 
 Scripted = Callable[..., ScriptedProvider]
+FORMS = (
+    *("send", "stop", "archive", "restore", "pin", "rename", "delete", "diagram"),
+    *("share", "revoke"),
+)
 SEARCH: dict[str, Any] = {
     "type": "tool",
     "callId": "1",
@@ -319,14 +323,14 @@ async def test_refusals_of_the_moment_are_said_in_place_too(
 
 def test_forms_need_the_pages_token() -> None:
     client = Client(enforce_csrf_checks=True)
-    for verb in ("send", "stop", "archive", "restore", "pin", "rename", "delete", "diagram"):
+    for verb in FORMS:
         assert client.post(f"/ui/chat/{verb}", {"c": "c1"}).status_code == 403
 
 
 def test_forms_are_posts_and_fragments_are_gets(client: Client) -> None:
-    for verb in ("send", "stop", "archive", "restore", "pin", "rename", "delete", "diagram"):
+    for verb in FORMS:
         assert client.get(f"/ui/chat/{verb}").status_code == 405
-    for name in ("picker", "sidebar", "actions", "export"):
+    for name in ("picker", "sidebar", "actions", "export", "shares"):
         assert client.post(f"/ui/chat/{name}").status_code == 405
 
 

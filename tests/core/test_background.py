@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +33,12 @@ def test_a_process_returns_results_and_errors_until_it_is_closed(background: Bac
     background.close()
     with pytest.raises(ProcessLost):
         background.call(os.getpid)
+
+
+def test_a_process_gives_way_to_other_sessions(background: Background) -> None:
+    session = Path("/proc/self/autogroup")  # where Linux schedules sessions as groups
+    if session.exists():
+        assert background.call(session.read_text).endswith(f" nice {NICE}\n")
 
 
 def test_a_process_that_is_killed_raises_and_is_not_started_again(background: Background) -> None:

@@ -65,8 +65,9 @@ PAGES = (
     *("/ui/code/tree", "/ui/code/name"),
     *("/ui/ingest/folders", "/ui/ingest/root/", "/ui/chat/sidebar", "/ui/chat/picker"),
     *("/ui/chat/scope", "/ui/palette"),
-    *("/ui/chat/actions", "/ui/chat/export", "/ui/ingest/remove", "/ui/ingest/skipped.csv"),
-    *("/logs", "/ui/logs/list", "/agents"),
+    *("/ui/chat/actions", "/ui/chat/export", "/ui/chat/shares", "/shared/none"),
+    *("/ui/ingest/remove", "/ui/ingest/skipped.csv"),
+    *("/logs", "/ui/logs/list", "/ui/logs/chart", "/agents"),
 )
 # What shows what the posts have left behind.
 KEPT = ("/logs", "/conversations", "/conversations/c1/turns", "/ingest/roots", "/ingest/dirs")

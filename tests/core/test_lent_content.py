@@ -37,8 +37,8 @@ DATA = frozenset(
         cursor depth direction end_line fixed format from id ignore_case inflightId
         instruction jsonrpc kind language level limit lines max_tokens message method
         mode model modelReasoningEffort multiline name of offset params parentTurnId
-        patch path pattern provider query question ref repository requestId role route
-        scope skipped snippet_lines source start_line status symbol tags tests text
+        patch path pattern provider query question rating ref repository requestId role
+        route scope skipped snippet_lines source start_line status symbol tags tests text
         timestamp timing title to toolCalls url usage userAgent within within_path word
         """,
     )

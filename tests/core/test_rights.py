@@ -5,6 +5,7 @@ A route that is missing from ROUTES fails `test_no_route_is_forgotten`.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from apps.conversations.models import Conversation, Turn
+from apps.conversations.models import Conversation, Share, Turn
 from apps.core.security.menu import PAGES, Page
 from apps.core.security.server_token import server_token
 from tests.support.calls import REQUESTS
@@ -22,6 +23,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 NO_RUN = "00000000-0000-4000-8000-000000000000"
 HERS = "of-ada"
 HER_TURN = "00000000-0000-4000-8000-000000000001"
+HER_TOKEN = "0" * 32
+HER_LINK = sha256(HER_TOKEN.encode()).hexdigest()
 
 # What each level answers to anonymous, the owner, another user and staff.
 OPEN, USER, OWNER, STAFF = "open", "user", "owner", "staff"
@@ -110,6 +113,7 @@ ROUTES = [
     ),
     get("logs/stream", STAFF),
     get("ui/logs/list", STAFF),
+    get("ui/logs/chart", STAFF),
     get("ui/logs/stream", STAFF),
     form("ui/logs/entries", USER),
     form("ui/logs/sample", STAFF),
@@ -177,6 +181,15 @@ ROUTES = [
     post("conversations/<str:conversation_id>/restore", OWNER, f"conversations/{HERS}/restore"),
     get("conversations/<str:conversation_id>/turns", OWNER, f"conversations/{HERS}/turns"),
     post("conversations/<str:conversation_id>/turns", OWNER, f"conversations/{HERS}/turns", **TURN),
+    post(
+        "conversations/<str:conversation_id>/turns/<str:turn_id>/rating",
+        OWNER,
+        f"conversations/{HERS}/turns/{HER_TURN}/rating",
+        rating=1,
+    ),
+    post(
+        "conversations/<str:conversation_id>/tags", OWNER, f"conversations/{HERS}/tags", tags=["x"]
+    ),
     get("conversations/<str:conversation_id>/events", OWNER, f"conversations/{HERS}/events"),
     post("conversations/<str:conversation_id>/cancel", USER, f"conversations/{HERS}/cancel"),
     # conversations: the page
@@ -193,11 +206,24 @@ ROUTES = [
     form("ui/chat/restore", OWNER, c=HERS),
     form("ui/chat/pin", OWNER, c=HERS, pinned="1"),
     form("ui/chat/rename", OWNER, c=HERS, title="New title"),
+    form("ui/chat/rate", OWNER, c=HERS, turn=HER_TURN, rating="1"),
+    get("ui/chat/tags", OWNER, f"ui/chat/tags{C}"),
+    form("ui/chat/tag", OWNER, c=HERS, tag="x"),
+    form("ui/chat/bulk/tag", OWNER, id=HERS, tag="x"),
+    get("ui/chat/presets", USER),
+    get("ui/chat/presets/edit", USER),
+    form("ui/chat/presets/save", USER, name="x", text="x"),
+    form("ui/chat/presets/delete", USER, id=NO_RUN),
     form("ui/chat/bulk/<str:verb>", OWNER, "ui/chat/bulk/archive", id=HERS),
     form("ui/chat/delete", OWNER, c=HERS),
     form("ui/chat/diagram", USER, source="nothing"),
     get("ui/chat/standing", OWNER, f"ui/chat/standing{C}"),
     get("ui/chat/export", OWNER, f"ui/chat/export{C}"),
+    get("ui/chat/shares", OWNER, f"ui/chat/shares{C}"),
+    form("ui/chat/share", OWNER, c=HERS),
+    form("ui/chat/revoke", OWNER, c=HERS, link=HER_LINK),
+    # Who has the token (tests/conversations/test_sharing.py).
+    get("shared/<str:token>", USER, f"shared/{HER_TOKEN}"),
     get("ui/chat/codex", STAFF),
     form("ui/chat/codex/login", STAFF),
     form("ui/chat/codex/cancel", STAFF),
@@ -253,8 +279,11 @@ def ask(client: Client, route: Route) -> Any:
     headers = {"accept": "application/json"} if not route.path.startswith("chat") else {}
     if route.pattern == "ui/chat/delete":
         Conversation.objects.filter(pk=HERS).update(archived_at="2026-01-01T00:00:00Z")
-    if route.pattern == "ui/chat/branch":
-        Turn.objects.get_or_create(pk=HER_TURN, conversation_id=HERS, role="user")
+    if route.pattern == "ui/chat/revoke":
+        at = {"expires_at": "2999-01-01T00:00:00Z"}
+        Share.objects.get_or_create(pk=HER_LINK, conversation_id=HERS, defaults=at)
+    if HER_TURN in route.path or (route.form or {}).get("turn"):
+        Turn.objects.get_or_create(pk=HER_TURN, conversation_id=HERS, role="assistant")
     if route.method == "GET":
         return client.get(route.address, headers=headers)
     if route.form is not None:
@@ -300,7 +329,9 @@ def test_every_route_answers_those_alone_whom_it_is_for(
     elif name == "bob":
         if route.level == OWNER:
             assert is_refused(answer), outcome
-            assert Conversation.objects.get(pk=HERS).title == "Hers"
+            hers = Conversation.objects.get(pk=HERS)
+            assert (hers.title, hers.tags) == ("Hers", "")
+            assert not Turn.objects.exclude(rating=None).exists()
             assert not Turn.objects.filter(conversation=HERS).exclude(pk=HER_TURN).exists()
         else:
             assert (answer.status_code == 403) is (route.level in (STAFF, *REFUSED)), outcome

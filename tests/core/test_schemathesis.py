@@ -41,6 +41,7 @@ pytestmark = [
 EXAMPLES = 15
 HOST = "http://localhost"
 CONVERSATION = "c1"
+ANSWER = "00000000-0000-4000-8000-000000000001"
 TURN = {"role": "assistant", "content": "x", "model": "m", "provider": "builtin", "status": "ok"}
 ENTRY = {"level": "info", "message": "m", "timestamp": "2026-01-02T03:04:05Z", "source": "client"}
 IDS = {"conversationIds": [CONVERSATION]}
@@ -55,6 +56,8 @@ BODIES: dict[str, Any] = {
     },
     "POST /conversations": {"provider": "builtin", "model": "search"},
     "POST /conversations/{conversation_id}/turns": TURN,
+    "POST /conversations/{conversation_id}/turns/{turn_id}/rating": {"rating": -1},
+    "POST /conversations/{conversation_id}/tags": {"tags": ["Needs review"]},
     "POST /conversations/bulk/archive": IDS,
     "POST /conversations/bulk/restore": IDS,
     "POST /conversations/bulk/delete": IDS,
@@ -121,6 +124,7 @@ def parameters(folder: Path) -> dict[str, str]:
     return {
         "agent": "code_tour",
         "conversation_id": CONVERSATION,
+        "turn_id": ANSWER,
         "path": root.path,
         "key": str(root.id),
         "run_id": str(root.last_run_id),
@@ -128,9 +132,11 @@ def parameters(folder: Path) -> dict[str, str]:
 
 
 def prepare(label: str) -> None:
-    """What one operation alone finds: an archived conversation, or an answer in progress."""
+    """What one operation alone finds: an archived conversation, an answer, or one in progress."""
     if label == "POST /conversations/bulk/delete":
         Conversation.objects.filter(pk=CONVERSATION).update(archived_at=now_ms())
+    if label.endswith("/rating"):
+        Turn.objects.create(pk=ANSWER, conversation_id=CONVERSATION, role="assistant")
     if label == "POST /conversations/{conversation_id}/cancel":
         Turn.objects.create(
             conversation_id=CONVERSATION,

@@ -108,8 +108,6 @@ def test_runs_are_the_matches_of_the_pattern(character: str) -> None:
     everything = "".join(f"{chr(code)}a{chr(code)} " for code in range(128))
     for text in (everything, f"{everything} Größe 300\u212a \u0130x \ud800", "abc", " ", ""):
         assert find(text) == re.findall(f"{character}+", text)
-        lines = text.split("\n")
-        assert find.of_lines(lines) == list(map(find, lines))
 
 
 def test_the_cache_of_runs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,10 @@ EXCEPTIONS: dict[tuple[str, str], tuple[str, int]] = {
     ("apps/index/lexical/words.py", "f'[^"): ("one character", 0),
     ("apps/ingest/watching/watcher.py", "'|'.join"): ("names of editors' files; file names", 0),
     ("apps/ingest/discovery/tables.py", "'|'.join"): ("shell patterns of ours; file names", 0),
+    ("apps/conversations/renderers/standalone.py", "'|'.join"): (
+        "escaped folders; no backtracking",
+        0,
+    ),
     ("apps/browse/marks.py", 'f"(?:'): ("escaped words of two characters", 0),
     ("apps/code/syntax/pieces.py", "f'{before}"): ("an escaped name, which cannot backtrack", 0),
     ("apps/code/alphabets.py", "'õ(?!e)"): ("bounded; 20,000 characters are looked at", 20_000),

@@ -114,7 +114,7 @@ def unsteady(file: Path) -> Iterator[str]:
                 yield f"{name_of(file)}:{node.lineno} clicks where something was: give a locator"
 
 
-WAITING = {f"tests/browser/{name}.py" for name in ("chromium", "conftest", "screenshots")}
+WAITING = {f"tests/browser/{name}.py" for name in ("chromium", "conftest")}
 
 
 def test_browser_tests_look_at_a_page_that_has_settled() -> None:

@@ -22,7 +22,7 @@ from apps.ingest.runs import sweep
 from tests.support.damage import spoil
 from tests.support.ingested import SAMPLE, ingest, write_files
 from tests.support.parts import chunk_ids as ids
-from tests.support.parts import lose_parts
+from tests.support.parts import ids_of_rows, lose_parts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -44,7 +44,7 @@ def root(repo: Path, index: None) -> Root:
 
 def read(root: Root) -> dict[str, StoredChunk]:
     rows = SourceFile.objects.filter(root=root).live()
-    asked = [(root, chunk_id) for file in rows for chunk_id in chunk_ids.chunk_ids(file)]
+    asked = [(root, chunk_id) for chunk_id in ids_of_rows(rows)]
     return {chunk_id: chunk for (_, chunk_id), chunk in read_chunks(asked).items()}
 
 
@@ -94,7 +94,7 @@ def test_other_ids_are_none_of_a_file(odd: str) -> None:
 
 def test_the_ids_of_a_file_are_those_that_were_written(root: Root) -> None:
     files = list(SourceFile.objects.filter(root=root, skip_reason=""))
-    assert sorted(each for file in files for each in chunk_ids.chunk_ids(file)) == ids(root)
+    assert ids_of_rows(files) == ids(root)
 
 
 # --- facts and texts ------------------------------------------------------------------------------

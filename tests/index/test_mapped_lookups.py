@@ -1,5 +1,6 @@
 """Look-ups in the parts of a root answer for all of its live files, and for these alone."""
 
+import tracemalloc
 from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 from apps.code.values import Symbol
-from apps.index.mapped import files, lists
+from apps.index.mapped import files, lists, lookups
+from apps.index.mapped.framed_rows import FRAME_ROWS, FramedRows, line_of
 from apps.index.mapped.part import Part
 from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
@@ -49,7 +51,7 @@ class Library:
     def check(self) -> None:
         root, stored = self.root, [symbol for file in self.live.values() for symbol in of(file)]
         for file in self.live.values():
-            outline = root.outline(str(file.row.document)) or []
+            outline = lookups.outline(root.parts, str(file.row.document))
             assert by_place(outline) == by_place(of(file))
             assert [symbol.start_line for symbol in outline] == sorted(
                 symbol.start_line for symbol in of(file)
@@ -60,26 +62,28 @@ class Library:
             expected = [symbol for symbol in stored if symbol.name == name] or [
                 symbol for symbol in stored if folded(symbol.name) == folded(name)
             ]
-            assert by_place(root.definitions(name)) == by_place(expected)
+            assert by_place(lookups.definitions(root.parts, name)) == by_place(expected)
         for most in (1, ALL):
             wanted = {
                 name: by_place(symbol for symbol in stored if symbol.name == name)
                 for name in names
                 if sum(folded(symbol.name) == folded(name) for symbol in stored) <= most
             }
-            of_names = root.definitions_of_names([*names, "no such name"], most)
+            of_names = lookups.definitions_of_names(root.parts, [*names, "no such name"], most)
             assert {name: by_place(some) for name, some in of_names.items()} == wanted
         for prefix in {name[:size] for name in names for size in (1, 2, 3)}:
             expected = [s for s in stored if folded(s.name).startswith(folded(prefix))]
-            found = root.symbols_beginning(prefix, ALL)
+            found = lookups.symbols_beginning(root.parts, prefix, ALL)
             assert by_place(found) == by_place(expected)
             assert [folded(s.name) for s in found] == sorted(folded(s.name) for s in found)
-            assert root.symbols_beginning(prefix, 2) == found[:2]
+            assert lookups.symbols_beginning(root.parts, prefix, 2) == found[:2]
 
     def _check_facts(self, root: MappedRoot, file: Source) -> None:
         ids = [record.id for record in file.chunks]
         others = "no such chunk:0", f"{file.row.document}:99999", f"{file.row.document}:x"
-        assert root.facts([*ids, *others]) == {r.id: facts_of(r) for r in file.chunks}
+        assert lookups.facts(root.parts, [*ids, *others]) == {
+            r.id: facts_of(r) for r in file.chunks
+        }
 
 
 def folded(name: str) -> bytes:
@@ -132,13 +136,30 @@ def test_parts_answer_for_what_is_live_while_files_change(seed: int) -> None:
         library.check()
 
 
+def test_rows_of_many_frames_are_read_without_holding_the_frames() -> None:
+    """A name has definitions anywhere in a repository: 64 others are in the frame of each."""
+    rows = FramedRows.of([line_of(("x" * 100, number)) for number in range(200 * FRAME_ROWS)])
+    numbers = [*range(0, 200 * FRAME_ROWS, FRAME_ROWS)]
+    Random(0).shuffle(numbers)
+    numbers.append(numbers[0])
+    tracemalloc.start()
+    try:
+        values = rows.read(numbers)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [value[1] for value in values] == numbers
+    # All frames have 1.4 MB.
+    assert peak < 400_000
+
+
 def test_a_file_that_has_definitions_alone_is_found() -> None:
     """No chunk of it has a vector."""
     library = Library()
     source = library.sources.source(0, 3)
     library.write(library.sources.source(5, 0), source)
-    assert len(library.root.outline(str(source.row.document)) or []) == 3
-    assert library.root.outline(str(uuid4())) is None
+    assert len(lookups.outline(library.root.parts, str(source.row.document))) == 3
+    assert lookups.outline(library.root.parts, str(uuid4())) == []
 
 
 def test_a_name_in_another_case_is_found_if_no_other_has_it() -> None:
@@ -147,7 +168,7 @@ def test_a_name_in_another_case_is_found_if_no_other_has_it() -> None:
     library.write(replace(library.sources.source(3, 0), symbols=symbols))
 
     def found(name: str) -> list[str]:
-        return [symbol.name for symbol in library.root.definitions(name)]
+        return [symbol.name for symbol in lookups.definitions(library.root.parts, name)]
 
     assert (found("get"), found("Get")) == (["get"], ["Get"])
     assert sorted(found("GET")) == ["Get", "get"]
@@ -165,4 +186,4 @@ def test_a_damaged_part_is_an_error_and_no_answer(harm: str) -> None:
     broken = np.full_like(getattr(part.definitions, harm), value)
     library.parts = [replace(part, definitions=part.definitions._replace(**{harm: broken}))]
     with pytest.raises(files.Damaged):
-        library.root.definitions(name)
+        lookups.definitions(library.root.parts, name)

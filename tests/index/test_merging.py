@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.index.lexical.words import runs
-from apps.index.mapped import merging
+from apps.index.mapped import lookups, merging
 from apps.index.mapped.codes import QueryCodes
 from apps.index.mapped.files import Damaged
 from apps.index.mapped.live_files import LiveFiles
@@ -65,12 +65,14 @@ def answers(pieces: Sequence[LiveFiles], sources: Sequence[Source]) -> dict[str,
         "counts": root.counts(WORDS),
         "hits": [_hits(root, place) for place in range(len(WORDS))],
         "nearest": sorted(all_ids[row] for row in rows.tolist()),
-        "facts": root.facts(ids),
-        "names": [root.definitions(name) for name in NAMES],
-        "beginning": [root.symbols_beginning(prefix, 4) for prefix in ("", "g", "A")],
-        "identifiers": [root.files_with_identifier(name) for name in IDENTIFIERS],
+        "facts": lookups.facts(root.parts, ids),
+        "names": [lookups.definitions(root.parts, name) for name in NAMES],
+        "beginning": [
+            lookups.symbols_beginning(root.parts, prefix, 4) for prefix in ("", "g", "A")
+        ],
+        "identifiers": [lookups.files_with_identifier(root.parts, name) for name in IDENTIFIERS],
         # A file without chunks and definitions is in no part.
-        "outlines": [root.outline(str(source.row.document)) or [] for source in sources],
+        "outlines": [lookups.outline(root.parts, str(source.row.document)) for source in sources],
     }
 
 

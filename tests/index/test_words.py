@@ -17,7 +17,7 @@ from apps.index.chunk_ids import chunk_id
 from apps.index.lexical import scoring, words
 from apps.index.lexical.building import Builder, Table
 from apps.index.lexical.scoring import K1, WEIGHTS, B
-from apps.index.mapped import files
+from apps.index.mapped import files, lookups
 from apps.index.mapped.best import best
 from apps.index.mapped.codes import Codes
 from apps.index.mapped.part import Part
@@ -177,7 +177,7 @@ def test_an_identifier_is_found_as_it_is_written_and_whole() -> None:
     root = root_of(first, part_of(file("0a.py", "-", "x = Session", "Session", symbol="sessions")))
 
     def files(name: str) -> list[str]:
-        return list(root.files_with_identifier(name).values())
+        return list(lookups.files_with_identifier(root.parts, name).values())
 
     assert files("Session") == ["0.py", "0a.py", "3.py"]
     assert files("session") == ["1.py"]

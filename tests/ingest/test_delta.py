@@ -157,12 +157,12 @@ def test_a_file_may_come_to_be_skipped_and_back(repo: Path, index: None) -> None
     write_files(repo, {"main.txt": b"\0\1\2"})
     run = run_ingest(repo)
     reasons = {"main.txt": "Binary", "package-lock.json": "Generated"}
-    assert dict(queries.skipped_by(run).values_list("path", "skip_reason")) == reasons
+    assert dict(queries.listed_by(run).skipped().values_list("path", "skip_reason")) == reasons
     root.refresh_from_db()
     assert (root.files, root.skipped) == (3, 2)
     write_files(repo, {"main.txt": text})
     run = run_ingest(repo)
-    assert [file.path for file in queries.skipped_by(run)] == ["package-lock.json"]
+    assert [file.path for file in queries.listed_by(run).skipped()] == ["package-lock.json"]
     root.refresh_from_db()
     assert (root.files, root.skipped) == (4, 1)
     assert SourceFile.objects.filter(root=root).count() == 5
@@ -234,7 +234,7 @@ def test_a_dry_run_counts_what_would_be_embedded(repo: Path, index: None) -> Non
     write_files(repo, {"new.md": "# New\n"})
     run = run_ingest(repo, dry_run=True)
     assert (run.state, run.files, run.embedded, run.skipped) == ("completed", 1, 1, 1)
-    assert [file.path for file in queries.skipped_by(run)] == ["package-lock.json"]
+    assert [file.path for file in queries.listed_by(run).skipped()] == ["package-lock.json"]
     assert len(chunk_ids(root)) == root.chunks
 
 

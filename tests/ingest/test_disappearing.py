@@ -11,7 +11,6 @@ import pytest
 from django.test import Client
 
 from apps.index import queries
-from apps.index.chunk_ids import chunk_ids as ids_of_rows
 from apps.index.models import IngestRun, Root
 from apps.index.root_directory import Unreadable, read_file
 from apps.ingest.discovery import discovery
@@ -19,7 +18,7 @@ from apps.ingest.runs import batches, queue
 from tests.ingest.stages import Nth, hook
 from tests.support.git import git
 from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
-from tests.support.parts import chunk_ids
+from tests.support.parts import chunk_ids, ids_of_rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -63,7 +62,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.MonkeyPatch]
 def assert_whole(root: Root) -> None:
     """Rows and parts agree."""
     live = queries.live_files(root).ingested()
-    ids = sorted(each for file in live for each in ids_of_rows(file))
+    ids = ids_of_rows(live)
     assert chunk_ids(root) == ids
     root.refresh_from_db()
     assert (root.files, root.chunks) == (len(live), len(ids))
@@ -316,7 +315,7 @@ def test_a_folder_none_of_whose_files_can_be_read_keeps_its_index(
     patch.undo()
     assert (run.state, run.error_code) == ("error", "FILES_UNREADABLE")
     assert run.last_error == f"No files can be read in {repo} (pkg0/: Not readable)."
-    assert queries.skipped_by(run).count() == 4
+    assert queries.listed_by(run).skipped().count() == 4
     assert contents(root) == before
 
 

@@ -56,6 +56,17 @@ def test_paths_of_a_container_are_shown_as_the_host_names_them(
     assert "/home/me/src/httpx" in details and "/data/httpx" in details
 
 
+@pytest.mark.parametrize(("count", "shown"), [(1, "1 file, with"), (2, "2 files, with")])
+def test_the_details_count_what_was_skipped(client: Client, count: int, shown: str) -> None:
+    root = make_root(path="/code/httpx", skipped=count)
+    assert f">{shown} reasons" in client.get(f"/ui/ingest/root/{root.id}").content.decode()
+
+
+def test_a_form_with_an_error_names_the_model_as_before(client: Client) -> None:
+    html = client.post("/ui/ingest/start", {"path": ""}, headers=HTMX).content.decode()
+    assert f">{MODEL_ID} (built in)</option>" in html
+
+
 def test_the_model_lock_is_shown_and_disables_the_select(client: Client) -> None:
     IndexLock.objects.create(model="openai:embed-9", dimension=9)
     html = page(client)

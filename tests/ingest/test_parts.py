@@ -15,7 +15,7 @@ from apps.core.errors import Conflict
 from apps.embedding.static import MODEL_ID
 from apps.index import queries
 from apps.index.changes import check_due
-from apps.index.mapped import collecting, lists, part
+from apps.index.mapped import collecting, lists, lookups, part
 from apps.index.mapped.collecting import collect
 from apps.index.mapped.merge_plan import FAN_IN
 from apps.index.mapped.opened import OpenedRoots, opened_roots
@@ -82,7 +82,8 @@ def test_parts_of_many_small_runs_stay_few(repo: Path, index: None) -> None:
         assert on_disk() == set(names(root))
         mapped = opened_roots.get(root)
         assert mapped.live == root.embedded
-        assert [symbol.file_path for symbol in mapped.definitions("more")] == ["src/more.py"]
+        defining = lookups.definitions(mapped.parts, "more")
+        assert [symbol.file_path for symbol in defining] == ["src/more.py"]
     assert {f"new_{number}.py" for number in range(2 * FAN_IN)} <= paths_of(root)
 
 

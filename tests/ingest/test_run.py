@@ -101,7 +101,10 @@ def test_a_folder_without_eligible_files_ends_in_error(
     assert not Root.objects.exists()
     assert not parts_on_disk()
     # Why nothing was eligible stays to be seen.
-    assert {file.path for file in queries.skipped_by(run)} == {"package-lock.json", "photo.png"}
+    assert {file.path for file in queries.listed_by(run).skipped()} == {
+        "package-lock.json",
+        "photo.png",
+    }
 
 
 def test_blank_files_alone_change_nothing(client: Client, folder: Path, index: None) -> None:
@@ -110,7 +113,7 @@ def test_blank_files_alone_change_nothing(client: Client, folder: Path, index: N
     wire = status(client, run)
     assert (wire["state"], wire["message"]) == ("skipped", "No changes detected")
     assert wire["percent"] == 100.0
-    assert {file.path for file in queries.skipped_by(run)} == {"a.py", "b.py"}
+    assert {file.path for file in queries.listed_by(run).skipped()} == {"a.py", "b.py"}
     assert not Root.objects.exists()
     assert not IndexLock.objects.exists()
     assert not parts_on_disk()
@@ -129,11 +132,11 @@ def test_a_dry_run_leaves_nothing_but_its_skip_list(
     assert (wire["state"], wire["percent"]) == ("completed", 100.0)
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
     assert not parts_on_disk()
-    assert [file.path for file in queries.skipped_by(run)] == ["package-lock.json"]
+    assert [file.path for file in queries.listed_by(run).skipped()] == ["package-lock.json"]
     real = run_ingest(repo, "lighthouse")
     assert wire["counts"] == status(client, real)["counts"]
     # The rehearsal's list has given way to the real one.
-    assert not queries.skipped_by(run).exists()
+    assert not queries.listed_by(run).skipped().exists()
 
 
 def test_ingesting_again_equals_a_clean_ingest(

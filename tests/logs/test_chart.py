@@ -38,6 +38,15 @@ def test_the_chart_has_the_lines_that_the_filter_leaves(client: Client, store: L
     assert "<svg" not in client.get("/ui/logs/list?text=nowhere").content.decode()
 
 
+def test_the_chart_alone_has_the_same_filter(client: Client, store: LogStore) -> None:
+    for number in range(6):
+        store.add(entry(f"line {number % 2}"))
+    html = client.get("/ui/logs/list?text=line+1").content.decode()
+    assert 'hx-get="/ui/logs/chart?text=line+1"' in html
+    html = client.get("/ui/logs/chart?text=line+1").content.decode()
+    assert ": 3 lines" in html and "<table" not in html
+
+
 def test_one_line_and_equal_times_need_no_scale(client: Client, store: LogStore) -> None:
     store.add(entry())
     assert 'class="chart"' not in client.get("/ui/logs/list").content.decode()

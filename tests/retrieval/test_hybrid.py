@@ -291,6 +291,7 @@ def test_the_page_shows_that_only_words_were_searched(stage: Stage, client: Clie
     page = client.get("/search", {"q": "backoff"}).content.decode()
     assert "a.py" in page
     assert "only words were searched" in page
+    assert "The distance is" not in page and "<b>Meaning</b>" not in page
 
 
 def test_a_changed_file_is_quoted_as_it_was_ingested(stage: Stage, ask: Ask) -> None:

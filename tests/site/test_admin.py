@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 MODELS = [
     *("index/root", "index/ingestrun", "index/sourcefile"),
-    *("conversations/conversation", "conversations/turn"),
+    *("conversations/conversation", "conversations/turn", "conversations/share"),
 ]
 
 
@@ -112,7 +112,7 @@ def week(root: Root) -> None:
             error={"code": "AWAY", "message": f"{title} engine fell over"},
         )
         run = IngestRun.objects.create(
-            operation="start", path="/src/repo", name=f"{title} run", model="m", state="failed"
+            operation="start", path="/src/repo", name=f"{title} run", model="m", state="error"
         )
         IngestRun.objects.filter(pk=run.pk).update(queued_at=at)
 

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # Pages and their fragments are HTML. They are not described.
 OF_THE_MENU = {page.path[1:] for page in menu.PAGES if not page.has_api} - {"search"}
-OTHER_PAGES = {"code/<anything:where>", "login", "logout", "api/docs"}
+OTHER_PAGES = {"code/<anything:where>", "shared/<str:token>", "login", "logout", "api/docs"}
 # A door of the project's own commands, which has no other clients.
 CONTROL = {"control/<str:verb>"}
 PAGES = OF_THE_MENU | OTHER_PAGES | CONTROL
@@ -30,6 +30,7 @@ VALUES = {
     "agent": "none",
     "conversation_id": "none",
     "key": "00000000-0000-4000-8000-000000000000",
+    "turn_id": "none",
     "path": "%2Fnowhere",
     "run_id": "00000000-0000-4000-8000-000000000000",
 }

@@ -139,6 +139,33 @@ def test_files_are_found_by_fragments_and_sloppy_spelling(
     assert titles(get(client, typed), "Files")[0] == path
 
 
+@pytest.mark.parametrize(
+    ("typed", "title"),
+    [
+        ("RetryPolcy", "RetryPolicy class"),
+        ("retyrpolicy", "RetryPolicy class"),
+        ("backof_delay", "backoff_delay function"),
+        ("bakcoff_dleay", "backoff_delay function"),
+        ("RetryPolcy.shoud_retry", "RetryPolicy.should_retry method"),
+        ("RetryPolcy.should_retry", "RetryPolicy.should_retry method"),
+    ],
+)
+def test_symbols_are_found_by_sloppy_spelling(
+    client: Client, index: Path, typed: str, title: str
+) -> None:
+    assert titles(get(client, typed), "Symbols")[0].startswith(title)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["zzzzzz", "Other.shoud_retry", "backof delay", "polici" * 30, "öäüß", "....", "Instal"],
+)
+def test_what_is_spelled_like_no_definition_is_no_symbol(
+    client: Client, index: Path, typed: str
+) -> None:
+    assert titles(get(client, typed), "Symbols") == []
+
+
 def test_a_symbol_comes_before_files_that_are_spelled_like_it(client: Client, index: Path) -> None:
     assert list(groups(get(client, "RetryPolicy")))[0] == "Symbols"
 

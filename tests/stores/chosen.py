@@ -12,6 +12,14 @@ CHOSEN = (
     "tests/conversations/test_conversations_api.py",
     # Full text, in any case and alphabet; subqueries of the list of conversations
     "tests/conversations/test_searching.py",
+    # Whole tags in a text; a unique name without an owner; ratings by subquery
+    "tests/conversations/test_tags.py",
+    "tests/conversations/test_presets.py",
+    "tests/conversations/test_ratings.py",
+    # The forms of the admin: rows of other tables to choose from
+    "tests/site/test_admin_forms.py",
+    # The branch that is followed: what home and the palette list
+    "tests/conversations/test_switches.py",
     # The palette: paths by expression and rank, symbols, lines
     "tests/site/test_palette.py",
     # The search page and all lists, for any text; what a scope leaves out, and what it offers

@@ -53,6 +53,19 @@ def ask(async_client: AsyncClient) -> Callable[..., Any]:
     return post
 
 
+@pytest.fixture
+def say(ask: Callable[..., Any]) -> Callable[..., Any]:
+    """say(text, …) asks, waits for the end, and returns the ids of the question and its answer."""
+
+    async def post(message: str, **fields: Any) -> tuple[str, str]:
+        response = await ask(message=message, **fields)
+        assert response.status_code == 202, response.content
+        log = await newest_ended()
+        return log.user_turn_id, log.turn_id
+
+    return post
+
+
 def question(**changes: Any) -> StartTurn:
     arguments: dict[str, Any] = {"conversation_id": "c1", "message": "Why?", "provider": "openai"}
     return StartTurn(**{**arguments, "model": "m-1", **changes})

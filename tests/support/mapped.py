@@ -6,12 +6,12 @@ from uuid import uuid4
 import numpy as np
 
 from apps.embedding.types import Vectors
-from apps.index.mapped import writing
+from apps.index.mapped import part_builder
 from apps.index.mapped.codes import Codes
 from apps.index.mapped.part import Mask, Part
+from apps.index.mapped.part_builder import NewChunk, NewFile
 from apps.index.mapped.root import MappedRoot
 from apps.index.mapped.words import Words
-from apps.index.mapped.writing import NewChunk, NewFile
 from apps.index.models import Root
 from apps.index.spans import Span
 
@@ -39,7 +39,7 @@ def part_of(units: Vectors) -> Part:
         none.astype(np.uint8),
     )
     columns = Codes.of(units), words, np.zeros(count, np.uint32)
-    return writing.part_of(uuid4(), files, columns)
+    return part_builder.part_of(uuid4(), files, columns)
 
 
 def mapped_of(

@@ -1,6 +1,6 @@
 """Roots whose parts a test writes, without a run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from uuid import uuid4
 
 import numpy as np
@@ -50,6 +50,11 @@ def chunk_ids(root: Root, *, live: bool = True) -> list[str]:
         if of_part.live[place] or not live
         for row in range(of_part.part.starts[place + 1] - of_part.part.starts[place])
     )
+
+
+def ids_of_rows(files: Iterable[SourceFile]) -> list[str]:
+    """The ids that the chunks of some files have, sorted."""
+    return sorted(chunk_id(file.document, index) for file in files for index in range(file.chunks))
 
 
 def parts_on_disk() -> set[str]:

@@ -33,6 +33,7 @@ NOT_FOUND = (
     "function or class, a setting, the text of an error message."
 )
 INCOMPLETE = "The answer is not complete:"
+WORDS_ONLY = "The vectors are unavailable, so only words were searched."
 NOTHING_ELSE = "No other passage matches this question."
 GREETING = (
     "Ask a question about the ingested code, in words that the code itself would use: the name of "
@@ -115,7 +116,8 @@ def answer(result: ToolResult, question: str) -> Iterator[str]:
     is_said = bool(shaped) or "hint" in result.payload
     missing = "" if is_said else lacking(result.payload.get("missingWords") or [], question)
     if degraded := result.payload.get("degraded"):
-        yield f"{INCOMPLETE} {inline(degraded)}.\n\n"
+        sentence = WORDS_ONLY if degraded == "words only" else f"{INCOMPLETE} {inline(degraded)}."
+        yield f"{sentence}\n\n"
     if shaped:
         beginning = {_start(match): match for match in reversed(matches)}
         defined = [row for row in shaped["rows"] if row["kind"] == "definition"]

@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from typing import Any, NoReturn
+from uuid import uuid4
 
 from apps.agents.messages import ToolCall
 from apps.agents.providers.characters import clean_json
@@ -22,6 +23,10 @@ def _finite_float(text: str) -> float:
 
 # Takes line breaks in texts, which models write; raises ValueError and RecursionError.
 DECODER = json.JSONDecoder(strict=False, parse_constant=_reject_constant, parse_float=_finite_float)
+
+
+def new_id() -> str:
+    return f"call_{uuid4().hex[:24]}"
 
 
 def with_arguments(call: ToolCall, arguments: Any) -> ToolCall:

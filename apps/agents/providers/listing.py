@@ -8,6 +8,9 @@ from typing import Generic, TypeVar
 
 from apps.agents.providers.base import Availability, Model
 from apps.core.errors import Unavailable
+from apps.servers.kinds import Kind
+from apps.servers.services import current_async
+from apps.servers.types import Server
 
 # How long a list and a failure stay fresh. A failure expires soon: the server may be starting.
 FRESH_SECONDS = 30.0
@@ -78,10 +81,24 @@ class ModelListCache(Generic[ServerT]):
         return entry
 
 
-async def availability_of(models: Awaitable[Sequence[Model]]) -> Availability:
-    """Return available if `models` can be listed, else the reason why not. Never raises."""
-    try:
-        await models
-    except Unavailable as error:
-        return Availability(available=False, tools_available=False, reason=error.message)
-    return Availability(available=True)
+class ListingProvider:
+    """What providers share whose server lists its models."""
+
+    kind: Kind
+
+    def __init__(self, fetch: Callable[[Server], Awaitable[Sequence[Model]]]) -> None:
+        self._models = ModelListCache(fetch)
+
+    async def origin(self) -> str:
+        return (await current_async(self.kind)).origin
+
+    async def availability(self) -> Availability:
+        try:
+            await self.models()
+        except Unavailable as error:
+            return Availability(available=False, tools_available=False, reason=error.message)
+        return Availability(available=True)
+
+    async def models(self) -> Sequence[Model]:
+        """List the models, cached for 30 s. Raises Unavailable that says what is missing."""
+        return await self._models.models(await current_async(self.kind))

@@ -9,10 +9,11 @@ from contextlib import aclosing
 
 from apps.agents.events import ModelEvent
 from apps.agents.prompts import SYSTEM_PROMPT
-from apps.agents.providers.base import Availability, Model, ModelRequest
-from apps.agents.providers.listing import ModelListCache, availability_of
+from apps.agents.providers.base import Model, ModelRequest
+from apps.agents.providers.listing import ListingProvider
 from apps.agents.providers.lmstudio_frames import PredictionDecoder
 from apps.agents.providers.lmstudio_messages import prediction_request
+from apps.agents.providers.openai_server import unavailable
 from apps.agents.providers.printed_calls import PrintedCalls
 from apps.core.errors import Unavailable
 from apps.lmstudio.server import list_models, predict
@@ -23,25 +24,16 @@ from apps.servers.types import Server
 LIST_SECONDS = 5.0
 
 
-class LMStudioProvider:
+class LMStudioProvider(ListingProvider):
     """Streams rounds with tools over LM Studio's websocket."""
 
     id = "lmstudio"
     label = "LM Studio"
     system_prompt = SYSTEM_PROMPT
+    kind = LMSTUDIO
 
     def __init__(self) -> None:
-        self._models = ModelListCache(list_chat_models)
-
-    async def origin(self) -> str:
-        return (await current_async(LMSTUDIO)).origin
-
-    async def availability(self) -> Availability:
-        return await availability_of(self.models())
-
-    async def models(self) -> Sequence[Model]:
-        """List the models, cached for 30 s. Raises Unavailable that says what is missing."""
-        return await self._models.models(await current_async(LMSTUDIO))
+        super().__init__(list_chat_models)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         decoder = PredictionDecoder(PrintedCalls.of(request))
@@ -72,12 +64,8 @@ async def list_chat_models(server: Server) -> Sequence[Model]:
     try:
         downloaded = await list_models(server, LIST_SECONDS)
     except Unavailable as error:
-        raise _provider_unavailable(error.message, error.retryable) from error
+        raise unavailable(error.message, retryable=error.retryable) from error
     models = [Model(model.key, model.name, model.type) for model in downloaded if not model.embeds]
     if not models:
-        raise _provider_unavailable("LM Studio has no chat model: download one there.", True)
+        raise unavailable("LM Studio has no chat model: download one there.", retryable=True)
     return models
-
-
-def _provider_unavailable(message: str, retryable: bool) -> Unavailable:
-    return Unavailable(message, code="PROVIDER_UNAVAILABLE", retryable=retryable)

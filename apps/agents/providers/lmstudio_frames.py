@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from uuid import uuid4
 
 from apps.agents.events import Heartbeat, ModelEvent, ToolCallRequested, UsageReported
 from apps.agents.limits import max_recorded_calls, truncate_call
 from apps.agents.messages import ToolCall, Usage
-from apps.agents.providers.calls import with_arguments
+from apps.agents.providers.calls import new_id, with_arguments
 from apps.agents.providers.characters import Characters, clean
 from apps.agents.providers.lmstudio_messages import own_names
 from apps.agents.providers.printed_calls import PrintedCalls
@@ -94,6 +93,6 @@ class PredictionDecoder:
 
 
 def _call(received: ToolCallReceived) -> ToolCall:
-    id, name = clean(received.id or "") or f"call_{uuid4().hex[:24]}", clean(received.name)
+    id, name = clean(received.id or "") or new_id(), clean(received.name)
     call = with_arguments(ToolCall(id, name), received.arguments)
     return truncate_call(replace(call, arguments=own_names(call.arguments)))

@@ -5,7 +5,7 @@ Environment or Providers page configure it (`apps.servers`).
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from itertools import islice
 from typing import Any
@@ -14,8 +14,8 @@ import httpx
 
 from apps.agents.events import ModelEvent
 from apps.agents.prompts import SYSTEM_PROMPT
-from apps.agents.providers.base import Availability, Model, ModelRequest
-from apps.agents.providers.listing import ModelListCache, availability_of
+from apps.agents.providers.base import Model, ModelRequest
+from apps.agents.providers.listing import ListingProvider
 from apps.agents.providers.openai_server import checked, client, key_problem, unavailable
 from apps.agents.providers.openai_stream import stream
 from apps.core.http import replies
@@ -36,7 +36,7 @@ NON_CHAT_NAMES = re.compile(
 NON_CHAT_TYPES = frozenset({"embedding", "embeddings", "vector", "rerank", "reranker"})
 
 
-class OpenAIProvider:
+class OpenAIProvider(ListingProvider):
     """Streams Chat Completions with tools."""
 
     id = "openai"
@@ -45,17 +45,7 @@ class OpenAIProvider:
     kind = OPENAI
 
     def __init__(self) -> None:
-        self._models = ModelListCache(list_chat_models)
-
-    async def origin(self) -> str:
-        return (await current_async(self.kind)).origin
-
-    async def availability(self) -> Availability:
-        return await availability_of(self.models())
-
-    async def models(self) -> Sequence[Model]:
-        """List the models, cached for 30 s. Raises Unavailable that says what is missing."""
-        return await self._models.models(await current_async(self.kind))
+        super().__init__(list_chat_models)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         server = checked(await current_async(self.kind))
@@ -69,10 +59,7 @@ async def list_chat_models(server: Server) -> tuple[Model, ...]:
     missing."""
     extensions = {replies.MAX_BYTES: replies.MAX_LIST}
     try:
-        async with (
-            asyncio.timeout(LIST_SECONDS),
-            client(checked(server), timeout=None) as http,
-        ):
+        async with asyncio.timeout(LIST_SECONDS), client(checked(server), timeout=None) as http:
             response = await http.get("/models", extensions=extensions)
         answer = response.json() if response.is_success else None
     except (TimeoutError, httpx.TimeoutException):

@@ -8,17 +8,12 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import uuid4
 
 from apps.agents import limits
-from apps.agents.events import (
-    ModelEvent,
-    ToolCallRequested,
-    UsageReported,
-)
+from apps.agents.events import ModelEvent, ToolCallRequested, UsageReported
 from apps.agents.limits import max_recorded_calls, reject_long_arguments
 from apps.agents.messages import ToolCall, Usage
-from apps.agents.providers.calls import DECODER, with_arguments
+from apps.agents.providers.calls import DECODER, new_id, with_arguments
 from apps.agents.providers.characters import Characters, clean
 from apps.agents.providers.printed_calls import PrintedCalls
 from apps.agents.reasoning import Delta, MarkerParser
@@ -184,7 +179,7 @@ class CallAssembler:
         """Return the calls in order, each with its own id, its arguments or `error` set."""
         calls: dict[str, ToolCall] = {}
         for call in (one for assembled in self._calls for one in _read(assembled)):
-            call = replace(call, id=_new_id()) if call.id in calls else call
+            call = replace(call, id=new_id()) if call.id in calls else call
             calls[call.id] = call
         return list(calls.values())[: max_recorded_calls()]
 
@@ -202,7 +197,7 @@ def _starts_another(call: _Call, id: str, name: str) -> bool:
 def _read(call: _Call) -> list[ToolCall]:
     """One call, or several if there is more than one object of arguments: some servers send all
     calls under one id, an empty object first, or the arguments again."""
-    made = ToolCall(clean(call.id) or _new_id(), clean(call.name))
+    made = ToolCall(clean(call.id) or new_id(), clean(call.name))
     text = "".join(call.pieces)
     if call.size > limits.MAX_TOOL_ARGUMENT_BYTES:
         return [reject_long_arguments(made, clean(text))]
@@ -230,10 +225,6 @@ def _values(text: str) -> list[Any]:
     if text:
         raise ValueError(f"{text[:20]!r} follows them")
     return [value for value in values if value != {}] or [{}]
-
-
-def _new_id() -> str:
-    return f"call_{uuid4().hex[:24]}"
 
 
 def _usage(usage: JSON) -> Usage | None:

@@ -138,7 +138,8 @@ class Attempts:
             return True
         if _TOO_LONG.search(text):
             return self._cut()
-        if self._tools not in refused and _refuses_tools(text):
+        refuses_tools = _NO.search(text) and _NO_TOOLS.search(text)
+        if self._tools not in refused and refuses_tools:
             _remember(self._tools)
             self._has_tools = False
             return True
@@ -154,10 +155,6 @@ class Attempts:
             return True
         had_tools, self._has_tools = self._has_tools, False
         return had_tools
-
-
-def _refuses_tools(text: str) -> bool:
-    return bool(_NO.search(text) and _NO_TOOLS.search(text))
 
 
 def _remember(key: tuple[str, ...]) -> None:

@@ -43,7 +43,9 @@ async def stream(server: Server, request: ModelRequest) -> Events:
     """
     attempts = Attempts(server, request)
     # One client for a round: closing it stops the generation.
-    async with client(server, counter=lambda response: EventCounter(), timeout=TIMEOUT) as http:
+    async with client(
+        server, counter=lambda response: EventCounter().feed, timeout=TIMEOUT
+    ) as http:
         while (search := attempts.search()) is None:
             one = _Round(server, request)
             async with aclosing(one.events(http, attempts.body())) as events:

@@ -8,12 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
 
 from apps.agents.events import ReasoningDelta, TextDelta, TextReclassified
 from apps.agents.messages import ToolCall
 from apps.agents.providers.base import ModelRequest
-from apps.agents.providers.calls import with_arguments
+from apps.agents.providers.calls import new_id, with_arguments
 from apps.agents.providers.printed_beginnings import may_begin
 from apps.agents.providers.printed_forms import CallReader, Printed, Texts, parsed
 from apps.agents.reasoning import Delta
@@ -163,7 +162,7 @@ def _call(tool: Tool, arguments: Mapping[str, Any]) -> ToolCall:
     if isinstance(arguments, Texts):
         properties: JSON = tool.parameters.get("properties", {})
         arguments = {key: _typed(text, properties.get(key)) for key, text in arguments.items()}
-    return with_arguments(ToolCall(f"call_{uuid4().hex[:24]}", tool.name), dict(arguments))
+    return with_arguments(ToolCall(new_id(), tool.name), dict(arguments))
 
 
 def _typed(text: str, schema: JSON | None) -> Any:

@@ -1,47 +1,29 @@
 """The rules of C and C++: one name space for all files, apart from what is `static`."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from apps.code.callgraph.c_facts import VISITS
-from apps.code.callgraph.facts import (
-    PRIVATE,
-    Definition,
-    Import,
-    words,
-)
+from apps.code.callgraph.facts import PRIVATE, Definition, Import
 from apps.code.callgraph.project import Project, folder_of, join
 from apps.code.callgraph.rules import Names, Rules
-from apps.code.callgraph.scopes import Scopes
 from apps.code.callgraph.values import EXTERNAL_VALUES, UNKNOWN_VALUES, Value, Values
+from apps.code.values import words
 
 # Files that define a name that are looked at.
 MAX_FILES = 50
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu", ".metal")
-CPP_NODES = (
-    " class_specifier namespace_definition alias_declaration using_declaration"
-    " lambda_expression for_range_loop new_expression"
-)
 
 
 class CRules(Rules):
-    name = "c"
     family = frozenset({"c", "cpp", "cuda", "metal"})
     sees_members = True
     trusts_unique = True
-    nodes = (
-        "preproc_include preproc_function_def function_definition declaration field_declaration"
-        " parameter_declaration type_definition struct_specifier union_specifier enum_specifier"
-        " call_expression"
-    )
-    more_nodes = {"cpp": CPP_NODES, "cuda": f"{CPP_NODES} abstract_function_declarator"}
+    visits = VISITS
+    only_in = {"abstract_function_declarator": "cuda"}
     common = words(
         "size begin end push_back emplace_back front back empty clear insert erase find at data "
         "get reset release swap str c_str append substr length lock unlock first second count"
     )
-
-    def visit(self, scopes: Scopes, node: Any) -> None:
-        VISITS[node.type](scopes, node)
 
     def global_name(self, names: Names, path: str, name: str) -> Values:
         files = [

@@ -1,7 +1,9 @@
 """Read the facts of C and C++ from syntax trees."""
 
+from collections.abc import Iterator
 from typing import Any
 
+from apps.code.callgraph import steps
 from apps.code.callgraph.facts import (
     CALL,
     CONTAINER,
@@ -12,13 +14,12 @@ from apps.code.callgraph.facts import (
     MODULE,
     PRIVATE,
     PROTOTYPE,
-    SELF,
     UNKNOWN_CHAIN,
     Chain,
-    words,
 )
-from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
+from apps.code.callgraph.scopes import Scopes, extended, field, text
 from apps.code.syntax.declarators import macro_name
+from apps.code.values import words
 
 LITERALS = words(
     "string_literal char_literal number_literal binary_expression true false null "
@@ -39,15 +40,7 @@ NAMES = frozenset({"identifier", "type_identifier", "namespace_identifier", "fie
 
 def chain(node: Any) -> Chain:
     """The chain of an expression. A pointer stands for what it points to."""
-    return follow(node, STEPS, LITERALS)
-
-
-def _plain(node: Any, parts: list[str]) -> Any:
-    parts.append(text(node))
-
-
-def _this(node: Any, parts: list[str]) -> Any:
-    parts.append(SELF)
+    return steps.follow(node, STEPS, LITERALS)
 
 
 def _member(node: Any, parts: list[str]) -> Any:
@@ -59,37 +52,19 @@ def _scoped(node: Any, parts: list[str]) -> Any:
     parts += reversed(_qualified(node))
 
 
-def _template(node: Any, parts: list[str]) -> Any:
-    return field(node, "name")
-
-
-def _called(node: Any, parts: list[str]) -> Any:
-    parts.append(CALL)
-    return field(node, "function")
-
-
-def _indexed(node: Any, parts: list[str]) -> Any:
-    parts.append(ELEMENT)
-    return field(node, "argument")
-
-
-def _inner(node: Any, parts: list[str]) -> Any:
-    return field(node, "argument") or node.named_children[0]
-
-
 def _typed(node: Any, parts: list[str]) -> Any:
     parts += reversed(annotation(field(node, "type")))
 
 
-STEPS: Steps = {
-    **dict.fromkeys(NAMES, _plain),
-    "this": _this,
+STEPS: steps.Steps = {
+    **dict.fromkeys(NAMES, steps.plain),
+    "this": steps.this,
     "field_expression": _member,
     "qualified_identifier": _scoped,
-    "template_function": _template,
-    "call_expression": _called,
-    "subscript_expression": _indexed,
-    **dict.fromkeys(("pointer_expression", "parenthesized_expression"), _inner),
+    "template_function": steps.inner("name"),
+    "call_expression": steps.applied(CALL, "function"),
+    "subscript_expression": steps.applied(ELEMENT, "argument"),
+    **dict.fromkeys(("pointer_expression", "parenthesized_expression"), steps.inner("argument")),
     **dict.fromkeys(("new_expression", "cast_expression", "compound_literal_expression"), _typed),
 }
 
@@ -148,6 +123,14 @@ def _innermost(node: Any) -> Any:
     return node
 
 
+def _declared(node: Any) -> Iterator[tuple[Any, Any]]:
+    """The declarators of a declaration that have a name, and the name."""
+    for declarator in node.children_by_field_name("declarator"):
+        name = _innermost(declarator)
+        if name is not None and name.type in NAMES:
+            yield declarator, name
+
+
 def _takes_arguments(node: Any) -> bool:
     """Whether a declarator declares a function, not a pointer to one."""
     while node is not None and node.type in ("pointer_declarator", "reference_declarator"):
@@ -166,13 +149,6 @@ def _macro(scopes: Scopes, node: Any) -> None:
     scopes.define(node, field(node, "name"), "function", opens=False)
 
 
-def _storage(node: Any) -> bool:
-    return any(
-        child.type == "storage_class_specifier" and child.text == b"static"
-        for child in node.named_children
-    )
-
-
 def _returned(node: Any) -> tuple[Chain, ...]:
     type_ = field(node, "type")
     return (annotation(type_),) if type_ is not None else ()
@@ -186,23 +162,17 @@ def _function(scopes: Scopes, node: Any) -> None:
         owner = scope[-1] if scope else ""
         while name.type == "qualified_identifier":
             name = field(name, "name")
-    is_static = _storage(node) and scopes.enclosing_class() == MODULE
-    scopes.define(
-        node,
-        name,
-        "function",
-        owner=owner,
-        returns=_returned(node),
-        flags=(PRIVATE,) if is_static else (),
+    is_static = any(
+        child.type == "storage_class_specifier" and child.text == b"static"
+        for child in node.named_children
     )
+    flags = (PRIVATE,) if is_static and scopes.enclosing_class() == MODULE else ()
+    scopes.define(node, name, "function", owner=owner, returns=_returned(node), flags=flags)
 
 
 def _declaration(scopes: Scopes, node: Any) -> None:
     type_ = field(node, "type")
-    for declarator in node.children_by_field_name("declarator"):
-        name = _innermost(declarator)
-        if name is None or name.type not in NAMES or type_ is None:
-            continue
+    for declarator, name in _declared(node) if type_ is not None else ():
         if _takes_arguments(declarator):
             _prototype(scopes, node, name)
             continue
@@ -224,47 +194,36 @@ def _prototype(scopes: Scopes, node: Any, name: Any) -> None:
 
 
 def _field(scopes: Scopes, node: Any) -> None:
-    type_ = field(node, "type")
-    for declarator in node.children_by_field_name("declarator"):
-        name = _innermost(declarator)
-        if name is None or name.type not in NAMES:
-            continue
+    for declarator, name in _declared(node):
         if _takes_arguments(declarator):
             _prototype(scopes, node, name)
         else:
-            is_pointer = declarator.type == "function_declarator"
-            scopes.bind(name, LITERAL_CHAIN if is_pointer else annotation(type_))
+            scopes.bind(name, _value_of(declarator, node))
 
 
 def _parameter(scopes: Scopes, node: Any) -> None:
     """Bind a parameter of the function that is open. Those of prototypes name nothing."""
-    declarator = field(node, "declarator")
-    name = _innermost(declarator)
-    if name is None or name.type not in NAMES or scopes.function() == MODULE:
-        return
-    scopes.bind(
-        name, LITERAL_CHAIN if _is_callback(declarator) else annotation(field(node, "type"))
-    )
+    for declarator, name in _declared(node) if scopes.function() != MODULE else ():
+        scopes.bind(name, _value_of(declarator, node))
 
 
-def _is_callback(declarator: Any) -> bool:
-    return bool(declarator.type == "function_declarator")
+def _value_of(declarator: Any, node: Any) -> Chain:
+    """The value of what a field or parameter declares. Calls of pointers to functions lead
+    nowhere."""
+    is_pointer = declarator.type == "function_declarator"
+    return LITERAL_CHAIN if is_pointer else annotation(field(node, "type"))
 
 
 def _typedef(scopes: Scopes, node: Any) -> None:
     type_ = field(node, "type")
-    for declarator in node.children_by_field_name("declarator"):
-        name = _innermost(declarator)
-        if name is None or name.type not in NAMES:
-            continue
+    for declarator, name in _declared(node):
         is_struct = type_.type in ("struct_specifier", "union_specifier", "class_specifier")
         if is_struct and field(type_, "name") is None and field(type_, "body") is not None:
             scopes.notes["name", type_.id] = name
             return
-        value = annotation(type_)
-        is_function = _is_callback(declarator)
-        if value[0] != text(name):
-            scopes.bind(name, LITERAL_CHAIN if is_function else value[:-1] or LITERAL_CHAIN)
+        value = _value_of(declarator, node)
+        if annotation(type_)[0] != text(name):
+            scopes.bind(name, value[:-1] or LITERAL_CHAIN)
 
 
 def _class(scopes: Scopes, node: Any) -> None:
@@ -307,14 +266,9 @@ def _lambda(scopes: Scopes, node: Any) -> None:
 
 
 def _for(scopes: Scopes, node: Any) -> None:
-    type_, name, value = (
-        field(node, "type"),
-        _innermost(field(node, "declarator")),
-        field(node, "right"),
-    )
+    type_, name = field(node, "type"), _innermost(field(node, "declarator"))
     if type_.type == "placeholder_type_specifier":
-        known = chain(value)
-        scopes.bind(name, (*known, ELEMENT) if len(known) < MAX_CHAIN else UNKNOWN_CHAIN)
+        scopes.bind(name, extended(chain(field(node, "right")), ELEMENT))
     else:
         scopes.bind(name, annotation(type_))
 

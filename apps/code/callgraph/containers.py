@@ -1,7 +1,8 @@
 """Members of lists and mappings, and the bindings that reach a place."""
 
-from apps.code.callgraph.facts import Binding, Definition, Import, words
+from apps.code.callgraph.facts import Binding, Definition, Import
 from apps.code.callgraph.values import EXTERNAL_VALUES, Value, Values, only
+from apps.code.values import words
 
 # Methods of lists and mappings in several languages, by what they return.
 GIVES_ELEMENT = words(

@@ -13,6 +13,7 @@ from tree_sitter import Node, Query, QueryCursor
 
 from apps.code.callgraph.facts import MODULE, PAGE, Facts
 from apps.code.callgraph.languages import rules_of
+from apps.code.callgraph.rules import Rules
 from apps.code.callgraph.scopes import Scopes
 from apps.code.syntax.code import language, parse
 from apps.code.syntax.outline import is_script, key_of
@@ -28,7 +29,7 @@ def facts_of(lines: Sequence[str], grammar: str) -> Facts:
     if rules is None:
         return Facts()
     code = parse(("\n".join(lines) + "\n").encode(), grammar)
-    query = _query(code.grammar, rules.nodes + rules.more_nodes.get(code.grammar, ""))
+    query = _query(code.grammar, rules)
     captured = QueryCursor(query).captures(code.root).get("node", [])
     nodes: list[Node] = sorted([*captured, *code.tags], key=key_of)
     scopes = Scopes(lines)
@@ -41,7 +42,7 @@ def facts_of(lines: Sequence[str], grammar: str) -> Facts:
         if code.page is not None and scopes.scope == MODULE and not is_script(code, node):
             scopes.enter(PAGE, node.end_byte)
         with suppress(*INCOMPLETE):
-            rules.visit(scopes, node)
+            rules.visits[node.type](scopes, node)
     return scopes.facts()
 
 
@@ -51,5 +52,11 @@ def call_facts(lines: Sequence[str], _value: Any, grammar: str) -> list[Any]:
 
 
 @cache
-def _query(grammar: str, nodes: str) -> Query:
-    return Query(language(grammar), f"[{' '.join(f'({node})' for node in nodes.split())}] @node")
+def _query(grammar: str, rules: Rules) -> Query:
+    known = language(grammar)
+    kinds = [
+        f"({kind})"
+        for kind in rules.visits
+        if known.id_for_node_kind(kind, True) and rules.only_in.get(kind, grammar) == grammar
+    ]
+    return Query(known, f"[{' '.join(kinds)}] @node")

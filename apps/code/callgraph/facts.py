@@ -42,16 +42,10 @@ MAX_RETURNS = 4
 
 # Flags of definitions.
 PROPERTY = "property"
-STATIC = "static"
 PRIVATE = "private"  # visible in its file only
 PROTOTYPE = "prototype"  # declared, without a body
 TYPE = "type"  # has no value that could be called
 MADE = "made"  # a call has made it; `returns` is the call of what that returns
-
-
-def words(text: str) -> frozenset[str]:
-    """The words of a table."""
-    return frozenset(text.split())
 
 
 class Definition(NamedTuple):
@@ -150,11 +144,25 @@ class Facts:
                 table.setdefault(definition.owner, []).append(index)
         return table
 
-    def enclosing(self, scope: int) -> str:
-        """The path of the innermost definition with a name that a scope is part of; "" if none."""
+    def named_scope(self, scope: int) -> int:
+        """The innermost definition with a name that a scope is part of, or MODULE."""
         while scope != MODULE and not self.definitions[scope].name:
             scope = self.definitions[scope].scope
+        return scope
+
+    def enclosing(self, scope: int) -> str:
+        """The path of `named_scope`; "" for MODULE."""
+        scope = self.named_scope(scope)
         return self.definitions[scope].path if scope != MODULE else ""
+
+    def around(self, row: int) -> int:
+        """The smallest definition with a name that has a row, or MODULE."""
+        having = [
+            (one.last - one.first, index)
+            for index, one in enumerate(self.definitions)
+            if one.name and one.first <= row <= one.last
+        ]
+        return min(having)[1] if having else MODULE
 
     def as_json(self) -> list[Any]:
         return [

@@ -2,45 +2,18 @@
 
 from typing import Any
 
-from apps.code.callgraph.facts import CALL, ELEMENT, MAX_CHAIN, SELF, SUPER, UNKNOWN, Chain, words
+from apps.code.callgraph.facts import CALL, ELEMENT, MAX_CHAIN, SELF, SUPER, UNKNOWN, Chain
 from apps.code.callgraph.rules import Names, Rules
 from apps.code.callgraph.scopes import Scopes, field, text
 from apps.code.callgraph.values import EXTERNAL_VALUES, Values
+from apps.code.values import words
 
+NODES = words(
+    "source class_definition function_definition lambda variable_statement call attribute"
+)
 NAME = "class_name_statement"
 ROOTS = {"self": SELF, "super": SUPER}
 MAX_PARTS = MAX_CHAIN // 2
-
-
-class GDScriptRules(Rules):
-    name = "gdscript"
-    family = frozenset({"gdscript"})
-    sees_members = True
-    nodes = "source class_definition function_definition lambda variable_statement call attribute"
-    common = words("new size append has keys emit connect queue_free add_child get_node")
-
-    def visit(self, scopes: Scopes, node: Any) -> None:
-        match node.type:
-            case "source":
-                named = [each for each in node.named_children if each.type == NAME]
-                scopes.define(node, field(named[0], "name") if named else None, "class")
-            case "class_definition":
-                scopes.define(node, field(node, "name"), "class")
-            case "function_definition" | "lambda":
-                name = field(node, "name")
-                scopes.define(node, name, "function" if name is not None else "")
-                for each in field(node, "parameters").named_children:
-                    scopes.bind(each.named_children[0] if each.named_children else each, ())
-            case "variable_statement":
-                scopes.bind(field(node, "name"), chain(field(node, "value")))
-            case "call":
-                scopes.call(node.named_children[0], chain(node)[:-1])
-            case "attribute":
-                _calls_of(scopes, node)
-
-    def global_name(self, names: Names, path: str, name: str) -> Values:
-        files = [file for file in names.project.defining(name) if file.endswith(".gd")]
-        return names.union(names.module_names(file, name) for file in files) or EXTERNAL_VALUES
 
 
 def chain(node: Any) -> Chain:
@@ -73,3 +46,34 @@ def _calls_of(scopes: Scopes, node: Any) -> None:
         known = _applied(known, each)
         if each.type == "attribute_call":
             scopes.call(each.named_children[0], known[:-1])
+
+
+def _visit(scopes: Scopes, node: Any) -> None:
+    match node.type:
+        case "source":
+            named = [each for each in node.named_children if each.type == NAME]
+            scopes.define(node, field(named[0], "name") if named else None, "class")
+        case "class_definition":
+            scopes.define(node, field(node, "name"), "class")
+        case "function_definition" | "lambda":
+            name = field(node, "name")
+            scopes.define(node, name, "function" if name is not None else "")
+            for each in field(node, "parameters").named_children:
+                scopes.bind(each.named_children[0] if each.named_children else each, ())
+        case "variable_statement":
+            scopes.bind(field(node, "name"), chain(field(node, "value")))
+        case "call":
+            scopes.call(node.named_children[0], chain(node)[:-1])
+        case "attribute":
+            _calls_of(scopes, node)
+
+
+class GDScriptRules(Rules):
+    family = frozenset({"gdscript"})
+    sees_members = True
+    visits = dict.fromkeys(NODES, _visit)
+    common = words("new size append has keys emit connect queue_free add_child get_node")
+
+    def global_name(self, names: Names, path: str, name: str) -> Values:
+        files = [file for file in names.project.defining(name) if file.endswith(".gd")]
+        return names.union(names.module_names(file, name) for file in files) or EXTERNAL_VALUES

@@ -2,24 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from apps.code.callgraph.facts import (
-    Definition,
-    Import,
-    words,
-)
+from apps.code.callgraph.facts import Definition, Import
 from apps.code.callgraph.go_facts import VISITS
 from apps.code.callgraph.project import Project, folder_of, join
 from apps.code.callgraph.rules import Names, Rules
-from apps.code.callgraph.scopes import Scopes
-from apps.code.callgraph.values import (
-    EXTERNAL_VALUES,
-    UNKNOWN_VALUES,
-    Value,
-    Values,
-    only,
-)
+from apps.code.callgraph.values import EXTERNAL_VALUES, UNKNOWN_VALUES, Value, Values, only
+from apps.code.values import words
 
 MODULE_LINE = re.compile(r"(?m)^module[ \t]+(\S+)")
 # Files go.mod that are read.
@@ -27,18 +16,10 @@ MAX_MODULES = 50
 
 
 class GoRules(Rules):
-    name = "go"
     family = frozenset({"go"})
     constructs = False
-    nodes = (
-        "package_clause import_spec function_declaration method_declaration func_literal type_spec"
-        " type_alias field_declaration method_elem type_elem var_spec const_spec"
-        " short_var_declaration assignment_statement range_clause type_case call_expression"
-    )
+    visits = VISITS
     common = words("Error String Close Read Write Len Less Swap Lock Unlock")
-
-    def visit(self, scopes: Scopes, node: Any) -> None:
-        VISITS[node.type](scopes, node)
 
     def global_name(self, names: Names, path: str, name: str) -> Values:
         values = self._package_name(names, path, name)

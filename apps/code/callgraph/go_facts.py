@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from apps.code.callgraph import steps
 from apps.code.callgraph.facts import (
     CALL,
     CONTAINER,
@@ -16,9 +17,9 @@ from apps.code.callgraph.facts import (
     SELF,
     UNKNOWN_CHAIN,
     Chain,
-    words,
 )
-from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
+from apps.code.callgraph.scopes import Scopes, children, extended, field, text, type_of
+from apps.code.values import words
 
 PREDECLARED = words(
     "append cap clear close complex copy delete imag len make max min new panic print println "
@@ -35,21 +36,7 @@ VERSION = re.compile(r"v\d+\Z")
 
 def chain(node: Any) -> Chain:
     """The chain of an expression."""
-    return follow(node, STEPS, LITERALS)
-
-
-def _plain(node: Any, parts: list[str]) -> Any:
-    parts.append(text(node))
-
-
-def _selected(node: Any, parts: list[str]) -> Any:
-    parts.append(text(field(node, "field")))
-    return field(node, "operand")
-
-
-def _qualified(node: Any, parts: list[str]) -> Any:
-    parts.append(text(field(node, "name")))
-    return field(node, "package")
+    return steps.follow(node, STEPS, LITERALS)
 
 
 def _called(node: Any, parts: list[str]) -> Any:
@@ -60,26 +47,19 @@ def _called(node: Any, parts: list[str]) -> Any:
     return field(node, "function")
 
 
-def _indexed(node: Any, parts: list[str]) -> Any:
-    parts.append(ELEMENT)
-    return field(node, "operand")
-
-
-def _inner(node: Any, parts: list[str]) -> Any:
-    return field(node, "operand") or node.named_children[0]
-
-
 def _typed(node: Any, parts: list[str]) -> Any:
     parts += reversed(annotation(field(node, "type")))
 
 
-STEPS: Steps = {
-    **dict.fromkeys(("identifier", "type_identifier", "package_identifier"), _plain),
-    "selector_expression": _selected,
-    "qualified_type": _qualified,
+STEPS: steps.Steps = {
+    **dict.fromkeys(("identifier", "type_identifier", "package_identifier"), steps.plain),
+    "selector_expression": steps.member("field", "operand"),
+    "qualified_type": steps.member("name", "package"),
     "call_expression": _called,
-    "index_expression": _indexed,
-    **dict.fromkeys(("slice_expression", "unary_expression", "parenthesized_expression"), _inner),
+    "index_expression": steps.applied(ELEMENT, "operand"),
+    **dict.fromkeys(
+        ("slice_expression", "unary_expression", "parenthesized_expression"), steps.inner("operand")
+    ),
     **dict.fromkeys(("composite_literal", "type_assertion_expression"), _typed),
     "type_conversion_expression": _typed,
 }
@@ -173,12 +153,11 @@ def _method(scopes: Scopes, node: Any) -> None:
 
 
 def _signature(scopes: Scopes, node: Any, index: int) -> None:
-    generics, parameters = field(node, "type_parameters"), field(node, "parameters")
-    for generic in generics.named_children if generics is not None else ():
+    for generic in children(node, "type_parameters"):
         for name in generic.children_by_field_name("name"):
             bound = annotation(field(generic, "type"))
             scopes.bind(name, bound[:-1] if bound[-1] == INSTANCE else UNKNOWN_CHAIN)
-    for parameter in parameters.named_children if parameters is not None else ():
+    for parameter in children(node, "parameters"):
         type_ = field(parameter, "type")
         value = annotation(type_) if type_ is not None else UNKNOWN_CHAIN
         if parameter.type == "variadic_parameter_declaration":
@@ -200,8 +179,7 @@ def _type(scopes: Scopes, node: Any) -> None:
 
 
 def _alias(scopes: Scopes, node: Any) -> None:
-    value = annotation(field(node, "type"))
-    scopes.bind(field(node, "name"), value[:-1] if value[-1] == INSTANCE else value)
+    scopes.bind(field(node, "name"), type_of(annotation(field(node, "type"))))
 
 
 def _field(scopes: Scopes, node: Any) -> None:
@@ -233,16 +211,12 @@ def _interface_type(scopes: Scopes, node: Any) -> None:
 
 
 def _variables(scopes: Scopes, node: Any) -> None:
-    named, type_, value = (
-        node.children_by_field_name("name"),
-        field(node, "type"),
-        field(node, "value"),
-    )
+    named, type_ = node.children_by_field_name("name"), field(node, "type")
     if type_ is not None:
         for name in named:
             scopes.bind(name, annotation(type_))
     else:
-        _assign(scopes, named, value.named_children if value is not None else [])
+        _assign(scopes, named, children(node, "value"))
 
 
 def _short(scopes: Scopes, node: Any) -> None:
@@ -267,20 +241,16 @@ def _assign(scopes: Scopes, targets: Sequence[Any], values: Sequence[Any]) -> No
             scopes.bind(target, LITERAL_CHAIN)
         elif values[0].type == "call_expression":
             called = chain(field(values[0], "function"))
-            is_short = len(called) < MAX_CHAIN
-            scopes.bind(target, (*called, f"#{at}") if is_short else UNKNOWN_CHAIN)
+            scopes.bind(target, extended(called, f"#{at}"))
         else:
             scopes.bind(target, chain(values[0]) if at == 0 else LITERAL_CHAIN)
 
 
 def _range(scopes: Scopes, node: Any) -> None:
-    left, right = field(node, "left"), field(node, "right")
-    named = left.named_children if left is not None else []
-    element = chain(right)
+    named, element = children(node, "left"), chain(field(node, "right"))
     for at, name in enumerate(named):
         is_value = at == 1 or len(named) == 1
-        value = (*element, ELEMENT) if is_value and len(element) < MAX_CHAIN else UNKNOWN_CHAIN
-        scopes.bind(name, value)
+        scopes.bind(name, extended(element, ELEMENT) if is_value else UNKNOWN_CHAIN)
 
 
 def _case(scopes: Scopes, node: Any) -> None:

@@ -3,33 +3,25 @@
 from collections.abc import Sequence
 from typing import Any
 
+from apps.code.callgraph import steps
 from apps.code.callgraph.facts import (
-    ARGUMENT,
     CALL,
     CONTAINER,
     ELEMENT,
     INSTANCE,
     LITERAL_CHAIN,
-    MAX_CHAIN,
     MODULE,
     PROTOTYPE,
-    SELF,
-    SUPER,
     TYPE,
     UNKNOWN_CHAIN,
     Chain,
     Import,
-    words,
 )
 from apps.code.callgraph.project import Project
 from apps.code.callgraph.rules import Names, Rules
-from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
-from apps.code.callgraph.values import (
-    EXTERNAL_VALUES,
-    NO_VALUES,
-    UNKNOWN_VALUES,
-    Values,
-)
+from apps.code.callgraph.scopes import Scopes, children, extended, field, passed, text
+from apps.code.callgraph.values import EXTERNAL_VALUES, NO_VALUES, UNKNOWN_VALUES, Values
+from apps.code.values import words
 
 LITERALS = words(
     "string_literal character_literal decimal_integer_literal hex_integer_literal true false "
@@ -42,107 +34,12 @@ COLLECTIONS = words(
     "ConcurrentHashMap Queue Deque ArrayDeque Stream Supplier Callable Future "
     "CompletableFuture AtomicReference ThreadLocal Provider WeakReference"
 )
-# A call with more passes no lambdas whose parameters are known.
-MAX_ARGUMENTS = 20
 BASES = ("superclass", "super_interfaces", "extends_interfaces")
-
-
-class JavaRules(Rules):
-    name = "java"
-    family = frozenset({"java"})
-    sees_members = True
-    nodes = (
-        "package_declaration import_declaration class_declaration interface_declaration"
-        " enum_declaration record_declaration annotation_type_declaration method_declaration"
-        " constructor_declaration field_declaration constant_declaration formal_parameter"
-        " spread_parameter local_variable_declaration enhanced_for_statement resource"
-        " catch_formal_parameter lambda_expression enum_constant method_invocation"
-        " object_creation_expression type_parameter assignment_expression instanceof_expression"
-    )
-    common = words(
-        "add addAll remove get put set size isEmpty contains containsKey equals hashCode toString "
-        "append length charAt substring trim split close read write println print format iterator "
-        "next hasNext stream map filter collect forEach accept apply test run call getName "
-        "getClass name ordinal values valueOf join start wait notify lock unlock compareTo clear "
-        "keySet entrySet getKey getValue getMessage of build"
-    )
-
-    def visit(self, scopes: Scopes, node: Any) -> None:
-        VISITS[node.type](scopes, node)
-
-    def global_name(self, names: Names, path: str, name: str) -> Values:
-        facts = names.project.facts(path)
-        if facts is None:
-            return UNKNOWN_VALUES
-        for package in (facts.package, *(i.module for i in facts.imports if i.name == "*")):
-            if types := self._in_package(names, package, name):
-                return types
-        for import_ in facts.imports:
-            if import_.name == "*":
-                for file in self._files(names.project, import_.module):
-                    owner = import_.module.rpartition(".")[2]
-                    values = names.union(
-                        names.member(value, name) for value in names.module_names(file, owner)
-                    )
-                    if values and values != UNKNOWN_VALUES:
-                        return values
-        return EXTERNAL_VALUES
-
-    def _in_package(self, names: Names, package: str, name: str) -> Values:
-        """The type of a package; empty if there is none."""
-        for file in names.project.defining(name):
-            facts = names.project.facts(file) if file.endswith(".java") else None
-            if facts and facts.package == package:
-                values = names.module_names(file, name)
-                if values:
-                    return values
-        return NO_VALUES
-
-    def type_named(self, names: Names, path: str, name: str) -> Values:
-        return names.module_names(path, name)
-
-    def imported(self, names: Names, path: str, each: Import) -> Values:
-        if types := self._in_package(names, each.module, each.member):
-            return types
-        # A static member, or a type inside of another one.
-        for file in self._files(names.project, each.module):
-            owner = each.module.rpartition(".")[2]
-            values = names.union(
-                names.member(value, each.member) for value in names.module_names(file, owner)
-            )
-            if values and values != UNKNOWN_VALUES:
-                return values
-        return EXTERNAL_VALUES
-
-    def _files(self, project: Project, name: str) -> Sequence[str]:
-        """The files of a type by its full name."""
-        return project.tree.ending(f"{name.replace('.', '/')}.java")
-
-    def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
-        if each.name == "*":
-            package = f"/{each.module.replace('.', '/')}"
-            for folder, files in project.tree.folders.items():
-                if f"/{folder}".endswith(package):
-                    return [file for file in files if file.endswith(".java")]
-            return self._files(project, each.module)[:1]
-        of_member = self._files(project, f"{each.module}.{each.member}")
-        return (of_member or self._files(project, each.module))[:1]
-
-
-# --- facts ----------------------------------------------------------------------------------------
 
 
 def chain(node: Any) -> Chain:
     """The chain of an expression."""
-    return follow(node, STEPS, LITERALS)
-
-
-def _plain(node: Any, parts: list[str]) -> Any:
-    parts.append(text(node))
-
-
-def _this(node: Any, parts: list[str]) -> Any:
-    parts.append(SELF if node.type == "this" else SUPER)
+    return steps.follow(node, STEPS, LITERALS)
 
 
 def _invoked(node: Any, parts: list[str]) -> Any:
@@ -150,32 +47,18 @@ def _invoked(node: Any, parts: list[str]) -> Any:
     return field(node, "object")
 
 
-def _accessed(node: Any, parts: list[str]) -> Any:
-    parts.append(text(field(node, "field")))
-    return field(node, "object")
-
-
-def _indexed(node: Any, parts: list[str]) -> Any:
-    parts.append(ELEMENT)
-    return field(node, "array")
-
-
 def _typed(node: Any, parts: list[str]) -> Any:
     parts += reversed(annotation(field(node, "type")))
 
 
-def _inner(node: Any, parts: list[str]) -> Any:
-    return node.named_children[0]
-
-
-STEPS: Steps = {
-    **dict.fromkeys(("identifier", "type_identifier"), _plain),
-    **dict.fromkeys(("this", "super"), _this),
+STEPS: steps.Steps = {
+    **dict.fromkeys(("identifier", "type_identifier"), steps.plain),
+    **dict.fromkeys(("this", "super"), steps.this),
     "method_invocation": _invoked,
-    "field_access": _accessed,
-    "array_access": _indexed,
+    "field_access": steps.member("field", "object"),
+    "array_access": steps.applied(ELEMENT, "array"),
     **dict.fromkeys(("object_creation_expression", "cast_expression"), _typed),
-    "parenthesized_expression": _inner,
+    "parenthesized_expression": steps.inner(),
 }
 
 
@@ -222,8 +105,7 @@ def _class(scopes: Scopes, node: Any) -> None:
     flags = (TYPE,) if node.type == "interface_declaration" else ()
     known = tuple(base for base in bases if base)
     scopes.define(node, field(node, "name"), "class", bases=known, flags=flags)
-    parameters = field(node, "parameters")  # of a record
-    for parameter in parameters.named_children if parameters is not None else ():
+    for parameter in children(node, "parameters"):  # of a record
         scopes.bind(field(parameter, "name"), annotation(field(parameter, "type")))
 
 
@@ -263,8 +145,8 @@ def _parameter(scopes: Scopes, node: Any) -> None:
 
 def _for(scopes: Scopes, node: Any) -> None:
     type_, value = field(node, "type"), chain(field(node, "value"))
-    element = (*value, ELEMENT) if len(value) < MAX_CHAIN else UNKNOWN_CHAIN
-    scopes.bind(field(node, "name"), element if text(type_) == "var" else annotation(type_))
+    is_var = text(type_) == "var"
+    scopes.bind(field(node, "name"), extended(value, ELEMENT) if is_var else annotation(type_))
 
 
 def _resource(scopes: Scopes, node: Any) -> None:
@@ -283,21 +165,11 @@ def _lambda(scopes: Scopes, node: Any) -> None:
     scopes.define(node, None, "")
     parameters = field(node, "parameters")
     named = [parameters] if parameters.type == "identifier" else parameters.named_children
-    arguments = node.parent
+    outer = node.parent.parent if node.parent.type == "argument_list" else None
+    called = chain(outer)[:-1] if outer is not None and outer.type == "method_invocation" else ()
     for at, parameter in enumerate(named):
         if parameter.type == "identifier":
-            scopes.bind(parameter, _passed(node, arguments, at))
-
-
-def _passed(node: Any, arguments: Any, parameter: int) -> Chain:
-    """What a lambda that is an argument of a call gets as a parameter."""
-    is_call = arguments.type == "argument_list" and arguments.parent.type == "method_invocation"
-    if not is_call or arguments.named_child_count > MAX_ARGUMENTS:
-        return UNKNOWN_CHAIN
-    called = chain(arguments.parent)[:-1]
-    position = [child.id for child in arguments.named_children].index(node.id)
-    part = f"{ARGUMENT}{position}.{parameter}"
-    return (*called, part) if called and len(called) < MAX_CHAIN else UNKNOWN_CHAIN
+            scopes.bind(parameter, passed(called, node, at))
 
 
 def _constant(scopes: Scopes, node: Any) -> None:
@@ -332,10 +204,6 @@ def _new(scopes: Scopes, node: Any) -> None:
         scopes.define(node.named_children[-1], None, "class", bases=bases)
 
 
-def _nothing(scopes: Scopes, node: Any) -> None:
-    """Fields have declared types, so an assignment adds nothing."""
-
-
 VISITS = {
     "package_declaration": _package,
     "import_declaration": _import,
@@ -355,6 +223,68 @@ VISITS = {
     "method_invocation": _call,
     "object_creation_expression": _new,
     "type_parameter": _type_parameter,
-    "assignment_expression": _nothing,
     "instanceof_expression": _instanceof,
 }
+
+
+class JavaRules(Rules):
+    family = frozenset({"java"})
+    sees_members = True
+    visits = VISITS
+    common = words(
+        "add addAll remove get put set size isEmpty contains containsKey equals hashCode toString "
+        "append length charAt substring trim split close read write println print format iterator "
+        "next hasNext stream map filter collect forEach accept apply test run call getName "
+        "getClass name ordinal values valueOf join start wait notify lock unlock compareTo clear "
+        "keySet entrySet getKey getValue getMessage of build"
+    )
+
+    def global_name(self, names: Names, path: str, name: str) -> Values:
+        facts = names.project.facts(path)
+        if facts is None:
+            return UNKNOWN_VALUES
+        for package in (facts.package, *(i.module for i in facts.imports if i.name == "*")):
+            if types := self._in_package(names, package, name):
+                return types
+        for import_ in facts.imports:
+            if import_.name == "*" and (values := self._inside(names, import_.module, name)):
+                return values
+        return EXTERNAL_VALUES
+
+    def _in_package(self, names: Names, package: str, name: str) -> Values:
+        """The type of a package; empty if there is none."""
+        for file in names.project.defining(name):
+            facts = names.project.facts(file) if file.endswith(".java") else None
+            is_in = facts and facts.package == package
+            if is_in and (values := names.module_names(file, name)):
+                return values
+        return NO_VALUES
+
+    def imported(self, names: Names, path: str, each: Import) -> Values:
+        types = self._in_package(names, each.module, each.member)
+        return types or self._inside(names, each.module, each.member) or EXTERNAL_VALUES
+
+    def _inside(self, names: Names, type_: str, name: str) -> Values:
+        """A static member of a type, or a type inside of it; empty if there is none."""
+        owner = type_.rpartition(".")[2]
+        for file in self._files(names.project, type_):
+            values = names.union(
+                names.member(value, name) for value in names.module_names(file, owner)
+            )
+            if values and values != UNKNOWN_VALUES:
+                return values
+        return NO_VALUES
+
+    def _files(self, project: Project, name: str) -> Sequence[str]:
+        """The files of a type by its full name."""
+        return project.tree.ending(f"{name.replace('.', '/')}.java")
+
+    def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
+        if each.name == "*":
+            package = f"/{each.module.replace('.', '/')}"
+            for folder, files in project.tree.folders.items():
+                if f"/{folder}".endswith(package):
+                    return [file for file in files if file.endswith(".java")]
+            return self._files(project, each.module)[:1]
+        of_member = self._files(project, f"{each.module}.{each.member}")
+        return (of_member or self._files(project, each.module))[:1]

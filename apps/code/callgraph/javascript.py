@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from apps.code.callgraph.facts import Definition, Import, words
+from apps.code.callgraph.facts import Definition, Import
 from apps.code.callgraph.javascript_components import visit_page
-from apps.code.callgraph.javascript_facts import JSX_NODES, NODES, TYPED_NODES, VISITS
+from apps.code.callgraph.javascript_facts import VISITS
 from apps.code.callgraph.javascript_packages import (
     component_file,
     component_names,
@@ -25,19 +25,14 @@ from apps.code.callgraph.values import (
     Values,
     only,
 )
+from apps.code.values import words
 
 PAGES = (".vue", ".svelte", ".astro")
 
 
 class JavaScriptRules(Rules):
-    name = "javascript"
     family = frozenset({"javascript", "jsx", "typescript", "tsx", "vue", "svelte", "astro"})
-    nodes = NODES
-    more_nodes = {
-        "javascript": f" field_definition{JSX_NODES}",
-        "typescript": TYPED_NODES,
-        "tsx": TYPED_NODES + JSX_NODES,
-    }
+    visits = VISITS
     common = words(
         "map filter forEach reduce push pop shift slice splice join concat find some every "
         "includes indexOf keys values entries sort reverse flat flatMap at fill get set has "
@@ -47,9 +42,6 @@ class JavaScriptRules(Rules):
         "hasOwnProperty valueOf toFixed next return throw on off emit once addEventListener "
         "removeEventListener dispatchEvent close enqueue resolve reject write read end destroy"
     )
-
-    def visit(self, scopes: Scopes, node: Any) -> None:
-        VISITS[node.type](scopes, node)
 
     def open_page(self, scopes: Scopes, page: Any) -> None:
         visit_page(scopes, page)

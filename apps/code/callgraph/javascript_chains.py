@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from apps.code.callgraph import steps
 from apps.code.callgraph.facts import (
     CALL,
     CONTAINER,
@@ -9,12 +10,11 @@ from apps.code.callgraph.facts import (
     INSTANCE,
     LITERAL_CHAIN,
     SELF,
-    SUPER,
     UNKNOWN_CHAIN,
     Chain,
-    words,
 )
-from apps.code.callgraph.scopes import Steps, field, follow, text
+from apps.code.callgraph.scopes import field, text
+from apps.code.values import words
 
 LITERALS = words(
     "string template_string number regex true false undefined array binary_expression "
@@ -58,20 +58,7 @@ def values_of(node: Any) -> list[Chain]:
 
 def chain(node: Any) -> Chain:
     """The chain of an expression."""
-    return follow(node, STEPS, LITERALS)
-
-
-def _plain(node: Any, parts: list[str]) -> Any:
-    parts.append(text(node))
-
-
-def _this(node: Any, parts: list[str]) -> Any:
-    parts.append(SELF if node.type == "this" else SUPER)
-
-
-def _member(node: Any, parts: list[str]) -> Any:
-    parts.append(text(field(node, "property")))
-    return field(node, "object")
+    return steps.follow(node, STEPS, LITERALS)
 
 
 def dynamic(module: str) -> str:
@@ -90,20 +77,6 @@ def _called(node: Any, parts: list[str]) -> Any:
     return function
 
 
-def _made(node: Any, parts: list[str]) -> Any:
-    parts.append(INSTANCE)
-    return field(node, "constructor")
-
-
-def _indexed(node: Any, parts: list[str]) -> Any:
-    parts.append(ELEMENT)
-    return field(node, "object")
-
-
-def _inner(node: Any, parts: list[str]) -> Any:
-    return node.named_children[0]
-
-
 def _asserted(node: Any, parts: list[str]) -> Any:
     """`value as Type` and `<Type>value`."""
     children, is_as = node.named_children, node.type == "as_expression"
@@ -119,14 +92,14 @@ def _array(node: Any, parts: list[str]) -> Any:
     parts += [CONTAINER, *reversed(inner)]
 
 
-STEPS: Steps = {
-    **dict.fromkeys(("identifier", "shorthand_property_identifier"), _plain),
-    **dict.fromkeys(("this", "super"), _this),
-    "member_expression": _member,
+STEPS: steps.Steps = {
+    **dict.fromkeys(("identifier", "shorthand_property_identifier"), steps.plain),
+    **dict.fromkeys(("this", "super"), steps.this),
+    "member_expression": steps.member("property", "object"),
     "call_expression": _called,
-    "new_expression": _made,
-    "subscript_expression": _indexed,
-    **dict.fromkeys(WRAPPERS, _inner),
+    "new_expression": steps.applied(INSTANCE, "constructor"),
+    "subscript_expression": steps.applied(ELEMENT, "object"),
+    **dict.fromkeys(WRAPPERS, steps.inner()),
     **dict.fromkeys(("as_expression", "type_assertion"), _asserted),
     "array": _array,
 }

@@ -16,10 +16,16 @@ MAX_WRAPPERS = 4
 def visit_element(scopes: Scopes, node: Any) -> None:
     """`<Panel>`, `<ui.Button />`. Names without a capital or a dot are elements of HTML."""
     name = field(node, "name")
-    if name.type == "identifier" and not text(name)[:1].islower():
-        scopes.call(name, chain(name))
-    elif name.type == "member_expression":
-        scopes.call(field(name, "property"), chain(name))
+    if not (name.type == "identifier" and text(name)[:1].islower()):
+        call(scopes, name)
+
+
+def call(scopes: Scopes, called: Any) -> None:
+    """Add a call of a name or a member."""
+    if called.type == "identifier":
+        scopes.call(called, chain(called))
+    elif called.type == "member_expression":
+        scopes.call(field(called, "property"), chain(called))
 
 
 def visit_page(scopes: Scopes, node: Any) -> None:

@@ -3,13 +3,11 @@
 from typing import Any
 
 from apps.code.callgraph.facts import (
-    ARGUMENT,
     CALL,
     ELEMENT,
     LITERAL_CHAIN,
     LOCAL,
     MADE,
-    MAX_CHAIN,
     MODULE,
     PROPERTY,
     PROTOTYPE,
@@ -20,6 +18,7 @@ from apps.code.callgraph.facts import (
 from apps.code.callgraph.javascript_chains import WRAPPERS, annotation, chain, values_of
 from apps.code.callgraph.javascript_components import (
     add_member,
+    call,
     is_made,
     names_component,
     visit_dynamic_import,
@@ -43,24 +42,7 @@ from apps.code.callgraph.javascript_types import (
     visit_type,
     visit_type_parameter,
 )
-from apps.code.callgraph.scopes import Scopes, field, text
-
-# A call with more passes no functions whose parameters are known.
-MAX_ARGUMENTS = 20
-NODES = (
-    "class_declaration class function_declaration variable_declarator"
-    " generator_function_declaration function_expression arrow_function method_definition"
-    " call_expression new_expression import_statement export_statement assignment_expression"
-    " return_statement catch_clause for_in_statement pair generator_function"
-)
-JSX_NODES = " jsx_opening_element jsx_self_closing_element"
-TYPED_NODES = (
-    " interface_declaration abstract_class_declaration method_signature"
-    " abstract_method_signature function_signature public_field_definition property_signature"
-    " type_alias_declaration enum_declaration"
-    " internal_module module type_parameter"
-)
-
+from apps.code.callgraph.scopes import Scopes, extended, field, passed, text
 
 # --- definitions ----------------------------------------------------------------------------------
 
@@ -164,15 +146,11 @@ def _passed(function: Any, parameter: int) -> Chain:
     arguments = function.parent
     if arguments is None or arguments.type != "arguments" or parameter > 9:
         return UNKNOWN_CHAIN
-    if arguments.named_child_count > MAX_ARGUMENTS:
-        return UNKNOWN_CHAIN
     called = arguments.parent
-    callee = field(called, "function") or field(called, "constructor")
-    position = [child.id for child in arguments.named_children].index(function.id)
-    called_on = chain(callee)
+    called_on = chain(field(called, "function") or field(called, "constructor"))
     if called_on[0].startswith("import(") and called_on[1:] == ("then",):
         return called_on[:1]
-    return _part(called_on, f"{ARGUMENT}{position}.{parameter}")
+    return passed(called_on, function, parameter)
 
 
 def _attribute(scopes: Scopes, name: Any, values: list[Chain]) -> None:
@@ -190,23 +168,19 @@ def _bind(scopes: Scopes, pattern: Any, values: list[Chain]) -> None:
         kind = part.type
         if kind in ("identifier", "shorthand_property_identifier_pattern"):
             member = kind != "identifier"
-            scopes.bind_each(part, [_part(c, text(part)) if member else c for c in chains])
+            scopes.bind_each(part, [extended(c, text(part)) if member else c for c in chains])
         elif kind == "object_pattern":
             stack += [(child, chains) for child in part.named_children]
         elif kind == "pair_pattern":
             key = text(field(part, "key"))
-            stack.append((field(part, "value"), [_part(one, key) for one in chains]))
+            stack.append((field(part, "value"), [extended(one, key) for one in chains]))
         elif kind in ("object_assignment_pattern", "assignment_pattern"):
             stack.append((field(part, "left"), chains))
         elif kind == "array_pattern":
-            inner = [_part(one, ELEMENT) for one in chains]
+            inner = [extended(one, ELEMENT) for one in chains]
             stack += [(child, inner) for child in part.named_children]
         elif kind == "rest_pattern" and part.named_children:
             stack.append((part.named_children[0], chains or [UNKNOWN_CHAIN]))
-
-
-def _part(value: Chain, name: str) -> Chain:
-    return (*value, name) if len(value) < MAX_CHAIN else UNKNOWN_CHAIN
 
 
 def _variable(scopes: Scopes, node: Any) -> None:
@@ -217,7 +191,7 @@ def _variable(scopes: Scopes, node: Any) -> None:
         require(scopes, name, module)
         return
     if is_made(scopes, name, value):
-        returns = _part(chain(value), CALL)
+        returns = extended(chain(value), CALL)
         scopes.define(value, name, "function", flags=(MADE,), returns=(returns,), opens=False)
         return
     values = annotation(type_) if type_ is not None else []
@@ -315,19 +289,13 @@ def _call(scopes: Scopes, node: Any) -> None:
         function = function.named_children[0]
     if function.type == "import" or required(node):
         visit_dynamic_import(scopes, node)
-    elif function.type == "identifier":
-        scopes.call(function, chain(function))
-    elif function.type == "member_expression":
-        scopes.call(field(function, "property"), chain(function))
+    else:
+        call(scopes, function)
 
 
 def _new(scopes: Scopes, node: Any) -> None:
     visit_url(scopes, node)
-    constructor = field(node, "constructor")
-    if constructor.type == "identifier":
-        scopes.call(constructor, chain(constructor))
-    elif constructor.type == "member_expression":
-        scopes.call(field(constructor, "property"), chain(constructor))
+    call(scopes, field(node, "constructor"))
 
 
 def _return(scopes: Scopes, node: Any) -> None:
@@ -364,7 +332,7 @@ def _catch(scopes: Scopes, node: Any) -> None:
 def _for(scopes: Scopes, node: Any) -> None:
     left, right = field(node, "left"), field(node, "right")
     is_of = any(child.type == "of" for child in node.children)
-    _bind(scopes, left, [_part(chain(right), ELEMENT)] if is_of else [LITERAL_CHAIN])
+    _bind(scopes, left, [extended(chain(right), ELEMENT)] if is_of else [LITERAL_CHAIN])
 
 
 VISITS = {

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from apps.code.callgraph.facts import (
-    words,
-)
 from apps.code.callgraph.javascript_chains import values_of
 from apps.code.callgraph.scopes import Scopes, field, text
+from apps.code.values import words
 
 FUNCTIONS = words("arrow_function function_expression generator_function class")
 

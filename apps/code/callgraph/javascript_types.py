@@ -13,7 +13,7 @@ from apps.code.callgraph.facts import (
 )
 from apps.code.callgraph.javascript_chains import annotation, values_of
 from apps.code.callgraph.javascript_modules import FUNCTIONS
-from apps.code.callgraph.scopes import Scopes, field, text
+from apps.code.callgraph.scopes import Scopes, field, text, type_of
 
 
 def visit_field(scopes: Scopes, node: Any) -> None:
@@ -55,7 +55,7 @@ def visit_alias(scopes: Scopes, node: Any) -> None:
         scopes.define(node, field(node, "name"), "class", bases=bases, flags=(TYPE,))
         return
     for type_ in annotation(value):
-        scopes.bind(field(node, "name"), type_[:-1] if type_[-1] == INSTANCE else type_)
+        scopes.bind(field(node, "name"), type_of(type_))
 
 
 def visit_type_parameter(scopes: Scopes, node: Any) -> None:
@@ -64,7 +64,7 @@ def visit_type_parameter(scopes: Scopes, node: Any) -> None:
     name, is_inside = field(node, "name"), scopes.enclosing_class() == scopes.scope != MODULE
     shown = TYPE_PARAMETER.format(text(name)) if is_inside else text(name)
     for value in values or [UNKNOWN_CHAIN]:
-        scopes.bind(name, value[:-1] if value[-1] == INSTANCE else value, name=shown)
+        scopes.bind(name, type_of(value), name=shown)
 
 
 def visit_type(scopes: Scopes, node: Any) -> None:

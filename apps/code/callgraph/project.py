@@ -34,17 +34,17 @@ class Tree:
     @cached_property
     def folders(self) -> Mapping[str, Sequence[str]]:
         """Folder → paths of the files directly in it. The folder of the repository is ""."""
-        table: dict[str, list[str]] = {}
-        for path in sorted(self.paths):
-            table.setdefault(path.rpartition("/")[0], []).append(path)
-        return table
+        return self._by_part(0)
 
     @cached_property
     def by_name(self) -> Mapping[str, Sequence[str]]:
         """Last name of a path → paths."""
+        return self._by_part(2)
+
+    def _by_part(self, part: int) -> Mapping[str, Sequence[str]]:
         table: dict[str, list[str]] = {}
         for path in sorted(self.paths):
-            table.setdefault(path.rpartition("/")[2], []).append(path)
+            table.setdefault(path.rpartition("/")[part], []).append(path)
         return table
 
     def first(self, *paths: str) -> str | None:

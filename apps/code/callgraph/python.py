@@ -3,22 +3,12 @@
 import builtins
 import sys
 from collections.abc import Sequence
-from typing import Any
 
-from apps.code.callgraph.facts import (
-    Import,
-)
+from apps.code.callgraph.facts import Import
 from apps.code.callgraph.project import Project, folder_of, join
 from apps.code.callgraph.python_facts import VISITS
 from apps.code.callgraph.rules import Names, Rules
-from apps.code.callgraph.scopes import Scopes
-from apps.code.callgraph.values import (
-    EXTERNAL_VALUES,
-    UNKNOWN_VALUES,
-    Value,
-    Values,
-    only,
-)
+from apps.code.callgraph.values import EXTERNAL_VALUES, UNKNOWN_VALUES, Value, Values, only
 
 BUILTINS = frozenset(dir(builtins))
 SUFFIXES = (".py", ".pyi", "/__init__.py", "/__init__.pyi")
@@ -27,13 +17,8 @@ SOURCES = ("", "src", "lib", "python")
 
 
 class PythonRules(Rules):
-    name = "python"
     family = frozenset({"python"})
-    nodes = (
-        "class_definition function_definition lambda call assignment named_expression"
-        " import_statement import_from_statement for_statement for_in_clause with_item"
-        " except_clause return_statement yield global_statement"
-    )
+    visits = VISITS
 
     common = frozenset(
         name
@@ -41,9 +26,6 @@ class PythonRules(Rules):
         for name in dir(kind)
         if not name.startswith("_")
     )
-
-    def visit(self, scopes: Scopes, node: Any) -> None:
-        VISITS[node.type](scopes, node)
 
     def global_name(self, names: Names, path: str, name: str) -> Values:
         facts = names.project.facts(path)

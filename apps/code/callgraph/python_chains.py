@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from apps.code.callgraph import steps
 from apps.code.callgraph.facts import (
     CALL,
     CONTAINER,
@@ -13,9 +14,9 @@ from apps.code.callgraph.facts import (
     SUPER,
     UNKNOWN_CHAIN,
     Chain,
-    words,
 )
-from apps.code.callgraph.scopes import Steps, field, follow, text
+from apps.code.callgraph.scopes import field, text
+from apps.code.values import words
 
 LITERALS = words(
     "string concatenated_string integer float true false list dictionary tuple set "
@@ -63,16 +64,7 @@ def _held(node: Any) -> list[Chain]:
 
 def chain(node: Any) -> Chain:
     """The chain of an expression."""
-    return follow(node, STEPS, LITERALS)
-
-
-def _plain(node: Any, parts: list[str]) -> Any:
-    parts.append(text(node))
-
-
-def _attribute(node: Any, parts: list[str]) -> Any:
-    parts.append(text(field(node, "attribute")))
-    return field(node, "object")
+    return steps.follow(node, STEPS, LITERALS)
 
 
 def _called(node: Any, parts: list[str]) -> Any:
@@ -94,21 +86,19 @@ def _indexed(node: Any, parts: list[str]) -> Any:
     return field(node, "value")
 
 
-def _inner(node: Any, parts: list[str]) -> Any:
-    return field(node, "value") or node.named_children[-1]
-
-
 def _list(node: Any, parts: list[str]) -> Any:
     inner = field(node, "body") or (node.named_children or [None])[0]
     parts += [CONTAINER, *reversed(chain(inner) if inner is not None else LITERAL_CHAIN)]
 
 
-STEPS: Steps = {
-    "identifier": _plain,
-    "attribute": _attribute,
+STEPS: steps.Steps = {
+    "identifier": steps.plain,
+    "attribute": steps.member("attribute", "object"),
     "call": _called,
     "subscript": _indexed,
-    **dict.fromkeys(("await", "parenthesized_expression", "named_expression"), _inner),
+    **dict.fromkeys(
+        ("await", "parenthesized_expression", "named_expression"), steps.inner("value", -1)
+    ),
     **dict.fromkeys(("list", "set", "list_comprehension"), _list),
 }
 

@@ -9,26 +9,24 @@ from apps.code.callgraph.facts import (
     CONTAINER,
     ELEMENT,
     INSTANCE,
-    MAX_CHAIN,
     MODULE,
     PROPERTY,
     SELF,
     UNKNOWN_CHAIN,
     Chain,
-    words,
 )
 from apps.code.callgraph.python_chains import annotation, chain, values_of
-from apps.code.callgraph.scopes import Scopes, field, text
+from apps.code.callgraph.scopes import Scopes, children, extended, field, text
+from apps.code.values import words
 
 PROPERTIES = words("property cached_property hybrid_property")
 MAX_UNION = 4
 
 
 def _class(scopes: Scopes, node: Any) -> None:
-    arguments = field(node, "superclasses")
     bases = [
         chain(base.named_children[0] if base.type == "subscript" else base)
-        for base in (arguments.named_children if arguments else ())
+        for base in children(node, "superclasses")
         if base.type in ("identifier", "attribute", "subscript", "call")
     ]
     scopes.define(node, field(node, "name"), "class", bases=tuple(bases))
@@ -154,10 +152,7 @@ def _named(scopes: Scopes, node: Any) -> None:
 def _for(scopes: Scopes, node: Any) -> None:
     left, right = field(node, "left"), field(node, "right")
     if left is not None and right is not None:
-        value = chain(right)
-        _bind_target(
-            scopes, left, [(*value, ELEMENT)] if len(value) < MAX_CHAIN else [UNKNOWN_CHAIN]
-        )
+        _bind_target(scopes, left, [extended(chain(right), ELEMENT)])
 
 
 def _with(scopes: Scopes, node: Any) -> None:

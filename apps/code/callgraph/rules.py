@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from apps.code.callgraph.facts import MODULE, Definition, Facts, Import
+from apps.code.callgraph.facts import Definition, Import
 from apps.code.callgraph.project import Project
 from apps.code.callgraph.scopes import Scopes
 from apps.code.callgraph.values import UNKNOWN_VALUES, Value, Values
@@ -33,12 +33,13 @@ class Names(Protocol):
 class Rules:
     """The rules of one language."""
 
-    name = ""  # of apps.code.languages
     # Languages whose definitions may call each other
     family: frozenset[str] = frozenset()
-    nodes = ""  # the types of nodes that `visit` wants
-    # More types of nodes, by grammar
-    more_nodes: Mapping[str, str] = MappingProxyType({})
+    # What adds the facts of a node, by its type. Called in the order of positions, outer nodes
+    # first. A grammar need not have all types.
+    visits: Mapping[str, Callable[[Scopes, Any], None]] = MappingProxyType({})
+    # Types of nodes that are visited in one grammar only
+    only_in: Mapping[str, str] = MappingProxyType({})
     # Whether code in a class sees its members by their bare name.
     sees_members = False
     # Whether a call of a name that nothing defines calls the only definition of that name.
@@ -47,10 +48,6 @@ class Rules:
     constructs = True
     # Methods of built-in types: a call on an unknown object is not taken for one of the repository.
     common: frozenset[str] = frozenset()
-
-    def visit(self, scopes: Scopes, node: Any) -> None:
-        """Add the facts of a node. Called in the order of positions, outer nodes first."""
-        raise NotImplementedError
 
     def open_page(self, scopes: Scopes, page: Any) -> None:
         """Add the facts of a page with code. Called before the visits of its code."""
@@ -88,7 +85,3 @@ class Rules:
     def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
         """The files that an import means; empty if it is external or unknown."""
         return ()
-
-
-def top_level(facts: Facts) -> Sequence[Definition]:
-    return [definition for definition in facts.definitions if definition.scope == MODULE]

@@ -2,17 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
-from apps.code.callgraph.facts import (
-    Definition,
-    Import,
-    words,
-)
+from apps.code.callgraph.facts import Definition, Import
 from apps.code.callgraph.project import Project, folder_of, join
 from apps.code.callgraph.rules import Names, Rules
-from apps.code.callgraph.rust_facts import VISITS
-from apps.code.callgraph.scopes import Scopes
+from apps.code.callgraph.rust_facts import UNWRAPS, VISITS
 from apps.code.callgraph.values import (
     EXTERNAL_VALUES,
     NO_VALUES,
@@ -21,36 +15,22 @@ from apps.code.callgraph.values import (
     Values,
     only,
 )
+from apps.code.values import words
 
 ROOTS = ("lib.rs", "main.rs")
 CRATE_NAME = re.compile(r'(?m)^name\s{0,9}=\s{0,9}"([^"\n]{1,99})"')
 MAX_CRATES = 100
-UNWRAPS = words(
-    "unwrap expect as_ref as_mut clone borrow borrow_mut lock read write to_owned unwrap_or "
-    "unwrap_or_default unwrap_or_else ok cloned as_deref as_deref_mut take into_inner get_mut "
-    "ok_or ok_or_else map_err deref deref_mut"
-)
 
 
 class RustRules(Rules):
-    name = "rust"
     family = frozenset({"rust"})
-    nodes = (
-        "use_declaration mod_item struct_item enum_item union_item"
-        " trait_item impl_item type_item const_item static_item function_item enum_variant"
-        " function_signature_item field_declaration macro_definition let_declaration"
-        " let_condition for_expression match_arm closure_expression call_expression"
-        " macro_invocation type_parameter"
-    )
+    visits = VISITS
     common = UNWRAPS | words(
         "new default from into iter len push get insert remove is_empty map filter collect next "
         "fmt eq cmp hash contains to_string as_str extend pop clear drain sort join split trim "
         "parse and_then or_else is_some is_none is_ok is_err iter_mut into_iter as_slice as_bytes "
         "write_all flush send recv poll await drop index build"
     )
-
-    def visit(self, scopes: Scopes, node: Any) -> None:
-        VISITS[node.type](scopes, node)
 
     def global_name(self, names: Names, path: str, name: str) -> Values:
         if name == "crate":
@@ -61,12 +41,8 @@ class RustRules(Rules):
         if name == "super":
             parent = _parent(names.project, path)
             return only(Value("module", parent)) if parent else UNKNOWN_VALUES
-        facts = names.project.facts(path)
-        for import_ in facts.imports if facts else ():
-            if import_.name == "*" and not import_.exported:
-                values = self._item(names, path, import_.module, name)
-                if values and not values & (UNKNOWN_VALUES | EXTERNAL_VALUES):
-                    return values
+        if values := self._of_stars(names, path, name, exported=False):
+            return values
         root = _workspace(names.project, name)
         return only(Value("module", root)) if root else EXTERNAL_VALUES
 
@@ -96,19 +72,19 @@ class RustRules(Rules):
     def module_member(self, names: Names, module: Value, name: str) -> Values:
         if name == "super":
             return names.global_name(module.path, "super")
-        own = names.module_names(module.path, name)
-        if own:
+        if own := names.module_names(module.path, name):
             return own
-        facts = names.project.facts(module.path)
+        return self._of_stars(names, module.path, name, exported=True) or UNKNOWN_VALUES
+
+    def _of_stars(self, names: Names, path: str, name: str, *, exported: bool) -> Values:
+        """What a name means by `use …::*`; empty if none has it. exported: also by `pub use`"""
+        facts = names.project.facts(path)
         for import_ in facts.imports if facts else ():
-            if import_.name == "*":
-                values = self._item(names, module.path, import_.module, name)
+            if import_.name == "*" and (exported or not import_.exported):
+                values = self._item(names, path, import_.module, name)
                 if values and not values & (UNKNOWN_VALUES | EXTERNAL_VALUES):
                     return values
-        return UNKNOWN_VALUES
-
-    def type_named(self, names: Names, path: str, name: str) -> Values:
-        return names.module_names(path, name)
+        return NO_VALUES
 
     def outside_members(
         self, names: Names, owner: Value, definition: Definition, name: str

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from apps.code.callgraph import steps
 from apps.code.callgraph.facts import (
     CALL,
     CLASS,
@@ -18,9 +19,9 @@ from apps.code.callgraph.facts import (
     UNKNOWN,
     UNKNOWN_CHAIN,
     Chain,
-    words,
 )
-from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
+from apps.code.callgraph.scopes import Scopes, children, extended, field, text, type_of
+from apps.code.values import words
 
 OUTER = re.compile(r"\Asuper\b")
 # Types whose methods give what they hold, and these methods.
@@ -40,21 +41,11 @@ LITERALS = words(
 
 def chain(node: Any) -> Chain:
     """The chain of an expression. What a wrapper holds stands for the wrapper."""
-    return follow(node, STEPS, LITERALS)
+    return steps.follow(node, STEPS, LITERALS)
 
 
 def _name(node: Any, parts: list[str]) -> Any:
     parts.append(CLASS if node.text == b"Self" else text(node))
-
-
-def _member(node: Any, parts: list[str]) -> Any:
-    parts.append(text(field(node, "field")))
-    return field(node, "value")
-
-
-def _scoped(node: Any, parts: list[str]) -> Any:
-    parts.append(text(field(node, "name")))
-    return field(node, "path")
 
 
 def _called(node: Any, parts: list[str]) -> Any:
@@ -73,28 +64,22 @@ def _indexed(node: Any, parts: list[str]) -> Any:
     return node.named_children[0]
 
 
-def _generic(node: Any, parts: list[str]) -> Any:
-    return field(node, "function") or field(node, "type")
-
-
 def _typed(node: Any, parts: list[str]) -> Any:
     parts += reversed(annotation(field(node, "name") or field(node, "type")))
 
 
-def _inner(node: Any, parts: list[str]) -> Any:
-    return field(node, "value") or node.named_children[-1]
-
-
-STEPS: Steps = {
+STEPS: steps.Steps = {
     **dict.fromkeys(("identifier", "type_identifier", "self", "crate", "super"), _name),
-    "field_expression": _member,
-    **dict.fromkeys(("scoped_identifier", "scoped_type_identifier"), _scoped),
+    "field_expression": steps.member("field", "value"),
+    **dict.fromkeys(("scoped_identifier", "scoped_type_identifier"), steps.member("name", "path")),
     "call_expression": _called,
     "index_expression": _indexed,
-    **dict.fromkeys(("generic_function", "generic_type"), _generic),
+    **dict.fromkeys(("generic_function", "generic_type"), steps.inner("function")),
     **dict.fromkeys(("struct_expression", "type_cast_expression"), _typed),
-    **dict.fromkeys(("try_expression", "await_expression", "parenthesized_expression"), _inner),
-    **dict.fromkeys(("reference_expression", "unary_expression"), _inner),
+    **dict.fromkeys(
+        ("try_expression", "await_expression", "parenthesized_expression"), steps.inner("value", -1)
+    ),
+    **dict.fromkeys(("reference_expression", "unary_expression"), steps.inner("value", -1)),
 }
 
 
@@ -175,13 +160,14 @@ def _module(scopes: Scopes, node: Any) -> None:
         scopes.add_import(node, text(name), "self", f"mod {text(name)}")
 
 
+def _bounds(node: Any) -> tuple[Chain, ...]:
+    """The traits that a type has."""
+    types = (annotation(child)[:-1] for child in children(node, "bounds"))
+    return tuple(filter(None, types))
+
+
 def _type(scopes: Scopes, node: Any) -> None:
-    bounds = field(node, "bounds")
-    types = (
-        [annotation(child)[:-1] for child in bounds.named_children] if bounds is not None else []
-    )
-    bases = tuple(type_ for type_ in types if type_)
-    index = scopes.define(node, field(node, "name"), "class", bases=bases)
+    index = scopes.define(node, field(node, "name"), "class", bases=_bounds(node))
     scopes.notes["type", scopes.definitions[index].name] = index
     body = field(node, "body")
     if body is not None and body.type == "ordered_field_declaration_list":
@@ -218,11 +204,11 @@ def _function(scopes: Scopes, node: Any) -> None:
         returns=returns,
         flags=flags,
     )
-    _parameters(scopes, field(node, "parameters"))
+    _parameters(scopes, node)
 
 
-def _parameters(scopes: Scopes, parameters: Any) -> None:
-    for parameter in parameters.named_children if parameters is not None else ():
+def _parameters(scopes: Scopes, node: Any) -> None:
+    for parameter in children(node, "parameters"):
         if parameter.type == "self_parameter":
             scopes.bind(parameter, (SELF,), name="self")
         elif parameter.type == "parameter":
@@ -260,8 +246,7 @@ def _let(scopes: Scopes, node: Any) -> None:
 
 
 def _for(scopes: Scopes, node: Any) -> None:
-    value = chain(field(node, "value"))
-    known = (*value, ELEMENT) if len(value) < MAX_CHAIN else UNKNOWN_CHAIN
+    known = extended(chain(field(node, "value")), ELEMENT)
     _bind(scopes, field(node, "pattern"), known)
 
 
@@ -275,7 +260,7 @@ def _arm(scopes: Scopes, node: Any) -> None:
         _bind(scopes, pattern.named_children[0], chain(value))
 
 
-def _field(scopes: Scopes, node: Any) -> None:
+def _typed_name(scopes: Scopes, node: Any) -> None:
     scopes.bind(field(node, "name"), annotation(field(node, "type")))
 
 
@@ -284,27 +269,16 @@ def _variant(scopes: Scopes, node: Any) -> None:
 
 
 def _alias(scopes: Scopes, node: Any) -> None:
-    value = annotation(field(node, "type"))
-    scopes.bind(field(node, "name"), value[:-1] if value[-1] == INSTANCE else value)
-
-
-def _constant(scopes: Scopes, node: Any) -> None:
-    scopes.bind(field(node, "name"), annotation(field(node, "type")))
+    scopes.bind(field(node, "name"), type_of(annotation(field(node, "type"))))
 
 
 def _type_parameter(scopes: Scopes, node: Any) -> None:
-    bounds = field(node, "bounds")
-    types = (
-        [annotation(child)[:-1] for child in bounds.named_children] if bounds is not None else []
-    )
-    name = field(node, "name")
-    for bound in [one for one in types if one][:1] or [UNKNOWN_CHAIN]:
-        scopes.bind(name, bound)
+    scopes.bind(field(node, "name"), next(iter(_bounds(node)), UNKNOWN_CHAIN))
 
 
 def _closure(scopes: Scopes, node: Any) -> None:
     scopes.define(node, None, "")
-    _parameters(scopes, field(node, "parameters"))
+    _parameters(scopes, node)
 
 
 def _macro(scopes: Scopes, node: Any) -> None:
@@ -358,10 +332,9 @@ VISITS = {
     **dict.fromkeys(("struct_item", "enum_item", "union_item", "trait_item"), _type),
     "impl_item": _impl,
     "type_item": _alias,
-    **dict.fromkeys(("const_item", "static_item"), _constant),
     **dict.fromkeys(("function_item", "function_signature_item"), _function),
     "enum_variant": _variant,
-    "field_declaration": _field,
+    **dict.fromkeys(("const_item", "static_item", "field_declaration"), _typed_name),
     "macro_definition": _macro,
     **dict.fromkeys(("let_declaration", "let_condition"), _let),
     "for_expression": _for,

@@ -1,15 +1,15 @@
 """Collect the facts of a file while its nodes are visited, with a stack of open definitions."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from apps.code.callgraph.facts import (
-    LITERAL,
+    ARGUMENT,
+    INSTANCE,
     MAX_CHAIN,
     MAX_FACTS,
     MAX_RETURNS,
     MODULE,
-    UNKNOWN,
     UNKNOWN_CHAIN,
     Binding,
     Call,
@@ -22,6 +22,8 @@ from apps.code.callgraph.facts import (
 MAX_NAME = 120
 # Parts of the path of a definition.
 MAX_DEPTH = 8
+# A call with more passes no functions whose parameters are known.
+MAX_ARGUMENTS = 20
 # A node of tree-sitter. The rules of languages are imported without tree-sitter too.
 Node = Any
 
@@ -208,31 +210,32 @@ def text(node: Node | None) -> str:
     return str(node.text[: 4 * MAX_NAME].decode("utf-8", "replace"))[:MAX_NAME]
 
 
-# By type of node: appends parts, from right to left, and returns the node to the left, if any.
-Step = Callable[[Node, list[str]], Node]
-Steps = Mapping[str, Step]
-
-
-def follow(node: Node, steps: Steps, literals: Container[str]) -> Chain:
-    """The chain of an expression. `literals`: types of nodes that have a built-in type."""
-    parts: list[str] = []
-    while node is not None and len(parts) <= MAX_CHAIN:
-        step = steps.get(node.type)
-        if step is None:
-            parts.append(LITERAL if node.type in literals else UNKNOWN)
-            break
-        node = step(node, parts)
-    return chain_of(parts)
-
-
-def chain_of(parts: Sequence[str]) -> Chain:
-    """The chain of parts that were collected from right to left. Of one that is too long, the last
-    part is known."""
-    if not parts:
-        return UNKNOWN_CHAIN
-    return tuple(reversed(parts)) if len(parts) <= MAX_CHAIN else (UNKNOWN, parts[0])
-
-
 def field(node: Node, name: str) -> Any:
     """The child of a node in a field; None if it has none."""
     return node.child_by_field_name(name)
+
+
+def children(node: Node, name: str) -> list[Any]:
+    """The named children of the child in a field; none without one."""
+    child = field(node, name)
+    return child.named_children if child is not None else []
+
+
+def passed(called: Chain, function: Node, parameter: int) -> Chain:
+    """What a function that is an argument of a call gets as a parameter; unknown if `called`, the
+    chain of what is called, is empty."""
+    arguments = function.parent
+    if not called or arguments.named_child_count > MAX_ARGUMENTS:
+        return UNKNOWN_CHAIN
+    position = [child.id for child in arguments.named_children].index(function.id)
+    return extended(called, f"{ARGUMENT}{position}.{parameter}")
+
+
+def type_of(value: Chain) -> Chain:
+    """The type of an object of a type; another value itself."""
+    return value[:-1] if value[-1] == INSTANCE else value
+
+
+def extended(value: Chain, part: str) -> Chain:
+    """A chain with another part; unknown if it is too long already."""
+    return (*value, part) if len(value) < MAX_CHAIN else UNKNOWN_CHAIN

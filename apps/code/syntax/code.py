@@ -9,7 +9,7 @@ from tree_sitter import Language, Node, Parser
 from tree_sitter_language_pack import get_language
 
 from apps.code.cells import SIGN, cells_of, code_lines
-from apps.code.languages import FILE_TYPES
+from apps.code.languages import grammar_of
 from apps.code.syntax import razor
 from apps.code.syntax.macros import readable
 from apps.code.syntax.pages import PAGES, Range, page_of
@@ -71,7 +71,7 @@ def parse_all(lines: Sequence[str], grammar: str) -> dict[str, Code]:
     # Several grammars (make, for one) ignore a last line without a newline.
     codes = {"": parse(("\n".join(lines) + "\n").encode(), grammar)}
     for kind in dict.fromkeys(cell.kind for cell in cells_of(lines)):
-        inner = next((one.grammar for one in FILE_TYPES if one.name == kind), "")
+        inner = grammar_of(kind)
         if inner and inner not in PAGES and inner not in razor.GRAMMARS:
             source = _notebook_code([*lines, ""], inner, kind)
             codes[kind] = Code(inner, source, _root(source, inner))

@@ -1,6 +1,8 @@
 """The declarations of a file: each name with its kind, symbol path and lines."""
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
 
 from apps.code.syntax.code import Code
 from apps.code.syntax.kinds import kind_in
@@ -56,13 +58,7 @@ def _first_line(source: bytes, start: int, end: int) -> str:
 
 def _joined(each: Iterable[Declaration]) -> Iterator[Declaration]:
     """Join consecutive declarations with one path; the kind is that of the last."""
-    current: Declaration | None = None
-    for declaration in each:
-        if current and current.path == declaration.path:
-            current = current._replace(kind=declaration.kind, end=declaration.end)
-            continue
-        if current:
-            yield current
-        current = declaration
-    if current:
-        yield current
+    for _, group in groupby(each, key=attrgetter("path")):
+        first, *others = group
+        last = others[-1] if others else first
+        yield first._replace(kind=last.kind, end=last.end)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 # Characters of a line that are searched for a declaration.
 MAX_LINE = 400
@@ -75,17 +74,11 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
 }
 
 
-class KeywordLine(NamedTuple):
-    """A line that declares a name."""
+def keyword_lines(lines: Sequence[str], language: str) -> Iterator[tuple[int, str, str, str]]:
+    """The lines that declare a name by a keyword: number (1-based), name, kind and signature.
 
-    number: int  # 1-based
-    name: str
-    kind: str
-    signature: str
-
-
-def keyword_lines(lines: Sequence[str], language: str) -> Iterator[KeywordLine]:
-    """The lines that declare a name by a keyword. `language`: FileType.name"""
+    language: FileType.name
+    """
     pattern = _PATTERNS.get(language, _ANY)
     width = _COBOL_COLUMNS if pattern is _COBOL else MAX_LINE
     for number, line in enumerate(lines, start=1):
@@ -93,4 +86,4 @@ def keyword_lines(lines: Sequence[str], language: str) -> Iterator[KeywordLine]:
             kind = next(kind for kind, text in match.groupdict().items() if text is not None)
             kind = match["keyword"].lower().split()[0] if kind == "keyword" else kind
             signature = " ".join(line[:width].split()).rstrip(" {:=(")
-            yield KeywordLine(number, match["name"], kind, signature)
+            yield number, match["name"], kind, signature

@@ -9,6 +9,8 @@ from functools import cache
 
 from tree_sitter import Node
 
+from apps.code.values import words
+
 # Captures of positions. Every other capture is named after a kind.
 ROLES = frozenset({"def", "name", "label", "scope", "declarator", "keyword", "kind"})
 UNKNOWN = "definition"
@@ -63,11 +65,9 @@ WORDS = {
 }
 
 # Kinds that have methods: a function directly inside one of them is a method.
-TYPES = frozenset(
-    """
-    class struct interface enum union trait record protocol mixin object extension implementation
-    type
-    """.split()  # noqa: SIM905
+TYPES = words(
+    "class struct interface enum union trait record protocol mixin object extension implementation "
+    "type"
 )
 
 

@@ -83,19 +83,11 @@ MORE_PATTERNS: Mapping[str, str] = {
 (alias name: (_) @name) @method
 """,
     "apex": """
-(class_declaration name: (_) @name) @def
-(interface_declaration name: (_) @name) @def
-(enum_declaration name: (_) @name) @def
-(method_declaration name: (_) @name) @def
-(constructor_declaration name: (_) @name) @def
 (trigger_declaration name: (_) @name) @def @trigger
 (enum_constant name: (_) @name) @member
 (field_declaration declarator: (variable_declarator name: (_) @name)) @field
 """,
     "gdscript": """
-(function_definition name: (_) @name) @def
-(class_definition name: (_) @name) @def
-(enum_definition name: (_) @name) @def
 (constructor_definition) @def
 (class_name_statement name: (_) @name) @class
 (signal_statement name: (_) @name) @signal
@@ -106,11 +98,7 @@ MORE_PATTERNS: Mapping[str, str] = {
 """,
     "solidity": """
 (contract_declaration name: (_) @name) @def @contract
-(interface_declaration name: (_) @name) @def
 (library_declaration name: (_) @name) @def @library
-(struct_declaration name: (_) @name) @def
-(enum_declaration name: (_) @name) @def
-(function_definition name: (_) @name) @def
 (modifier_definition name: (_) @name) @def @modifier
 (constructor_definition "constructor" @label) @def
 (event_definition name: (_) @name) @event
@@ -154,8 +142,6 @@ MORE_PATTERNS: Mapping[str, str] = {
 (module_declaration name: (_) @name) @module
 (file (value_declaration functionDeclarationLeft:
     (function_declaration_left . (lower_case_identifier) @name)) @def @function)
-(type_declaration name: (_) @name) @def
-(type_alias_declaration name: (_) @name) @def
 (union_variant name: (_) @name) @member
 (port_annotation name: (_) @name) @function
 """,

@@ -9,7 +9,9 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-METHODS = frozenset("get put post delete options head patch trace query".split())  # noqa: SIM905
+from apps.code.values import words
+
+METHODS = words("get put post delete options head patch trace query")
 # Schemas of versions 3 and 2.
 SCHEMAS = (("components", "schemas"), ("definitions",))
 MAX_TITLE = 120

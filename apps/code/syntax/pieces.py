@@ -6,6 +6,7 @@ The parent of the parse process imports this module too, so it does not import t
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 from apps.code.cells import cells_of
@@ -105,7 +106,9 @@ def cut_of(text: TextLines, parts: Sequence[Sequence[Unit]], outlines: Sequence[
     """Merge the units of each part into pieces, and add symbols, names and signatures from the
     first outline that has them."""
     scopes = [_Scopes(outline) for outline in outlines]
-    names = _Names(sorted((name for outline in outlines for name in outline.names), key=_by_row))
+    names = _Names(
+        sorted((name for outline in outlines for name in outline.names), key=itemgetter(0))
+    )
     pieces: list[Piece] = []
     ranges = [rows for units in parts for rows in merge(text, units)]
     for first, last in _trimmed(text.lines, ranges):
@@ -116,10 +119,6 @@ def cut_of(text: TextLines, parts: Sequence[Sequence[Unit]], outlines: Sequence[
     if len(outlines) > 1:
         declared.sort(key=lambda declaration: (declaration.start, -declaration.end))
     return Cut(pieces, declared[:MAX_DECLARATIONS])
-
-
-def _by_row(name: tuple[int, str]) -> int:
-    return name[0]
 
 
 def outline_by_words(lines: Sequence[str], language: str) -> Outline:

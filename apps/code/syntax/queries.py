@@ -16,6 +16,7 @@ Queries: https://tree-sitter.github.io/tree-sitter/using-parsers/queries/.
 """
 
 from apps.code.syntax.more_queries import MORE_PATTERNS
+from apps.code.values import words
 
 NAMED: dict[str, str] = {
     "python": "function_definition class_definition",
@@ -59,6 +60,13 @@ NAMED: dict[str, str] = {
     "dart": "class_definition enum_declaration extension_declaration",
     "perl": "subroutine_declaration_statement package_statement",
     "erlang": "record_decl",
+    "apex": """
+        class_declaration interface_declaration enum_declaration method_declaration
+        constructor_declaration
+        """,
+    "gdscript": "function_definition class_definition enum_definition",
+    "solidity": "interface_declaration struct_declaration enum_declaration function_definition",
+    "elm": "type_declaration type_alias_declaration",
 }
 
 _JAVASCRIPT = """
@@ -368,13 +376,13 @@ LEADING_WORDS = (
 )
 
 # Nodes at which a signature ends, in grammars without a field `body`.
-BODIES = frozenset(
+BODIES = words(
     """
     block class_body enum_class_body function_body do_block Block body_statement compound_statement
     implementation_definition message_body enum_body script_block selection_set fields_definition
     block_start recipe declaration_list interface_body statement_block arrow_function
     function_expression
-    """.split()  # noqa: SIM905
+    """
 )
 
 

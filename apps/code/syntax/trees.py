@@ -4,9 +4,10 @@ Nothing is recursive, so the depth of the tree is not limited.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple, Self
 
 from tree_sitter import Node
@@ -19,7 +20,8 @@ from apps.code.syntax.documents import document_outlines
 from apps.code.syntax.outline import captures_of, is_script, key_of, outline
 from apps.code.syntax.pieces import Cut, Outline, cut_of
 from apps.code.syntax.queries import LEADING, LEADING_WORDS
-from apps.code.syntax.unread import unread_percent
+
+ROW = attrgetter("start_point.row")
 
 
 class _Outlined(NamedTuple):
@@ -36,10 +38,6 @@ class _Outlined(NamedTuple):
         found.declarations.extend(declarations(code, captures, found))
         return cls(code, found, [definition.first for definition in found.definitions])
 
-    @property
-    def leading(self) -> Callable[[Node], bool]:
-        return partial(_leads, self.code.grammar)
-
 
 def cut_along_tree(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
     """The pieces and declarations of a file, by its syntax tree. May never return."""
@@ -48,7 +46,7 @@ def cut_along_tree(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
     if cells := cells_of(lines):
         parts = [_cut_cell(text, cell, codes.get(cell.kind)) for cell in cells]
     else:
-        parts = [cut_tree(text, _top(main.code), main.starts, main.leading)]
+        parts = [cut_tree(text, _top(main.code), main)]
     outlines = [outlined.outline for outlined in codes.values()]
     cut = cut_of(text, parts, [*outlines, *document_outlines(lines, grammar)])
     return cut._replace(unread=unread_percent(main.code.page or main.code.root))
@@ -59,13 +57,9 @@ def _cut_cell(text: TextLines, cell: Cell, outlined: _Outlined | None) -> list[U
     if outlined is None:
         return cut_lines(text, cell.first, cell.end)
     children = outlined.code.root.children
-    begin = bisect_left(children, cell.first, key=_row)
-    top = _Top(children[begin : bisect_left(children, cell.end, lo=begin, key=_row)])
-    return cut_tree(text, top, outlined.starts, outlined.leading, (cell.first, cell.end))
-
-
-def _row(node: Node) -> int:
-    return node.start_point.row
+    begin = bisect_left(children, cell.first, key=ROW)
+    top = _Top(children[begin : bisect_left(children, cell.end, lo=begin, key=ROW)])
+    return cut_tree(text, top, outlined, (cell.first, cell.end))
 
 
 class _Top(NamedTuple):
@@ -91,12 +85,9 @@ def _top(code: Code) -> _Top:
     return _Top(sorted(nodes, key=key_of))
 
 
-def _leads(grammar: str, node: Node) -> bool:
-    return _is_leading(grammar, node.type)
-
-
 @cache
-def _is_leading(grammar: str, kind: str) -> bool:
+def _leads(grammar: str, kind: str) -> bool:
+    """Whether a node of a type belongs to the next one, such as a comment."""
     return kind in LEADING.get(grammar, ()) or any(word in kind for word in LEADING_WORDS)
 
 
@@ -111,18 +102,11 @@ class _Task(NamedTuple):
 
 
 def cut_tree(
-    text: TextLines,
-    top: Node | _Top,
-    starts: Sequence[int],
-    leading: Callable[[Node], bool],
-    rows: tuple[int, int] | None = None,
+    text: TextLines, top: Node | _Top, outlined: _Outlined, rows: tuple[int, int] | None = None
 ) -> list[Unit]:
-    """The units of a parsed file, or of these rows (0-based, the end not included).
-
-    `starts` are the sorted rows where definitions begin. `leading` returns True for a node that
-    belongs to the next node, such as a comment.
-    """
+    """The units of a parsed file, or of these rows (0-based, the end not included)."""
     units: list[Unit] = []
+    starts, grammar = outlined.starts, outlined.code.grammar
     tasks = [_Task(*(rows or (0, len(text.lines))), 0, text.max_chars, (top,))]
     while tasks:
         task = tasks.pop()
@@ -131,7 +115,7 @@ def cut_tree(
             defines = at < len(starts) and starts[at] < task.end
             units.append(Unit(task.first, task.end, task.level, task.room, defines))
             continue
-        parts = _cut(text, task, leading)
+        parts = _cut(text, task, grammar)
         if parts:
             tasks.extend(reversed(parts))
         else:
@@ -152,12 +136,12 @@ def _span(node: Node) -> _Span:
     return _Span(first, end.row - (end.column == 0 and end.row > first), node)
 
 
-def _cut(text: TextLines, task: _Task, leading: Callable[[Node], bool]) -> list[_Task]:
+def _cut(text: TextLines, task: _Task, grammar: str) -> list[_Task]:
     """The parts of a range, split where children of its nodes begin; [] if it has none."""
     nodes: Sequence[Node | _Top] = task.nodes
     while nodes:
         spans = [_span(child) for node in nodes for child in node.children]
-        rows = _cut_rows(spans, task.first, task.end, leading)
+        rows = _cut_rows(spans, task.first, task.end, grammar)
         # A node on one row cannot be split.
         spans = [span for span in spans if span.last > span.first]
         if rows:
@@ -166,9 +150,7 @@ def _cut(text: TextLines, task: _Task, leading: Callable[[Node], bool]) -> list[
     return []
 
 
-def _cut_rows(
-    spans: Iterable[_Span], first: int, end: int, leading: Callable[[Node], bool]
-) -> list[int]:
+def _cut_rows(spans: Iterable[_Span], first: int, end: int, grammar: str) -> list[int]:
     """Rows strictly inside first..end where a node begins, its leading nodes included."""
     rows: list[int] = []
     leading_from, previous_last = -1, -1
@@ -179,7 +161,7 @@ def _cut_rows(
         shares_row = not attached and span.first <= previous_last
         if not shares_row and (rows[-1] if rows else first) < begin < end:
             rows.append(begin)
-        leading_from = begin if not shares_row and leading(span.node) else -1
+        leading_from = begin if not shares_row and _leads(grammar, span.node.type) else -1
         previous_last = span.last
     return rows
 
@@ -193,8 +175,24 @@ def _parts(text: TextLines, task: _Task, spans: Sequence[_Span], rows: list[int]
         while at < len(spans) and spans[at].first < end:
             inside.append(spans[at].node)
             at += 1
-        if parts:
-            parts.append(_Task(first, end, task.level + 1, room, tuple(inside)))
-        else:
-            parts.append(_Task(first, end, task.level, task.room, tuple(inside)))
+        level = (task.level + 1, room) if parts else (task.level, task.room)
+        parts.append(_Task(first, end, *level, tuple(inside)))
     return parts
+
+
+def unread_percent(root: Node) -> int:
+    """The share of a file that is in errors of its syntax tree, in percent. What an error contains
+    whole, such as a call, counts as read."""
+    if not root.has_error:
+        return 0
+    unread, nodes = 0, [root]
+    while nodes:
+        node = nodes.pop()
+        if node.is_error:
+            unread += _size(node) - sum(_size(child) for child in node.children if child.children)
+        nodes += [child for child in node.children if child.has_error]
+    return 100 * unread // max(1, _size(root))
+
+
+def _size(node: Node) -> int:
+    return node.end_byte - node.start_byte

@@ -40,7 +40,7 @@ class Exchange:
 
     id: turn id of the answer, or of the question if there is no answer.
     at: time of that turn.
-    parts, error, usage, timing, command: of the answer (`models.Turn`).
+    parts, error, usage, timing, command, rating: of the answer (`models.Turn`).
     warnings: of a live run.
     question_id: turn id of the question; "" without one. parent: that of the turn before it,
         "" for a first one; None while the turn is not saved.
@@ -61,6 +61,7 @@ class Exchange:
     provider: str = ""
     model: str = ""
     command: Mapping[str, Any] | None = None
+    rating: int | None = None
     warnings: Sequence[str] = ()
     question_id: str = ""
     parent: str | None = None
@@ -73,6 +74,10 @@ class Exchange:
     @property
     def running(self) -> bool:
         return self.status == Turn.Status.RUNNING
+
+    @property
+    def rating_label(self) -> str:
+        return str(Turn.Rating(self.rating).label) if self.rating else ""
 
     @property
     def answer_text(self) -> str:
@@ -107,6 +112,7 @@ def exchange_of(question: Turn | None, answer: Turn) -> Exchange:
         provider=answer.provider,
         model=answer.model,
         command=answer.command,
+        rating=answer.rating,
         answers=Versions.of(answer),
         **(_of_question(question) if question else {"question": "", "has_question": False}),
     )

@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from apps.browse import graph
-from apps.browse.highlight import highlight_lines
+from apps.browse.highlight import Blocks, block_language
 from apps.browse.sanitise import is_safe_link, sanitise
 from apps.conversations.answers import diagrams
 from apps.conversations.answers.citations import Citation, Citations
@@ -66,6 +66,7 @@ class AnswerRenderer:
     _note: str = ""
     _chars: int = 0
     _is_plain: bool = False
+    _blocks: Blocks = field(default_factory=Blocks)
 
     def text(self, source: str) -> str:
         """All of a finished text part."""
@@ -102,7 +103,12 @@ class AnswerRenderer:
         is numbered once it is finished, in the same order."""
         if self._is_plain or self._chars + len(rest) > MAX_MARKDOWN_CHARS:
             return render_to_string("conversations/_plain.html", {"text": rest.rstrip()})
-        preview = replace(self, citations=self.citations.copy(), env=dict(self.env))
+        preview = replace(
+            self,
+            citations=self.citations.copy(),
+            env=dict(self.env),
+            _blocks=replace(self._blocks),
+        )
         return preview.finished(_settled(rest), ended=True)[0]
 
     def _takes(self, block: str) -> bool:
@@ -140,12 +146,19 @@ class AnswerRenderer:
         first, before, note = tokens[0], self._last_reference, self._note
         self._last_reference, self._note = None, ""
         if first.type in ("fence", "code_block"):
-            return self._calls(first) or _fence(first, before, note)
+            return self._calls(first) or self._fence(first, before, note)
         self._last_reference = _trailing_citation(tokens)
         for token in tokens:
             if token.type in ("fence", "code_block"):
-                token.meta["html"] = _fence(token)
+                token.meta["html"] = self._fence(token)
         return str(_parser.renderer.render(tokens, _parser.options, self.env))
+
+    def _fence(self, token: Token, citation: Citation | None = None, note: str = "") -> str:
+        language = block_language(token.info)
+        if language == "mermaid":
+            return diagram(token.content)
+        text = token.content.removesuffix("\n")
+        return code(text, language, citation, note, self._blocks)
 
     def _calls(self, token: Token) -> str:
         """The picture of a fence of calls; "" for any other."""
@@ -253,18 +266,12 @@ def _trailing_citation(tokens: list[Token]) -> Citation | None:
     return cites[-1].meta["citation"] if len(cites) == 1 else None
 
 
-def _fence(token: Token, citation: Citation | None = None, note: str = "") -> str:
-    language = token.info.strip().split(maxsplit=1)[0] if token.info.strip() else ""
-    if language == "mermaid":
-        return diagram(token.content)
-    return code(token.content.removesuffix("\n"), language, citation, note)
-
-
-def code(text: str, language: str, citation: Citation | None, note: str) -> str:
+def code(text: str, language: str, citation: Citation | None, note: str, blocks: Blocks) -> str:
     """A block of code; where it quotes a passage, under its path and with its line numbers."""
     first = _first_line(text, citation) if citation else None
-    path = citation.passage.path if citation else ""
-    html_lines = highlight_lines(dedent(text) if first else text, language=language, path=path)
+    shown = dedent(text) if first else text
+    path = citation.passage.path if citation else language
+    html_lines = blocks.highlight_lines(shown, language=language, path=path)
     context = {
         "citation": citation,
         "language": language,

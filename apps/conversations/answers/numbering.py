@@ -1,9 +1,17 @@
 """Replace references in parsed Markdown by citation tokens: a number, or a name and a number."""
 
+import re
+
 from markdown_it.token import Token
 
 from apps.conversations.answers.citations import Citation, Citations
-from apps.lookup.citations.references import WHOLE_REFERENCE, references
+from apps.lookup.citations.references import (
+    LINES_IN_WORDS,
+    MORE_LINES,
+    WHOLE_REFERENCE,
+    references,
+    span_of,
+)
 
 
 class Numbering:
@@ -25,25 +33,41 @@ class Numbering:
             if in_link:
                 numbered.append(child)
             elif child.type == "code_inline":
-                numbered.append(self._code(child))
+                numbered.extend(self._code(child))
             elif child.type == "text":
-                numbered.extend(self._text(child.content))
+                numbered.extend(self._text(child.content, numbered))
             else:
                 numbered.append(child)
         return numbered
 
-    def _code(self, token: Token) -> Token:
-        match = WHOLE_REFERENCE.match(token.content.strip())
+    def _code(self, token: Token) -> list[Token]:
+        """One citation, or several: `a.py:3-7, 12`."""
+        text = token.content.strip()
+        match = WHOLE_REFERENCE.match(text)
         if match is None:
-            return token
-        end = int(match["end"]) if match["end"] else None
-        citation = self.citations.cite(match["path"], int(match["start"]), end)
-        return _cite_token(citation) if citation else token
+            return [token]
+        cited: list[Token] = []
+        for span in (match, *MORE_LINES.finditer(match["more"])):
+            citation = self._cite(match["path"], span)
+            plain = text[: match.start("more")] if span is match else span[0][1:].strip()
+            cited += [_cite_token(citation) if citation else _text_token(plain), _text_token(", ")]
+        is_cited = any(piece.type == "citation" for piece in cited)
+        return [*cited[:-1], _text_token(match["mark"])] if is_cited else [token]
 
-    def _text(self, text: str) -> list[Token]:
+    def _cite(self, path: str, span: re.Match[str]) -> Citation | None:
+        return self.citations.cite(path.replace("\\", "/"), *span_of(span))
+
+    def _text(self, text: str, before: list[Token]) -> list[Token]:
+        """before: what stands before the text. Code that is a path becomes a citation if the text
+        begins with its lines."""
         pieces: list[Token] = []
         done = 0
-        for reference in references(text):
+        lines = LINES_IN_WORDS.match(text)
+        is_after_code = bool(before) and before[-1].type == "code_inline"
+        if lines and is_after_code and (cited := self._cite(before[-1].content.strip(), lines)):
+            before[-1] = _cite_token(cited)
+            done = lines.end()
+        for reference in references(text, any_spelling=True):
             citation = self.citations.cite(reference.path, reference.first, reference.last)
             if citation:
                 pieces += [_text_token(text[done : reference.begin]), _cite_token(citation)]

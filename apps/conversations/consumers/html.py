@@ -19,13 +19,12 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 from django.template.loader import render_to_string
 
-from apps.conversations import memory, queries
+from apps.conversations import memory, queries, transcript
 from apps.conversations.answers.exchange import Exchange, exchange_of, exchanges_of
 from apps.conversations.models import Turn
 from apps.conversations.queries import topic_of
 from apps.conversations.renderers import html
 from apps.conversations.stream import RunLog, Snapshot, live_runs
-from apps.conversations.transcript import SHOWN_EXCHANGES
 from apps.conversations.types import Outcome
 from apps.core.concurrency.hub import Subscription, hub
 from apps.core.errors import CodeinfoError
@@ -116,20 +115,23 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
             await self.send(_action(running=False))
 
     async def _branch(self) -> list[Exchange]:
-        """The branch that is followed. Removes from the page what is on another one."""
+        """The branch that is followed. Removes from the page what is on another one, and renews the
+        link to what is not shown."""
         views: list[Exchange]
-        views, are_all = await exchanges(self.conversation_id)
+        views, are_all, whole_url = await exchanges(self.conversation_id)
         gone = sorted(self.has.keys() - {view.id for view in views})
         if gone and are_all:
             for turn in gone:
                 del self.has[turn]
-            await self.send("".join(html.removed(f"turn-{turn}") for turn in gone))
+            earlier = len(views) - len(self._from_first_shown(views))
+            link = _earlier(earlier, whole_url)
+            await self.send("".join(html.removed(f"turn-{turn}") for turn in gone) + link)
         return views
 
     def _from_first_shown(self, views: list[Exchange]) -> list[Exchange]:
         """Leave out exchanges above the first one that the page shows (`SHOWN_EXCHANGES`)."""
         shown = (index for index, view in enumerate(views) if view.id in self.has)
-        return views[next(shown, max(0, len(views) - SHOWN_EXCHANGES)) :]
+        return views[next(shown, max(0, len(views) - transcript.SHOWN_EXCHANGES)) :]
 
     async def _follow(self, log: RunLog) -> None:
         """A run of this process, from what it has said so far to its end."""
@@ -257,6 +259,11 @@ def _page_state(text: str) -> tuple[dict[str, str], str]:
         raise ValueError("not what a page says") from error
 
 
+def _earlier(number: int, whole_url: str) -> str:
+    context = {"earlier": number, "whole": whole_url}
+    return html.inner(render_to_string("conversations/_earlier.html", context), "earlier")
+
+
 def _action(*, running: bool) -> str:
     button = render_to_string("conversations/_action.html", {"running": running})
     return html.inner(button, "action")
@@ -271,11 +278,12 @@ def _end_of(view: Exchange) -> str:
 
 
 @database_sync_to_async
-def exchanges(conversation_id: str) -> tuple[list[Exchange], bool]:
-    """The branch that is followed, and True if that is all of it: without the database, it is only
-    what is not stored."""
+def exchanges(conversation_id: str) -> tuple[list[Exchange], bool, str]:
+    """The branch that is followed; True if that is all of it: without the database, it is only what
+    is not stored; and the URL of the whole branch."""
     state = memory.load(conversation_id)
-    return exchanges_of(state.turns), state.full or not state.away
+    whole_url = transcript.whole(conversation_id, state.conversation)
+    return exchanges_of(state.turns), state.full or not state.away, whole_url
 
 
 @database_sync_to_async

@@ -48,7 +48,7 @@ def grouped(parts: Sequence[Part]) -> list[list[int]]:
 def exchange(view: Exchange) -> str:
     """The `<article>` of an exchange that is not running."""
     renderer = AnswerRenderer()
-    texts = _texts(view.parts, renderer)
+    texts = answer_texts(view.parts, renderer)
     sections = [_section(view, indexes, texts, renderer) for indexes in grouped(view.parts)]
     return _article(view, sections, renderer)
 
@@ -56,11 +56,11 @@ def exchange(view: Exchange) -> str:
 def cited(view: Exchange) -> list[Citation]:
     """The citations of an exchange, in order."""
     renderer = AnswerRenderer()
-    _texts(view.parts, renderer)
+    answer_texts(view.parts, renderer)
     return renderer.citations.used
 
 
-def _texts(parts: Sequence[Part], renderer: AnswerRenderer) -> dict[int, str]:
+def answer_texts(parts: Sequence[Part], renderer: AnswerRenderer) -> dict[int, str]:
     """HTML by index of the text parts. Rendered in order: a text cites only earlier results."""
     texts: dict[int, str] = {}
     for index, part in enumerate(parts):

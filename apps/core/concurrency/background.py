@@ -152,7 +152,9 @@ class Background:
 
 
 def main() -> None:
-    posix.lower_priority(int(sys.argv[2]))
+    # Not so the worker: a search waits for the run after an edit.
+    posix.lower_priority(nice := int(sys.argv[2]))
+    posix.lower_priority_of_session(nice)
     # The parent may end at any time.
     with (
         suppress(EOFError, ConnectionError),

@@ -13,7 +13,9 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+from apps.core.concurrency.tasks import call_in_loop
 
 
 class Subscription:
@@ -26,11 +28,7 @@ class Subscription:
 
     def wake(self, key: str) -> None:
         """Called from any thread."""
-        try:
-            self._loop.call_soon_threadsafe(self._add, key)
-        except RuntimeError:
-            # The subscriber's loop is closed; it is about to unsubscribe.
-            return
+        call_in_loop(self._loop, self._add, key)
 
     def _add(self, key: str) -> None:
         self._keys[key] = None
@@ -42,6 +40,12 @@ class Subscription:
         keys, self._keys = list(self._keys), {}
         self._ready.clear()
         return keys
+
+    async def next_within(self, seconds: float) -> None:
+        """Wait for a change, for `seconds` at most: other processes may not notify."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.next_batch()
 
     async def batches(self) -> AsyncGenerator[list[str], None]:
         """Yield all keys that changed, together, for a subscriber that reads them together."""

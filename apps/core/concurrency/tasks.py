@@ -1,13 +1,16 @@
-"""Strong references to asyncio tasks, for the whole process.
+"""Tasks of asyncio with strong references, and calls between threads and event loops.
 
 The event loop holds weak references only, so a task that nothing else refers to may be collected
 before it ends (Python documentation, `asyncio.create_task`).
 """
 
 import asyncio
-from collections.abc import Coroutine
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from contextvars import Context
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -25,3 +28,58 @@ def create_task(work: Coroutine[Any, Any, T], *, context: Context | None = None)
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
     return task
+
+
+def call_in_loop(
+    loop: asyncio.AbstractEventLoop, callback: Callable[..., object], *args: object
+) -> None:
+    """Schedule a call in a loop, from any thread. Does nothing if the loop is closed: no task
+    waits."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(callback, *args)
+
+
+async def in_new_thread(work: Callable[[], T], name: str) -> T:
+    """Return what `work` returns, or raise what it raises, in a new thread of this name.
+
+    If the caller is cancelled, `work` runs to its end and its result is dropped; it does not block
+    the end of the process. The loop's executor is not used: work may last for minutes, and an
+    exhausted pool would delay other work.
+    """
+    loop = asyncio.get_running_loop()
+    result: _FutureResult[T] = _FutureResult(loop, loop.create_future())
+
+    def run() -> None:
+        with result:
+            result.value = work()
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return await result.future
+
+
+class _FutureResult(Generic[T]):
+    """Sets a future to the value or the exception of a block that runs in a thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]") -> None:
+        self.loop, self.future = loop, future
+        self.value: T
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        call_in_loop(self.loop, self._resolve, error)
+        return True
+
+    def _resolve(self, error: BaseException | None) -> None:
+        if self.future.done():
+            return
+        if error is None:
+            self.future.set_result(self.value)
+        else:
+            self.future.set_exception(error)

@@ -6,6 +6,7 @@ an arc skips, and barycentres for the order in them.
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
+from statistics import fmean
 from typing import NamedTuple
 
 HEIGHT, ROW, GAP, BESIDE, PADDING, MARGIN = 28, 40, 56, 28, 10, 4
@@ -136,14 +137,10 @@ def _ordered(layers: list[list[Key]], links: Collection[tuple[Key, Key]]) -> lis
     for _ in range(SWEEPS):
         at = {k: i / max(1, len(layer) - 1) for layer in layers for i, k in enumerate(layer)}
         layers = [
-            sorted(layer, key=lambda key: _middle([at[one] for one in beside.get(key, [key])]))
+            sorted(layer, key=lambda key: fmean([at[one] for one in beside.get(key, [key])]))
             for layer in layers
         ]
     return layers
-
-
-def _middle(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def _row_width(layer: Sequence[Key], widths: Mapping[str, int]) -> int:

@@ -8,7 +8,7 @@ some codecs decompress too, or are slow.
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from apps.core.http import limits
 from apps.core.system.unused import without
@@ -17,7 +17,7 @@ from apps.core.system.unused import without
 with without("httpx._main"):
     import httpx
 
-# Bytes that are read of the body of an error response.
+# The body of an error response is read until it has so many bytes.
 MAX_REFUSAL = 64_000
 # Limit of a list. Parsing JSON takes about twenty times its size in memory.
 MAX_LIST = 8_000_000
@@ -34,21 +34,13 @@ class ReplyRefused(Exception):
     starts with the server's name."""
 
 
-class ByteCounter(Protocol):
-    """Counts the bytes of a reply."""
-
-    @property
-    def full(self) -> bool:
-        """Called after each chunk: whether to stop reading."""
-
-    def feed(self, chunk: bytes) -> bytes:
-        """Called for each chunk: returns the part to pass on. Raises ReplyRefused above a limit."""
+# Called with each chunk of a reply: returns the part to pass on; less than the chunk ends the
+# reading. Raises ReplyRefused above a limit.
+Feed = Callable[[bytes], bytes]
 
 
 class ReplyCounter:
     """Counts the bytes of a whole reply."""
-
-    full = False
 
     def __init__(self, most: int) -> None:
         self._most = self._left = most
@@ -62,8 +54,6 @@ class ReplyCounter:
 
 class EventCounter:
     """Counts the bytes of each server-sent event, and of the whole reply."""
-
-    full = False
 
     def __init__(self) -> None:
         self._reply = ReplyCounter(limits.MAX_REPLY_BYTES)
@@ -88,39 +78,33 @@ class RefusalCounter:
     def __init__(self) -> None:
         self._left = MAX_REFUSAL
 
-    @property
-    def full(self) -> bool:
-        return self._left <= 0
-
     def feed(self, chunk: bytes) -> bytes:
-        passed = chunk[: max(self._left, 0)]
-        self._left -= len(chunk)
-        return passed
+        if len(chunk) < self._left:
+            self._left -= len(chunk)
+            return chunk
+        # Less than the chunk also if it ends at the limit: nothing may follow for a long time.
+        return chunk[: self._left - 1]
 
 
-class RefuseCompressed:
-    """Refuses a reply that is compressed although the request did not accept that."""
-
-    full = False
-
-    def feed(self, chunk: bytes) -> bytes:
-        raise ReplyRefused("sent a compressed reply, which is not read")
+def _refuse_compressed(chunk: bytes) -> bytes:
+    """Refuse a reply that is compressed although the request did not accept that."""
+    raise ReplyRefused("sent a compressed reply, which is not read")
 
 
-CounterOf = Callable[[httpx.Response], ByteCounter]
+CounterOf = Callable[[httpx.Response], Feed]
 
 
 class _CountedStream(httpx.AsyncByteStream):
     """The body of a reply, counted while it is read."""
 
-    def __init__(self, body: AsyncIterable[bytes], counter: ByteCounter) -> None:
-        self._body, self._counter = body, counter
+    def __init__(self, body: AsyncIterable[bytes], feed: Feed) -> None:
+        self._body, self._feed = body, feed
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
         async for chunk in self._body:
-            if passed := self._counter.feed(chunk):
+            if passed := self._feed(chunk):
                 yield passed
-            if self._counter.full:
+            if len(passed) < len(chunk):
                 return
 
     async def aclose(self) -> None:
@@ -135,20 +119,20 @@ def _counted(counter: CounterOf) -> Callable[[httpx.Response], Awaitable[None]]:
         if kind is not None:
             response.headers["content-type"] = kind.partition(";")[0]
         if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-            byte_counter: ByteCounter = RefuseCompressed()
+            feed: Feed = _refuse_compressed
         elif response.status_code >= 300:
-            byte_counter = RefusalCounter()
+            feed = RefusalCounter().feed
         else:
-            byte_counter = counter(response)
+            feed = counter(response)
         body = cast("httpx.AsyncByteStream", response.stream)
-        response.stream = _CountedStream(body, byte_counter)
+        response.stream = _CountedStream(body, feed)
 
     return hook
 
 
-def _of_request(response: httpx.Response) -> ByteCounter:
+def _of_request(response: httpx.Response) -> Feed:
     most = limits.MAX_REPLY_BYTES
-    return ReplyCounter(min(most, response.request.extensions.get(MAX_BYTES, most)))
+    return ReplyCounter(min(most, response.request.extensions.get(MAX_BYTES, most))).feed
 
 
 def client(counter: CounterOf = _of_request, **options: Any) -> httpx.AsyncClient:

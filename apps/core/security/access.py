@@ -36,14 +36,14 @@ from apps.core.security.authentication import (
     principal_of_scope,
 )
 from apps.core.security.menu import PAGES
-from apps.core.security.rate_limits import RateClass, address_of, check_rate, login_attempt
+from apps.core.security.rate_limits import address_of, check_rate, login_attempt
 from apps.core.security.rights import is_for_users
 
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 BOTH = frozenset(page.path for page in PAGES if page.has_api)
 ONLY_PAGES = frozenset(page.path for page in PAGES) - BOTH
 # Other pages, fragments and the admin. Like pages, they use Django's own CSRF tokens and login.
-PAGE = re.compile(r"^/(ui/|admin(/|$)|login$|logout$|static/|code/|api/docs$|favicon)")
+PAGE = re.compile(r"^/(ui/|admin(/|$)|login$|logout$|static/|code/|shared/|api/docs$|favicon)")
 # The MCP endpoints check the same themselves, and respond in JSON-RPC (apps/mcp/guard.py).
 MCP = ("/mcp", "/mcp/chat", "/mcp/agents")
 BAD_HOST = "Host not allowed. CODEINFO_ALLOWED_HOSTS names further hosts that are served."
@@ -261,7 +261,8 @@ class AccessMiddleware:
             return self._with_cors(request, HttpResponse(status=204))
         try:
             if request.path not in OPEN:
-                check_rate(_rate_of(request), address_of(request))
+                is_chat = request.method == "POST" and CHAT.match(request.path)
+                check_rate("chat" if is_chat else "api", address_of(request))
             check_api(request)
         except CodeinfoError as error:
             return respond(error, request)
@@ -305,10 +306,6 @@ class AccessMiddleware:
         """Called by Django when a view raises. Responds to errors of codeinfo and the database."""
         failure = typed(error)
         return None if failure is None else respond(failure, request)
-
-
-def _rate_of(request: HttpRequest) -> RateClass:
-    return "chat" if request.method == "POST" and CHAT.match(request.path) else "api"
 
 
 async def _wait_page(request: HttpRequest, error: Conflict) -> HttpResponse:

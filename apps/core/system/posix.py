@@ -212,6 +212,14 @@ def lower_priority(nice: int) -> None:
         os.nice(max(0, nice - os.nice(0)))
 
 
+def lower_priority_of_session(nice: int) -> None:
+    """Have the session that this process leads give way to others, where Linux schedules each as a
+    group: nice values count within one only (sched(7), "The autogroup feature")."""
+    if nice and hasattr(os, "getsid") and os.getsid(0) == os.getpid():
+        with suppress(OSError):
+            Path("/proc/self/autogroup").write_text(str(nice))
+
+
 def leave_one_core() -> None:
     """Leave one core to other processes, if there are several. Applies to threads that start
     later. Does nothing on systems without sched_setaffinity."""

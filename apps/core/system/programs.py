@@ -28,11 +28,7 @@ def import_path() -> dict[str, str]:
 
 
 def start(
-    command: Sequence[str],
-    *,
-    env: Mapping[str, str],
-    cwd: str = "/",
-    **pipes: Any,
+    command: Sequence[str], *, env: Mapping[str, str], cwd: str = "/", **pipes: Any
 ) -> "subprocess.Popen[bytes]":
     """Start `command` with exactly the variables of `env`, in `cwd`. Raises OSError.
 

@@ -7,17 +7,18 @@ def typed(kind: str, description: str) -> JSON:
     return {"type": kind, "description": description}
 
 
+def text_schema(longest: int, description: str) -> JSON:
+    """A text that is not empty, of so many characters at most."""
+    return TEXT | {"minLength": 1, "maxLength": longest, "description": description}
+
+
 def list_schema(item: JSON) -> JSON:
     return {"type": "array", "items": item}
 
 
 def object_schema(required: JSON, optional: JSON | None = None) -> JSON:
     """The schema of an object. Later versions may add members, so others are allowed."""
-    return {
-        "type": "object",
-        "properties": required | (optional or {}),
-        "required": list(required),
-    }
+    return {"type": "object", "properties": required | (optional or {}), "required": list(required)}
 
 
 def closed(schema: JSON) -> JSON:

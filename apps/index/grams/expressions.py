@@ -5,7 +5,7 @@ that matches always has what is required.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -122,8 +122,10 @@ class _Parser:
         """Plain text. Where case is ignored, only ASCII is known."""
         if not self.ignore_case or text.isascii():
             return _exact(text)
-        pieces = ["".join(run) for run in _ascii_runs(text)]
-        return _Part(None, _all_of(pieces), [], text.count("\n"))
+        required = ANY
+        for piece in re.findall(r"[\x00-\x7f]+", text):
+            required = required.also(of_strings([piece]))
+        return _Part(None, required, [], text.count("\n"))
 
     def alternatives(self, depth: int) -> _Part:
         """Parts between `|`, up to a closing bracket or the end."""
@@ -261,7 +263,7 @@ class _Parser:
             end = self.at + 2 + len(quoted)
             self.at = min(len(self.pattern), end + 2)
             # A repetition after it belongs to its last character only.
-            if self._repeats():
+            if self.pattern[self.at : self.at + 1] in {"*", "+", "?", "{"}:
                 return _unknown(MANY if "\n" in quoted else 0)
             return self.literal(quoted)
         if name := _CLASS_NAME.match(self.pattern, self.at):
@@ -281,9 +283,6 @@ class _Parser:
         if kind == "s" and not self.exact:
             return _Part(frozenset(" \n" if self.multiline else " "), breaks=1)
         return _unknown(int(not kind or kind not in _IN_LINES))
-
-    def _repeats(self) -> bool:
-        return self.pattern[self.at : self.at + 1] in {"*", "+", "?", "{"}
 
     def _escaped(self) -> str:
         """The character that an escape sequence stands for."""
@@ -377,14 +376,3 @@ def _character_of(code: int) -> str:
     if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
         raise _Unknown
     return chr(code)
-
-
-def _ascii_runs(text: str) -> Iterator[str]:
-    yield from re.findall(r"[\x00-\x7f]+", text)
-
-
-def _all_of(strings: Iterable[str]) -> Required:
-    result = ANY
-    for string in strings:
-        result = result.also(of_strings([string]))
-    return result

@@ -61,7 +61,10 @@ class Codes(NamedTuple):
 
     def estimates(self, query: "QueryCodes", rows: Rows | None = None) -> NDArray[np.float32]:
         """The cosines of all rows, or of some, by the high bytes. float32 (n,)."""
-        high, scales = (self.high, self.scales) if rows is None else self._rows(rows)
+        high, scales = self.high, self.scales
+        if rows is not None:
+            # In a third of the time of `self.high[rows]`.
+            high, scales = np.take(high, rows, axis=0), scales[rows]
         if not len(high):
             return np.zeros(0, np.float32)
         products = simsimd.cdist(query.high, high, "dot", dtype="int8", out_dtype="float32")
@@ -115,10 +118,6 @@ class Codes(NamedTuple):
         values += self.low[rows]
         return values
 
-    def _rows(self, rows: Rows) -> tuple[Bytes, NDArray[np.float32]]:
-        # In a third of the time of `self.high[rows]`.
-        return np.take(self.high, rows, axis=0), self.scales[rows]
-
 
 class QueryCodes:
     """The vector of a query, float32 (d,) of unit length, as the codes are compared with it."""
@@ -155,11 +154,8 @@ def _encoded(units: Vectors) -> Codes:
     codes = np.rint(units / np.where(scales == 0, 1, scales)[:, None]).astype(np.int16)
     high = (codes + 128) >> 8
     low = codes - (high << 8)
-    return Codes(high.astype(np.int8), low.astype(np.int8), scales, _signs(units))
-
-
-def _signs(units: Vectors) -> Signs:
-    return np.packbits(_rotated(units) > 0, axis=1)
+    signs = np.packbits(_rotated(units) > 0, axis=1)
+    return Codes(high.astype(np.int8), low.astype(np.int8), scales, signs)
 
 
 def _rotated(units: Vectors) -> Vectors:

@@ -4,8 +4,9 @@ Names are found in any case of ASCII letters: letters of other alphabets have to
 """
 
 import json
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise, takewhile
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -13,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.code.values import Symbol
-from apps.index.frames import line_of
 from apps.index.mapped import files
-from apps.index.mapped.framed_rows import FramedRows
+from apps.index.mapped.framed_rows import FramedRows, line_of
 
 Numbers = NDArray[np.uint32]
 _FIELDS = attrgetter("name", "path", "kind", "start_line", "end_line", "signature")
@@ -67,15 +67,41 @@ class Definitions(NamedTuple):
 
     def named(self, name: str) -> Numbers:
         """The definitions of a name in any case."""
-        wanted = folded(name)
-        place = self._find(wanted)
-        is_there = place < len(self.name_ends) - 1 and self._name(place) == wanted
-        return self._at(place) if is_there else self.places[:0]
+        (numbers,) = self.named_each([name])
+        return numbers
+
+    def named_each(self, names: Iterable[str]) -> Iterator[Numbers]:
+        """The definitions of each name in any case."""
+        none, name_at = self.places[:0], self._name_at
+        places = range(len(self.name_ends) - 1)
+        for name in names:
+            wanted = folded(name)
+            place = bisect_left(places, wanted, key=name_at)
+            is_there = place < len(places) and name_at(place) == wanted
+            yield self._at(place) if is_there else none
 
     def beginning(self, prefix: str) -> Iterator[tuple[bytes, Numbers]]:
         """The names that begin with a prefix in any case, in order, each with its definitions."""
         for place in range(self._find(folded(prefix)), self._find(folded(prefix + _LAST))):
-            yield self._name(place), self._at(place)
+            yield self._name_at(place), self._at(place)
+
+    def alike(self, name: str, n: int) -> list[tuple[bytes, Numbers]]:
+        """The n names of about the length of a name that have most pairs of neighbouring bytes in
+        common with it, each with its definitions. Two bytes of it may be swapped."""
+        wanted = folded(name)
+        is_pair = _pairs_of(wanted)
+        pairs = self.names[:-1].astype(np.uint16) << 8 | self.names[1:]
+        before = np.zeros(len(self.names) + 1, np.int32)  # how many begin before each byte
+        np.cumsum(is_pair[pairs], dtype=np.int32, out=before[1:-1])
+        starts, ends = self.name_ends[:-1].astype(np.int64), self.name_ends[1:].astype(np.int64)
+        lengths = ends - starts
+        # The last pair of a name begins before its last byte; what begins there has two names.
+        shared = before[np.maximum(ends - 1, starts)] - before[starts]
+        is_near = np.abs(lengths - len(wanted)) <= len(wanted) // 3
+        near = np.flatnonzero(is_near & (shared > 0))
+        scores = shared[near] / (lengths[near] + len(wanted))
+        best = near[np.argsort(-scores, kind="stable")[:n]]
+        return [(self._name_at(place), self._at(place)) for place in best.tolist()]
 
     def of_file(self, file: int) -> range:
         """The definitions of a file, which are in the order of their first lines."""
@@ -93,9 +119,8 @@ class Definitions(NamedTuple):
         def begins(number: int) -> int:
             return int(row(number)[_FIRST_LINE])
 
-        start = bisect_left(numbers, lines[0], key=begins)
-        end = bisect_right(numbers, lines[1], start, key=begins)
-        return [row(number) for number in numbers[start:end]]
+        following = map(row, numbers[bisect_left(numbers, lines[0], key=begins) :])
+        return list(takewhile(lambda values: values[_FIRST_LINE] <= lines[1], following))
 
     def files_of(self, numbers: Numbers) -> NDArray[np.intp]:
         """The file of each of some definitions."""
@@ -103,21 +128,29 @@ class Definitions(NamedTuple):
 
     def _find(self, name: bytes) -> int:
         """The place of the first name that is not before this one."""
+        return bisect_left(range(len(self.name_ends) - 1), name, key=self._name_at)
+
+    @property
+    def _name_at(self) -> Callable[[int], bytes]:
+        """The name at a place."""
         names, ends = self.names.data, self.name_ends.data  # read faster than through numpy
-
-        def name_at(place: int) -> bytes:
-            return names[ends[place] : ends[place + 1]].tobytes()
-
-        return bisect_left(range(len(ends) - 1), name, key=name_at)
-
-    def _name(self, place: int) -> bytes:
-        return self.names[self.name_ends[place] : self.name_ends[place + 1]].tobytes()
+        return lambda place: names[ends[place] : ends[place + 1]].tobytes()
 
     def _at(self, place: int) -> Numbers:
         numbers = self.places[self.name_bounds[place] : self.name_bounds[place + 1]]
         if len(numbers) and numbers.max() >= self.bounds[-1]:
             raise files.Damaged("a name has a definition that is not there")
         return numbers
+
+
+def _pairs_of(name: bytes) -> NDArray[np.bool_]:
+    """bool (65536,): which pairs of neighbouring bytes a name has, and has with two of them
+    swapped."""
+    swapped = (name[:at] + name[at : at + 2][::-1] + name[at + 2 :] for at in range(len(name) - 1))
+    is_pair = np.zeros(1 << 16, np.bool_)
+    for spelling in (name, *swapped):
+        is_pair[[high << 8 | low for high, low in pairwise(spelling)]] = True
+    return is_pair
 
 
 def lines_of(symbols: Iterable[Symbol]) -> list[bytes]:

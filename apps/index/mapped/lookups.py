@@ -2,19 +2,24 @@
 identifier, and facts of chunks. Raises files.Damaged."""
 
 import heapq
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import numpy as np
 
 from apps.index.lexical.words import is_identifier, words_of
-from apps.index.mapped.definitions import Numbers
+from apps.index.mapped.definitions import Numbers, folded
 from apps.index.mapped.part import LivePart, PartFile
 from apps.index.mapped.words import hashes_of, identifier
 from apps.index.types import ChunkFacts, StoredSymbol
 
+# The least likeness of names that are spelled alike, from 0 to 1, and those that are compared.
+_ALIKE, _MAX_ALIKE = 0.75, 50
 # Longer texts are no index of a chunk.
 _LONGEST_INDEX = 9
 
@@ -31,13 +36,14 @@ class _Place(NamedTuple):
 
 
 def definitions(parts: Parts, name: str) -> list[StoredSymbol]:
-    """As MappedRoot.definitions."""
+    """The definitions of a name; if there are none, those of the name in other case."""
     symbols = list(_symbols(parts, _named(parts, name)))
     return [symbol for symbol in symbols if symbol.name == name] or symbols
 
 
 def lines_defining(parts: Parts, name: str, documents: Collection[str]) -> set[tuple[str, int]]:
-    """As MappedRoot.lines_defining."""
+    """Document and line of the definitions of a name in these documents: of a name with many, most
+    are not read."""
     places = [
         place
         for place in _named(parts, name)
@@ -50,9 +56,15 @@ def lines_defining(parts: Parts, name: str, documents: Collection[str]) -> set[t
 def definitions_of_names(
     parts: Parts, names: Iterable[str], most: int
 ) -> dict[str, list[StoredSymbol]]:
-    """As MappedRoot.definitions_of_names."""
-    places = {name: _named(parts, name) for name in names}
-    places = {name: of_name for name, of_name in places.items() if 0 < len(of_name) <= most}
+    """Name → its definitions, without names that have none, or more than `most` in any case."""
+    names = list(dict.fromkeys(names))
+    of_parts = [list(part.part.definitions.named_each(names)) for part in parts]
+    places = {}
+    for name, *numbers in zip(names, *of_parts, strict=True):
+        if any(map(len, numbers)):  # as of few names in a text
+            of_name = _live(parts, enumerate(numbers))
+            if 0 < len(of_name) <= most:
+                places[name] = of_name
     symbols = _symbols(parts, chain.from_iterable(places.values()))
     return {
         name: [symbol for symbol in islice(symbols, len(of_name)) if symbol.name == name]
@@ -60,8 +72,8 @@ def definitions_of_names(
     }
 
 
-def beginning(parts: Parts, prefix: str, n: int) -> list[StoredSymbol]:
-    """As MappedRoot.symbols_beginning."""
+def symbols_beginning(parts: Parts, prefix: str, n: int) -> list[StoredSymbol]:
+    """n symbols whose name begins with a prefix, in any case, by name."""
     names = heapq.merge(*(_names(part, live_part, prefix) for part, live_part in enumerate(parts)))
     places: list[_Place] = []
     for _, of_name in groupby(names, key=itemgetter(0)):
@@ -71,26 +83,35 @@ def beginning(parts: Parts, prefix: str, n: int) -> list[StoredSymbol]:
     return list(_symbols(parts, places[:n]))
 
 
+def symbols_alike(parts: Parts, name: str, n: int) -> list[StoredSymbol]:
+    """As MappedRoot.symbols_alike."""
+    of_names: dict[str, list[tuple[int, Numbers]]] = defaultdict(list)
+    for part, live_part in enumerate(parts):
+        for known, numbers in live_part.part.definitions.alike(name, _MAX_ALIKE):
+            of_names[known.decode("utf-8", "surrogatepass")].append((part, numbers))
+    wanted = folded(name).decode("utf-8", "surrogatepass")
+    best = get_close_matches(wanted, of_names, n, _ALIKE)
+    places = [place for known in best for place in _live(parts, of_names[known])]
+    return list(_symbols(parts, places[:n]))
+
+
 def outline(
-    parts: Parts, document: str, lines: tuple[int, int] | None
-) -> list[StoredSymbol] | None:
-    """As MappedRoot.outline."""
-    places = [
-        (part, file)
-        for part, live_part in enumerate(parts)
-        for file in live_part.part.places.get(document, ())
-        if live_part.files[file]
+    parts: Parts, document: UUID | str, lines: tuple[int, int] | None = None
+) -> list[StoredSymbol]:
+    """The definitions in a file (`SourceFile.document`), by line. lines: the first and the last on
+    which one may begin."""
+    return [
+        _symbol(row, live.part.files[file])
+        for live in parts
+        for file in live.part.places.get(str(document), ())
+        if live.files[file]
+        for row in live.part.definitions.outline(file, lines)
     ]
-    outlined = [
-        _symbol(row, parts[part].part.files[file])
-        for part, file in places
-        for row in parts[part].part.definitions.outline(file, lines)
-    ]
-    return outlined if places else None
 
 
 def files_with_identifier(parts: Parts, name: str) -> dict[str, str]:
-    """As MappedRoot.files_with_identifier."""
+    """Document → path of the files whose text has an identifier, by path. The match is exact:
+    whole, and in its case, but for names that are no identifiers, such as `t` and `404`."""
     whole = words_of[name]
     is_short = not is_identifier(name)  # `t`, `404`: words only
     hashes = hashes_of([whole[-1] if is_short and whole else identifier(name)])
@@ -105,7 +126,8 @@ def files_with_identifier(parts: Parts, name: str) -> dict[str, str]:
 
 
 def rows_defining(parts: Parts, name: str) -> Iterator[tuple[int, int, StoredSymbol]]:
-    """As MappedRoot.rows_defining."""
+    """Part and row of the chunk in which each definition of exactly this name begins, and the
+    definition."""
     hashes = hashes_of([identifier(name)])
     for number, part in enumerate(parts):
         (hits,) = part.part.words.find(hashes)  # much faster than its name among the definitions
@@ -119,7 +141,8 @@ def rows_defining(parts: Parts, name: str) -> Iterator[tuple[int, int, StoredSym
 
 
 def rows_with_identifier(parts: Parts, name: str) -> Iterator[tuple[int, int]]:
-    """As MappedRoot.rows_with_identifier."""
+    """Part and row of the chunks with an identifier, in the files whose text has it exactly. One of
+    several parts may differ in case; of one without parts, the first of each file."""
     whole = words_of[name]
     hashes = hashes_of([identifier(name), whole[-1] if whole else ""])
     for number, part in enumerate(parts):
@@ -145,7 +168,7 @@ def _row_at(part: LivePart, file: int, line: int) -> int | None:
 
 
 def facts(parts: Parts, ids: Iterable[str]) -> dict[str, ChunkFacts]:
-    """As MappedRoot.facts."""
+    """Chunk id → facts. Unknown ids are left out."""
     parsed = [(chunk_id, *chunk_id.rpartition(":")[::2]) for chunk_id in ids]
     wanted = [
         (chunk_id, document, int(index))
@@ -177,7 +200,7 @@ def _live(parts: Parts, of_parts: Iterable[tuple[int, Numbers]]) -> list[_Place]
     """The definitions of a name that are in live files, by path and line."""
     places = []
     for part, numbers in of_parts:
-        if not len(numbers):  # as of most names in a text
+        if not len(numbers):
             continue
         live_part = parts[part]
         in_files = live_part.part.definitions.files_of(numbers)

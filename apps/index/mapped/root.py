@@ -1,17 +1,15 @@
 """The live chunks of one generation of a root, mapped from files."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from apps.index.lexical import scoring
-from apps.index.mapped import lookups
 from apps.index.mapped.best import PartHits
 from apps.index.mapped.part import LivePart, Mask, Part
 from apps.index.mapped.words import Hashes, hashes_of
 from apps.index.models import Root
-from apps.index.types import ChunkFacts, StoredSymbol
 
 _NONE = slice(0, 0)
 
@@ -46,10 +44,7 @@ class MappedRoot:
 
     @classmethod
     def of(
-        cls,
-        root: Root,
-        parts: Sequence[tuple[Part, Mask]],
-        lost: Sequence[str] = (),
+        cls, root: Root, parts: Sequence[tuple[Part, Mask]], lost: Sequence[str] = ()
     ) -> "MappedRoot":
         """The generation of a root that has these files of each part, bool (files,)."""
         masks = [mask[part.file_of] for part, mask in parts]
@@ -90,50 +85,6 @@ class MappedRoot:
         """The document frequency of each word that any live chunk contains."""
         pairs = zip(words, self.find(words), strict=True)
         return {word: hits.count for word, hits in pairs if hits}
-
-    def definitions(self, name: str) -> list[StoredSymbol]:
-        """The definitions of a name; if there are none, those of the name in other case."""
-        return lookups.definitions(self.parts, name)
-
-    def lines_defining(self, name: str, documents: Collection[str]) -> set[tuple[str, int]]:
-        """Document and line of the definitions of a name in these documents."""
-        return lookups.lines_defining(self.parts, name, documents)
-
-    def definitions_of_names(
-        self, names: Iterable[str], most: int
-    ) -> dict[str, list[StoredSymbol]]:
-        """Name → its definitions, without names that have none, or more than `most` in any case."""
-        return lookups.definitions_of_names(self.parts, names, most)
-
-    def symbols_beginning(self, prefix: str, n: int) -> list[StoredSymbol]:
-        """n symbols whose name begins with a prefix, in any case, by name."""
-        return lookups.beginning(self.parts, prefix, n)
-
-    def outline(
-        self, document: str, lines: tuple[int, int] | None = None
-    ) -> list[StoredSymbol] | None:
-        """The definitions in a file, by line; None if no part has it. lines: the first and the last
-        on which one may begin."""
-        return lookups.outline(self.parts, document, lines)
-
-    def files_with_identifier(self, name: str) -> dict[str, str]:
-        """Document → path of the files whose text has an identifier, by path. The match is exact:
-        whole, and in its case, but for names that are no identifiers, such as `t` and `404`."""
-        return lookups.files_with_identifier(self.parts, name)
-
-    def rows_defining(self, name: str) -> Iterable[tuple[int, int, StoredSymbol]]:
-        """Part and row of the chunk in which each definition of exactly this name begins, and the
-        definition."""
-        return lookups.rows_defining(self.parts, name)
-
-    def rows_with_identifier(self, name: str) -> Iterable[tuple[int, int]]:
-        """Part and row of the chunks with an identifier, in the files whose text has it exactly.
-        One of several parts may differ in case; of one without parts, the first of each file."""
-        return lookups.rows_with_identifier(self.parts, name)
-
-    def facts(self, ids: Iterable[str]) -> dict[str, ChunkFacts]:
-        """Chunk id → facts. Unknown ids are left out."""
-        return lookups.facts(self.parts, ids)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from typing import NamedTuple, cast
 import zstandard
 
 from apps.core.system import posix
+from apps.index.decompressor import decompressor
 from apps.index.types import Check, never_cancelled
 
 _NAME = re.compile(r"([0-9a-f]{1,16})\.zst")
@@ -41,8 +42,6 @@ OPEN_SEGMENTS = 64
 # what follows in it: for each frame its bytes (u32, little-endian).
 _SKIPPABLE = 0x184D2A50
 _TABLE = struct.Struct("<II")
-# A decompressor for each thread: making one takes as long as a small block.
-_own = threading.local()
 
 
 class Block(NamedTuple):
@@ -307,7 +306,7 @@ def _decompress(waiting: Sequence[tuple[_Opened, int]]) -> None:
         return
     frames: list[bytes | bytearray | memoryview] = [entry.frames[n] for entry, n in usable]
     try:
-        contents = _decompressor().multi_decompress_to_buffer(frames)
+        contents = decompressor().multi_decompress_to_buffer(frames)
         for at, (entry, number) in enumerate(usable):
             entry.contents[number] = contents[at]
     except zstandard.ZstdError:
@@ -335,7 +334,7 @@ def _content(frame: memoryview) -> bytes:
     size = zstandard.get_frame_parameters(frame).content_size
     if size > MAX_BLOCK_BYTES:
         raise zstandard.ZstdError(f"a block of {size:,} bytes")
-    return bytes(_decompressor().decompress(frame))
+    return bytes(decompressor().decompress(frame))
 
 
 def _is_usable(frame: memoryview) -> bool:
@@ -343,13 +342,6 @@ def _is_usable(frame: memoryview) -> bool:
     with suppress(zstandard.ZstdError):
         return zstandard.get_frame_parameters(frame).content_size <= MAX_BLOCK_BYTES
     return False
-
-
-def _decompressor() -> zstandard.ZstdDecompressor:
-    made: zstandard.ZstdDecompressor | None = getattr(_own, "decompressor", None)
-    if made is None:
-        made = _own.decompressor = zstandard.ZstdDecompressor()
-    return made
 
 
 class SegmentWriter:

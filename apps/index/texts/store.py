@@ -17,7 +17,7 @@ import zstandard
 
 from apps.core.concurrency.per_process import PerProcess
 from apps.core.config import config
-from apps.core.values.slices import slices
+from apps.core.values.slices import grouped, slices
 from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
 from apps.index.texts.text_index import KEYS_AT_ONCE, Place, TextIndex, text_errors
 from apps.index.types import Check, never_cancelled
@@ -237,15 +237,7 @@ class TextStore:
 
     def _write_all(self, database: sqlite3.Connection, texts: Iterable[tuple[str, bytes]]) -> None:
         """Write texts, as many together as fill a block."""
-        block: list[tuple[str, bytes]] = []
-        size = 0
-        for key, data in texts:
-            block.append((key, data))
-            size += len(data)
-            if size >= BLOCK_BYTES:
-                self.write(database, block)
-                block, size = [], 0
-        if block:
+        for block in grouped(texts, lambda text: len(text[1]), BLOCK_BYTES):
             self.write(database, block)
 
     def write(self, database: sqlite3.Connection, texts: Sequence[tuple[str, bytes]]) -> None:
@@ -340,10 +332,7 @@ class TextStore:
             self.segments.remove(segment)
 
     def _texts_of(
-        self,
-        segment: int,
-        rows: Iterable[tuple[bytes, int, int, int, int]],
-        unreadable: set[bytes],
+        self, segment: int, rows: Iterable[tuple[bytes, int, int, int, int]], unreadable: set[bytes]
     ) -> Iterator[tuple[str, bytes]]:
         """Yield key and text. Adds to `unreadable` what the disk does not give now, but maybe
         later, and leaves out what is lost."""

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import zstandard
 
@@ -33,6 +33,7 @@ CREATE TABLE text (
 ) WITHOUT ROWID;
 CREATE INDEX text_segment ON text (segment);
 """
+_PLACES = "SELECT sha256, segment, block, block_size, start, size FROM text"
 KEYS_AT_ONCE = 500
 
 
@@ -80,35 +81,19 @@ class TextIndex:
 
     def places(self, keys: Sequence[str]) -> dict[str, Place]:
         """Return key → place, for at most KEYS_AT_ONCE keys. Unknown ones are left out."""
-        with self.reading() as database:
-            if database is None:
-                return {}
-            marks = ", ".join("?" * len(keys))
-            rows = database.execute(
-                "SELECT sha256, segment, block, block_size, start, size FROM text"
-                f" WHERE sha256 IN ({marks})",
-                [bytes.fromhex(key) for key in keys],
-            )
-            return {
-                key.hex(): Place(Block(*block), start, size) for key, *block, start, size in rows
-            }
+        marks = ", ".join("?" * len(keys))
+        rows = self._rows(f"{_PLACES} WHERE sha256 IN ({marks})", *map(bytes.fromhex, keys))
+        return {key.hex(): Place(Block(*block), start, size) for key, *block, start, size in rows}
 
     def each_place(self) -> list[tuple[bytes, int, int, int, int, int]]:
         """Return for each text its SHA-256, and segment, offset and size of its block, and start
         and size in it."""
-        with self.reading() as database:
-            if database is None:
-                return []
-            columns = "sha256, segment, block, block_size, start, size"
-            return database.execute(f"SELECT {columns} FROM text").fetchall()
+        return self._rows(_PLACES)
 
     def blocks(self, segment: int) -> list[Block]:
         """Return the blocks of a segment, ascending."""
-        with self.reading() as database:
-            if database is None:
-                return []
-            query = "SELECT DISTINCT segment, block, block_size FROM text WHERE segment = ?"
-            return [Block(*row) for row in database.execute(f"{query} ORDER BY block", (segment,))]
+        query = "SELECT DISTINCT segment, block, block_size FROM text WHERE segment = ?"
+        return [Block(*row) for row in self._rows(f"{query} ORDER BY block", segment)]
 
     def sync(self) -> None:
         """Make all transactions durable."""
@@ -121,17 +106,16 @@ class TextIndex:
 
     def count(self) -> int:
         """Return the number of texts."""
-        with self.reading() as database:
-            if database is None:
-                return 0
-            return int(database.execute("SELECT count(*) FROM text").fetchone()[0])
+        return sum(count for (count,) in self._rows("SELECT count(*) FROM text"))
 
     def keys(self) -> set[str]:
         """Return the keys of all texts."""
+        return {key.hex() for (key,) in self._rows("SELECT sha256 FROM text")}
+
+    def _rows(self, query: str, *values: bytes | int) -> list[Any]:
+        """Return the rows of a query; none if there is no file."""
         with self.reading() as database:
-            if database is None:
-                return set()
-            return {key.hex() for (key,) in database.execute("SELECT sha256 FROM text")}
+            return [] if database is None else database.execute(query, values).fetchall()
 
     def is_broken(self) -> bool:
         """Whether there is a file that is no index, or is malformed. Reads all of it."""

@@ -55,29 +55,26 @@ def not_found() -> type[Exception]:
 
 
 def open_embedded(folder: Path) -> Any:
-    """Return a client of the store in `folder`, which no other process has open. Raises
-    Unavailable."""
-    with chroma_errors():
-        import chromadb  # noqa: PLC0415 - heavy, see above
+    """Return a client of the store in `folder`, which no other process has open."""
+    import chromadb  # noqa: PLC0415 - heavy, see above
 
-        return chromadb.PersistentClient(path=str(folder), settings=_silent())
+    return chromadb.PersistentClient(path=str(folder), settings=_silent())
 
 
 def open_server(url: str) -> Any:
-    """Return a client of the server at `url`. Raises Unavailable if it does not answer."""
+    """Return a client of the server at `url`."""
     parts = urlsplit(url)
-    with chroma_errors():
-        import chromadb  # noqa: PLC0415 - heavy, see above
+    import chromadb  # noqa: PLC0415 - heavy, see above
 
-        client = chromadb.HttpClient(
-            host=parts.hostname or "",
-            port=parts.port or 8000,
-            ssl=parts.scheme == "https",
-            settings=_silent(),
-        )
-        # By default Chroma never times out; there is no setting.
-        client._server._session.timeout = _TIMEOUT
-        return client
+    client = chromadb.HttpClient(
+        host=parts.hostname or "",
+        port=parts.port or 8000,
+        ssl=parts.scheme == "https",
+        settings=_silent(),
+    )
+    # By default Chroma never times out; there is no setting.
+    client._server._session.timeout = _TIMEOUT
+    return client
 
 
 def _silent() -> Any:

@@ -43,37 +43,30 @@ class Shard(NamedTuple):
 
 
 class Collections:
-    """The verbs on a chromadb client. Raises Unavailable, and chroma.Failed."""
+    """The verbs on a chromadb client. Raises its errors, which `process` translates."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def shards(self) -> dict[str, Shard]:
         """Return name → shard."""
-        with chroma.chroma_errors():
-            return {
-                shard.name: Shard(str(shard.id), dict(shard.metadata or {}))
-                for shard in self._listed()
-            }
+        return {
+            shard.name: Shard(str(shard.id), dict(shard.metadata or {})) for shard in self._listed()
+        }
 
     def create(self, shard: str, about: Facts) -> str:
         """Create a shard. Return its id."""
-        with chroma.chroma_errors():
-            created = self._client.create_collection(
-                shard,
-                embedding_function=None,
-                configuration={"hnsw": INDEX},
-                metadata=dict(about),
-            )
-            return str(created.id)
+        created = self._client.create_collection(
+            shard, embedding_function=None, configuration={"hnsw": INDEX}, metadata=dict(about)
+        )
+        return str(created.id)
 
     def add(self, shard: str, ids: Sequence[str], vectors: Vectors, facts: Sequence[Facts]) -> None:
         """Add the rows whose ids are new.
 
         vectors: float32 (len(ids), dimension)
         """
-        with chroma.chroma_errors():
-            self._find(shard).add(ids=ids, embeddings=vectors, metadatas=facts)
+        self._find(shard).add(ids=ids, embeddings=vectors, metadatas=facts)
 
     def delete(self, shard: str, ids: Sequence[str]) -> None:
         """Delete rows. Unknown ids are ignored."""
@@ -98,7 +91,7 @@ class Collections:
 
     def drop(self, shard: str) -> None:
         """Delete a shard."""
-        with chroma.chroma_errors(), suppress(chroma.not_found()):
+        with suppress(chroma.not_found()):
             self._client.delete_collection(shard)
 
     def _find(self, shard: str) -> Any:
@@ -106,7 +99,7 @@ class Collections:
 
     def _call(self, shard: str, work: Callable[[Any], Result]) -> Result | None:
         """Call `work` with a shard; return None if it does not exist."""
-        with chroma.chroma_errors(), suppress(chroma.not_found()):
+        with suppress(chroma.not_found()):
             return work(self._find(shard))
         return None
 

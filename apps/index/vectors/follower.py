@@ -63,7 +63,7 @@ def follow(check: Check = never_cancelled) -> None:
     with _alone(), closing(Note(folder())) as note:
         is_there = _is_there(note)
         has_all = is_there and note.followed() == wanted
-        if has_all and progress.followed == wanted:
+        if has_all and progress.state.followed == wanted:
             return
         syncs = {
             store: StoreSync(store, roots, client(), note, check) for store, roots in stores.items()

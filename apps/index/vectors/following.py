@@ -70,10 +70,6 @@ class Progress:
         self.state = State()
         self.failed_searches = 0  # in a row
 
-    @property
-    def followed(self) -> str:
-        return self.state.followed
-
     def start(self, stores: Mapping[UUID, tuple[int, int]], keys: Mapping[UUID, str]) -> None:
         """Set how many vectors Chroma has of each store, and how many it shall have. `keys`: the
         fingerprint of each store."""
@@ -93,10 +89,7 @@ class Progress:
         if state.shown() != before.shown():
             hub.notify(changes.CHROMA)
 
-    def of_stores(self) -> dict[UUID, tuple[int, int]]:
-        return {store: self._reached(store, roots) for store, roots in searched_stores().items()}
-
-    def _reached(self, store: UUID, roots: Sequence[Root]) -> tuple[int, int]:
+    def reached(self, store: UUID, roots: Sequence[Root]) -> tuple[int, int]:
         """Of what was published since, Chroma may lack something: at least one vector."""
         vectors, total = self.state.stores.get(store, (0, 0))
         if total and self.state.keys.get(store) == fingerprint(roots):
@@ -107,11 +100,12 @@ class Progress:
     def current(self) -> Following:
         stores = searched_stores()
         wanted = fingerprint(root for roots in stores.values() for root in roots)
-        pairs = [self._reached(store, roots) for store, roots in stores.items()]
+        pairs = [self.reached(store, roots) for store, roots in stores.items()]
         vectors, total = (sum(numbers) for numbers in zip(*pairs, strict=True)) if pairs else (0, 0)
+        followed = self.state.followed
         if self.state.reason:
             return Following("failed", vectors, total, self.state.reason)
-        is_complete = self.followed == wanted or not (self.followed or total)
+        is_complete = followed == wanted or not (followed or total)
         return Following("complete" if is_complete else "following", vectors, total)
 
 
@@ -126,4 +120,5 @@ def following() -> Following:
 def of_stores() -> dict[UUID, tuple[int, int]]:
     """Return store (`Root.store`) → how many vectors Chroma has of those that its roots have
     published, and how many these are. Roots with equal files share a store."""
-    return progress.of_stores()
+    stores = searched_stores().items()
+    return {store: progress.reached(store, roots) for store, roots in stores}

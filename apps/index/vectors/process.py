@@ -55,10 +55,7 @@ class ChromaProcess:
 
     @span("chroma")
     def call(
-        self,
-        verb: Callable[Concatenate[Collections, P], Result],
-        *args: P.args,
-        **none: P.kwargs,
+        self, verb: Callable[Concatenate[Collections, P], Result], *args: P.args, **none: P.kwargs
     ) -> Result:
         """Return the result of a verb of Collections."""
         tell(verb=verb.__name__)
@@ -157,9 +154,10 @@ def _answer(folder: Path, url: str, verb: Callable[..., Result], args: tuple[Any
     """Call a verb. The first call connects to the server, or opens the folder, which stays locked
     as long as the process lives."""
     global _collections
-    if _collections is None:
-        _collections = Collections(chroma.open_server(url) if url else _opened(folder))
-    return verb(_collections, *args)
+    with chroma.chroma_errors():
+        if _collections is None:
+            _collections = Collections(chroma.open_server(url) if url else _opened(folder))
+        return verb(_collections, *args)
 
 
 def _opened(folder: Path) -> Any:

@@ -41,7 +41,7 @@ def nearest(store: UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
         result = client().call(Collections.nearest, collection(store), units[0], n)
     except chroma.Failed:
         # Until it has all, it may have vectors of another model.
-        progress.failed_searches += bool(progress.followed)
+        progress.failed_searches += bool(progress.state.followed)
         changes.chroma_due.set()
         raise
     progress.failed_searches = 0

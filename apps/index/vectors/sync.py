@@ -3,13 +3,13 @@
 The parts have all vectors, so what Chroma has is never read, and anything of it may be dropped.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
 
-from apps.core.values.slices import slices
+from apps.core.values.slices import grouped, slices
 from apps.embedding.types import Vectors
 from apps.index.chunk_ids import chunk_id
 from apps.index.installation import origin_of
@@ -25,8 +25,6 @@ from apps.index.vectors.following import progress
 from apps.index.vectors.note import Note, Noted
 from apps.index.vectors.process import ChromaProcess
 from apps.index.vectors.store import collection
-
-Item = TypeVar("Item")
 
 # Rows of one write: .3 s, for which a search of Chroma waits at most.
 SLICE = 500
@@ -122,7 +120,7 @@ class StoreSync:
         done = sum(one.rows for one in current.values())
         progress.update(self._store, done)
         missing = (key for key in self._live if key not in current)
-        for documents in _grouped(missing, lambda key: self._live[key].rows):
+        for documents in grouped(missing, lambda key: self._live[key].rows, SLICE):
             done += self._add(documents, about)
             progress.update(self._store, done)
         self._write_to("")
@@ -156,7 +154,7 @@ class StoreSync:
         self._note.save(some)
         places = (place for key in documents for place in self._live[key].files)
         pieces = (rows for place in places for rows in rows_of(*place))
-        for some_rows in _grouped(pieces, lambda rows: len(rows.ids)):
+        for some_rows in grouped(pieces, lambda rows: len(rows.ids), SLICE):
             self._check()
             self._write_to(shard)
             self._client.call(Collections.add, shard, *_joined(some_rows))
@@ -217,20 +215,6 @@ def _is_of(shards: Iterable[Shard], about: Facts) -> bool:
     """Whether shards have vectors of a model."""
     keys = ("model", "dimension")
     return all(shard.about.get(key) == about[key] for shard in shards for key in keys)
-
-
-def _grouped(items: Iterable[Item], rows: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """Yield items that together have about SLICE rows. `rows` returns those of one."""
-    group: list[Item] = []
-    size = 0
-    for item in items:
-        group.append(item)
-        size += rows(item)
-        if size >= SLICE:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
 
 
 def _joined(pieces: Sequence[Rows]) -> Rows:

@@ -110,12 +110,7 @@ def count_files(root: Path, most: int) -> int:
 
 
 def _walk(
-    directory: RootDirectory,
-    root: Path,
-    check: Check,
-    *,
-    plain: bool,
-    only: Collection[str] | None,
+    directory: RootDirectory, root: Path, check: Check, *, plain: bool, only: Collection[str] | None
 ) -> tuple[Walk, Tracked]:
     settings = config()
     selection = select(only)
@@ -180,7 +175,8 @@ class Classifier:
 
     def classify(self, listed: ListedFile) -> Candidate | Skipped:
         path = listed.path
-        shown = _printable(path)
+        # Rows and JSON cannot contain bytes that are not UTF-8.
+        shown = path if path.isascii() else os.fsencode(path).decode("utf-8", "replace")
         if path.endswith("/") or not path:
             return Skipped(shown or WHOLE_ROOT, listed.reason, 0, listed.unreadable)
         try:
@@ -247,8 +243,3 @@ def _refuse_kind(status: os.stat_result) -> str | None:
     if stat.S_ISLNK(status.st_mode):
         return SYMBOLIC_LINK
     return SPECIAL
-
-
-def _printable(path: str) -> str:
-    """Replace bytes that are not UTF-8 by U+FFFD, as rows and JSON cannot contain them."""
-    return path if path.isascii() else os.fsencode(path).decode("utf-8", "replace")

@@ -100,12 +100,7 @@ class Rules:
 
     @classmethod
     def of(
-        cls,
-        *,
-        include: Iterable[str],
-        exclude: Iterable[str],
-        max_bytes: int,
-        own: OwnData,
+        cls, *, include: Iterable[str], exclude: Iterable[str], max_bytes: int, own: OwnData
     ) -> Self:
         names = [word.strip("/") for word in exclude]
         return cls(
@@ -182,14 +177,10 @@ class Rules:
         kind = known_type(path)
         if kind is None:
             has_controls = len(head.translate(None, CONTROLS)) < len(head)
-            is_text = head.startswith(b"#!") or not has_controls or _is_utf16(head)
-            return None if is_text else BINARY
+            is_text = not has_controls or head.startswith((b"#!", *BOMS[1:]))
+            return None if is_text or utf16_without_mark(head) else BINARY
         is_code = not kind.prose and kind.name not in NO_CODE
         return MINIFIED if is_code and _is_minified(head[:HEAD_BYTES]) else None
-
-
-def _is_utf16(head: bytes) -> bool:
-    return head.startswith(BOMS[1:]) or bool(utf16_without_mark(head))
 
 
 def _is_minified(head: bytes) -> bool:

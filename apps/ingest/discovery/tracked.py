@@ -99,16 +99,14 @@ class Tracked:
         if kind is Kind.SUBMODULE:
             return ListedFile(f"{path}/", NOT_CHECKED_OUT)
         if kind is Kind.ABSENT:
-            return ListedFile(self._missing_folder(path), NOT_CHECKED_OUT)
+            # The uppermost folder on the path that does not exist, or the path itself.
+            missing = (folder for folder in _above(path) if folder not in self._entered)
+            return ListedFile(next(missing, path), NOT_CHECKED_OUT)
         return ListedFile(path)
 
     def _is_closed(self, path: str) -> bool:
         closed = self._closed
         return bool(closed) and ("" in closed or any(folder in closed for folder in _above(path)))
-
-    def _missing_folder(self, path: str) -> str:
-        """Return the uppermost folder on a path that does not exist, or the path itself."""
-        return next((folder for folder in _above(path) if folder not in self._entered), path)
 
 
 _recent: dict[object, _Paths] = {}

@@ -30,12 +30,7 @@ from apps.ingest.discovery.folder_rules import (
 from apps.ingest.discovery.git_index import Kind, lacks_index
 from apps.ingest.discovery.left_out import OF_UNTRACKED, UNTRACKED, LeftOutCounter
 from apps.ingest.discovery.refusal import refused
-from apps.ingest.discovery.repository import (
-    Repository,
-    common_dir,
-    repository_at,
-    work_tree_of,
-)
+from apps.ingest.discovery.repository import Repository, common_dir, repository_at, work_tree_of
 from apps.ingest.discovery.selection import Selection
 from apps.ingest.discovery.tracked import Tracked
 from apps.ingest.discovery.types import NOT_CHECKED_OUT, ListedFile

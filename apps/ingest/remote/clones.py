@@ -1,6 +1,5 @@
 """The repositories that were fetched by URL: their rows, and their folders in the data folder."""
 
-import os
 import shutil
 from contextlib import suppress
 from datetime import timedelta
@@ -78,13 +77,3 @@ def sweep() -> None:
             is_known = Clone.objects.filter(path=str(folder)).exists()
             if not is_known and folder.stat().st_mtime < before.timestamp():
                 forget_unused(str(folder))
-
-
-def size_of(folder: Path) -> int:
-    """Return the bytes of all files in a folder, which may change meanwhile."""
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                total += os.lstat(os.path.join(parent, name)).st_size
-    return total

@@ -23,7 +23,6 @@ from apps.index.types import Check
 from apps.ingest.remote import credentials
 from apps.ingest.remote.address import RemoteAddress, read
 from apps.ingest.remote.bare import NO_HEAD, config_for, make_bare, write_boundary
-from apps.ingest.remote.clones import size_of
 from apps.ingest.remote.local import Source, source_of
 from apps.ingest.remote.network import addresses_of, pinned
 
@@ -244,16 +243,13 @@ class _Git:
             self.tell(f"Fetching: {what.decode().lower()}, {percent.decode()} %")
         elif not piece:
             disk.check()
-            self._measure()
-
-    def _measure(self) -> None:
-        if size_of(self.git_dir) > MAX_BYTES:
-            raise _over_size()
+            if disk.size_of(self.git_dir) > MAX_BYTES:
+                raise _over_size()
 
     def _error(self, done: "subprocess.CompletedProcess[bytes]") -> Exception:
         text = done.stderr.decode("utf-8", "replace")
         # The system ends a program whose file reaches its limit; the file stays.
-        if "File too large" in text or size_of(self.git_dir) > MAX_BYTES - BLOCK:
+        if "File too large" in text or disk.size_of(self.git_dir) > MAX_BYTES - BLOCK:
             return _over_size()
         return _failed(_reason(text, self.remote) or f"git ended with {done.returncode}")
 

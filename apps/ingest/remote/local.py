@@ -14,12 +14,7 @@ from apps.ingest.bases import bases
 from apps.ingest.discovery.checkout import checkout, named_commit
 from apps.ingest.discovery.own_data import refuse_own_data
 from apps.ingest.discovery.refusal import refused as not_read
-from apps.ingest.discovery.repository import (
-    Repository,
-    check_owner,
-    common_dir,
-    repository_at,
-)
+from apps.ingest.discovery.repository import Repository, check_owner, common_dir, repository_at
 from apps.ingest.remote.address import RemoteAddress, refused
 from apps.ingest.remote.bare import boundary_of
 from apps.ingest.remote.lenders import check_lenders

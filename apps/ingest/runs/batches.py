@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from apps.code.chunking import digest_of
@@ -27,10 +27,6 @@ READ_AT_ONCE = 64
 
 # Path → SHA-256 of files; returns path → file of another root.
 FindShared = Callable[[Mapping[str, str]], Mapping[str, SharedFile]]
-
-
-def _no_shared(hashes: Mapping[str, str]) -> Mapping[str, SharedFile]:
-    return {}
 
 
 @dataclass(frozen=True)
@@ -84,14 +80,8 @@ class Batch:
         return len(self.paths)
 
     def __add__(self, other: "Batch") -> "Batch":
-        return Batch(
-            self.paths + other.paths,
-            self.files + other.files,
-            self.skipped + other.skipped,
-            self.unread + other.unread,
-            self.unchanged + other.unchanged,
-            self.shared + other.shared,
-        )
+        names = [field.name for field in fields(self)]
+        return Batch(*(getattr(self, name) + getattr(other, name) for name in names))
 
 
 def batches(
@@ -101,7 +91,7 @@ def batches(
     max_tokens: int | None,
     job: Job,
     reconcile: Callable[[Batch], Batch],
-    find_shared: FindShared = _no_shared,
+    find_shared: FindShared = lambda hashes: {},
 ) -> Iterator[Batch]:
     """Yield all files, in batches of at least INGEST_FLUSH_EVERY files and ROWS_PER_WRITE chunks.
     The first one is smaller: a first ingest publishes it at once.

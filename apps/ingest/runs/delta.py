@@ -102,14 +102,6 @@ def _may_be_replaced(only: Sequence[str]) -> Q:
     return matching
 
 
-def _ids(root: Root, paths: Set[str]) -> list[tuple[str, UUID]]:
-    """Return path and id of the published rows of these paths."""
-    rows = queries.generation_files(root).order_by()
-    if len(paths) <= MAX_PATHS_IN_QUERY:
-        rows = rows.filter(path__in=paths)
-    return [(path, key) for path, key in rows.values_list("path", "id") if path in paths]
-
-
 class Published:
     """The published files of a run's folder, or those of them that it looks at."""
 
@@ -120,7 +112,8 @@ class Published:
         self._run = run
         self._root = root = Root.objects.published().filter(path=run.path).first()
         self._rows = _PublishedFile.all_of(root, only) if root else []
-        self._may_stay = root is not None and _is_reusable(root, run) and self._is_whole
+        is_reusable = root and root.model == run.model and makes_the_same_chunks(root)
+        self._may_stay = bool(is_reusable) and self._is_whole
         self._staying = {row.path: row for row in self._rows} if self._may_stay else {}
         self._touched: list[Candidate] = []
 
@@ -162,7 +155,8 @@ class Published:
         retired = [row for row in self._rows if row.path not in unchanged]
         files = [candidate for candidate in discovery.files if candidate.path not in unchanged]
         if self._root is None:
-            files.sort(key=_newest_first)
+            # The newest first. By minutes, so that the files of a checkout keep their order.
+            files.sort(key=lambda candidate: -(candidate.stat.mtime_ns // MINUTE_NS))
         ingested = {row.path: row.stat.size for row in self._rows if not row.skip_reason}
         return Delta(
             files=files,
@@ -187,7 +181,13 @@ class Published:
         )
 
     def _ids(self, paths: Set[str]) -> list[tuple[str, UUID]]:
-        return _ids(self._root, paths) if self._root and paths else []
+        """Return path and id of the published rows of these paths."""
+        if not self._root or not paths:
+            return []
+        rows = queries.generation_files(self._root).order_by()
+        if len(paths) <= MAX_PATHS_IN_QUERY:
+            rows = rows.filter(path__in=paths)
+        return [(path, key) for path, key in rows.values_list("path", "id") if path in paths]
 
     def _unread(self, discovery: Discovery) -> dict[str, str]:
         """Return path → problem of the published files that cannot be read now, or whose folder
@@ -228,11 +228,6 @@ class Published:
         if row is None:
             return False
         return (row.skip_reason, row.stat.size) == (item.reason[:LONGEST_REASON], item.size)
-
-
-def _newest_first(candidate: Candidate) -> int:
-    """Sort key. By minutes, so that the files of a checkout keep their order."""
-    return -(candidate.stat.mtime_ns // MINUTE_NS)
 
 
 def _unread_problem(reason: str, problem: str, *, current: bool) -> str:
@@ -308,7 +303,3 @@ class Reconciler:
     def _stay(self, row: SourceFile, problem: str) -> None:
         self._staying[row.id] = row
         self._problems[row.id] = problem
-
-
-def _is_reusable(root: Root, run: IngestRun) -> bool:
-    return root.model == run.model and makes_the_same_chunks(root)

@@ -227,10 +227,8 @@ class Generation:
         rows = SourceFile.objects.filter(root=self.root).order_by()
         if self.run.paths is None:
             return Counts(**rows.filter(until__isnull=True).totals())
-        root = self.root
-        before = Counts(root.files, root.chunks, root.embedded, root.skipped)
         added = Counts(**rows.filter(since=self.number).totals())
-        return before + added - Counts(**rows.filter(until=self.number).totals())
+        return Counts.of(self.root) + added - Counts(**rows.filter(until=self.number).totals())
 
     def _raise_unclaimed(self) -> None:
         if IngestRun.objects.running().filter(id=self.run.id).exists():
@@ -249,11 +247,7 @@ class Generation:
         )
 
 
-def confirm(
-    run: IngestRun,
-    checkout: Checkout,
-    touched: Sequence[Candidate],
-) -> None:
+def confirm(run: IngestRun, checkout: Checkout, touched: Sequence[Candidate]) -> None:
     """Save that an automatic run has found a folder as it is published.
 
     touched: as in Delta

@@ -5,14 +5,14 @@ A stopped run leaves the published index unchanged.
 
 import errno
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from apps.core.errors import Unavailable
 from apps.index.root_directory import MISSING, RootDirectory, reason_of
 from apps.ingest.discovery.discovery import WHOLE_ROOT, open_root
-from apps.ingest.types import Candidate, Discovery
+from apps.ingest.types import Discovery
 
 FILES_UNREADABLE = "FILES_UNREADABLE"
 # A run fails if more than this share of the files found by discovery cannot be read later. A few
@@ -32,21 +32,17 @@ class Guard:
     def __init__(self, path: Path, directory: RootDirectory) -> None:
         self._path = path
         self._directory = directory
-        self._files = 0
+        self.files = 0  # found by discovery
         self._unread = 0
-
-    def set_file_count(self, files: int) -> None:
-        """Set the number of files found by discovery."""
-        self._files = files
 
     def add_unread(self, files: int, reason: str) -> None:
         """Count files that could not be read after discovery. Raises Unavailable FILES_UNREADABLE
         or ROOT_CHANGED if they are too many."""
         self._unread += files
-        if self._unread > max(MAX_UNREAD_FILES, MAX_UNREAD_SHARE * self._files):
+        if self._unread > max(MAX_UNREAD_FILES, MAX_UNREAD_SHARE * self.files):
             self.check_root()
             raise Unavailable(
-                f"{self._unread:,} of {self._files:,} files cannot be read ({reason}). "
+                f"{self._unread:,} of {self.files:,} files cannot be read ({reason}). "
                 "Nothing was published.",
                 code=FILES_UNREADABLE,
             )
@@ -109,9 +105,8 @@ def count_disappeared(
     if not needs_confirmation(len(missing), len(published)):
         return len(missing)
     lost = Counter((PurePosixPath(path).name, published[path]) for path in missing)
-    return (
-        lost - _names_and_sizes(file for file in discovery.files if file.path not in published)
-    ).total()
+    new = [file for file in discovery.files if file.path not in published]
+    return (lost - Counter((PurePosixPath(file.path).name, file.stat.size) for file in new)).total()
 
 
 def _is_in(path: str, skipped: Set[str]) -> bool:
@@ -128,7 +123,3 @@ def above(path: str, folders: Set[str]) -> str | None:
             return path[: at + 1]
         at = path.find("/", at + 1)
     return None
-
-
-def _names_and_sizes(files: Iterable[Candidate]) -> "Counter[tuple[str, int]]":
-    return Counter((PurePosixPath(file.path).name, file.stat.size) for file in files)

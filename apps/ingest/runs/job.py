@@ -9,10 +9,17 @@ from typing import Protocol, TypeVar
 from uuid import UUID
 
 from apps.core.monitoring.telemetry import span
+from apps.index.models import IngestRun
 
 
 class RunCancelled(Exception):
     """The run was cancelled. Not an error: it unwinds the pipeline."""
+
+
+def stop_for_runs() -> None:
+    """Raise RunCancelled if a run is under way or queued, perhaps by another process."""
+    if IngestRun.objects.live().exists():
+        raise RunCancelled
 
 
 class Closable(Protocol):

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import asdict
 from uuid import UUID
 
 from django.dispatch import Signal
@@ -9,6 +10,7 @@ from django.dispatch import Signal
 from apps.core.monitoring.metrics import CHUNKS, INGEST_RUNS
 from apps.index.endings import UNCHANGED
 from apps.index.models import IngestRun
+from apps.ingest.types import Counts
 from apps.logs.context import log_context
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -63,11 +65,6 @@ def _facts(run: IngestRun) -> dict[str, object]:
         "model": run.model,
         "state": run.state,
         "automatic": run.automatic,
-        "counts": {
-            "files": run.files,
-            "chunks": run.chunks,
-            "embedded": run.embedded,
-            "skipped": run.skipped,
-        },
+        "counts": asdict(Counts.of(run)),
         "lastError": run.last_error or None,
     }

@@ -18,9 +18,9 @@ from apps.index.mapped import files, lists, merging, part
 from apps.index.mapped.collecting import collect
 from apps.index.mapped.live_files import LiveFiles
 from apps.index.mapped.merge_plan import PartSize, plan
-from apps.index.models import IngestRun, Root
+from apps.index.models import Root
 from apps.index.types import Check, never_cancelled
-from apps.ingest.runs.job import RunCancelled
+from apps.ingest.runs.job import RunCancelled, stop_for_runs
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -29,7 +29,7 @@ def merge_after_run(path: str) -> None:
     """Merge the parts of the root of a folder, and delete what is listed no more. If a run is under
     way or queued, the sweep does it. Errors are logged."""
     with _logged(path), freeze.index.changing():
-        collect(merged=merge(path, _give_way))
+        collect(merged=merge(path, stop_for_runs))
 
 
 def merge_all(check: Check) -> set[str]:
@@ -39,7 +39,8 @@ def merge_all(check: Check) -> set[str]:
     for path in Root.objects.published().values_list("path", flat=True):
         check()
         with _logged(path):
-            replaced |= merge(path, _give_way)
+            # A run publishes only if the list is the one that it found.
+            replaced |= merge(path, stop_for_runs)
     return replaced
 
 
@@ -53,12 +54,6 @@ def _logged(path: str) -> Iterator[None]:
         changes.check_due.set()
         facts = {"root": path, "reason": str(error)}
         logger.warning("parts of the index not merged", extra={"context": facts})
-
-
-def _give_way() -> None:
-    # A run publishes only if the list is the one that it found.
-    if IngestRun.objects.live().exists():
-        raise RunCancelled
 
 
 @freeze.index.changing()

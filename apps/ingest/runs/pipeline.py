@@ -82,7 +82,7 @@ def ingest(run: IngestRun, job: Job) -> Ending:
         _delete_old_skip_lists(run)
         if ending := _refuse(run, discovery, delta):
             return ending
-        guard.set_file_count(len(discovery.files))
+        guard.files = len(discovery.files)
         progress.start(len(delta.files), delta.unchanged)
         if run.automatic and not delta and not delta.problems:
             confirm(run, checkout, delta.touched)
@@ -223,11 +223,7 @@ def _dry_run(
 
 
 def _publish(
-    generation: Generation,
-    delta: Delta,
-    job: Job,
-    counts: Counts,
-    written: Sequence[Part],
+    generation: Generation, delta: Delta, job: Job, counts: Counts, written: Sequence[Part]
 ) -> Ending:
     if not counts.chunks and generation.is_first:
         return UNCHANGED

@@ -123,7 +123,7 @@ def status_of(run: IngestRun) -> RunStatus:
     return RunStatus(
         run_id=str(run.id),
         state=cast(RunState, run.state),
-        counts=Counts(run.files, run.chunks, run.embedded, run.skipped),
+        counts=Counts.of(run),
         message=run.message or None,
         last_error=run.last_error or None,
         error_code=run.error_code or None,

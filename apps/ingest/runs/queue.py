@@ -23,14 +23,7 @@ from apps.index.endings import CANCELLED, INTERRUPTED, Ending
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.types import TERMINAL_STATES
 from apps.ingest.remote import clones
-from apps.ingest.runs import (
-    finish,
-    journal,
-    lock,
-    pipeline,
-    recovery,
-    sweep,
-)
+from apps.ingest.runs import finish, journal, lock, pipeline, recovery, sweep
 from apps.ingest.runs.heartbeat import Heartbeat
 from apps.ingest.runs.job import Job, RunCancelled
 from apps.ingest.runs.merging import merge_after_run

@@ -84,9 +84,6 @@ def _owner_has_ended(run: IngestRun) -> bool:
     if last_heartbeat is None or last_heartbeat < timezone.now() - STALE:
         return True
     host, _, rest = run.owner.partition(":")
-    return host == HOST and not _is_alive(int(rest.partition(":")[0] or 0))
-
-
-def _is_alive(pid: int) -> bool:
+    pid = int(rest.partition(":")[0] or 0)
     # This process's id with another owner was used by an earlier process, as in a container.
-    return pid not in (0, os.getpid()) and posix.is_running(pid)
+    return host == HOST and (pid in (0, os.getpid()) or not posix.is_running(pid))

@@ -21,12 +21,11 @@ from apps.core.data import damage
 from apps.index import changes, freeze, scrubbed
 from apps.index.grams import get_grams
 from apps.index.mapped import files, lists, part
-from apps.index.models import IngestRun
 from apps.index.scrubbed import Scrubbed
 from apps.index.texts import get_texts
 from apps.index.types import Check
 from apps.ingest.runs import integrity
-from apps.ingest.runs.job import RunCancelled
+from apps.ingest.runs.job import stop_for_runs
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -60,7 +59,7 @@ class Scrub:
             if file.path in self._done:
                 continue
             self._save(total)
-            _give_way()
+            stop_for_runs()
             if not file.compare(check):
                 self._damaged += 1
                 facts = {"file": f"{file.path.parent.name}/{file.path.name}"}
@@ -80,12 +79,6 @@ class Scrub:
             self._saved_at = now
             done = sum(self._done.values())
             scrubbed.save(replace(scrubbed.read(), done=done, total=total))
-
-
-def _give_way() -> None:
-    """A run that another process has queued comes first, too."""
-    if IngestRun.objects.live().exists():
-        raise RunCancelled
 
 
 def _files() -> Iterator[_File]:

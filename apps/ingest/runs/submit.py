@@ -5,14 +5,16 @@
 
 import threading
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from apps.core.config import config
 from apps.core.errors import Conflict
 from apps.index import changes, endings, queries
-from apps.index.models import IngestRun, Root
+from apps.index.models import Clone, IngestRun, Root
 from apps.logs.context import request_id
 
 # Set when the worker of this process has something to do, such as a queued run.
@@ -52,6 +54,17 @@ def queue_fetch(root: Root) -> IngestRun | None:
     slots = (f"auto:{root.id}", f"fetch:{root.id}")
     runs = (insert_run(slot, **fields, automatic=True) for slot in slots)
     return next(filter(None, runs), None)
+
+
+def queue_due_fetches() -> None:
+    """Queue the fetch of each clone whose last one began long enough ago."""
+    hours = config().clone_hours
+    if not hours:
+        return
+    before = timezone.now() - timedelta(hours=hours)
+    due = Clone.objects.filter(tried_at__lt=before).values_list("path", flat=True)
+    for root in Root.objects.published().filter(path__in=list(due)):
+        queue_fetch(root)
 
 
 def queue_reembeds(root_ids: Iterable[UUID]) -> list[IngestRun]:

@@ -87,13 +87,12 @@ def _delete_files_of_removed_roots(check: Check) -> None:
         delete_files(SourceFile.objects.filter(root_id=root_id), check)
 
 
-def _keys(files: SourceFileQuerySet) -> list[str]:
-    """Return the keys of the texts of files."""
-    return list(files.order_by().exclude(sha256="").values_list("sha256", flat=True).distinct())
-
-
-def _delete_texts(keys: Sequence[str]) -> None:
-    """Delete the texts of rows that were deleted, except those that other rows name."""
+def _delete_with_texts(files: SourceFileQuerySet) -> None:
+    """Delete rows, and their texts except those that other rows name."""
+    files = files.order_by()
+    keys = list(files.exclude(sha256="").values_list("sha256", flat=True).distinct())
+    for part in slices(list(files.values_list("id", flat=True)), FILES_AT_ONCE):
+        SourceFile.objects.filter(id__in=part).delete()
     try:
         get_texts().discard(keys, _named)
     except Unavailable as error:
@@ -118,14 +117,12 @@ def drop_root(root: Root, *, all_now: bool | None = None) -> None:
     """
     files = SourceFile.objects.filter(root_id=root.id)
     now = files.count() <= MAX_DELETED_NOW if all_now is None else all_now
-    keys = _keys(files) if now else []
     # Its files stay: to delete many takes seconds, in which nothing else can be written.
     root.delete()
     # It also removes parts, and what is left of the segments of texts.
     due.set()
     if now:
-        delete_files(files)
-        _delete_texts(keys)
+        _delete_with_texts(files)
 
 
 @freeze.index.changing()
@@ -147,9 +144,7 @@ def discard_run(run: IngestRun, ending: Ending) -> None:
     if files.count() > MAX_DELETED_NOW:
         due.set()
         return
-    keys = _keys(files)
-    delete_files(files)
-    _delete_texts(keys)
+    _delete_with_texts(files)
 
 
 def has_leftovers(run_id: UUID) -> bool:
@@ -170,12 +165,7 @@ def sweep_root(root: Root) -> None:
         return  # removed meanwhile
     # By constants: there are indexes for them.
     is_dead = Q(since__gt=generation) | Q(until__lte=generation)
-    dead = SourceFile.objects.filter(is_dead, root=root).order_by()
-    keys = _keys(dead)
-    ids = list(dead.values_list("id", flat=True))
-    for part in slices(ids, FILES_AT_ONCE):
-        SourceFile.objects.filter(id__in=part).delete()
-    _delete_texts(keys)
+    _delete_with_texts(SourceFile.objects.filter(is_dead, root=root))
 
 
 def delete_files(files: SourceFileQuerySet, check: Check = never_cancelled) -> None:

@@ -20,13 +20,7 @@ logger = logging.getLogger("codeinfo.ingest")
 
 # Repaired by another ingest of the folder; _DAMAGED by one that chunks every file again.
 _CHANGED: frozenset[Kind] = frozenset({"file_changed", "file_missing", "file_new", "file_problem"})
-_DAMAGED: frozenset[Kind] = frozenset(
-    {
-        "index_unreadable",
-        "index_differs",
-        "texts_missing",
-    }
-)
+_DAMAGED: frozenset[Kind] = frozenset({"index_unreadable", "index_differs", "texts_missing"})
 
 
 def repair(

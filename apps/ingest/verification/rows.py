@@ -4,7 +4,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from apps.index import queries
-from apps.index.models import IngestRun, Root, SourceFile
+from apps.index.models import IngestRun, Root
 
 
 class FileRow(NamedTuple):
@@ -40,7 +40,3 @@ def is_busy(root: Root) -> bool:
 def live_rows(root: Root) -> list[FileRow]:
     rows = queries.live_files(root).order_by("path")
     return [FileRow(*values) for values in rows.values_list(*FileRow._fields)]
-
-
-def dead_rows(root: Root) -> int:
-    return SourceFile.objects.filter(root=root).dead().count()

@@ -1,10 +1,11 @@
 """Compares the live rows of a root with its folder: files, contents, chunks and definitions."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from apps.code.chunking import digest_of
-from apps.code.values import Chunk, ChunkedFile, Symbol
+from apps.code.values import ChunkedFile, Symbol
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.core.values.slices import slices
 from apps.embedding.catalogue import get_embedder
@@ -14,7 +15,7 @@ from apps.index.parsing import Chunker
 from apps.index.root_directory import read_content
 from apps.index.spans import span_of, unpack
 from apps.index.symbols import outline_of
-from apps.index.types import Check, StoredSymbol
+from apps.index.types import Check
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.runs.batches import fitted
 from apps.ingest.runs.chunker_version import makes_the_same_chunks
@@ -101,7 +102,8 @@ def _compare_chunks(
             some = [row for row in part if _is_complete(row.problem)]
             for row, file in _cut(root, some, chunker):
                 found.parsed += 1
-                if not _same_chunks(row, fitted(file, longest).chunks):
+                # Their texts are parts of the file, which is the same.
+                if [*map(span_of, fitted(file, longest).chunks)] != unpack(row.spans):
                     chunks.append(row.path)
                 if not _same_symbols(root, row, file.symbols):
                     symbols.append(row.path)
@@ -130,25 +132,9 @@ def _cut(
     ]
 
 
-def _same_chunks(row: FileRow, cut: Sequence[Chunk]) -> bool:
-    """Whether the row has these chunks. Their texts are parts of the file, which is the same."""
-    return [span_of(chunk) for chunk in cut] == unpack(row.spans)
-
-
 def _same_symbols(root: Root, row: FileRow, symbols: Sequence[Symbol]) -> bool:
-    stored = outline_of(root, row.document)
-    return sorted(map(_facts, stored)) == sorted(map(_facts, symbols))
-
-
-def _facts(symbol: Symbol | StoredSymbol) -> tuple[str, str, str, int, int, str]:
-    return (
-        symbol.name,
-        symbol.path,
-        symbol.kind,
-        symbol.start_line,
-        symbol.end_line,
-        symbol.signature,
-    )
+    facts = attrgetter("name", "path", "kind", "start_line", "end_line", "signature")
+    return sorted(map(facts, outline_of(root, row.document))) == sorted(map(facts, symbols))
 
 
 def _content(root: Root, row: FileRow) -> bytes | None:

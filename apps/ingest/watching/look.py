@@ -1,7 +1,7 @@
 """Compares a folder with what is published, by size and modification time."""
 
 import errno
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 
@@ -91,12 +91,10 @@ def _changed_folders(
             found.add(folder)
             # A folder that cannot be listed hides no other change.
             with suppress(OSError):
-                new.update(_folders_in(folder, directory))
+                new.update(
+                    f"{folder}{entry.name}/"
+                    for entry in directory.entries(folder)
+                    if entry.is_folder and entry.name not in EXCLUDED and is_storable(entry.name)
+                )
     watched.folders.take(watched.root, new - known.keys())
     return found
-
-
-def _folders_in(folder: str, directory: RootDirectory) -> Iterator[str]:
-    for entry in directory.entries(folder):
-        if entry.is_folder and entry.name not in EXCLUDED and is_storable(entry.name):
-            yield f"{folder}{entry.name}/"

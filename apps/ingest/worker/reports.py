@@ -16,12 +16,14 @@ from apps.logs.store import get_store
 
 def started(owner: str) -> None:
     """`owner`: of the runs that this worker will claim."""
-    supervisor.worker_started(owner)
+    if supervisor.child is not None:
+        supervisor.child.owner = owner
 
 
 def ending(orders: int) -> None:
     """It ends as nothing is to be done. `orders`: how many it has received."""
-    supervisor.worker_ends(orders)
+    if supervisor.child is not None:
+        supervisor.child.received = orders
 
 
 def logged(entry: Mapping[str, Any]) -> None:

@@ -27,8 +27,8 @@ from apps.index.mapped import lists
 from apps.index.models import RemovedRoot, Root
 from apps.index.scrubbed import DAY_SECONDS
 from apps.index.vectors import follower
-from apps.ingest.runs import fetches, finish, recovery
-from apps.ingest.runs.submit import work_waiting
+from apps.ingest.runs import finish, recovery
+from apps.ingest.runs.submit import queue_due_fetches, work_waiting
 from apps.ingest.worker import orders
 from apps.ingest.worker.link import Link
 
@@ -101,7 +101,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._child: _Child | None = None
+        self.child: _Child | None = None  # the worker of now, to which `reports` adds
         self._reader: threading.Thread | None = None
         self._lost_owners: list[str] = []
         self._losses = 0  # in a row
@@ -114,7 +114,7 @@ class Supervisor:
         worker was lost and the next one has not started."""
         if self._thread is None:
             return "absent"
-        is_lost = self._losses and self._child is None
+        is_lost = self._losses and self.child is None
         return "lost" if is_lost or not self._thread.is_alive() else "ready"
 
     def start(self, delay: float = 0.0) -> None:
@@ -141,7 +141,7 @@ class Supervisor:
         self._stopping.set()
         work_waiting.set()
         thread.join()
-        child, reader = self._child, self._reader
+        child, reader = self.child, self._reader
         if child is None or reader is None:
             return
         child.process.terminate()
@@ -154,16 +154,6 @@ class Supervisor:
         """Start a worker, as a run will probably be queued: its start takes most of a second."""
         self._expected.set()
         work_waiting.set()
-
-    def worker_started(self, owner: str) -> None:
-        """Called by the worker (`reports`)."""
-        if self._child is not None:
-            self._child.owner = owner
-
-    def worker_ends(self, received: int) -> None:
-        """Called by the worker (`reports`)."""
-        if self._child is not None:
-            self._child.received = received
 
     def _run(self, delay: float) -> None:
         work_waiting.wait(delay)
@@ -186,11 +176,11 @@ class Supervisor:
             if time.time() >= self._scrub_at and _has_something_to_check():
                 self._scrub_at = time.time() + DAY_SECONDS
                 changes.scrub_due.set()
-            fetches.queue_due()
+            queue_due_fetches()
             due = {name: event for name, event in _forwarded().items() if event.is_set()}
             is_expected = self._expected.is_set()
             self._expected.clear()
-            if self._child is None and not self._start(is_expected or bool(due)):
+            if self.child is None and not self._start(is_expected or bool(due)):
                 return
         except DatabaseError as error:
             if not disk.is_full(error):
@@ -201,23 +191,23 @@ class Supervisor:
             return
         with self._lock:
             # One that does not read what it was sent will do all when it does.
-            if (due or is_woken) and self._child is not None and self._child.link.is_read():
+            if (due or is_woken) and self.child is not None and self.child.link.is_read():
                 for event in due.values():
                     event.clear()
-                self._child.order(due)
+                self.child.order(due)
 
     def _start(self, is_due: bool) -> bool:
         """Start a worker if there is something to do. Return whether it has started."""
         if time.monotonic() < self._start_at or not (is_due or endings.live().exists()):
             return False
         try:
-            child = self._child = _Child(self._idle_seconds)
+            child = self.child = _Child(self._idle_seconds)
             self._reader = threading.Thread(
                 target=self._watch, args=(child,), name="worker-reports", daemon=True
             )
             self._reader.start()
         except (OSError, RuntimeError) as error:  # there are too many processes or threads
-            self._child = None
+            self.child = None
             self._lost({"reason": str(error)})
             return False
         return True
@@ -231,7 +221,7 @@ class Supervisor:
 
     def _ended(self, child: _Child, status: int) -> None:
         with self._lock:
-            self._child = None
+            self.child = None
             if child.received != child.sent:
                 # It may not have done all that was due.
                 for event in _forwarded().values():

@@ -51,14 +51,15 @@ class Baseline:
     commit: str = ""
 
 
-class Hidden(Exception):
-    """The file may not be looked into."""
+class Unknowable(Exception):
+    """It cannot be told: the folder is away, the file is excluded, may not be looked into, or
+    cannot be read."""
 
 
 def baseline_of(
     cited: Cited, root: Root, row: SourceFile | None, areas: Sequence[Area]
 ) -> Baseline | None:
-    """What a citation was of; None if that is not known. Raises Hidden."""
+    """What a citation was of; None if that is not known. Raises Unknowable."""
     if row is not None and is_of_then(cited, root, row):
         lines = ingested_lines([(root, str(row.document))]).get(str(row.document))
         if lines is not None and fits(cited, lines):
@@ -91,7 +92,7 @@ def _is_like(line: str, known: str) -> bool:
 def _lines_of_commit(
     cited: Cited, root: Root, row: SourceFile | None, areas: Sequence[Area]
 ) -> list[str] | None:
-    """The lines of the file in the commit; None if they cannot be had. Raises Hidden."""
+    """The lines of the file in the commit; None if they cannot be had. Raises Unknowable."""
     query = HistoryQuery("diff", repo_id(root), cited.path, areas=tuple(areas))
     try:
         with subject_of(query) as subject:
@@ -101,9 +102,9 @@ def _lines_of_commit(
             if data is None:
                 return None
             if subject.visible.refuse(cited.path, data):
-                raise Hidden
+                raise Unknowable
     except InvalidInput as error:
-        raise Hidden from error
+        raise Unknowable from error
     except CodeinfoError:
         return None
     return lines_of(decode(data, row.encoding if row else ""))

@@ -6,8 +6,15 @@ from typing import NamedTuple
 from apps.code.notebooks import is_notebook_path
 from apps.core.errors import NotFound
 from apps.index.types import Area
-from apps.lookup.citations.baseline import Baseline, Cited, Hidden, baseline_of, fits, is_of_then
-from apps.lookup.citations.folder import Folder, Unknowable
+from apps.lookup.citations.baseline import (
+    Baseline,
+    Cited,
+    Unknowable,
+    baseline_of,
+    fits,
+    is_of_then,
+)
+from apps.lookup.citations.folder import Folder
 from apps.lookup.citations.verdict import Comparison, Finding, Verdict
 from apps.lookup.deadline import Deadline
 from apps.retrieval.query import is_inside
@@ -65,7 +72,7 @@ class Checker:
             if is_notebook_path(cited.path):
                 return _in_notebook(cited, folder)
             return self._checked(cited, folder)
-        except (NotFound, Unknowable, Hidden):
+        except (NotFound, Unknowable):
             return Checked(cited, "unknown")
 
     def _checked(self, cited: Cited, folder: Folder) -> Checked:
@@ -80,7 +87,7 @@ class Checker:
         return Checked(cited, verdict, path, start, is_ingested)
 
     def before(self, cited: Cited, folder: Folder) -> Baseline | None:
-        """The file as it was cited; None if that is not known. Raises Unknowable, Hidden."""
+        """The file as it was cited; None if that is not known. Raises Unknowable."""
         if self._file != (cited.repo, cited.path):
             self._file = (cited.repo, cited.path)
             self._baselines, self._compared = {}, {}

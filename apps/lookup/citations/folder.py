@@ -16,16 +16,12 @@ from apps.index.root_directory import RootDirectory, read_content
 from apps.index.types import Area
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.types import Candidate, FileStat
-from apps.lookup.citations.baseline import Baseline, Cited, commit_has, time_of
+from apps.lookup.citations.baseline import Baseline, Cited, Unknowable, commit_has, time_of
 from apps.lookup.citations.verdict import is_telling
 from apps.retrieval.query import is_inside
 
 # Files that are read to find the one that a file has become, and seconds for them.
 MAX_READ, SECONDS = 200, 2.0
-
-
-class Unknowable(Exception):
-    """The disk does not tell: the folder is away, the file is excluded or cannot be read."""
 
 
 class Folder:

@@ -6,14 +6,28 @@ from dataclasses import dataclass
 
 # Unicode whitespace: in RE2 `\s` is ASCII only, and models write thin spaces.
 SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_LINES = rf":L?(?P<start>\d{{1,7}})(?:[{SPACE}]?[-–][{SPACE}]?L?(?P<end>\d{{1,7}}))?"
+_SPAN = rf"(?P<start>\d{{1,7}})(?:[{SPACE}]?[-–][{SPACE}]?L?(?P<end>\d{{1,7}}))?"
+_COLUMN = r"(?::\d{1,5})?"
 # In running text a path ends at the first blank or bracket; inside backticks it may hold anything.
 # The lines are found first, and the path is what stands before them: a search for paths would look
 # through a long word anew at each of its letters.
-_CITED_LINES = re.compile(r"(?<=\w)" + _LINES + r"(?![\w:])")
-_PATH_BACKWARDS = re.compile(r"[\w./@+-]+")
-ANY_REFERENCE = r"(?P<path>[^\n]+?)" + _LINES
-WHOLE_REFERENCE = re.compile(rf"\A{ANY_REFERENCE}\Z")
+_END = r"(?!\w|:\w)"
+_CITED_LINES = re.compile(rf"(?<=\w):L?{_SPAN}{_COLUMN}{_END}")
+# As answers have them, too: `#L10-L12`, `, lines 10-12` and ` (lines 10-12)`.
+_IN_WORDS = rf",?[{SPACE}]lines?[{SPACE}]"
+_IN_BRACKETS = (
+    rf"[{SPACE}]\(lines?[{SPACE}]"
+    rf"(?P<first>\d{{1,7}})(?:[{SPACE}]?[-–][{SPACE}]?L?(?P<last>\d{{1,7}}))?\)"
+)
+LINES_IN_WORDS = re.compile(rf"(?:{_IN_WORDS}{_SPAN}|{_IN_BRACKETS}){_END}")
+_ANY_LINES = re.compile(rf"(?<=\w)(?:(?::L?|#L|{_IN_WORDS}){_SPAN}{_COLUMN}|{_IN_BRACKETS}){_END}")
+_PATH_BACKWARDS = re.compile(r"[\w./@+\\-]+")
+ANY_REFERENCE = rf"(?P<path>[^\n]+?)(?::L?|#L){_SPAN}"
+MORE_LINES = re.compile(rf",[{SPACE}]?L?{_SPAN}")
+WHOLE_REFERENCE = re.compile(
+    rf"\A{ANY_REFERENCE}{_COLUMN}(?P<more>(?:,[{SPACE}]?L?\d{{1,7}}(?:[-–]L?\d{{1,7}})?)*)"
+    r"(?P<mark>[,;.:]?)\Z"
+)
 
 
 @dataclass(frozen=True)
@@ -31,19 +45,29 @@ class Reference:
     end: int
 
 
-def references(text: str) -> Iterator[Reference]:
-    """The references in running text, in order; linear in its length."""
+def span_of(lines: re.Match[str]) -> tuple[int, int | None]:
+    """The first and the last line that a match names."""
+    numbers = lines.groupdict()
+    first, last = (
+        numbers[name] or numbers.get(other) for name, other in (("start", "first"), ("end", "last"))
+    )
+    return int(first or 0), int(last) if last else None
+
+
+def references(text: str, *, any_spelling: bool = False) -> Iterator[Reference]:
+    """The references in running text, in order; linear in its length. any_spelling: also those with
+    their lines in words, or as addresses have them."""
     colon = end = 0
-    for lines in _CITED_LINES.finditer(text):
+    for lines in (_ANY_LINES if any_spelling else _CITED_LINES).finditer(text):
         stop = lines.start()
         # No path holds a colon, so no letter is looked at twice.
-        path = _PATH_BACKWARDS.match(text[colon:stop][::-1])
-        begin = stop - path.end() if path else stop
+        before = _PATH_BACKWARDS.match(text[colon:stop][::-1])
+        begin = stop - before.end() if before else stop
         if begin < end:
             # What directly follows a reference is no path, but for what a plus sign sets apart.
             begin = text.find("+", end, stop) + 1 or stop
         colon = stop + 1
         if begin < stop:
-            last = int(lines["end"]) if lines["end"] else None
-            yield Reference(text[begin:stop], int(lines["start"]), last, begin, lines.end())
+            path = text[begin:stop].replace("\\", "/")
+            yield Reference(path, *span_of(lines), begin, lines.end())
             end = lines.end()

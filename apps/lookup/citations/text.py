@@ -1,25 +1,25 @@
 """Checks the citations in a text that anybody may have written."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from apps.code.languages import known_type
-from apps.core.errors import InvalidInput, NotFound
+from apps.core.errors import NotFound
 from apps.core.values.surrogates import is_storable
 from apps.index.models import Root, SourceFile
 from apps.index.paths import map_path
 from apps.index.types import Area
-from apps.lookup.citations.baseline import Baseline, Cited, Hidden
+from apps.lookup.citations.baseline import Baseline, Cited, Unknowable
 from apps.lookup.citations.check import Checked, Checker
-from apps.lookup.citations.folder import Folder, Unknowable
+from apps.lookup.citations.folder import Folder
 from apps.lookup.citations.quotes import MAX_TEXT, Quote, quotes_of
 from apps.lookup.citations.verdict import Comparison
 from apps.lookup.git.refs import MAX_NAME
 from apps.lookup.marking import marked
 from apps.lookup.symbols.types import Place
-from apps.retrieval.query import areas_of, is_inside, optional_text, parse_repositories
-from apps.retrieval.repositories import is_named, repo_id, roots_named
+from apps.retrieval.query import areas_of, is_inside, optional_text, parse_repositories, refuse
+from apps.retrieval.repositories import is_named, roots_named
 
 # Beside those of `verdict`. not_found: no file has the quoted lines, or there is no such file
 # exists, out_of_range: whether the file has lines of which no text is known
@@ -46,16 +46,8 @@ class CitationsQuery:
             problems.append("text is required")
         repositories = parse_repositories(data.get("repository"), problems)
         commit = optional_text(data, "commit", MAX_NAME, problems).strip()
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
+        refuse(problems)
         return cls(text, repositories, commit, areas_of(data))
-
-
-class _File(NamedTuple):
-    """A file that a citation names."""
-
-    root: Root
-    path: str
 
 
 @marked
@@ -66,9 +58,7 @@ def check_text(query: CitationsQuery) -> dict[str, Any]:
     found = [(quote, _files_of(quote, roots, query.areas)) for quote in quotes_of(query.text)]
     found = [(quote, files) for quote, files in found if files or _is_path(quote.path)]
     # Citations of one file come after each other.
-    order = sorted(
-        range(len(found)), key=lambda n: [(repo_id(f.root), f.path) for f in found[n][1]]
-    )
+    order = sorted(range(len(found)), key=lambda n: [(f.repo, f.path) for f in found[n][1]])
     rows = {n: _row(*found[n], query, checker) for n in order}
     results = [rows[n] for n in range(len(found))]
     holding = sum(row["verdict"] in HOLDING for row in results)
@@ -87,7 +77,7 @@ def _is_path(path: str) -> bool:
     return not path.startswith("//") and ("/" in path or known_type(path) is not None)
 
 
-def _files_of(quote: Quote, roots: Sequence[Root], areas: Sequence[Area]) -> list[_File]:
+def _files_of(quote: Quote, roots: Sequence[Root], areas: Sequence[Area]) -> list[Place]:
     """The file that a citation names; several if it does not say which one, none for no file that
     may be looked into. Of a path that no ingested file has, the file that it would be."""
     path = quote.path.removeprefix("./")
@@ -110,21 +100,21 @@ def _leads_below(path: str) -> bool:
     return is_storable(path) and {"", ".", ".."}.isdisjoint(path.split("/"))
 
 
-def _places(path: str, roots: Sequence[Root]) -> Iterator[_File]:
+def _places(path: str, roots: Sequence[Root]) -> Iterator[Place]:
     """What a path may mean: `repo/path` or a path of the machine, else a path in any of them."""
     first, _, rest = path.partition("/")
     for root in roots:
         mapped = map_path(root)
         for folder in (mapped.container_path, mapped.host_path):
             if path.startswith(f"{folder.rstrip('/')}/"):
-                yield _File(root, path.removeprefix(f"{folder.rstrip('/')}/"))
-    yield from (_File(root, rest) for root in roots if rest and is_named(root, first))
+                yield Place(root, path.removeprefix(f"{folder.rstrip('/')}/"), "")
+    yield from (Place(root, rest, "") for root in roots if rest and is_named(root, first))
     if not path.startswith("/"):
-        yield from (_File(root, path) for root in roots)
+        yield from (Place(root, path, "") for root in roots)
 
 
 def _row(
-    quote: Quote, files: Sequence[_File], query: CitationsQuery, checker: Checker
+    quote: Quote, files: Sequence[Place], query: CitationsQuery, checker: Checker
 ) -> dict[str, Any]:
     span = f"{quote.first}" if quote.end == quote.first else f"{quote.first}-{quote.end}"
     row: dict[str, Any] = {"cited": f"{quote.path}:{span}"}
@@ -133,20 +123,18 @@ def _row(
         is_absent = not (commit or quote.lines or any(_may_be(file, checker) for file in files))
         return row | {"verdict": NOT_FOUND if is_absent or not files else "unknown"}
     (file,) = files
-    cited = Cited(
-        repo_id(file.root), file.path, quote.first, quote.end, quote.lines, quote.first, commit
-    )
+    cited = Cited(file.repo, file.path, quote.first, quote.end, quote.lines, quote.first, commit)
     verdict, path, start = _verdict(cited, checker)
-    row |= {"verdict": verdict} | Place(file.root, path or file.path, "").as_wire()
+    row |= {"verdict": verdict} | replace(file, path=path or file.path).as_wire()
     if start is not None:
         row |= {"startLine": start, "endLine": start + quote.end - quote.first}
     return row
 
 
-def _may_be(file: _File, checker: Checker) -> bool:
+def _may_be(file: Place, checker: Checker) -> bool:
     """Whether a file may be on the disk."""
     try:
-        return checker.deadline.is_over or checker.folder(repo_id(file.root)).has(file.path)
+        return checker.deadline.is_over or checker.folder(file.repo).has(file.path)
     except (NotFound, Unknowable):
         return True
 
@@ -167,7 +155,7 @@ def _verdict(cited: Cited, checker: Checker) -> tuple[str, str, int | None]:
             return NOT_FOUND, "", None
         is_there = cited.start >= 1 and cited.end <= len(lines)
         return (EXISTS if is_there else OUT_OF_RANGE), "", None
-    except (NotFound, Unknowable, Hidden):
+    except (NotFound, Unknowable):
         return "unknown", "", None
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from apps.core.errors import InvalidInput
 from apps.index.types import Area, Filters
 from apps.lookup.git.refs import MAX_NAME
 from apps.lookup.symbols.types import MAX_NAME as MAX_SYMBOL
@@ -13,9 +12,11 @@ from apps.retrieval.query import (
     MAX_ID,
     MAX_PATH,
     areas_of,
+    invalid,
     log_fields,
     optional_text,
     parse_limit,
+    refuse,
     text_problem,
 )
 
@@ -59,8 +60,7 @@ class HistoryQuery:
         }
         path = _path(texts["path"], problems)
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
+        refuse(problems)
         query = cls(
             of,
             texts["repository"],
@@ -74,9 +74,9 @@ class HistoryQuery:
             areas_of(data),
         )
         if (query.lines or of == "blame") and not (path or query.symbol):
-            raise _wrong("blame and lines need a path or a symbol")
+            raise invalid("blame and lines need a path or a symbol")
         if query.lines and query.symbol:
-            raise _wrong("lines and symbol exclude each other")
+            raise invalid("lines and symbol exclude each other")
         return query
 
     def as_log(self) -> dict[str, Any]:
@@ -97,9 +97,5 @@ def _path(text: str, problems: list[str]) -> str:
 def _lines(value: Any) -> tuple[int, int | None] | None:
     ranges = ranges_of(value)
     if len(ranges) > 1:
-        raise _wrong("lines must be one range, such as '10-40'")
+        raise invalid("lines must be one range, such as '10-40'")
     return ranges[0] if ranges else None
-
-
-def _wrong(problem: str) -> InvalidInput:
-    return InvalidInput(problem, details={"details": [problem]})

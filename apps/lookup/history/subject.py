@@ -19,7 +19,7 @@ from apps.lookup.history.query import INGEST, HistoryQuery
 from apps.lookup.history.visible import OUTSIDE, Visible
 from apps.lookup.ingested import lines_of_file, live_file
 from apps.lookup.symbols import SymbolQuery, find_definitions
-from apps.retrieval.query import listed
+from apps.retrieval.query import invalid, listed
 from apps.retrieval.repositories import find_root, repo_id, required_model
 
 NO_INGESTED = "The commit that was ingested is not in the repository: HEAD is shown."
@@ -88,7 +88,7 @@ class Subject:
         """The lines of the file as they were ingested. Raises NotFound FILE_NOT_FOUND, Unavailable
         TEXT_LOST, and InvalidInput for a notebook."""
         if is_notebook_path(self.path):
-            raise InvalidInput(NO_LINES_OF_NOTEBOOKS, details={"details": [NO_LINES_OF_NOTEBOOKS]})
+            raise invalid(NO_LINES_OF_NOTEBOOKS)
         return lines_of_file(self.root, self._file)
 
     def numbers_at(self, commit: str, lines: Sequence[str]) -> list[int]:

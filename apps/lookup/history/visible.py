@@ -13,12 +13,7 @@ from apps.index.models import Root
 from apps.index.root_directory import MAX_DEPTH, MISSING, TOO_DEEP, RootDirectory
 from apps.index.types import Area
 from apps.ingest.discovery.discovery import BAD_NAME, rules_of
-from apps.ingest.discovery.folder_rules import (
-    REFUSED,
-    FolderRules,
-    repository_ignores,
-    rules_above,
-)
+from apps.ingest.discovery.folder_rules import REFUSED, FolderRules, repository_ignores, rules_above
 from apps.ingest.discovery.repository import Repository, common_dir
 from apps.ingest.discovery.walk import RULES_UNREADABLE
 from apps.retrieval.query import is_inside

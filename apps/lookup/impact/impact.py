@@ -17,9 +17,8 @@ from apps.lookup.impact.types import MAX_CHANGED, Changed, ChangeSet
 from apps.lookup.impact.walk import Node, Step, Walk
 from apps.lookup.impact.work_tree import changes_of_work_tree
 from apps.lookup.marking import marked
-from apps.lookup.relations import find_tests
+from apps.lookup.relations.tests_of import find_tests
 from apps.lookup.symbols import CallersQuery, ImportsQuery, SymbolQuery, find_imports
-from apps.lookup.symbols.call_types import Caller
 from apps.lookup.symbols.callers import CallSearch
 from apps.lookup.symbols.project import RootProject, root_files
 from apps.lookup.symbols.types import MAX_LIMIT, Place
@@ -87,8 +86,8 @@ def _changed_row(root: Root, one: Changed) -> dict[str, Any]:
     place = _place(root, one.path)
     old = {"oldPath": one.old_path} if one.old_path != one.path else {}
     old |= {"oldSymbol": one.old_symbol} if one.old_symbol != one.symbol else {}
-    lines = {"startLine": one.line, "endLine": one.end_line, "chunk": one.text}
-    return _row(place, "changed", one.symbol, "proven", **lines) | {"change": one.what} | old
+    row = _row(place, "changed", one.symbol, "proven", one.line, one.text)
+    return row | {"endLine": one.end_line, "change": one.what} | old
 
 
 def _affected(
@@ -140,36 +139,29 @@ def _reached(
 
 
 def _sorted(rows: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
-    rows.sort(
-        key=lambda pair: (
-            pair[0],
-            pair[1]["certainty"] != "proven",
-            pair[1]["depth"],
-            pair[1]["relPath"],
-        )
-    )
-    return [row for _, row in rows]
+    def order(pair: tuple[int, dict[str, Any]]) -> tuple[int, bool, int, str]:
+        near, row = pair
+        return near, row["certainty"] != "proven", row["depth"], row["relPath"]
+
+    return [row for _, row in sorted(rows, key=order)]
 
 
 def _reached_row(walk: Walk, steps: Sequence[Step], origin: str) -> dict[str, Any]:
-    first = steps[0]
-    use = walk.use(first)
+    node, row = steps[0].node, steps[0].row
     certainty = "proven" if all(step.proven for step in steps) else "possible"
-    text = walk.text_at(first.node.path, first.row)[:MAX_TEXT]
-    lines = {"startLine": use.line, "endLine": use.line, "chunk": text}
-    row = _row(use.place, "caller", use.symbol, certainty, **lines)
-    return row | {"of": origin, "depth": len(steps), "way": [*_way(walk, steps)]}
+    place, text = walk.project.place(node.path), walk.text_at(node.path, row)[:MAX_TEXT]
+    wire = _row(place, "caller", walk.symbol(node), certainty, row + 1, text)
+    return wire | {"of": origin, "depth": len(steps), "way": [*_way(walk, steps)]}
 
 
 def _way(walk: Walk, steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
     """The definitions on the way, each with the line that uses the next one."""
     for step in steps:
-        use = walk.use(step)
         yield {
-            "symbol": use.symbol,
-            "relPath": use.place.path,
-            "line": use.line,
-            "certainty": "proven" if use.proven else "possible",
+            "symbol": walk.symbol(step.node),
+            "relPath": step.node.path,
+            "line": step.row + 1,
+            "certainty": "proven" if step.proven else "possible",
         }
     last = steps[-1].to
     yield {"symbol": walk.symbol(last), "relPath": last.path}
@@ -181,32 +173,31 @@ def _importers(
     for path in paths:
         found = find_imports(ImportsQuery(replace(symbol, name=path), "importers"), deadline, tree)
         for edge in found.results:
-            lines = {"startLine": edge.line, "endLine": edge.line, "chunk": edge.text.strip()}
-            yield _row(edge.place, "importer", "", "proven", **lines) | {"of": path}
+            row = _row(edge.place, "importer", "", "proven", edge.line, edge.text.strip())
+            yield row | {"of": path}
 
 
 def _tests_of_files(symbol: SymbolQuery, paths: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The tests that import some files, or are named after them."""
     for path in paths:
         found = find_tests(CallersQuery(replace(symbol, name=path), tests=True))
-        for row in found.results:
-            yield _test_row(row, path)
-
-
-def _test_row(row: Caller, path: str) -> dict[str, Any]:
-    lines = {"startLine": row.line, "endLine": row.line, "chunk": row.text.strip()[:MAX_TEXT]}
-    return _row(row.place, "test", row.symbol, "possible", **lines) | {"of": path}
+        for one in found.results:
+            text = one.text.strip()[:MAX_TEXT]
+            row = _row(one.place, "test", one.symbol, "possible", one.line, text)
+            yield row | {"of": path}
 
 
 def _together(root: Root, changes: ChangeSet) -> Iterator[dict[str, Any]]:
     for path, (count, of) in changes.together.items():
-        lines = {"startLine": None, "endLine": None, "chunk": ""}
-        row = _row(_place(root, path), "together", "", "possible", **lines)
+        row = _row(_place(root, path), "together", "", "possible", None, "")
         yield row | {"of": of, "commits": count}
 
 
-def _row(place: Place, kind: str, symbol: str, certainty: str, **lines: Any) -> dict[str, Any]:
+def _row(
+    place: Place, kind: str, symbol: str, certainty: str, line: int | None, text: str
+) -> dict[str, Any]:
     named = {"symbol": symbol} if symbol else {}
+    lines = {"startLine": line, "endLine": line, "chunk": text}
     return place.as_wire() | {"kind": kind, "certainty": certainty} | named | lines
 
 

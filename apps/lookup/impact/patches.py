@@ -7,13 +7,12 @@ from dataclasses import replace
 import re2
 from dulwich.patch import FilePatch, PatchHunk, apply_patch_hunks, parse_unified_diff
 
-from apps.core.errors import InvalidInput
 from apps.index.models import Root
 from apps.index.types import Area
 from apps.lookup.impact.types import MAX_FILES, ChangeSet, FileSides
 from apps.lookup.ingested import lines_of_file, live_file
 from apps.lookup.symbols.project import root_files
-from apps.retrieval.query import is_inside
+from apps.retrieval.query import invalid, is_inside
 
 NO_CHANGE = "patch must be a unified diff, as `git diff` writes it"
 OUTSIDE = "patch must name files inside of the repository: {}"
@@ -66,9 +65,9 @@ def _parsed(patch: str) -> list[FilePatch]:
     except (ValueError, IndexError):
         files = []
     if not files:
-        raise _wrong(NO_CHANGE)
+        raise invalid(NO_CHANGE)
     if len(files) > MAX_FILES:
-        raise _wrong(TOO_MANY)
+        raise invalid(TOO_MANY)
     return [replace(file, hunks=[*_checked(file)]) for file in files]
 
 
@@ -84,7 +83,7 @@ def _checked(file: FilePatch) -> Iterator[PatchHunk]:
             count += 1
         # `git format-patch` writes "-- " and its version behind the last hunk.
         if old or new or hunk.lines[count:] not in ([], [SIGNATURE]):
-            raise _wrong(BROKEN.format(next(filter(None, _paths(file)[::-1]))))
+            raise invalid(BROKEN.format(next(filter(None, _paths(file)[::-1]))))
         yield replace(hunk, lines=[line for line in hunk.lines[:count] if line[:1] != b"\\"])
 
 
@@ -99,9 +98,9 @@ def _paths(file: FilePatch) -> tuple[str, str]:
         old, new = (one.decode("utf-8", "replace") for one in (source, target))
     for path in (old, new):
         if path and not {"", ".", ".."}.isdisjoint(path.removeprefix("./").split("/")):
-            raise _wrong(OUTSIDE.format(path[:200]))
+            raise invalid(OUTSIDE.format(path[:200]))
     if not old and not new:
-        raise _wrong(NO_CHANGE)
+        raise invalid(NO_CHANGE)
     return old.removeprefix("./"), new.removeprefix("./")
 
 
@@ -172,7 +171,3 @@ def _turned(file: FilePatch) -> FilePatch:
         for hunk in file.hunks
     ]
     return replace(file, hunks=hunks)
-
-
-def _wrong(problem: str) -> InvalidInput:
-    return InvalidInput(problem, details={"details": [problem]})

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apps.core.errors import InvalidInput
 from apps.index.types import Area, Filters
 from apps.lookup.git.refs import MAX_NAME
 from apps.retrieval.query import (
@@ -13,6 +12,7 @@ from apps.retrieval.query import (
     log_fields,
     optional_text,
     parse_limit,
+    refuse,
     text_problem,
 )
 
@@ -47,8 +47,7 @@ class ImpactQuery:
             problems.append("base and patch exclude each other")
         depth = parse_limit(data.get("depth"), DEFAULT_DEPTH, MAX_DEPTH, problems, name="depth")
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
+        refuse(problems)
         return cls(
             texts["repository"].strip(),
             texts["base"].strip() or DEFAULT_BASE,

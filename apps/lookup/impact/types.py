@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from apps.lookup.symbols.types import Place
-
 # What became of a definition; "file": lines outside of all definitions, or a file without any.
 What = Literal["body", "signature", "added", "removed", "renamed", "file"]
 # Files of a change that are compared, and definitions that are followed.
@@ -52,13 +50,3 @@ class Changed:
     end_line: int
     text: str
     rows: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class Use:
-    """A line that uses a definition."""
-
-    place: Place
-    symbol: str  # path of the definition that has the line; "" at the top level
-    line: int
-    proven: bool

@@ -16,10 +16,9 @@ from apps.code.callgraph.callers import MAX_POSSIBLE, is_method
 from apps.code.callgraph.facts import MODULE, Binding, Definition, Facts, Import
 from apps.code.callgraph.languages import rules_for
 from apps.code.paths import kinds
-from apps.lookup.impact.types import Changed, Use
+from apps.lookup.impact.types import Changed
 from apps.lookup.impact.words import places_of, row_starts
-from apps.lookup.relations.call_paths import place_of
-from apps.lookup.symbols.callers import CallSearch, named_scope, stem, with_word
+from apps.lookup.symbols.callers import CallSearch, stem, with_word
 from apps.lookup.symbols.imports import imported_paths
 
 # Definitions of one answer, and lines above a function that may be its decorators.
@@ -116,9 +115,6 @@ class Walk:
 
     # --- nodes ------------------------------------------------------------------------------------
 
-    def facts(self, path: str) -> Facts:
-        return self.project.facts(path) or Facts()
-
     def starts(self, changed: Changed) -> list[Node]:
         """The nodes of a change. A definition that is not ingested has only its name."""
         paths = dict.fromkeys([changed.path, changed.old_path])
@@ -126,7 +122,7 @@ class Walk:
             return [node for path in paths for node in self._bound(path, changed.rows)]
         nodes = []
         for path in paths:
-            facts = self.facts(path)
+            facts = self.project.known(path)
             for symbol in dict.fromkeys([changed.symbol, changed.old_symbol]):
                 owner, _, name = symbol.rpartition(".")
                 same = [n for n, one in enumerate(facts.definitions) if one.path == symbol]
@@ -139,7 +135,7 @@ class Walk:
     def _bound(self, path: str, texts: Sequence[str]) -> Iterator[Node]:
         """The names that some lines outside of definitions bind."""
         rows = {row for row, line in enumerate(self._text(path)) if line.rstrip() in texts}
-        facts = self.facts(path)
+        facts = self.project.known(path)
         items: list[Binding | Import] = [*facts.bindings, *facts.imports]
         for item in items:
             if item.row in rows and item.scope == MODULE and item.name:
@@ -150,13 +146,13 @@ class Walk:
         return node.name or (self._definition(node).name if node.scope != MODULE else "")
 
     def _definition(self, node: Node) -> Definition:
-        return self.facts(node.path).definitions[node.scope]
+        return self.project.definition((node.path, node.scope))
 
     def _is_member(self, node: Node) -> bool:
         if node.scope == MODULE:
             return False
         return bool(node.name) or is_method(
-            self.facts(node.path).definitions, self._definition(node)
+            self.project.known(node.path).definitions, self._definition(node)
         )
 
     def symbol(self, node: Node) -> str:
@@ -168,8 +164,7 @@ class Walk:
         """Whether a node is a test itself, and not what tests share."""
         if "test" not in kinds(node.path):
             return False
-        file = self.project.file(node.path)
-        names = TEST_NAMES.get(file.language if file else "")
+        names = TEST_NAMES.get(self.project.language(node.path))
         if names is None:
             return not node.name
         return any(part.startswith(names) for part in self.symbol(node).split("."))
@@ -179,12 +174,8 @@ class Walk:
 
     def only_imports(self, step: Step) -> bool:
         """Whether the line of a step imports a name, and is in no definition."""
-        imports = self.facts(step.node.path).imports
+        imports = self.project.known(step.node.path).imports
         return step.node.scope == MODULE and any(one.row == step.row for one in imports)
-
-    def use(self, step: Step) -> Use:
-        place = place_of(self.project, step.node.path)
-        return Use(place, self.symbol(step.node), step.row + 1, step.proven)
 
     def lines_of(self, node: Node) -> Sequence[str]:
         """The lines of a definition, with its decorators; of a file, all."""
@@ -228,21 +219,20 @@ class Walk:
 
     def _meant(self, callee: tuple[str, int], keys: Sequence[tuple[str, int]]) -> Node:
         """The definition that is meant by a call of its class, or of what it overrides."""
-        path, number = callee
-        name = self.facts(path).definitions[number].name
-        for other, index in keys:
-            one = self.facts(other).definitions[index]
-            if one.name == name or (other, one.scope) == callee:
-                return Node(other, index)
+        name = self.project.definition(callee).name
+        for key in keys:
+            one = self.project.definition(key)
+            if one.name == name or (key[0], one.scope) == callee:
+                return Node(*key)
         return Node(*keys[0])
 
     def _outer(self, node: Node) -> Iterator[tuple[int, Step]]:
         """From what is inside of a function to the function, from a member to its class."""
-        facts = self.facts(node.path)
+        facts = self.project.known(node.path)
         if node.scope == MODULE:
             return
         definition = facts.definitions[node.scope]
-        outer = node.scope if node.name else named_scope(facts, definition.scope)
+        outer = node.scope if node.name else facts.named_scope(definition.scope)
         if outer == MODULE:
             return
         is_class = facts.definitions[outer].kind != "function"
@@ -258,8 +248,7 @@ class Walk:
         is_rare = self._is_member(node) and len(self.project.defining(name)) <= MAX_POSSIBLE
         family = rules_for(node.path).family
         for path in [*with_word(self.project, name)]:
-            file = self.project.file(path)
-            if file is None or file.language not in family or not self._takes(path):
+            if self.project.language(path) not in family or not self._takes(path):
                 continue
             if is_rare or self._is_near(path, node.path):
                 yield path
@@ -267,7 +256,7 @@ class Walk:
     def _mentions(self, path: str, nodes: Sequence[Node]) -> Iterator[Step]:
         """The lines of a file that have the name of a node and may mean it, apart from resolved
         calls."""
-        facts = self.facts(path)
+        facts = self.project.known(path)
         calls = {(call.row, call.column) for call in facts.calls}
         for node in nodes:
             for row, column in self._places(path, self.name(node)):
@@ -304,7 +293,7 @@ class Walk:
         if path not in self._header_rows:
             rows: set[int] = set()
             lines = self._text(path) if path.endswith((".py", ".pyi")) else ()
-            for one in self.facts(path).definitions if lines else ():
+            for one in self.project.known(path).definitions if lines else ():
                 if one.kind == "function":
                     last = one.row
                     while last < one.last and not lines[last].rstrip().endswith(":"):
@@ -315,15 +304,12 @@ class Walk:
 
     def _node(self, path: str, row: int, scope: int, name: str = "") -> Node:
         """The definition that has a line; else the name that the statement binds; else the file."""
-        facts = self.facts(path)
-        scope = named_scope(facts, scope)
+        facts = self.project.known(path)
+        scope = facts.named_scope(scope)
         if scope == MODULE:
-            around = [
-                (one.last - one.first, number)
-                for number, one in enumerate(facts.definitions)
-                if one.name and one.first <= row <= one.last
-            ]
-            scope = min(around)[1] if around else self._decorated(path, facts.definitions, row)
+            scope = facts.around(row)
+        if scope == MODULE:
+            scope = self._decorated(path, facts.definitions, row)
         if scope != MODULE:
             return Node(path, self._test_around(path, facts, scope))
         if any(one.row == row and one.name == name for one in facts.imports):
@@ -338,8 +324,7 @@ class Walk:
 
     def _test_around(self, path: str, facts: Facts, scope: int) -> int:
         """The test that has a definition inside of it; else the definition."""
-        file = self.project.file(path)
-        names = TEST_NAMES.get(file.language if file else "", ())
+        names = TEST_NAMES.get(self.project.language(path), ())
         above = scope
         while names and above != MODULE and "test" in kinds(path):
             one = facts.definitions[above]
@@ -367,8 +352,10 @@ class Walk:
         if outer != MODULE or not may_be_named(name):
             return
         for path in [*with_word(self.project, stem(node.path).split(".")[0])]:
-            for imported in self.facts(path).imports if self._is_near(path, node.path) else ():
-                if imported.name == "*" and path != node.path:
+            if path == node.path or not self._is_near(path, node.path):
+                continue
+            for imported in self.project.known(path).imports:
+                if imported.name == "*":
                     yield Step(Node(path, MODULE, name), node, imported.row, proven=False)
 
     def _is_near(self, path: str, target: str) -> bool:
@@ -384,9 +371,7 @@ class Walk:
         return target in self._imported[path]
 
     def _takes(self, path: str) -> bool:
-        file = self.project.file(path)
-        language = file.language if file else ""
-        return self.search.query.takes(self.project.root, path, language)
+        return self.search.query.takes(self.project.root, path, self.project.language(path))
 
 
 def may_be_named(name: str) -> bool:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import re2
 
 from apps.lookup.overview.sizes import purpose_of
-from apps.lookup.relations.call_paths import place_of
 from apps.lookup.relations.entry_points import json_object
 from apps.lookup.relations.types import Relation, Role, one_line
 from apps.lookup.symbols.project import RootProject
@@ -76,7 +75,7 @@ def _rows(project: RootProject, manifests: Iterable[tuple[str, _Reader]]) -> Ite
         if purpose_of(f"{folder}/"):
             continue
         for _, own in project.lines_in_time([path]):
-            text, place = "\n".join(own)[:MAX_TEXT], place_of(project, path)
+            text, place = "\n".join(own)[:MAX_TEXT], project.place(path)
             lines = text.split("\n")
             for role, command, number in islice(read(project, path, text), MAX_COMMANDS):
                 line = one_line(lines[number - 1])
@@ -264,9 +263,7 @@ _READERS: dict[str, _Reader] = {
     ),
     "mix.exs": _always("mix compile", "mix test", "defmodule"),
     "Package.swift": _always("swift build", "swift test", "let package"),
-    "Rakefile": _targets(
-        re2.compile(r"^\s*(?:task|Rake::TestTask\.new)[ (]:?['\"]?(\w{1,59})"), "rake"
-    ),
+    "Rakefile": _targets(_RAKE, "rake"),
     "build.sbt": _always("sbt compile", "sbt test"),
     "stack.yaml": _always("stack build", "stack test"),
     "pubspec.yaml": _always("dart pub get", "dart test", "name:"),

@@ -13,8 +13,7 @@ from apps.core.values.slices import slices
 from apps.index.symbols import outline_of
 from apps.index.types import StoredSymbol
 from apps.lookup.overview.sizes import is_aside
-from apps.lookup.relations.call_paths import place_of
-from apps.lookup.relations.types import Relation, one_line
+from apps.lookup.relations.types import Relation, Relations, one_line
 from apps.lookup.symbols.definitions import MINOR, OUTLINE_ONLY
 from apps.lookup.symbols.imports import imported_paths
 from apps.lookup.symbols.outline import outermost
@@ -30,13 +29,6 @@ _GENERATED = re2.compile(
 
 
 _NO_DEFINITIONS = MINOR | OUTLINE_ONLY | {"module", "namespace"}
-
-
-class Imported(NamedTuple):
-    """The files that are imported most, and what was not read."""
-
-    rows: list[Relation]
-    note: str = ""
 
 
 class FileImports(NamedTuple):
@@ -68,7 +60,7 @@ def file_imports(project: RootProject, visible: Set[str]) -> FileImports:
     return FileImports(targets, NOT_ALL.format(counted, len(paths)) if counted < len(paths) else "")
 
 
-def most_imported(project: RootProject, visible: Set[str]) -> Imported:
+def most_imported(project: RootProject, visible: Set[str]) -> Relations:
     """The files that most files import. Generated ones are no rows."""
     imports = file_imports(project, visible)
     counts: Counter[str] = Counter()
@@ -81,7 +73,8 @@ def most_imported(project: RootProject, visible: Set[str]) -> Imported:
         if count >= LEAST and not _GENERATED.search(target) and not is_aside(target)
     ]
     targets.sort(key=lambda target: (-named[target], target))
-    return Imported([_row(project, one, named[one]) for one in targets[:MAX_ROWS]], imports.note)
+    rows = (_row(project, one, named[one]) for one in targets[:MAX_ROWS])
+    return Relations(tuple(rows), imports.note)
 
 
 def _of_package(project: RootProject, path: str) -> str:
@@ -101,7 +94,7 @@ def _row(project: RootProject, path: str, count: int) -> Relation:
     lines = project.lines(path) or ()
     text = one_line(lines[line - 1]) if line <= len(lines) else ""
     of = f"imported by {count} files"
-    return Relation("imported", place_of(project, path), line, text, name, of)
+    return Relation("imported", project.place(path), line, text, name, of)
 
 
 def _main_definition(project: RootProject, path: str) -> StoredSymbol | None:

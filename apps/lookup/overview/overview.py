@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import encodable
 from apps.index.models import Root
 from apps.index.query_cache import per_generation
@@ -14,17 +13,11 @@ from apps.lookup.marking import marked
 from apps.lookup.overview.commands import commands_of
 from apps.lookup.overview.imported import most_imported
 from apps.lookup.overview.readme import first_sentence
-from apps.lookup.overview.sizes import (
-    LanguageSize,
-    Module,
-    is_aside,
-    languages_of,
-    modules_of,
-)
-from apps.lookup.relations import Relation, Relations, Scope, entry_points
-from apps.lookup.symbols.project import RootProject
-from apps.lookup.texts.table import FileFacts, file_table
-from apps.retrieval.query import MAX_ID, areas_of, fits, is_inside
+from apps.lookup.overview.sizes import LanguageSize, Module, is_aside, languages_of, modules_of
+from apps.lookup.relations.entry_points import entry_points
+from apps.lookup.relations.types import Relation, Relations, Scope
+from apps.lookup.symbols.project import LiveFile, RootProject, root_files
+from apps.retrieval.query import MAX_ID, areas_of, fits, invalid, is_inside
 from apps.retrieval.repositories import repo_id, roots_named
 
 # Entry points that are chosen from, and those that are shown; possible ones up to so many in all.
@@ -50,7 +43,7 @@ class OverviewQuery:
         elif len(value) > MAX_ID:
             problem = f"repository must have at most {MAX_ID:,} characters"
         if problem:
-            raise InvalidInput(problem, details={"details": [problem]})
+            raise invalid(problem)
         return cls(encodable(str(value)).strip(), areas_of(data))
 
 
@@ -98,9 +91,9 @@ def overview_of(query: OverviewQuery) -> Overview:
     )
 
 
-def files_of(root: Root, filters: Filters) -> list[FileFacts]:
+def files_of(root: Root, filters: Filters) -> list[LiveFile]:
     """The ingested files of a root that pass the filters."""
-    files = file_table(root).files
+    files = root_files(root).files.values()
     return [one for one in files if fits(filters, root, one.path, one.language)]
 
 

@@ -6,7 +6,6 @@ from pathlib import PurePosixPath
 import re2
 
 from apps.index.lexical import is_unspaced
-from apps.lookup.relations.call_paths import place_of
 from apps.lookup.relations.types import MAX_LINE, Relation
 from apps.lookup.symbols.project import RootProject
 
@@ -39,7 +38,7 @@ def first_sentence(project: RootProject, name: str) -> Relation | None:
         if found:
             says = [one for one in found[:MAX_PARAGRAPHS] if says_what.search(one[1])]
             number, text = (says or found)[0]
-            return Relation("readme", place_of(project, path), number, text)
+            return Relation("readme", project.place(path), number, text)
     return None
 
 

@@ -8,11 +8,10 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from apps.code.callgraph.facts import words
 from apps.code.languages import FILE_TYPES
 from apps.code.paths import DATA_SUFFIXES, INDEX_STEMS, PACKAGE_MANIFESTS, kinds
-from apps.lookup.symbols.project import RootProject
-from apps.lookup.texts.table import FileFacts
+from apps.code.values import words
+from apps.lookup.symbols.project import LiveFile, RootProject
 
 MAX_LANGUAGES, MAX_MODULES, MAX_ASIDE, MAX_PARTS = 6, 10, 4, 5
 # A folder with this share of the code is no module of its own: those inside of it are. So often,
@@ -55,7 +54,7 @@ class Module:
     purpose: str = ""  # of a folder that is no module of the product: tests, docs, …
 
 
-def is_code(file: FileFacts) -> bool:
+def is_code(file: LiveFile) -> bool:
     """Whether a file is neither prose nor data nor of an unknown language."""
     suffix = f".{file.path.rpartition('.')[2].lower()}"
     return bool(file.language) and file.language not in _NO_CODE and suffix not in DATA_SUFFIXES
@@ -79,7 +78,7 @@ def _purpose(path: str) -> str:
 
 
 def languages_of(
-    project: RootProject, files: Sequence[FileFacts], *, counts_lines: bool = True
+    project: RootProject, files: Sequence[LiveFile], *, counts_lines: bool = True
 ) -> tuple[LanguageSize, ...]:
     """The languages with most code in some files of a repository."""
     code = [file for file in files if is_code(file)]
@@ -152,7 +151,7 @@ class _Folder:
         return own >= (1 - MOST) * self.size
 
 
-def modules_of(files: Iterable[FileFacts]) -> tuple[Module, ...]:
+def modules_of(files: Iterable[LiveFile]) -> tuple[Module, ...]:
     """The folders that a reader meets first, largest first; those for tests, docs and the like
     last."""
     sized = [_File(file.path, file.language, file.size * is_code(file)) for file in files]

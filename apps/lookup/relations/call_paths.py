@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 
 from apps.code.callgraph.callers import targets
 from apps.code.callgraph.facts import MODULE, Call, Facts
-from apps.code.callgraph.resolve import Resolver
 from apps.index.models import Root
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.relations.subtypes import Subtypes
-from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
+from apps.lookup.relations.types import Relation, Relations, Scope, one_line
 from apps.lookup.symbols.call_types import CallersQuery
-from apps.lookup.symbols.callers import Key, wanted_definitions
-from apps.lookup.symbols.project import RootProject
-from apps.lookup.symbols.types import Place, SymbolQuery
+from apps.lookup.symbols.callers import wanted_definitions
+from apps.lookup.symbols.project import Key, RootProject
+from apps.lookup.symbols.types import SymbolQuery
 from apps.retrieval.query import is_inside
 
 # Calls of a way, and definitions that are looked at.
@@ -43,11 +42,7 @@ class _Walk:
     _below: dict[Key, Sequence[Key]] = field(default_factory=dict)  # overriding methods
 
     def __post_init__(self) -> None:
-        self.resolver = Resolver(self.project)
-        self.subtypes = Subtypes(self.project, self.resolver)
-
-    def facts(self, path: str) -> Facts:
-        return self.project.facts(path) or Facts()
+        self.subtypes = Subtypes(self.project)
 
     def way(self, starts: Sequence[Key], ends: set[Key], *, proven: bool) -> list[_Step]:
         """The shortest way, [] if there is none. proven: through proven calls only"""
@@ -70,7 +65,7 @@ class _Walk:
 
     def members(self, key: Key) -> Iterator[Key]:
         """The definitions directly inside of one: a way to a class ends at any of its methods."""
-        for index, definition in enumerate(self.facts(key[0]).definitions):
+        for index, definition in enumerate(self.project.known(key[0]).definitions):
             if definition.scope == key[1] and definition.name:
                 yield key[0], index
 
@@ -86,10 +81,10 @@ class _Walk:
         """The calls in a definition, and in those without a name and methods inside of it.
         with_overriding: also the methods that may be meant because they override the called one"""
         path, index = key
-        facts = self.facts(path)
+        facts = self.project.known(path)
         for call in facts.calls:
             if self._is_within(facts, call.scope, index):
-                for target in targets(self.resolver, path, call):
+                for target in targets(self.project.resolver, path, call):
                     callee = (target.path, target.number)
                     yield _Step(key, call, callee, target.proven)
                     for method in self._overriding(callee) if with_overriding else ():
@@ -112,33 +107,32 @@ class _Walk:
             text = lines.get(path, ())
             yield Relation(
                 "step",
-                place_of(self.project, path),
+                self.project.place(path),
                 row + 1,
                 one_line(text[row]) if row < len(text) else "",
-                self.facts(path).enclosing(step.call.scope) or self._named(step.caller),
+                self.project.known(path).enclosing(step.call.scope) or self._named(step.caller),
                 self._named(step.callee),
                 "proven" if step.proven else "possible",
             )
 
     def _named(self, key: Key) -> str:
-        return self.facts(key[0]).definitions[key[1]].path
+        return self.project.definition(key).path
 
 
 @marked
-def call_path(start: SymbolQuery, end: SymbolQuery, deadline: Deadline | None = None) -> Relations:
+def call_path(start: SymbolQuery, end: SymbolQuery, deadline: Deadline) -> Relations:
     """The calls that lead from one definition to another, in their order: a shortest way of proven
     calls, otherwise one with possible calls. In the first repository that has one; no rows if none
     has.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    until = deadline or Deadline(SECONDS)
     cut = False
     found: list[Relation] = []
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
         nonlocal cut
-        project = RootProject(root, until)
+        project = RootProject(root, deadline)
         starts = _inside(project, wanted_definitions(project, CallersQuery(start)), scope)
         ends = set(_inside(project, wanted_definitions(project, CallersQuery(end)), scope))
         if found or not starts or not ends:
@@ -146,7 +140,7 @@ def call_path(start: SymbolQuery, end: SymbolQuery, deadline: Deadline | None = 
         walk = _Walk(project)
         ends |= {member for key in ends for member in walk.members(key)}
         steps = walk.way(starts, ends, proven=True) or walk.way(starts, ends, proven=False)
-        cut = cut or walk.is_cut or bool(until.unread)
+        cut = cut or walk.is_cut or bool(deadline.unread)
         rows = list(walk.rows(steps))
         if all(is_inside(scope.filters.areas, root, row.place.path) for row in rows):
             found.extend(rows)
@@ -157,13 +151,12 @@ def call_path(start: SymbolQuery, end: SymbolQuery, deadline: Deadline | None = 
 
 
 @marked
-def calls_of(query: SymbolQuery, deadline: Deadline | None = None) -> Relations:
+def calls_of(query: SymbolQuery, deadline: Deadline) -> Relations:
     """The calls in a definition that mean definitions of its repository, in the order of their
     lines, one for each line and definition. Raises as `call_path`."""
-    until = deadline or Deadline(SECONDS)
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
-        project = RootProject(root, until)
+        project = RootProject(root, deadline)
         walk = _Walk(project)
         keys = _inside(project, wanted_definitions(project, CallersQuery(query)), scope)
         steps = [step for key in keys for step in walk.calls(key) if step.callee != key]
@@ -172,13 +165,8 @@ def calls_of(query: SymbolQuery, deadline: Deadline | None = None) -> Relations:
 
     rows = Scope(query.repositories, query.filters).collect(in_root)
     distinct = {(row.place.root.id, row.place.path, row.line, row.of): row for row in rows}
-    return Relations(tuple(distinct.values())[: query.limit], "" if deadline else until.note)
+    return Relations(tuple(distinct.values())[: query.limit])
 
 
 def _inside(project: RootProject, keys: Sequence[Key], scope: Scope) -> list[Key]:
     return [key for key in keys if is_inside(scope.filters.areas, project.root, key[0])]
-
-
-def place_of(project: RootProject, path: str) -> Place:
-    file = project.file(path)
-    return Place(project.root, path, file.language if file else "")

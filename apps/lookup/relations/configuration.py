@@ -6,13 +6,12 @@ from pathlib import PurePosixPath
 
 import re2
 
-from apps.code.callgraph.facts import words
 from apps.code.paths import DATA_SUFFIXES, kinds
+from apps.code.values import words
 from apps.index.models import Root
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
-from apps.lookup.relations.call_paths import place_of
-from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
+from apps.lookup.relations.types import Relation, Relations, Scope, one_line
 from apps.lookup.symbols.callers import with_word
 from apps.lookup.symbols.project import RootProject
 from apps.lookup.symbols.types import WORD, SymbolQuery
@@ -40,21 +39,20 @@ def is_configuration(path: str) -> bool:
 
 
 @marked
-def settings_of(query: SymbolQuery, deadline: Deadline | None = None) -> Relations:
+def settings_of(query: SymbolQuery, deadline: Deadline) -> Relations:
     """The lines that give a name a value, or read it from the environment: in files of
     configuration first, then elsewhere; tests and examples last. As text is compared, all of them
     are possible.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    until = deadline or Deadline(SECONDS)
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
-        return list(_of_root(RootProject(root, until), query, scope))
+        return list(_of_root(RootProject(root, deadline), query, scope))
 
     rows = Scope(query.repositories, query.filters).collect(in_root)
     rows.sort(key=lambda row: (bool(kinds(row.place.path) & {"test", "example"}), _later(row)))
-    return Relations(tuple(rows[: query.limit]), "" if deadline else until.note)
+    return Relations(tuple(rows[: query.limit]))
 
 
 def _later(row: Relation) -> tuple[bool, str, int]:
@@ -74,5 +72,5 @@ def _of_root(project: RootProject, query: SymbolQuery, scope: Scope) -> Iterator
         for number, line in enumerate(lines, 1):
             if found < MAX_OF_FILE and query.last in line and setting.search(line):
                 found += 1
-                place, text = place_of(project, path), one_line(line)
+                place, text = project.place(path), one_line(line)
                 yield Relation("setting", place, number, text, "", query.last, "possible")

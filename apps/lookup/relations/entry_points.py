@@ -9,15 +9,14 @@ from typing import Any
 
 import re2
 
-from apps.code.callgraph.facts import words
 from apps.code.paths import kinds
+from apps.code.values import words
 from apps.core.errors import Unavailable
 from apps.index.models import Root
 from apps.index.symbols import definitions_of
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
-from apps.lookup.relations.call_paths import place_of
-from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
+from apps.lookup.relations.types import Relation, Relations, Scope, one_line
 from apps.lookup.symbols.call_types import Certainty
 from apps.lookup.symbols.callers import with_word
 from apps.lookup.symbols.project import RootProject
@@ -49,25 +48,24 @@ Entry = tuple[str, str]  # what is started, and a text of the line that says so
 
 
 @marked
-def entry_points(scope: Scope, deadline: Deadline | None = None) -> Relations:
+def entry_points(scope: Scope, deadline: Deadline) -> Relations:
     """Where programs and libraries start: what manifests name (`[project.scripts]`, `bin` and
     `scripts` of package.json, `[[bin]]`, Dockerfiles, Procfiles), files with a special name,
     functions `main`, and pages. Those near the top come first; tests and examples last.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    until = deadline or Deadline(SECONDS)
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
         visible = {path for path, _ in scope.files(root)}
-        search = _Search(RootProject(root, until), visible)
+        search = _Search(RootProject(root, deadline), visible)
         return list(search.rows())
 
     found = scope.collect(in_root)
     first = {(row.place.root.id, row.place.path, row.line): row for row in reversed(found)}
     rows = [row for row in found if first[row.place.root.id, row.place.path, row.line] is row]
     rows.sort(key=_order)
-    return Relations(tuple(rows[: scope.limit]), "" if deadline else until.note)
+    return Relations(tuple(rows[: scope.limit]))
 
 
 def _order(row: Relation) -> tuple[bool, bool, int]:
@@ -195,7 +193,7 @@ class _Search:
     ) -> Relation:
         lines = self._lines(path)
         text = one_line(lines[line - 1]) if line <= len(lines) else ""
-        place = place_of(self.project, path)
+        place = self.project.place(path)
         return Relation("entry point", place, line, text, symbol, what, certainty)
 
 

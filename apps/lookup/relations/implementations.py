@@ -1,14 +1,12 @@
 """Find the types that extend or implement a type, and the methods that override a method."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import re2
 
 from apps.code.callgraph.languages import BY_LANGUAGE
-from apps.code.callgraph.resolve import Resolver
 from apps.code.paths import kinds
 from apps.index.models import Root
 from apps.index.symbols import outline_of
@@ -16,13 +14,13 @@ from apps.index.types import Filters, StoredSymbol
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.relations.subtypes import Subtype, Subtypes, without_brackets
-from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
+from apps.lookup.relations.types import Relation, Relations, Scope, one_line
 from apps.lookup.symbols.call_types import CallersQuery
 from apps.lookup.symbols.callers import wanted_definitions, with_word
 from apps.lookup.symbols.definitions import LAST_FILES, matching
 from apps.lookup.symbols.project import PARSE_SECONDS, RootProject
-from apps.lookup.symbols.types import Place, SymbolQuery, degraded_wire, page_wire
-from apps.retrieval.paging import Page, Pager
+from apps.lookup.symbols.types import Listed, SymbolQuery
+from apps.retrieval.paging import Pager
 from apps.retrieval.repositories import repo_id, roots_named
 
 # Rows of all pages.
@@ -37,29 +35,8 @@ _HERITAGE = re2.compile(
 )
 
 
-@dataclass(frozen=True)
-class Implementations:
-    """A page of implementations."""
-
-    name: str  # as in the query
-    results: tuple[Relation, ...]
-    note: str  # what was not looked at, or how they were found
-    page: Page
-    degraded: str = ""  # as in SearchResult
-
-    def as_wire(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "results": [row.as_wire() for row in self.results],
-            "truncated": self.page.more,
-            **({"notes": self.note} if self.note else {}),
-            **degraded_wire(self.degraded),
-            **page_wire(self.page),
-        }
-
-
 @marked
-def find_implementations(query: SymbolQuery) -> Implementations:
+def find_implementations(query: SymbolQuery) -> Listed[Relation]:
     """A page of what `implementations_of` finds.
 
     Raises InvalidInput CURSOR_INVALID and Conflict CURSOR_EXPIRED, and as `implementations_of`.
@@ -69,23 +46,21 @@ def find_implementations(query: SymbolQuery) -> Implementations:
     found = implementations_of(replace(query, limit=MAX_ROWS, cursor=None), until)
     rows, page = pager.page(found.rows, query.limit, _order)
     notes = " ".join(filter(None, [found.note, until.note]))
-    return Implementations(query.name, tuple(rows), notes, page)
+    return Listed(query.name, tuple(rows), page.more, notes, page=page)
 
 
 @marked
-def implementations_of(query: SymbolQuery, deadline: Deadline | None = None) -> Relations:
+def implementations_of(query: SymbolQuery, deadline: Deadline) -> Relations:
     """The types that extend or implement a type, also through others; of a method, those that
     override it. Proven by scopes and imports first, tests last.
 
-    deadline: of the answer that they are for; None: in SECONDS
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    until = deadline or Deadline(SECONDS)
     notes: dict[str, None] = {}
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
         own = replace(query, filters=scope.filters)
-        search = _Search(RootProject(root, until), own)
+        search = _Search(RootProject(root, deadline), own)
         found = dict.fromkeys([*search.with_rules(), *search.by_text()])
         notes.update(search.notes)
         return [row for row in search.rows(found) if _passes(own, row)]
@@ -94,7 +69,6 @@ def implementations_of(query: SymbolQuery, deadline: Deadline | None = None) -> 
     rows.sort(key=_order)
     shown = {(row.place.root.id, row.place.path, row.line): row for row in reversed(rows)}
     rows = [row for row in rows if shown[row.place.root.id, row.place.path, row.line] is row]
-    notes |= {until.note: None} if until.unread and not deadline else {}
     return Relations(tuple(rows[: query.limit]), " ".join(notes))
 
 
@@ -112,16 +86,15 @@ class _Search:
 
     def __init__(self, project: RootProject, query: SymbolQuery) -> None:
         self.project, self.query = project, query
-        self.subtypes = Subtypes(project, Resolver(project))
+        self.subtypes = Subtypes(project)
         self.notes = self.subtypes.notes
 
     def rows(self, found: Sequence[Subtype] | dict[Subtype, None]) -> Iterator[Relation]:
         lines = self.project.lines_of({subtype.path for subtype in found})
         for path, row, symbol, of, certainty in found:
             text = lines.get(path, ())
-            file = self.project.file(path)
-            place = Place(self.project.root, path, file.language if file else "")
             line = one_line(text[row]) if row < len(text) else ""
+            place = self.project.place(path)
             yield Relation("implementation", place, row + 1, line, symbol, of, certainty)
 
     # --- languages with rules ---------------------------------------------------------------------
@@ -131,13 +104,13 @@ class _Search:
         if not wanted and not self._defined:
             yield from self._of_library()
         # A bare name rarely means a type inside of another one.
-        for key in sorted(wanted, key=lambda key: self.subtypes.definition(key).path.count(".")):
-            definition = self.subtypes.definition(key)
+        for key in sorted(wanted, key=lambda key: self.project.definition(key).path.count(".")):
+            definition = self.project.definition(key)
             if definition.kind == "class":
                 yield from self.subtypes.types(key)
             else:
                 for (path, index), certainty in self.subtypes.overriding(key):
-                    member = self.subtypes.definition((path, index))
+                    member = self.project.definition((path, index))
                     yield Subtype(path, member.row, member.path, definition.path, certainty)
 
     @cached_property
@@ -150,10 +123,14 @@ class _Search:
     def _of_library(self) -> Iterator[Subtype]:
         """The types that name one as their base that no file defines, and those below them."""
         name = self.query.last
-        paths = [path for path in with_word(self.project, name) if _has_rules(self.project, path)]
+        paths = [
+            path
+            for path in with_word(self.project, name)
+            if self.project.language(path) in BY_LANGUAGE
+        ]
         self.project.read(first := self.subtypes.first(paths))
         for path in first:
-            for index, definition in enumerate(self.subtypes.facts(path).definitions):
+            for index, definition in enumerate(self.project.known(path).definitions):
                 if definition.kind == "class" and name in (base[-1] for base in definition.bases):
                     yield Subtype(path, definition.row, definition.path, name, "possible")
                     for subtype in self.subtypes.types((path, index)):
@@ -165,29 +142,19 @@ class _Search:
         languages = {one.language for one in self._defined if one.kind in TYPE_KINDS}
         paths = [*with_word(self.project, self.query.last)]
         if not self._defined:  # of a library
-            files = map(self.project.file, paths)
-            languages = {file.language for file in files if file and file.language}
+            languages = {*map(self.project.language, paths)} - {""}
         languages -= BY_LANGUAGE.keys()
         if not languages:
             return
         if self._defined:
             self.notes[BY_TEXT.format(", ".join(sorted(languages)))] = None
-        for path in self.subtypes.first(paths):
+        own = (p for p in self.subtypes.first(paths) if self.project.language(p) in languages)
+        for path in self.project.in_time(own):
             file = self.project.file(path)
-            if not file or file.language not in languages:
-                continue
-            if self.project.deadline.is_over:
-                self.project.deadline.leave_out(self.project.root, [path])
-            else:
-                for symbol in outline_of(self.project.root, file.document):
-                    if _extends(symbol, self.query.last):
-                        row = symbol.start_line - 1
-                        yield Subtype(path, row, symbol.path, self.query.last, "possible")
-
-
-def _has_rules(project: RootProject, path: str) -> bool:
-    file = project.file(path)
-    return file is not None and file.language in BY_LANGUAGE
+            for symbol in outline_of(self.project.root, file.document) if file else ():
+                if _extends(symbol, self.query.last):
+                    row = symbol.start_line - 1
+                    yield Subtype(path, row, symbol.path, self.query.last, "possible")
 
 
 def _extends(symbol: StoredSymbol, name: str) -> bool:

@@ -12,6 +12,8 @@ from typing import Any
 
 import re2
 
+from apps.code.values import words
+
 QUOTED = r"[rbuf]{0,2}[\"'`](?P<path>[^\"'`\n]{0,200})[\"'`]"
 _METHODS = "get|post|put|patch|delete|head|options|all|any|route|websocket"
 
@@ -29,12 +31,8 @@ class Framework:
     only_in: str = ""  # the end of the path of the file
 
 
-def _languages(names: str) -> frozenset[str]:
-    return frozenset(names.split())
-
-
 ROUTERS = re2.compile(r"app|router|server|api|fastify|routes?|\w+Router")
-JAVASCRIPT = _languages("javascript typescript tsx jsx vue svelte astro")
+JAVASCRIPT = words("javascript typescript tsx jsx vue svelte astro")
 _RAILS = (
     r"^\s*(?:namespace|scope|(?P<resources>resources?))\b\s*\(?\s*(?:path:\s*)?[:\"'](?P<path>[/\w:.-]{1,200})"
     r".*\bdo\b"
@@ -42,23 +40,23 @@ _RAILS = (
 FRAMEWORKS = (
     # Django and its REST framework
     Framework(
-        _languages("python"),
+        words("python"),
         rf"\b(?:re_path|path|url)\(\s*{QUOTED}\s*,\s*(?P<handler>[\w.]+)",
         ("urlpatterns", "urls"),
     ),
     Framework(
-        _languages("python"),
+        words("python"),
         rf"\b(?P<router>\w+)\.register\(\s*{QUOTED}\s*,\s*(?P<handler>[\w.]+)",
         ("DefaultRouter", "SimpleRouter", "routers"),
     ),
     # Flask, FastAPI, Starlette, aiohttp
     Framework(
-        _languages("python"),
+        words("python"),
         rf"^\s*@(?:\w+\.)*(?P<router>\w+)\.(?P<method>{_METHODS})\(\s*{QUOTED}",
         ("Flask", "Blueprint", "FastAPI", "APIRouter", "RouteTableDef", "app", "bp", "router"),
     ),
     Framework(
-        _languages("python"),
+        words("python"),
         rf"\b(?:add_url_rule|Route|WebSocketRoute|Mount|add_route|add_api_route|add_get|add_post)"
         rf"\(\s*{QUOTED}(?:\s*,\s*(?:endpoint\s*=\s*)?(?P<handler>[\w.]+))?",
         ("add_url_rule", "Route", "add_route", "add_api_route", "add_get", "add_post"),
@@ -73,7 +71,7 @@ FRAMEWORKS = (
     ),
     # NestJS
     Framework(
-        _languages("typescript"),
+        words("typescript"),
         r"^\s*@(?P<method>Get|Post|Put|Patch|Delete|All)\(\s*"
         r"(?:[\"'`](?P<path>[^\"'`\n]{0,200})[\"'`])?",
         ("Controller",),
@@ -81,71 +79,71 @@ FRAMEWORKS = (
     ),
     # Spring
     Framework(
-        _languages("java kotlin"),
+        words("java kotlin"),
         r"^\s*@(?P<method>Get|Post|Put|Patch|Delete|Request)Mapping\b"
         r"(?:\([^\"\n]{0,80}\"(?P<path>[^\"\n]{0,200})\")?",
         prefix=rf"@RequestMapping\([^\"\n]{{0,80}}{QUOTED}",
     ),
     # JAX-RS
     Framework(
-        _languages("java kotlin"),
+        words("java kotlin"),
         rf"^\s*@Path\(\s*{QUOTED}\s*\)\s*$",
         prefix=rf"@Path\(\s*{QUOTED}",
     ),
     # Ktor
     Framework(
-        _languages("kotlin"),
+        words("kotlin"),
         rf"^\s*(?P<method>get|post|put|patch|delete)\({QUOTED}\)\s*\{{",
         ("routing", "route", "Route"),
     ),
     # Rails, Sinatra, Laravel
     Framework(
-        _languages("ruby"),
+        words("ruby"),
         rf"^\s*(?P<method>get|post|put|patch|delete|match|root|mount)\s*\(?\s*{QUOTED}"
         r"(?:\s*(?:=>|,\s*to:|,\s*controller:)\s*[\"'](?P<handler>[\w/#]+)[\"'])?",
         block=_RAILS,
     ),
     Framework(
-        _languages("ruby"),
+        words("ruby"),
         r"^\s*(?P<method>resources?|get|post|put|patch|delete)\s*\(?\s*:(?P<path>\w+)",
         only_in="routes.rb",
         block=_RAILS,
     ),
     Framework(
-        _languages("php"),
+        words("php"),
         rf"\bRoute::(?P<method>get|post|put|patch|delete|any|match|resource|apiResource)"
         rf"\(\s*{QUOTED}\s*,\s*\[?(?P<handler>[\w\\]+)?",
     ),
     # Go: net/http, gin, chi, echo, mux
     Framework(
-        _languages("go"),
+        words("go"),
         r"\b(?P<router>\w+)\.(?P<method>GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS|Any|Get|Post|Put|Patch|Delete|"
         r"Handle|HandleFunc|Route|Mount|Group)\(\s*[\"`](?P<path>[^\"`\n]{0,200})[\"`]"
         r"(?:\s*,\s*(?P<handler>[\w.]+))?",
     ),
     # axum, actix, Rocket
     Framework(
-        _languages("rust"),
+        words("rust"),
         r"\.route\(\s*\"(?P<path>[^\"\n]{0,200})\"\s*,\s*"
         r"(?:\w+::)*(?P<method>get|post|put|patch|delete|any)?\(?\s*(?P<handler>[\w:]+)?",
     ),
     Framework(
-        _languages("rust"),
+        words("rust"),
         r"^\s*#\[(?P<method>get|post|put|patch|delete|head|options)\(\s*\"(?P<path>[^\"\n]{0,200})\"",
     ),
     # ASP.NET
     Framework(
-        _languages("csharp"),
+        words("csharp"),
         r"\.Map(?P<method>Get|Post|Put|Patch|Delete)\(\s*\"(?P<path>[^\"\n]{0,200})\"",
     ),
     Framework(
-        _languages("csharp"),
+        words("csharp"),
         r"^\s*\[Http(?P<method>Get|Post|Put|Patch|Delete)(?:\(\s*\"(?P<path>[^\"\n]{0,200})\")?",
         prefix=r"\[Route\(\s*\"(?P<path>[^\"\n]{0,200})\"",
     ),
     # Phoenix
     Framework(
-        _languages("elixir"),
+        words("elixir"),
         r"^\s*(?P<method>get|post|put|patch|delete|live|resources)\s*\(?\"(?P<path>[^\"\n]{0,200})\""
         r"\s*,\s*(?P<handler>[\w.]+)",
         only_in="router.ex",
@@ -178,9 +176,7 @@ class TextRoute:
 
 
 _RESOURCES = ("RESOURCE", "RESOURCES")
-_MANY = frozenset(
-    {"ROUTE", "ALL", "ANY", "USE", "HANDLE", "HANDLEFUNC", "MATCH", "REQUEST", *_RESOURCES}
-)
+_MANY = words("ROUTE ALL ANY USE HANDLE HANDLEFUNC MATCH REQUEST RESOURCE RESOURCES")
 # One method: a route of several is found by any.
 _METHODS_OF = re2.compile(
     r"method(?:s\s*=\s*[\[({]\s*[\"'](\w{3,7})[\"']\s*,?\s*[\])}]|\s*=\s*RequestMethod\.(\w{3,7}))"

@@ -11,10 +11,9 @@ from apps.code.paths import kinds
 from apps.index.models import Root
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
-from apps.lookup.relations.call_paths import place_of
 from apps.lookup.relations.route_mounts import Mounts
 from apps.lookup.relations.route_patterns import HINTS, TextRoute, joined, routes_in
-from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
+from apps.lookup.relations.types import Relation, Relations, Scope, one_line
 from apps.lookup.symbols.callers import with_word
 from apps.lookup.symbols.project import RootProject
 
@@ -32,39 +31,34 @@ _SPLIT = re2.compile(r"/+")
 
 
 @marked
-def find_routes(
-    scope: Scope, path: str = "", method: str = "", deadline: Deadline | None = None
-) -> Relations:
-    """The routes that frameworks declare, or those that serve the path of a request: whole matches
-    first, then those whose end matches, as a prefix may be given elsewhere; last those of tests,
-    examples and docstrings. `of` is the route, `symbol` the name of what serves it.
+def find_routes(scope: Scope, path: str, method: str, deadline: Deadline) -> Relations:
+    """The routes that frameworks declare and that serve the path of a request: whole matches first,
+    then those whose end matches, as a prefix may be given elsewhere; last those of tests, examples
+    and docstrings. `of` is the route, `symbol` the name of what serves it. method: "" for any
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    until = deadline or Deadline(SECONDS)
     cut: list[bool] = []
     quoted: set[Relation] = set()
     wanted = segments(path)
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
-        search = _Search(RootProject(root, until), scope)
+        search = _Search(RootProject(root, deadline), scope)
         rows = list(search.rows())[:MAX_ROUTES]
         cut.append(search.is_cut)
         quoted.update(search.quoted)
         return rows
 
-    def order(row: Relation, *rating: int) -> tuple[Any, ...]:
+    def order(rated: tuple[tuple[int, int], Relation]) -> tuple[Any, ...]:
+        rating, row = rated
         is_aside = row in quoted or kinds(row.place.path) & ASIDE
         return bool(is_aside), *rating, row.place.path, row.line
 
     rows = [row for row in scope.collect(in_root) if not method or _has_method(row, method)]
-    if path:
-        rated = [(rating, row) for row in rows if (rating := _rating(row, wanted))]
-        rows = [row for _, row in sorted(rated, key=lambda pair: order(pair[1], *pair[0]))]
-        rows = [row if row in quoted else _settled(row, wanted) for row in rows]
-    else:
-        rows.sort(key=order)
-    notes = [BY_TEXT, NOT_ALL if any(cut) else "", "" if deadline else until.note]
+    rated = [(rating, row) for row in rows if (rating := _rating(row, wanted))]
+    rows = [row for _, row in sorted(rated, key=order)]
+    rows = [row if row in quoted else _settled(row, wanted) for row in rows]
+    notes = [BY_TEXT, NOT_ALL if any(cut) else ""]
     return Relations(tuple(dict.fromkeys(rows))[: scope.limit], " ".join(filter(None, notes)))
 
 
@@ -117,18 +111,12 @@ class _Search:
         self.is_cut = self.is_cut or len(paths) > MAX_FILES
         texts = dict(self.project.lines_in_time(paths[:MAX_FILES]))
         routes: list[tuple[str, TextRoute]] = []
-        for path, lines in texts.items():
-            if self.project.deadline.is_over:
-                self.project.deadline.leave_out(self.project.root, [path])
-                continue
-            found = routes_in(path, place_of(self.project, path).language, lines)
+        for path in self.project.in_time(texts):
+            found = routes_in(path, self.project.language(path), texts[path])
             routes += [(path, route) for route in found if "include" not in route.handler]
         # Last, as imports are followed through files that may have to be parsed.
-        for path, lines in texts.items():
-            if self.project.deadline.is_over:
-                self.project.deadline.leave_out(self.project.root, [path])
-                continue
-            self.mounts.read(path, place_of(self.project, path).language, lines)
+        for path in self.project.in_time(texts):
+            self.mounts.read(path, self.project.language(path), texts[path])
         for path, route in routes:
             yield from self._of_prefixes(path, route, texts[path])
         yield from self._by_file_name()
@@ -144,7 +132,7 @@ class _Search:
         return sorted(paths, key=lambda path: bool(kinds(path) & ASIDE))
 
     def _of_prefixes(self, path: str, route: TextRoute, lines: Sequence[str]) -> Iterator[Relation]:
-        place, text = place_of(self.project, path), one_line(lines[route.row])
+        place, text = self.project.place(path), one_line(lines[route.row])
         for prefix in self.mounts.before(path, route.router, route.row):
             shown = "/" + joined(prefix, route.path).removeprefix("^").lstrip("/")
             of = f"{route.method} {shown}".strip()
@@ -163,7 +151,7 @@ class _Search:
             inner = match["app"] if match["app"] is not None else match["pages"]
             parts = [part for part in inner.split("/") if not part.startswith(("(", "_"))]
             parts = [part for part in parts if part != "index"]
-            place, text = place_of(self.project, path), one_line(lines[0]) if lines else ""
+            place, text = self.project.place(path), one_line(lines[0]) if lines else ""
             yield Relation("route", place, 1, text, "", "/" + join("", "/".join(parts)), "possible")
 
     def _names(self) -> set[str]:

@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 import re2
 
-from apps.code.callgraph.facts import MODULE, Definition, Facts
+from apps.code.callgraph.facts import MODULE
 from apps.code.callgraph.languages import rules_for
-from apps.code.callgraph.resolve import Resolver
 from apps.code.callgraph.values import Value
 from apps.lookup.symbols.call_types import Certainty
-from apps.lookup.symbols.callers import MAX_FILES, Key, with_word
-from apps.lookup.symbols.project import RootProject
+from apps.lookup.symbols.callers import MAX_FILES, with_word
+from apps.lookup.symbols.project import Key, RootProject
 
 # Subtypes of subtypes, and how many types of a level are followed.
 MAX_LEVELS, MAX_NEXT = 3, 40
@@ -37,15 +36,9 @@ class Subtypes:
     notes: what was not looked at, or how they were found
     """
 
-    def __init__(self, project: RootProject, resolver: Resolver) -> None:
-        self.project, self.resolver = project, resolver
+    def __init__(self, project: RootProject) -> None:
+        self.project, self.resolver = project, project.resolver
         self.notes: dict[str, None] = {}
-
-    def definition(self, key: Key) -> Definition:
-        return self.facts(key[0]).definitions[key[1]]
-
-    def facts(self, path: str) -> Facts:
-        return self.project.facts(path) or Facts()
 
     def owner(self, key: Key) -> Key | None:
         """The type whose method a definition is."""
@@ -58,16 +51,17 @@ class Subtypes:
         yield from impls
         known = {(impl.path, impl.symbol) for impl in impls}
         for (path, index), (above, certainty) in self._subtypes(key).items():
-            definition = self.definition((path, index))
-            symbol = definition.path if definition.name else self.facts(path).enclosing(index)
+            definition = self.project.definition((path, index))
+            symbol = self.project.known(path).enclosing(index)
             if (path, symbol) not in known:
-                yield Subtype(path, definition.row, symbol, self.definition(above).path, certainty)
+                of = self.project.definition(above).path
+                yield Subtype(path, definition.row, symbol, of, certainty)
         if key[0].endswith(".go"):
             yield from self._go_types(key)
 
     def overriding(self, key: Key) -> Iterator[tuple[Key, Certainty]]:
         """The methods that override a method, or implement one of an interface or a trait."""
-        owner, name = self.owner(key), self.definition(key).name
+        owner, name = self.owner(key), self.project.definition(key).name
         if owner is None:
             return
         seen = set(self._members(Value("instance", *owner), name)) | {key}
@@ -118,9 +112,9 @@ class Subtypes:
         return found
 
     def _direct(self, key: Key) -> Iterator[tuple[Key, Certainty]]:
-        name = self.definition(key).name
+        name = self.project.definition(key).name
         for path in self._files(key[0], name):
-            facts = self.facts(path)
+            facts = self.project.known(path)
             names = {name, *(one.name for one in facts.imports if one.member == name)}
             for index, definition in enumerate(facts.definitions):
                 bases = [base for base in definition.bases if not names.isdisjoint(base)]
@@ -139,9 +133,7 @@ class Subtypes:
         family = rules_for(path).family
         words = [word for word in re2.findall(r"\w+", name) if word]
         files = dict.fromkeys([path, *(with_word(self.project, words[0]) if words else ())])
-        known = [
-            one for one in files if (file := self.project.file(one)) and file.language in family
-        ]
+        known = [one for one in files if self.project.language(one) in family]
         first = self.first(known)
         self.project.read(first)
         return first
@@ -152,11 +144,11 @@ class Subtypes:
         if any((value.path, value.number) == key for value in values):
             return "proven"
         is_unknown = all(value.kind == "unknown" for value in values)
-        return "possible" if is_unknown and base[-1] == self.definition(key).name else None
+        return "possible" if is_unknown and base[-1] == self.project.definition(key).name else None
 
     def _rust_impls(self, key: Key) -> Iterator[Subtype]:
         """`impl Trait for Type`, wherever it is."""
-        name = self.definition(key).name
+        name = self.project.definition(key).name
         for path, text in self.project.lines_in_time(self._files(key[0], name)):
             for row, line in enumerate(text):
                 if name in line and _RUST_IMPL.match(line):
@@ -171,7 +163,7 @@ class Subtypes:
 
     def _go_types(self, key: Key) -> Iterator[Subtype]:
         """The types that have all methods of an interface."""
-        members = self.facts(key[0]).definitions
+        members = self.project.known(key[0]).definitions
         methods = {one.name for one in members if one.scope == key[1] and one.kind == "function"}
         owners: set[tuple[str, str]] | None = None
         first: dict[tuple[str, str], tuple[str, int]] = {}
@@ -181,7 +173,7 @@ class Subtypes:
             self.project.read(files)
             having: set[tuple[str, str]] = set()
             for path in files:
-                for one in self.facts(path).definitions:
+                for one in self.project.known(path).definitions:
                     if one.name == method and one.owner:
                         owner = (path.rpartition("/")[0], one.owner)
                         having.add(owner)
@@ -191,12 +183,12 @@ class Subtypes:
             self.notes[BY_METHODS] = None
         for folder, owner_name in sorted(owners or ()):
             path, row = self._go_declaration(folder, owner_name) or first[folder, owner_name]
-            yield Subtype(path, row, owner_name, self.definition(key).name, "possible")
+            yield Subtype(path, row, owner_name, self.project.definition(key).name, "possible")
 
     def _go_declaration(self, folder: str, name: str) -> tuple[str, int] | None:
         for path in self.project.defining(name):
             if path.rpartition("/")[0] == folder:
-                for one in self.facts(path).definitions:
+                for one in self.project.known(path).definitions:
                     if one.name == name and one.kind == "class":
                         return path, one.row
         return None

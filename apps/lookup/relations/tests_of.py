@@ -11,7 +11,7 @@ from apps.index.models import Root
 from apps.lookup.deadline import Deadline
 from apps.lookup.ingested import ingested_lines
 from apps.lookup.marking import marked
-from apps.lookup.relations.types import SECONDS, Relation, Relations, one_line
+from apps.lookup.relations.types import Relation, Relations, one_line
 from apps.lookup.symbols.call_types import Caller, Callers, CallersQuery, ImportsQuery
 from apps.lookup.symbols.callers import find_callers
 from apps.lookup.symbols.imports import find_imports
@@ -31,24 +31,22 @@ _OF_TESTS = re.compile(r"(?i)^tests?[_.-]|(?:[_.-]?tests?|[_.-]spec|Spec|TestCas
 
 
 @marked
-def tests_of(query: SymbolQuery, deadline: Deadline | None = None) -> Relations:
+def tests_of(query: SymbolQuery, deadline: Deadline) -> Relations:
     """The lines of files of tests that call a definition or use its name: calls first, and of them
     those that are proven; one line of each test, at most three of each file.
 
     Raises as `find_callers`.
     """
     wide = replace(query, file_kinds=TESTS, limit=MAX_LIMIT, cursor=None)
-    until = deadline or Deadline(SECONDS)
-    called = find_callers(CallersQuery(wide), until)
-    used = find_references(wide, until)
+    called = find_callers(CallersQuery(wide), deadline)
+    used = find_references(wide, deadline)
     name = query.last.lower()
     rows = [_row(line, query.last) for line in called.results]
     rows += [_row(line, query.last) for line in used.results if not line.defines]
     # The sort is stable: calls stay before other uses.
     rows.sort(key=lambda row: (row.certainty != "proven", name not in row.symbol.lower()))
     degraded = "; ".join(dict.fromkeys(filter(None, [called.degraded, used.degraded])))
-    notes = " ".join(filter(None, [called.notes, "" if deadline else until.note]))
-    return Relations(tuple(_few_of_each(rows)[: query.limit]), notes, degraded)
+    return Relations(tuple(_few_of_each(rows)[: query.limit]), called.notes, degraded)
 
 
 def _row(line: Caller | Reference, name: str) -> Relation:
@@ -146,7 +144,7 @@ def _tests_of_file(query: SymbolQuery, named_after: Iterable[Caller]) -> Callers
     ]
     known = {(row.place.root.id, row.place.path) for row in rows}
     rows += [row for row in named_after if (row.place.root.id, row.place.path) not in known]
-    return Callers(query.name, (), tuple(rows), found.truncated, found.notes, found.degraded)
+    return Callers(query.name, tuple(rows), found.truncated, found.notes, found.degraded)
 
 
 def _named_after(query: SymbolQuery, targets: Mapping[Root, str]) -> Iterator[Caller]:

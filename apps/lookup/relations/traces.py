@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import re2
 
+from apps.code.callgraph.facts import MODULE
 from apps.index.models import Root
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
-from apps.lookup.relations.types import SECONDS, Relation, Relations, Scope, one_line
+from apps.lookup.relations.types import Relation, Relations, Scope, one_line
 from apps.lookup.symbols.call_types import Certainty
-from apps.lookup.symbols.project import RootProject, root_files
-from apps.lookup.symbols.types import Place
+from apps.lookup.symbols.project import RootProject
 
 # Characters of a trace that are read, frames of it, and folders of a path that are compared.
 MAX_CHARS, MAX_FRAMES, MAX_FOLDERS = 10_000, 30, 12
@@ -108,17 +108,16 @@ def _message(lines: Sequence[str], frames: set[int], *, is_last: bool) -> str:
 
 
 @marked
-def frames_of(scope: Scope, frames: Sequence[Frame], deadline: Deadline | None = None) -> Relations:
+def frames_of(scope: Scope, frames: Sequence[Frame], deadline: Deadline) -> Relations:
     """The lines of the frames that are in files of the scope, innermost first. Proven if the line
     has the text, or is in the function, that the trace names.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    until = deadline or Deadline(SECONDS)
     ordered: list[tuple[int, Relation]] = []
 
     def in_root(root: Root, scope: Scope) -> list[Relation]:
-        project = RootProject(root, until)
+        project = RootProject(root, deadline)
         visible = {path for path, _ in scope.files(root)}
         placed = [
             (number, frame, path)
@@ -136,7 +135,7 @@ def frames_of(scope: Scope, frames: Sequence[Frame], deadline: Deadline | None =
 
     rows = dict.fromkeys(scope.collect(in_root))
     chosen = [row for _, row in sorted(ordered, key=lambda pair: pair[0]) if row in rows]
-    return Relations(tuple(dict.fromkeys(chosen))[: scope.limit], "" if deadline else until.note)
+    return Relations(tuple(dict.fromkeys(chosen))[: scope.limit])
 
 
 def _path_of(project: RootProject, written: str) -> str:
@@ -151,22 +150,17 @@ def _path_of(project: RootProject, written: str) -> str:
 
 
 def _row(project: RootProject, frame: Frame, path: str, lines: Sequence[str]) -> Relation | None:
-    facts = project.facts(path)
+    facts = project.known(path)
     at, certainty = _line_of(frame, lines)
     if not 0 < at <= len(lines):
         return None
-    around = [
-        (one.last - one.first, one.path, one.name)
-        for one in (facts.definitions if facts else ())
-        if one.name and one.first <= at - 1 <= one.last
-    ]
-    symbol, name = min(around)[1:] if around else ("", "")
-    if name and name == re.split(r"[.:$]", frame.name)[-1]:
-        certainty = "proven"
-    file = root_files(project.root).files[path]
+    index, symbol = facts.around(at - 1), ""
+    if index != MODULE:
+        symbol = facts.definitions[index].path
+        if facts.definitions[index].name == re.split(r"[.:$]", frame.name)[-1]:
+            certainty = "proven"
     text = one_line(lines[at - 1])
-    place = Place(project.root, path, file.language)
-    return Relation("frame", place, at, text, symbol, frame.name, certainty)
+    return Relation("frame", project.place(path), at, text, symbol, frame.name, certainty)
 
 
 def _line_of(frame: Frame, lines: Sequence[str]) -> tuple[int, Certainty]:

@@ -9,7 +9,7 @@ from apps.index.types import Filters
 from apps.lookup.symbols.call_types import Certainty
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.project import LiveFile, root_files
-from apps.lookup.symbols.types import DEFAULT_LIMIT, Place, SymbolQuery, degraded_wire
+from apps.lookup.symbols.types import DEFAULT_LIMIT, Place, SymbolQuery
 from apps.retrieval.overlaps import once, repeated_files
 from apps.retrieval.query import fits
 from apps.retrieval.repositories import roots_named
@@ -77,11 +77,6 @@ class Relations:
     rows: tuple[Relation, ...] = ()
     note: str = ""  # what was not looked at, or how the rows were found
     degraded: str = ""  # as in SearchResult
-
-    def as_wire(self) -> dict[str, Any]:
-        note = {"note": self.note} if self.note else {}
-        rows = [row.as_wire() for row in self.rows]
-        return {"results": rows, **note, **degraded_wire(self.degraded)}
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from apps.code.languages import known_type
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
-from apps.lookup.relations import Relation, Scope
-from apps.lookup.relations.types import Role
+from apps.lookup.relations.types import Relation, Role, Scope
 from apps.lookup.shaped import of_files, of_history, of_names, of_repositories
 from apps.lookup.shaped.draft import MAX_ROWS, Draft
 from apps.lookup.shapes import Question, ShapeName, read_question

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from apps.lookup.deadline import Deadline
 from apps.lookup.ingested import ingested_lines
-from apps.lookup.relations import Relation, Relations, Scope
-from apps.lookup.relations.types import Role
+from apps.lookup.relations.types import Relation, Relations, Role, Scope
 from apps.lookup.shapes import Question
 from apps.lookup.symbols.definitions import MINOR, Hit, matching
 from apps.lookup.symbols.types import SEPARATORS, Place

@@ -6,10 +6,11 @@ from dataclasses import replace
 from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.index.symbols import outline_of
 from apps.index.types import Area
-from apps.lookup import relations
 from apps.lookup.ingested import ingested_lines, live_file
-from apps.lookup.relations import Relation, Scope, find_routes, frames_of
-from apps.lookup.relations.types import one_line
+from apps.lookup.relations.entry_points import entry_points as entry_points_of
+from apps.lookup.relations.routes import find_routes
+from apps.lookup.relations.traces import frames_of
+from apps.lookup.relations.types import Relation, Scope, one_line
 from apps.lookup.shaped.draft import MAX_DEFINITIONS, MAX_ROWS, Draft, definitions
 from apps.lookup.symbols import ImportsQuery, find_imports
 from apps.lookup.symbols.definitions import MINOR, OUTLINE_ONLY, matching
@@ -93,7 +94,7 @@ def only_file(scope: Scope) -> str:
 
 
 def entry_points(draft: Draft) -> None:
-    draft.take(relations.entry_points(replace(draft.scope, limit=16), draft.deadline))
+    draft.take(entry_points_of(replace(draft.scope, limit=16), draft.deadline))
 
 
 def route(draft: Draft) -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 from apps.core.errors import CodeinfoError
 from apps.lookup.history import HistoryQuery, history
-from apps.lookup.relations import Relation
-from apps.lookup.relations.types import one_line
+from apps.lookup.relations.types import Relation, one_line
 from apps.lookup.shaped.draft import Draft
 from apps.lookup.shaped.of_files import file_asked_for
 from apps.lookup.symbols.types import Place

@@ -4,15 +4,11 @@ from dataclasses import replace
 
 from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.code.paths import kinds
-from apps.lookup.relations import (
-    Relation,
-    call_path,
-    calls_of,
-    implementations_of,
-    settings_of,
-    tests_of,
-)
-from apps.lookup.relations.types import Role, one_line
+from apps.lookup.relations.call_paths import call_path, calls_of
+from apps.lookup.relations.configuration import settings_of
+from apps.lookup.relations.implementations import implementations_of
+from apps.lookup.relations.tests_of import tests_of
+from apps.lookup.relations.types import Relation, Role, one_line
 from apps.lookup.shaped.draft import MAX_ROWS, Draft
 from apps.lookup.symbols import CallersQuery, find_callers
 from apps.lookup.symbols.call_types import Caller, Certainty

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from apps.index.types import Filters
-from apps.lookup.overview import files_of, started
 from apps.lookup.overview.as_text import language_text, module_text, percent
 from apps.lookup.overview.commands import commands_of
 from apps.lookup.overview.imported import most_imported
+from apps.lookup.overview.overview import files_of, started
 from apps.lookup.overview.readme import first_sentence
 from apps.lookup.overview.sizes import languages_of, modules_of
-from apps.lookup.relations import Relation
+from apps.lookup.relations.types import Relation
 from apps.lookup.shaped.draft import Draft
 from apps.lookup.symbols.project import RootProject
 from apps.retrieval.query import fits, repositories_of

@@ -7,9 +7,8 @@ from typing import Any, Literal, get_args
 
 from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import encodable
-from apps.lookup.symbols.types import Place, SymbolQuery, degraded_wire, page_wire
-from apps.retrieval.paging import Page
-from apps.retrieval.query import MAX_PATH, parse_flag, parse_limit
+from apps.lookup.symbols.types import Listed, Place, SymbolQuery
+from apps.retrieval.query import MAX_PATH, parse_flag, parse_limit, refuse
 
 MAX_DEPTH = 3
 # `src/app.py:12`: the definition on this line
@@ -39,13 +38,7 @@ class CallersQuery:
         name = data.get("name")
         match = AT_LINE.fullmatch(name.strip()) if isinstance(name, str) else None
         at_line = match is not None and len(match[1]) <= MAX_PATH and "\n" not in match[1]
-        known = {**data, "name": "line"} if at_line else data
-        try:
-            symbol = SymbolQuery.parse(known)
-        except InvalidInput as error:
-            problems = [*error.details["details"], *problems]
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
+        symbol = _symbol({**data, "name": "line"} if at_line else data, problems)
         if not at_line or match is None:
             return cls(symbol, depth, tests=tests)
         path = encodable(match[1]).removeprefix("./")
@@ -79,13 +72,7 @@ class ImportsQuery:
         direction: Any = data.get("direction") or "both"
         if direction not in DIRECTIONS:
             problems.append(f"direction must be {', '.join(DIRECTIONS)}")
-        try:
-            symbol = SymbolQuery.parse(data)
-        except InvalidInput as error:
-            problems = [*error.details["details"], *problems]
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
-        return cls(symbol, direction)
+        return cls(_symbol(data, problems), direction)
 
     @property
     def cursor(self) -> Any:
@@ -93,6 +80,16 @@ class ImportsQuery:
 
     def as_log(self) -> dict[str, Any]:
         return self.symbol.as_log() | {"direction": self.direction}
+
+
+def _symbol(data: Mapping[str, Any], problems: list[str]) -> SymbolQuery:
+    """The name and the filters of a query. Raises InvalidInput, also for the problems so far."""
+    try:
+        symbol = SymbolQuery.parse(data)
+    except InvalidInput as error:
+        problems = [*error.details["details"], *problems]
+    refuse(problems)
+    return symbol
 
 
 @dataclass(frozen=True)
@@ -140,27 +137,13 @@ class Caller:
 
 
 @dataclass(frozen=True)
-class Callers:
-    """The callers of a name."""
+class Callers(Listed[Caller]):
+    """The callers of a name: by depth, proven first, then by path and line, tests last."""
 
-    name: str
-    definitions: tuple[CalledDefinition, ...]
-    results: tuple[Caller, ...]  # by depth, proven first, then by path and line, tests last
-    truncated: bool
-    notes: str = ""  # what was not looked at
-    degraded: str = ""  # as in SearchResult
-    page: Page | None = None
+    definitions: tuple[CalledDefinition, ...] = ()
 
-    def as_wire(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "definitions": [definition.as_wire() for definition in self.definitions],
-            "results": [result.as_wire() for result in self.results],
-            "truncated": self.truncated,
-            **({"notes": self.notes} if self.notes else {}),
-            **degraded_wire(self.degraded),
-            **page_wire(self.page),
-        }
+    def facts(self) -> dict[str, Any]:
+        return {"definitions": [definition.as_wire() for definition in self.definitions]}
 
 
 @dataclass(frozen=True)
@@ -189,24 +172,10 @@ class ImportEdge:
 
 
 @dataclass(frozen=True)
-class Imports:
-    """What a file imports, and who imports it."""
+class Imports(Listed[ImportEdge]):
+    """Who imports a file, then what it imports."""
 
-    name: str
-    results: tuple[ImportEdge, ...]  # who imports it, then what it imports
-    truncated: bool
-    notes: str = ""
-    degraded: str = ""
-    page: Page | None = None
     libraries: tuple[str, ...] = ()  # modules that it imports and that are no files searched
 
-    def as_wire(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "results": [result.as_wire() for result in self.results],
-            **({"libraries": list(self.libraries)} if self.libraries else {}),
-            "truncated": self.truncated,
-            **({"notes": self.notes} if self.notes else {}),
-            **degraded_wire(self.degraded),
-            **page_wire(self.page),
-        }
+    def facts(self) -> dict[str, Any]:
+        return {"libraries": list(self.libraries)} if self.libraries else {}

@@ -1,13 +1,12 @@
 """Find the calls of a definition: candidates by name, then the resolver of the call graph."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from apps.code.callgraph.callers import ancestors, targets, unresolved
-from apps.code.callgraph.facts import MEMBER, MODULE, Binding, Call, Facts, Import
+from apps.code.callgraph.facts import MEMBER, MODULE, Binding, Call, Import
 from apps.code.callgraph.languages import rules_for
-from apps.code.callgraph.resolve import Resolver
 from apps.code.paths import kinds
 from apps.index.models import Root
 from apps.index.symbols import files_with_identifier
@@ -17,9 +16,9 @@ from apps.lookup.marking import marked
 from apps.lookup.symbols.call_types import CalledDefinition, Caller, Callers, CallersQuery
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.definitions import LAST_FILES, matching
-from apps.lookup.symbols.project import PARSE_SECONDS, RootProject
+from apps.lookup.symbols.project import PARSE_SECONDS, Key, RootProject
 from apps.lookup.symbols.references import MAX_LINE
-from apps.lookup.symbols.types import MAX_LIMIT, WORD, Place, SymbolQuery
+from apps.lookup.symbols.types import MAX_LIMIT, WORD, SymbolQuery
 from apps.retrieval.overlaps import once, repeated_files
 from apps.retrieval.paging import Pager
 from apps.retrieval.query import is_inside
@@ -39,8 +38,6 @@ FOLDER_FILES = frozenset({"__init__", "index", "mod", "lib", "main"})
 DEFAULT = "default"
 CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
 
-Key = tuple[str, int]  # path, and index of a definition in its facts
-
 
 class CallSite(NamedTuple):
     """A call that means one of the targets."""
@@ -57,22 +54,15 @@ class CallSearch:
 
     project: RootProject
     query: SymbolQuery
-    resolver: Resolver = field(init=False)
     cut: int = 0  # files with the name beyond MAX_FILES
     unresolved: int = 0  # calls of the name on objects of unknown type
-
-    def __post_init__(self) -> None:
-        self.resolver = Resolver(self.project)
-
-    def facts(self, path: str) -> Facts:
-        return self.project.facts(path) or Facts()
 
     def sites(self, wanted: Sequence[Key]) -> list[CallSite]:
         """The calls of some definitions."""
         keys = {*wanted, *self._classes(wanted)}
-        names = {self.facts(path).definitions[index].name for path, index in keys}
+        names = {self.project.definition(key).name for key in keys}
         overridden = {
-            ancestor for key in wanted for ancestor in ancestors(self.resolver, *key)
+            ancestor for key in wanted for ancestor in ancestors(self.project.resolver, *key)
         } - keys
         sites: dict[tuple[str, int, int], CallSite] = {}
         paths = self._candidates(names, keys)
@@ -83,7 +73,7 @@ class CallSearch:
             names |= {one for path, _ in keys for one in self._other_names(path)}
         for path in paths:
             called = names | self._aliases(path, names)
-            for call in self.facts(path).calls:
+            for call in self.project.known(path).calls:
                 if call.chain[-1] not in called:
                     continue
                 if (site := self._site(path, call, keys, overridden)) is not None:
@@ -91,7 +81,7 @@ class CallSearch:
         return list(sites.values())
 
     def _site(self, path: str, call: Call, keys: set[Key], overridden: set[Key]) -> CallSite | None:
-        meant = targets(self.resolver, path, call)
+        meant = targets(self.project.resolver, path, call)
         for target in meant:
             if (target.path, target.number) in keys:
                 return CallSite(path, call, (target.path, target.number), target.proven)
@@ -99,14 +89,14 @@ class CallSearch:
             if (target.path, target.number) in overridden:
                 # The object may be of a subclass that overrides the method.
                 return CallSite(path, call, (target.path, target.number), False)
-        if not meant and unresolved(self.resolver, path, call):
+        if not meant and unresolved(self.project.resolver, path, call):
             self.unresolved += 1
         return None
 
     def _classes(self, wanted: Sequence[Key]) -> Iterator[Key]:
         """The classes of constructors: a call of the class calls them."""
         for path, index in wanted:
-            definition = self.facts(path).definitions[index]
+            definition = self.project.definition((path, index))
             if definition.name in CONSTRUCTORS and definition.scope != MODULE:
                 yield path, definition.scope
 
@@ -114,7 +104,7 @@ class CallSearch:
         """The files that have one of the names, near ones and the product's own first."""
         words = set(names)
         for path, index in keys:
-            facts = self.facts(path)
+            facts = self.project.known(path)
             name = facts.definitions[index].name
             words |= {
                 imported.name
@@ -146,12 +136,8 @@ class CallSearch:
         return set(rules_for(path).other_names(self.project, path))
 
     def _passes(self, path: str, languages: set[str]) -> bool:
-        file = self.project.file(path)
-        return (
-            file is not None
-            and file.language in languages
-            and self.query.takes(self.project.root, path, file.language)
-        )
+        language = self.project.language(path)
+        return language in languages and self.query.takes(self.project.root, path, language)
 
     def _exported_aliases(
         self, paths: Sequence[str], names: set[str], targets: set[str]
@@ -166,8 +152,9 @@ class CallSearch:
         return set(new[:MAX_ALIASES])
 
     def _offered(self, path: str, names: set[str], targets: set[str]) -> Iterator[str]:
-        facts = self.facts(path)
-        defaults = {binding.value[0] for binding in facts.bindings if _is_default(binding)}
+        facts = self.project.known(path)
+        ending = (one for one in facts.bindings if one.value[-1] == DEFAULT)  # few
+        defaults = {one.value[0] for one in ending if _is_default(one)}
         late: set[str] = set()  # modules that are imported amid an expression
         for imported in facts.imports:
             is_default = imported.member == DEFAULT and imported.exported
@@ -179,10 +166,10 @@ class CallSearch:
                 yield imported.name
         for binding in facts.bindings:
             is_late = binding.value[0] in late and _is_default(binding)
-            member = binding.name.removeprefix(MEMBER.format(""))
-            is_offered = binding.scope == MODULE or member != binding.name
-            if is_offered and (is_late or binding.value[-1] in names):
-                yield member
+            if is_late or binding.value[-1] in names:
+                member = binding.name.removeprefix(MEMBER.format(""))
+                if binding.scope == MODULE or member != binding.name:
+                    yield member
 
     def _leads(self, path: str, imported: Import, targets: set[str]) -> bool:
         """Whether an import in a file means one of the files `targets`."""
@@ -191,13 +178,13 @@ class CallSearch:
 
     def _aliases(self, path: str, names: set[str]) -> set[str]:
         """Other names that a file gives to what may be one of the names."""
-        facts = self.facts(path)
+        facts = self.project.known(path)
         members = names | {DEFAULT, "=", ""}
         aliases = {imported.name for imported in facts.imports if imported.member in members}
         bound = {
             binding.name
             for binding in facts.bindings
-            if binding.value[-1] in names or binding.value[1:] == (DEFAULT,)
+            if binding.value[-1] in members and (binding.value[-1] in names or _is_default(binding))
         }
         return aliases | bound | {DEFAULT}
 
@@ -258,14 +245,14 @@ def find_callers(query: CallersQuery, deadline: Deadline | None = None) -> Calle
     truncated = page.more or bool(until.unread) or any(of_root.cut for of_root in searches)
     shown = tuple(_with_text(searches, page_of))
     named = tuple(definitions[:MAX_LIMIT])
-    return Callers(query.shown, named, shown, truncated, notes, page=page)
+    return Callers(query.shown, shown, truncated, notes, page=page, definitions=named)
 
 
 def callers_in(root: Root, query: CallersQuery, deadline: Deadline) -> Sequence[Caller]:
-    """The first callers in one root, in the order of `find_callers`, until the deadline."""
+    """The first callers in one root, as `find_callers` orders them, without their texts."""
     search = CallSearch(RootProject(root, deadline), query.symbol)
-    callers = list(_by_depth(search, wanted_definitions(search.project, query), query.depth))
-    return list(_with_text([search], sorted(callers, key=_order)[: query.symbol.limit]))
+    callers = _by_depth(search, wanted_definitions(search.project, query), query.depth)
+    return sorted(callers, key=_order)[: query.symbol.limit]
 
 
 def _order(each: Caller) -> tuple[int, bool, bool, str, str, int, int, str]:
@@ -277,7 +264,8 @@ def _order(each: Caller) -> tuple[int, bool, bool, str, str, int, int, str]:
 def wanted_definitions(project: RootProject, query: CallersQuery) -> list[Key]:
     """The definitions that a query means in one root."""
     if query.path:
-        return _at_line(project, query.path, query.line)
+        index = project.known(query.path).around(query.line - 1)
+        return [] if index == MODULE else [(query.path, index)]
     plain = replace(
         query.symbol,
         repositories=(project.root.name,),
@@ -289,7 +277,7 @@ def wanted_definitions(project: RootProject, query: CallersQuery) -> list[Key]:
     project.read(paths)
     keys: dict[Key, None] = {}
     for symbol in symbols:
-        facts = project.facts(symbol.file_path) or Facts()
+        facts = project.known(symbol.file_path)
         for index, one in enumerate(facts.definitions):
             is_inside = symbol.start_line - 1 <= one.row <= symbol.end_line - 1
             is_named = one.name == (DEFAULT if symbol.kind == "component" else symbol.name)
@@ -299,32 +287,16 @@ def wanted_definitions(project: RootProject, query: CallersQuery) -> list[Key]:
     return list(keys)
 
 
-def _at_line(project: RootProject, path: str, line: int) -> list[Key]:
-    """The innermost definition with a name that contains a line."""
-    facts = project.facts(path) or Facts()
-    around = [
-        (one.last - one.first, index)
-        for index, one in enumerate(facts.definitions)
-        if one.name and one.first <= line - 1 <= one.last
-    ]
-    return [(path, min(around)[1])] if around else []
-
-
 def _described(project: RootProject, keys: Sequence[Key]) -> Iterator[CalledDefinition]:
     for path, index in keys:
-        definition = (project.facts(path) or Facts()).definitions[index]
+        definition = project.definition((path, index))
         shown = shown_name(path, definition.path)
-        yield CalledDefinition(_place(project, path), shown, definition.row + 1)
+        yield CalledDefinition(project.place(path), shown, definition.row + 1)
 
 
 def shown_name(path: str, symbol: str) -> str:
     """The path of a definition; the name of the file for what it exports without a name."""
     return stem(path) if symbol == DEFAULT else symbol
-
-
-def _place(project: RootProject, path: str) -> Place:
-    file = project.file(path)
-    return Place(project.root, path, file.language if file else "")
 
 
 def _by_depth(search: CallSearch, wanted: Sequence[Key], depth: int) -> Iterator[Caller]:
@@ -333,9 +305,9 @@ def _by_depth(search: CallSearch, wanted: Sequence[Key], depth: int) -> Iterator
         sites = search.sites(wanted) if wanted else []
         following: dict[Key, None] = {}
         for site in sites:
-            facts = search.facts(site.path)
+            facts = search.project.known(site.path)
             yield _caller(search, site, level)
-            scope = named_scope(facts, site.call.scope)
+            scope = facts.named_scope(site.call.scope)
             if site.proven and scope != MODULE and (site.path, scope) not in known:
                 following[site.path, scope] = None
         wanted = list(following)[:MAX_NEXT]
@@ -343,22 +315,15 @@ def _by_depth(search: CallSearch, wanted: Sequence[Key], depth: int) -> Iterator
         search.cut += max(0, len(following) - MAX_NEXT) if level < depth else 0
 
 
-def named_scope(facts: Facts, scope: int) -> int:
-    """The innermost scope with a name."""
-    while scope != MODULE and not facts.definitions[scope].name:
-        scope = facts.definitions[scope].scope
-    return scope
-
-
 def _caller(search: CallSearch, site: CallSite, depth: int) -> Caller:
     path, index = site.callee
     return Caller(
-        place=_place(search.project, site.path),
+        place=search.project.place(site.path),
         line=site.call.row + 1,
         column=site.call.column + 1,
         text="",
-        symbol=shown_name(site.path, search.facts(site.path).enclosing(site.call.scope)),
-        callee=shown_name(path, search.facts(path).definitions[index].path),
+        symbol=shown_name(site.path, search.project.known(site.path).enclosing(site.call.scope)),
+        callee=shown_name(path, search.project.definition(site.callee).path),
         kind="proven" if site.proven else "possible",
         depth=depth,
     )

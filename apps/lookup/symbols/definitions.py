@@ -60,7 +60,7 @@ def find_definitions(query: SymbolQuery) -> Definitions:
     hits, match = matching(query)
     pager = Pager.of("FindDefinitions", query, roots_named(query.repositories))
     shown, page = pager.page(hits, query.limit, _place)
-    return Definitions(query.name, tuple(_definitions(shown)), page.more, match, page=page)
+    return Definitions(query.name, tuple(_definitions(shown)), page.more, page=page, match=match)
 
 
 def _place(hit: Hit) -> tuple[str, str, int, str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from apps.code.callgraph.facts import Facts, Import
+from apps.code.callgraph.facts import Import
 from apps.code.callgraph.languages import BY_LANGUAGE, rules_for
 from apps.code.callgraph.project import Tree, folder_of
 from apps.code.paths import kinds
@@ -18,7 +18,7 @@ from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.definitions import LAST_FILES
 from apps.lookup.symbols.project import PARSE_SECONDS, RootProject
 from apps.lookup.symbols.references import MAX_LINE
-from apps.lookup.symbols.types import WORD, Place, SymbolQuery
+from apps.lookup.symbols.types import WORD, SymbolQuery
 from apps.retrieval.overlaps import once, repeated_files
 from apps.retrieval.paging import Pager
 from apps.retrieval.query import is_inside
@@ -155,12 +155,8 @@ def _candidates(project: RootProject, files: Sequence[str], query: SymbolQuery) 
 
 
 def _passes(project: RootProject, path: str, query: SymbolQuery) -> bool:
-    file = project.file(path)
-    return (
-        file is not None
-        and file.language in BY_LANGUAGE
-        and query.takes(project.root, path, file.language)
-    )
+    language = project.language(path)
+    return language in BY_LANGUAGE and query.takes(project.root, path, language)
 
 
 def _written(project: RootProject, path: str) -> Iterator[tuple[Import, Sequence[Import]]]:
@@ -168,7 +164,7 @@ def _written(project: RootProject, path: str) -> Iterator[tuple[Import, Sequence
     `import a.b` imports `a.b`, and also `a`, the name that it binds.
     """
     bound: Import | None = None
-    imports = [imported for imported in (project.facts(path) or Facts()).imports if imported.module]
+    imports = [imported for imported in project.known(path).imports if imported.module]
     for imported, after in zip_longest(imports, imports[1:]):
         if after and not after.name and _binds_head(imported, after):
             bound = imported
@@ -213,11 +209,9 @@ def _importers(
 
 
 def _edge(project: RootProject, path: str, each: Import, kind: str, target: str) -> ImportEdge:
-    file = project.file(path)
-    place = Place(project.root, path, file.language if file else "")
     member = each.member.removeprefix("mod ")
     names = () if member in ("", each.module) else (member,)
-    return ImportEdge(place, each.row + 1, "", kind, each.module, names, target)  # type: ignore[arg-type]
+    return ImportEdge(project.place(path), each.row + 1, "", kind, each.module, names, target)  # type: ignore[arg-type]
 
 
 def _with_text(project: RootProject, edges: Sequence[ImportEdge]) -> list[ImportEdge]:

@@ -2,26 +2,28 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from types import MappingProxyType
+from uuid import UUID
 
-from apps.code.callgraph.facts import Facts
+from apps.code.callgraph.facts import Definition, Facts
 from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.code.callgraph.project import Tree
+from apps.code.callgraph.resolve import Resolver
 from apps.code.chunking import lines_of
-from apps.code.languages import FILE_TYPES
+from apps.code.languages import grammar_of
 from apps.code.notebooks import is_notebook_path
 from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
 from apps.index.models import Root
 from apps.index.parsing.finder import SourceText, get_finder
 from apps.index.queries import generation_files
-from apps.index.query_cache import per_generation
 from apps.index.symbols import definitions_of
 from apps.lookup.deadline import Deadline
 from apps.lookup.ingested import ingested_lines, stored_texts
+from apps.lookup.symbols.types import Place
 
 # Seconds in which one query may parse files that it has not met before.
 PARSE_SECONDS = 3.0
@@ -31,41 +33,63 @@ FILES_AT_ONCE, TEXTS_AT_ONCE = 8, 40
 MAX_LINES = 30_000
 # Facts in memory, by the content of a file: definitions, bindings, imports and calls together.
 MAX_CACHED_FACTS = 3_000_000
-GRAMMARS = {kind.name: kind.grammar for kind in FILE_TYPES}
 
 
-class LiveFile(NamedTuple):
-    """A file of a root."""
+Key = tuple[str, int]  # path, and index of a definition in its facts
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """An ingested file."""
 
     document: str  # SourceFile.document
-    sha256: str
+    path: str
     language: str
+    sha256: str
+    size: int  # bytes
 
 
 @dataclass
 class RootFiles:
     """The live files of a root."""
 
-    files: dict[str, LiveFile]  # by path
+    files: dict[str, LiveFile]  # by path, sorted
 
     @cached_property
     def tree(self) -> Tree:
         return Tree(list(self.files))
 
 
-@per_generation
+_known: dict[UUID, tuple[int, RootFiles]] = {}
+
+
 def root_files(root: Root) -> RootFiles:
-    """The live files of a root, by path."""
-    rows = generation_files(root).ingested().values_list("path", "document", "sha256", "language")
-    files = {
-        path: LiveFile(str(document), sha, name) for path, document, sha, name in rows.iterator()
-    }
-    return RootFiles(files)
+    """The live files of the generation of the object `root`. Cached for the newest one."""
+    generation, known = _known.get(root.id, (0, None))
+    if known is None or generation != root.generation:
+        is_later = known is not None and generation < root.generation
+        files = _files(root, generation, known.files) if known and is_later else _files(root)
+        known = RootFiles(files)
+        _known[root.id] = root.generation, known
+    return known
 
 
-def lines_of_live(root: Root, files: Iterable[LiveFile]) -> dict[str, list[str]]:
-    """As `ingested_lines`, of live files of a root."""
-    return {document: lines_of(text) for document, text in texts_of_live(root, files).items()}
+def _files(
+    root: Root, since: int = 0, earlier: Mapping[str, LiveFile] = MappingProxyType({})
+) -> dict[str, LiveFile]:
+    """Return the ingested files by path. `earlier`: those of the generation `since`, of which no
+    row is read again, unless some were removed meanwhile."""
+    files = dict(earlier)
+    rows = generation_files(root).filter(since__gt=since).order_by()
+    columns = ("skip_reason", "document", "path", "language", "sha256", "size")
+    for reason, document, path, *others in rows.values_list(*columns).iterator():
+        if reason:
+            files.pop(path, None)
+        else:
+            files[path] = LiveFile(str(document), path, *others)
+    if since and len(files) != root.files:
+        return _files(root)
+    return dict(sorted(files.items()))
 
 
 def texts_of_live(root: Root, files: Iterable[LiveFile]) -> dict[str, str]:
@@ -148,10 +172,29 @@ class RootProject:
     def file(self, path: str) -> LiveFile | None:
         return self._files.files.get(path)
 
+    def language(self, path: str) -> str:
+        """The language of a file; "" if it is not live, or has none."""
+        file = self.file(path)
+        return file.language if file else ""
+
+    def place(self, path: str) -> Place:
+        return Place(self.root, path, self.language(path))
+
     def facts(self, path: str) -> Facts | None:
         if path not in self._read:
             self.read([path])
         return self._read.get(path)
+
+    @cached_property
+    def resolver(self) -> Resolver:
+        return Resolver(self)
+
+    def known(self, path: str) -> Facts:
+        """The facts of a file; empty if it has none."""
+        return self.facts(path) or Facts()
+
+    def definition(self, key: Key) -> Definition:
+        return self.known(key[0]).definitions[key[1]]
 
     def read(self, paths: Iterable[str]) -> None:
         """Read the facts of several files at once."""
@@ -165,26 +208,21 @@ class RootProject:
                 wanted.append(path)
             else:
                 self._read[path] = facts
-        for batch in slices(wanted, FILES_AT_ONCE):
-            if self.deadline.is_over:
-                self.deadline.leave_out(self.root, batch)
-            else:
-                self._parse(batch)
+        for batch in self._in_time(slices(wanted, FILES_AT_ONCE)):
+            self._parse(batch)
 
     def _parse(self, paths: Sequence[str]) -> None:
-        files = {path: self._files.files[path] for path in paths}
-        lines = lines_of_live(self.root, files.values())
         texts = [
-            SourceText(path, GRAMMARS.get(file.language, ""), lines[file.document])
-            for path, file in files.items()
-            if len(lines.get(file.document, ())) <= MAX_LINES and file.document in lines
+            SourceText(path, grammar_of(self.language(path)), lines)
+            for path, lines in self.lines_of(paths).items()
+            if len(lines) <= MAX_LINES
         ]
         self._read |= dict.fromkeys(paths)
         results = get_finder().facts(texts, self.deadline.left)
         for text, facts in zip(texts, results, strict=True):
             self._read[text.path] = facts
+            file = self._files.files[text.path]
             if facts is not None:
-                file = files[text.path]
                 _cache.put((file.sha256, file.language), facts)
             elif self.deadline.is_over:
                 self.deadline.leave_out(self.root, [text.path])
@@ -212,9 +250,8 @@ class RootProject:
 
     def lines(self, path: str) -> Sequence[str] | None:
         """The lines of a file as they were ingested; None if they are not available."""
-        file = self.file(path)
         try:
-            return lines_of_live(self.root, [file]).get(file.document) if file else None
+            return self.lines_of([path]).get(path)
         except Unavailable:
             return None
 
@@ -232,8 +269,16 @@ class RootProject:
 
     def lines_in_time(self, paths: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield paths and lines of files until the deadline."""
-        for batch in slices(list(paths), TEXTS_AT_ONCE):
+        for batch in self._in_time(slices(list(paths), TEXTS_AT_ONCE)):
+            yield from self.lines_of(batch).items()
+
+    def in_time(self, paths: Iterable[str]) -> Iterator[str]:
+        """Yield paths until the deadline; those that are left count as not read."""
+        return (path for (path,) in self._in_time((path,) for path in paths))
+
+    def _in_time(self, batches: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
+        for batch in batches:
             if self.deadline.is_over:
                 self.deadline.leave_out(self.root, batch)
             else:
-                yield from self.lines_of(batch).items()
+                yield batch

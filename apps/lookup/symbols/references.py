@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from apps.code.languages import FILE_TYPES
+from apps.code.languages import BY_NAME, grammar_of
 from apps.code.paths import kinds
 from apps.core.errors import Unavailable
 from apps.index.models import Root
@@ -18,13 +18,12 @@ from apps.lookup.marking import marked
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.definitions import LAST_FILES
 from apps.lookup.symbols.project import root_files
-from apps.lookup.symbols.types import WORD, Place, Reference, References, SymbolQuery
+from apps.lookup.symbols.types import WORD, Listed, Place, Reference, SymbolQuery
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.paging import Page, Pager, Position, digest
 from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import narrowed
 
-KINDS = {kind.name: kind for kind in FILE_TYPES}
 # Seconds in which the files of a page are parsed.
 PARSE_SECONDS = 10.0
 # Files that are parsed in one call, and for one page.
@@ -40,7 +39,7 @@ class _File(NamedTuple):
 
 
 @marked
-def find_references(query: SymbolQuery, deadline: Deadline | None = None) -> References:
+def find_references(query: SymbolQuery, deadline: Deadline | None = None) -> Listed[Reference]:
     """At most `query.limit` lines that contain the last part of a name: its definitions, then the
     others by path, tests last.
 
@@ -78,7 +77,7 @@ def find_references(query: SymbolQuery, deadline: Deadline | None = None) -> Ref
 
     more = len(rows) > query.limit or len(files) > last
     lines = tuple(line for _, line in shown)
-    return References(query.last, lines, more, page=Page(len(shown), after, more))
+    return Listed(query.last, lines, more, page=Page(len(shown), after, more))
 
 
 def _place(line: Reference) -> tuple[str, str, int]:
@@ -112,7 +111,7 @@ def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
         file = live.get(path)
         if file is None or file.document != document:
             continue
-        prose = (kind := KINDS.get(file.language)) and kind.prose
+        prose = (kind := BY_NAME.get(file.language)) and kind.prose
         if not prose and query.takes(root, path, file.language):
             yield _File(Place(root, path, file.language), document)
 
@@ -143,14 +142,11 @@ def _references(
 def _source_texts(files: Sequence[_File]) -> list[SourceText]:
     lines = ingested_lines((file.place.root, file.source_file) for file in files)
     return [
-        SourceText(file.place.path, _grammar(file.place.language), lines.get(file.source_file, []))
+        SourceText(
+            file.place.path, grammar_of(file.place.language), lines.get(file.source_file, [])
+        )
         for file in files
     ]
-
-
-def _grammar(language: str) -> str:
-    kind = KINDS.get(language)
-    return kind.grammar if kind else ""
 
 
 def _lines(place: Place, lines: Sequence[str], matches: NameMatches) -> Iterator[Reference]:

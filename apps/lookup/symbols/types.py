@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic, Literal, Protocol, TypeVar
 from unicodedata import normalize
 
 from apps.code.paths import kinds
 from apps.code.values import Symbol
-from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import encodable
 from apps.index.models import Root
 from apps.index.paths import map_path
@@ -23,6 +22,7 @@ from apps.retrieval.query import (
     parse_filters,
     parse_limit,
     parse_repositories,
+    refuse,
     text_problem,
 )
 from apps.retrieval.repositories import repo_id
@@ -67,8 +67,7 @@ class SymbolQuery:
         repositories = parse_repositories(data.get("repository"), problems)
         filters = parse_filters(data, problems)
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
+        refuse(problems)
         # As the index has the names of all files.
         plain = normalize("NFC", _without_call(encodable(str(name))))
         return cls(plain, repositories, limit, filters, data.get("cursor"))
@@ -123,8 +122,7 @@ class OutlineQuery:
         ]
         if "\0" in str(values["path"]):
             problems.append("path must not hold a NUL")
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
+        refuse(problems)
         repository, path = (encodable(str(value)).strip() for value in values.values())
         return cls(repository, path.removeprefix("./"), areas_of(data))
 
@@ -154,16 +152,9 @@ class Place:
         return wire | ({"language": self.language} if self.language else {})
 
 
-def symbol_fields(symbol: Symbol) -> tuple[str, str, str, int, int, str]:
+def symbol_fields(symbol: Symbol) -> tuple[Any, ...]:
     """The fields of a Symbol in order, to construct a subclass from it."""
-    return (
-        symbol.name,
-        symbol.path,
-        symbol.kind,
-        symbol.start_line,
-        symbol.end_line,
-        symbol.signature,
-    )
+    return tuple(getattr(symbol, one.name) for one in fields(Symbol))
 
 
 def symbol_wire(symbol: Symbol) -> dict[str, Any]:
@@ -209,56 +200,51 @@ class Reference:
         return wire | ({"symbol": self.symbol} if self.symbol else {})
 
 
-def degraded_wire(degraded: str) -> dict[str, str]:
-    """`degraded` is on the wire only if it is not empty."""
-    return {"degraded": degraded} if degraded else {}
+class WireRow(Protocol):
+    """A row of an answer."""
+
+    def as_wire(self) -> dict[str, Any]: ...
 
 
-def page_wire(page: Page | None) -> dict[str, Page]:
-    """The page, until `paging.finished` makes its cursor."""
-    return {} if page is None else {PAGE: page}
+AnswerRow = TypeVar("AnswerRow", bound=WireRow)
 
 
 @dataclass(frozen=True)
-class Definitions:
+class Listed(Generic[AnswerRow]):
+    """The rows that a look-up finds for a name."""
+
+    name: str  # as in the query; of references its last part
+    results: tuple[AnswerRow, ...]  # best first
+    truncated: bool  # there are more
+    notes: str = ""  # what was not looked at, or how the rows were found
+    degraded: str = ""  # as in SearchResult
+    page: Page | None = None
+
+    def as_wire(self) -> dict[str, Any]:
+        texts = {"notes": self.notes, "degraded": self.degraded}
+        return {
+            "name": self.name,
+            **self.facts(),
+            "results": [row.as_wire() for row in self.results],
+            "truncated": self.truncated,
+            **{key: text for key, text in texts.items() if text},
+            # Until `paging.finished` makes its cursor.
+            **({} if self.page is None else {PAGE: self.page}),
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """What an answer of a kind has besides, on the wire."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Definitions(Listed[Definition]):
     """The definitions of a name."""
 
-    name: str  # as in the query
-    results: tuple[Definition, ...]  # best first
-    truncated: bool  # there are more
     match: MatchedName = "exact"
-    degraded: str = ""  # as in SearchResult
-    page: Page | None = None
 
-    def as_wire(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "match": self.match,
-            "results": [result.as_wire() for result in self.results],
-            "truncated": self.truncated,
-            **degraded_wire(self.degraded),
-            **page_wire(self.page),
-        }
-
-
-@dataclass(frozen=True)
-class References:
-    """The references to a name."""
-
-    name: str  # the last part of the name in the query
-    results: tuple[Reference, ...]  # definitions, then by path and line, tests last
-    truncated: bool  # there are more
-    degraded: str = ""  # as in SearchResult
-    page: Page | None = None
-
-    def as_wire(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "results": [result.as_wire() for result in self.results],
-            "truncated": self.truncated,
-            **degraded_wire(self.degraded),
-            **page_wire(self.page),
-        }
+    def facts(self) -> dict[str, Any]:
+        return {"match": self.match}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,13 +270,15 @@ class Outline:
 
     def as_wire(self) -> dict[str, Any]:
         symbols = [item.as_wire() for item in self.items]
-        note = {"note": self.note} if self.note else {}
-        return {**self.place.as_wire(), "symbols": symbols, **note, **degraded_wire(self.degraded)}
+        texts = {"note": self.note, "degraded": self.degraded}
+        notes = {key: text for key, text in texts.items() if text}
+        return {**self.place.as_wire(), "symbols": symbols, **notes}
 
-    def flat(self) -> Iterator[tuple[int, OutlineItem]]:
-        """Each item with its depth from 0, outer before inner."""
-        stack = [(0, item) for item in reversed(self.items)]
-        while stack:
-            depth, item = stack.pop()
-            yield depth, item
-            stack.extend((depth + 1, child) for child in reversed(item.children))
+
+def flattened(items: Sequence[OutlineItem]) -> Iterator[tuple[int, OutlineItem]]:
+    """Each item with its depth from 0, outer before inner."""
+    stack = [(0, item) for item in reversed(items)]
+    while stack:
+        depth, item = stack.pop()
+        yield depth, item
+        stack.extend((depth + 1, child) for child in reversed(item.children))

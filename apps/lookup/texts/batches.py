@@ -14,8 +14,9 @@ from apps.core.concurrency.computed import Work
 from apps.index.models import Root
 from apps.index.texts import get_texts
 from apps.index.types import FileKey
+from apps.lookup.symbols.project import LiveFile
 from apps.lookup.texts.matching import Answer, Look, in_store, in_texts
-from apps.lookup.texts.table import Candidates, FileFacts, FileTable
+from apps.lookup.texts.table import Candidates, FileTable
 from apps.retrieval.repositories import repo_id
 
 # The first files are few, as they may fill the page.
@@ -34,7 +35,7 @@ class Candidate(NamedTuple):
     number: int  # in the table
 
     @property
-    def file(self) -> FileFacts:
+    def file(self) -> LiveFile:
         return self.table.files[self.number]
 
     @property

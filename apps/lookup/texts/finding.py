@@ -25,12 +25,13 @@ from apps.index.symbols import definitions_of, outline_of
 from apps.index.types import Filters, StoredSymbol
 from apps.lookup.ingested import ingested_text
 from apps.lookup.symbols.definitions import OUTLINE_ONLY, rank_of
+from apps.lookup.symbols.project import LiveFile
 from apps.lookup.texts.batches import Candidate, read
 from apps.lookup.texts.grep_query import GrepQuery
 from apps.lookup.texts.hits import FileMatches, Hit, hits_of
 from apps.lookup.texts.matching import LineTest, Look, Matcher, Mode, in_texts
 from apps.lookup.texts.patterns import identifiers
-from apps.lookup.texts.table import Candidates, FileFacts, FileTable, Numbers, file_table
+from apps.lookup.texts.table import Candidates, FileTable, Numbers, file_table
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.query import fits
 from apps.retrieval.repositories import roots_named
@@ -197,7 +198,7 @@ def _found(
             search.done += batch.size
 
 
-def _other_text(root: Root, file: FileFacts) -> bytes | None:
+def _other_text(root: Root, file: LiveFile) -> bytes | None:
     text = ingested_text(root, file.document)
     return None if text is None else text.encode()
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from apps.index.models import Root
 from apps.index.query_cache import per_generation
-from apps.lookup.texts.table import FileFacts, file_table
+from apps.lookup.symbols.project import LiveFile
+from apps.lookup.texts.table import file_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ def folders_of(root: Root, path: str) -> list[tuple[str, list[Entry]]]:
 
     Files that nested repositories contain as well are listed: they are in this folder.
     """
-    files: Sequence[FileFacts] = file_table(root).files
+    files: Sequence[LiveFile] = file_table(root).files
     chain: list[tuple[str, list[Entry]]] = []
     folder = ""
     for name in ["", *filter(None, path.split("/"))]:
@@ -69,8 +70,8 @@ def _top(root: Root) -> list[Entry]:
     return _entries(file_table(root).files, "")
 
 
-def _entries(files: Sequence[FileFacts], start: str) -> list[Entry]:
-    below: dict[str, list[FileFacts]] = {}
+def _entries(files: Sequence[LiveFile], start: str) -> list[Entry]:
+    below: dict[str, list[LiveFile]] = {}
     entries: list[Entry] = []
     for file in files:
         name, slash, _ = file.path[len(start) :].partition("/")
@@ -82,14 +83,14 @@ def _entries(files: Sequence[FileFacts], start: str) -> list[Entry]:
     return sorted(entries, key=lambda entry: (not entry.is_folder, entry.name.lower(), entry.name))
 
 
-def _folder(start: str, name: str, files: Sequence[FileFacts]) -> Entry:
+def _folder(start: str, name: str, files: Sequence[LiveFile]) -> Entry:
     languages = Counter(file.language for file in files if file.language)
     language = languages.most_common(1)[0][0] if languages else ""
     size = sum(file.size for file in files)
     return Entry(start + name, name, True, size, len(files), language)
 
 
-def _file(file: FileFacts, name: str) -> Entry:
+def _file(file: LiveFile, name: str) -> Entry:
     return Entry(file.path, name, False, file.size, 1, file.language)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import encodable
 from apps.index.types import Filters
 from apps.lookup.texts.patterns import MAX_PATTERN, Pattern, in_any_form
@@ -14,6 +13,7 @@ from apps.retrieval.query import (
     parse_flag,
     parse_limit,
     parse_repositories,
+    refuse,
 )
 
 Mode = Literal["content", "files", "count"]
@@ -61,8 +61,7 @@ class GrepQuery:
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
         repositories = parse_repositories(data.get("repository"), problems)
         filters = parse_filters(data, problems)
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
+        refuse(problems)
         pattern = in_any_form(Pattern(encodable(str(text)), **options))
         cursor = data.get("cursor")
         return cls(pattern, mode, context, limit, offset, cursor, repositories, filters)

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from apps.index.models import Root
+from apps.lookup.symbols.project import LiveFile
 from apps.lookup.symbols.types import Place
 from apps.lookup.texts.matching import Answer, LineMatch
-from apps.lookup.texts.table import FileFacts
 
 # Characters of a line that are shown, around the match.
 MAX_LINE = 300
@@ -20,7 +21,7 @@ class FileMatches(NamedTuple):
     shown."""
 
     root: Root
-    file: FileFacts
+    file: LiveFile
     data: bytes
     found: Answer
 
@@ -70,17 +71,13 @@ def hits_of(each: FileMatches, context: int) -> Iterator[Hit]:
     """The lines of one file that match, with `context` lines around each, none twice."""
     place = Place(each.root, each.file.path, each.file.language)
     lines = each.data.split(b"\n") if context else []
-    line, counted, shown = 1, 0, 0  # `shown`: the last line that an earlier hit has
-    matches = list(each.matches) if context else each.matches
-    upcoming = iter(_line_numbers(each.data, matches[1:])) if isinstance(matches, list) else None
-    for match in matches:
-        line += each.data.count(b"\n", counted, match.start)
-        counted = match.start
+    end = len(lines) + 1, LineMatch(0, 0, 0, 0)
+    shown = 0  # the last line that an earlier hit has
+    for (line, match), (following, _) in pairwise(chain(_numbered(each), [end])):
         end_line = line + each.data.count(b"\n", match.start, match.end)
         before: tuple[str, ...] = ()
         after: tuple[str, ...] = ()
-        if upcoming is not None:
-            following = next(upcoming, len(lines) + 1)
+        if context:
             before = _shown(lines[max(shown, line - 1 - context) : line - 1])
             last = min(end_line + context, following - 1)
             after = _shown(lines[end_line:last])
@@ -89,12 +86,13 @@ def hits_of(each: FileMatches, context: int) -> Iterator[Hit]:
         yield Hit(place, each.file.document, line, end_line, text, before, after)
 
 
-def _line_numbers(data: bytes, matches: Sequence[LineMatch]) -> Iterator[int]:
+def _numbered(each: FileMatches) -> Iterator[tuple[int, LineMatch]]:
+    """The matches, each with the number of its first line."""
     line, counted = 1, 0
-    for match in matches:
-        line += data.count(b"\n", counted, match.start)
+    for match in each.matches:
+        line += each.data.count(b"\n", counted, match.start)
         counted = match.start
-        yield line
+        yield line, match
 
 
 def _shown(lines: Sequence[bytes]) -> tuple[str, ...]:

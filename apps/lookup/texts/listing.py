@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from apps.core.errors import InvalidInput
 from apps.index import globs, queries
 from apps.index.models import Root
 from apps.index.types import Filters
@@ -14,7 +13,7 @@ from apps.lookup.texts.grep_query import MAX_OFFSET, parse_count
 from apps.lookup.texts.table import file_table
 from apps.retrieval.overlaps import is_nested, repeated_files
 from apps.retrieval.paging import PAGE, Pager
-from apps.retrieval.query import fits, parse_filters, parse_limit, parse_repositories
+from apps.retrieval.query import fits, parse_filters, parse_limit, parse_repositories, refuse
 from apps.retrieval.repositories import repo_id, roots_named
 from apps.retrieval.scope import narrowed
 
@@ -48,8 +47,7 @@ class ListQuery:
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
         offset = parse_count(data, "offset", MAX_OFFSET, problems)
         repositories = parse_repositories(data.get("repository"), problems)
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
+        refuse(problems)
         cursor = data.get("cursor")
         return cls(filters, depth, bool(skipped), limit, offset, repositories, cursor)
 

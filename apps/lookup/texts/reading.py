@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.code.cells import Cell, cells_of, lines_in_file
 from apps.core.config import config
-from apps.core.errors import InvalidInput, Unavailable
+from apps.core.errors import Unavailable
 from apps.index.models import Root, SourceFile
 from apps.index.root_directory import RootDirectory
 from apps.index.symbols import outline_of
@@ -18,7 +18,8 @@ from apps.lookup.cells import cell_at, lines_in_text, rows_of_cells
 from apps.lookup.ingested import lines_of_file, live_file
 from apps.lookup.marking import marked
 from apps.lookup.symbols.outline import nested
-from apps.lookup.symbols.types import OutlineQuery, Place
+from apps.lookup.symbols.types import OutlineQuery, Place, flattened
+from apps.retrieval.query import invalid
 from apps.retrieval.repositories import find_root, required_model
 
 MAX_RANGES = 20
@@ -122,7 +123,7 @@ def _in_text(query: ReadQuery, cells: Sequence[Cell]) -> tuple[tuple[int, int | 
     """The lines of the text that a query asks for."""
     if query.are_cells:
         if not cells:
-            raise _invalid("Only a notebook has cells")
+            raise invalid("Only a notebook has cells")
         return tuple(rows_of_cells(cells, *span) for span in query.ranges)
     return tuple(lines_in_text(cells, *span) for span in query.ranges)
 
@@ -132,10 +133,10 @@ def ranges_of(value: Any) -> tuple[tuple[int, int | None], ...]:
     if value is None or value in ("", []):
         return ()
     if len(str(value)) > MAX_RANGES_TEXT:
-        raise _invalid(f"lines must have at most {MAX_RANGES_TEXT} characters")
+        raise invalid(f"lines must have at most {MAX_RANGES_TEXT} characters")
     parts = value if isinstance(value, list) else str(value).split(",")
     if len(parts) > MAX_RANGES:
-        raise _invalid(f"lines must have at most {MAX_RANGES} ranges")
+        raise invalid(f"lines must have at most {MAX_RANGES} ranges")
     ranges: list[tuple[int, int | None]] = []
     for part in sorted(map(_range, parts), key=lambda span: span[0]):
         start, end = part
@@ -150,16 +151,12 @@ def ranges_of(value: Any) -> tuple[tuple[int, int | None], ...]:
 def _range(part: Any) -> tuple[int, int | None]:
     match = _RANGE.fullmatch(str(part).replace(" ", ""))
     if match is None or isinstance(part, bool):
-        raise _invalid(EXPECTED)
+        raise invalid(EXPECTED)
     start = int(match[1])
     end = start if match[2] is None else int(match[2]) if match[2] else None
     if start < 1 or (end is not None and end < start):
-        raise _invalid(EXPECTED)
+        raise invalid(EXPECTED)
     return start, end
-
-
-def _invalid(problem: str) -> InvalidInput:
-    return InvalidInput(problem, details={"details": [problem]})
 
 
 def _rows(
@@ -201,11 +198,8 @@ def _outline(root: Root, file: SourceFile, cells: Sequence[Cell], room: int) -> 
         symbols = outline_of(root, file.document)
     except Unavailable:
         return []
-    items = nested(symbols)
     flat: list[tuple[int, str]] = []
-    stack = [(0, item) for item in reversed(items)]
-    while stack:
-        depth, item = stack.pop()
+    for depth, item in flattened(nested(symbols)):
         span = str(item.start_line)
         cell = cell_at(cells, item.start_line)
         if cell and cell.in_file:
@@ -213,7 +207,6 @@ def _outline(root: Root, file: SourceFile, cells: Sequence[Cell], room: int) -> 
         elif item.end_line != item.start_line:
             span += f"-{item.end_line}"
         flat.append((depth, f"{'  ' * depth}{span} {item.kind} {item.signature or item.name}"))
-        stack.extend((depth + 1, child) for child in reversed(item.children))
     depth = max((level for level, _ in flat), default=0)
     while depth and sum(len(text) for level, text in flat if level <= depth) > room:
         depth -= 1

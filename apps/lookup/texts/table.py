@@ -4,34 +4,22 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import attrgetter
 from typing import NamedTuple
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.index import queries
 from apps.index.grams import ANY, Required, Segment
 from apps.index.models import Root
+from apps.index.query_cache import per_generation
 from apps.index.texts import Block, Place, TextStore, get_texts
+from apps.lookup.symbols.project import LiveFile, root_files
 from apps.lookup.texts.matching import Stored
 
 Numbers = NDArray[np.int64]
 
 # After so many places of a table were looked up one by one, all are read, which takes as long.
 LOOKED_UP = 4_000
-
-
-@dataclass(frozen=True, slots=True)
-class FileFacts:
-    """An ingested file."""
-
-    document: str  # SourceFile.document
-    path: str
-    language: str
-    sha256: str
-    size: int  # bytes
 
 
 class KnownPlaces:
@@ -115,7 +103,7 @@ class Candidates:
 class FileTable:
     """The ingested files of one generation of a root, by path."""
 
-    files: list[FileFacts]
+    files: list[LiveFile]
     keys: NDArray[np.bytes_]  # the distinct SHA-256 of the files, ascending
     key_of: Numbers  # for each file, the number of its key
     # File name of a segment → number of the key of each of its texts, -1 for other texts.
@@ -197,33 +185,9 @@ class FileTable:
         return numbers
 
 
-_tables: dict[UUID, tuple[int, FileTable]] = {}
-
-
+@per_generation
 def file_table(root: Root) -> FileTable:
-    """The table of the generation of the object `root`. Cached for the newest one."""
-    generation, table = _tables.get(root.id, (0, None))
-    if table is None or generation != root.generation:
-        is_later = table is not None and generation < root.generation
-        files = _files(root, generation, table.files) if table and is_later else _files(root)
-        hashes = np.array([bytes.fromhex(file.sha256) for file in files], "S32")
-        keys, key_of = np.unique(hashes, return_inverse=True)
-        table = FileTable(files, keys, key_of)
-        _tables[root.id] = root.generation, table
-    return table
-
-
-def _files(root: Root, since: int = 0, earlier: Sequence[FileFacts] = ()) -> list[FileFacts]:
-    """Return the ingested files by path. `earlier`: those of the generation `since`, of which no
-    row is read again, unless some were removed meanwhile."""
-    files = {file.path: file for file in earlier}
-    rows = queries.generation_files(root).filter(since__gt=since).order_by()
-    columns = ("skip_reason", "document", "path", "language", "sha256", "size")
-    for reason, document, path, *others in rows.values_list(*columns).iterator():
-        if reason:
-            files.pop(path, None)
-        else:
-            files[path] = FileFacts(str(document), path, *others)
-    if since and len(files) != root.files:
-        return _files(root)
-    return sorted(files.values(), key=attrgetter("path"))
+    """The table of the generation of the object `root`."""
+    files = [*root_files(root).files.values()]
+    hashes = np.array([bytes.fromhex(file.sha256) for file in files], "S32")
+    return FileTable(files, *np.unique(hashes, return_inverse=True))

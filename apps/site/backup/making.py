@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def _is_own(file: Path) -> bool:
 def partial_folder(file: Path) -> Iterator[Path]:
     """Yield a private folder beside `file`, on the same disk. Removes those of killed backups."""
     start = f".{file.name[:100]}."
-    for left in file.parent.glob(f"{_literal(start)}*.partial"):
+    for left in file.parent.glob(f"{escape(start)}*.partial"):
         _remove_if_left(left)
     folder = Path(tempfile.mkdtemp(prefix=start, suffix=".partial", dir=file.parent))
     descriptor = posix.open_folder(folder)
@@ -109,10 +110,6 @@ def partial_folder(file: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(descriptor)
-
-
-def _literal(text: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
 
 
 def _remove_if_left(folder: Path) -> None:

@@ -80,12 +80,8 @@ def _database() -> Finding:
     return _state_of_database(lambda: scrubbed.read().database)
 
 
-def database_examined() -> Finding:
-    """As `_database`, and compare all its pages and indexes. Slow."""
-    return _state_of_database(_examined)
-
-
 def _examined() -> str:
+    """Compare all pages and indexes of the database. Slow."""
     scrubbed.found_in_database(wrong := damage.examine(never_cancelled))
     return wrong
 
@@ -319,7 +315,9 @@ def _threaded(id: str, name: str, work: Callable[[], Finding]) -> Check:
 
 DATABASE = _threaded("database", "Database", _database)
 # To examine a large one takes minutes.
-DATABASE_EXAMINED = replace(_threaded("database", "Database", database_examined), on_timeout="warn")
+DATABASE_EXAMINED = replace(
+    _threaded("database", "Database", partial(_state_of_database, _examined)), on_timeout="warn"
+)
 DISK = _threaded("disk", "Disk space", _disk)
 EMBEDDER = _threaded("embedder", "Search and embedding", _embedder)
 INDEX = _threaded("index", "Index", _index)

@@ -5,16 +5,14 @@ starting it again, so that checks do not accumulate.
 """
 
 import asyncio
-import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import TypeVar
 
 from django.db import DatabaseError, connections
 
+from apps.core.concurrency.tasks import in_new_thread
 from apps.core.errors import CodeinfoError
 from apps.site.checks.findings import Finding, Level, found
 
@@ -89,34 +87,12 @@ class CheckRunner:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Call `work` in a daemon thread, which does not block the end of the process."""
-    future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # it ends if nobody waits any more, too
+    """Call `work` in a thread, which does not block the end of the process."""
 
-    def run() -> None:
-        with _ErrorsTo(future):
-            future.set_result(work())
+    def closing() -> T:
+        try:
+            return work()
+        finally:
+            connections.close_all()
 
-    threading.Thread(target=run, name="check", daemon=True).start()
-    return await asyncio.wrap_future(future)
-
-
-class _ErrorsTo:
-    """Passes an exception of a thread to a future, and closes the thread's connections."""
-
-    def __init__(self, future: "Future[T]") -> None:
-        self.future = future
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> bool:
-        connections.close_all()
-        if error is not None:
-            self.future.set_exception(error)
-        return True
+    return await in_new_thread(closing, "check")

@@ -5,8 +5,8 @@ import platform
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,8 +57,14 @@ def checks(address: Address | None) -> list[Check]:
         ("data", "Data folder", partial(_data_folder, address)),
         ("private", "Private files", _private_files),
         ("log", "Log file", _log_file),
-        *_ingest_bases(),
-        *_ports(address),
+        *(
+            (f"base:{number}", "Ingest base", partial(_ingest_base, base))
+            for number, base in enumerate(bases(), 1)
+        ),
+        *(
+            (f"port:{name}", f"{name} {port}", partial(_port, name, port, address))
+            for name, port in ports(config()).items()
+        ),
         ("schema", "Database schema", _schema),
         ("behind", "Database and index", _behind),
         ("clients", "MCP clients", _clients),
@@ -97,11 +103,6 @@ def _versions() -> Finding:
     )
     if sys.version_info < OLDEST_PYTHON:
         return _found("bad", detail, "Use Python 3.11 or newer: delete .venv, then make run.")
-    try:
-        with closing(sqlite3.connect(":memory:")) as database:
-            database.execute("CREATE VIRTUAL TABLE t USING fts5(x)")
-    except sqlite3.OperationalError:
-        return _found("bad", f"{detail} without FTS5", "Use a Python whose SQLite has FTS5.")
     return _found("ok", detail)
 
 
@@ -202,11 +203,6 @@ def _log_file() -> Finding:
     return _found("ok", str(path))
 
 
-def _ingest_bases() -> Iterator[tuple[str, str, Callable[[], Finding]]]:
-    for number, base in enumerate(bases(), 1):
-        yield f"base:{number}", "Ingest base", partial(_ingest_base, base)
-
-
 def _ingest_base(base: Path) -> Finding:
     fix = "Correct CODEINFO_INGEST_BASE, or give this user the folder."
     try:
@@ -215,11 +211,6 @@ def _ingest_base(base: Path) -> Finding:
     except OSError as error:
         return _found("bad", f"{base} cannot be read: {error.strerror}.", fix)
     return _found("ok", str(base))
-
-
-def _ports(address: Address | None) -> Iterator[tuple[str, str, Callable[[], Finding]]]:
-    for variable, port in ports(config()).items():
-        yield f"port:{variable}", f"{variable} {port}", partial(_port, variable, port, address)
 
 
 def _port(variable: str, port: int, address: Address | None) -> Finding:
@@ -248,7 +239,8 @@ def _schema() -> Finding:
         return _found("bad", str(error))
     except DatabaseError as error:
         return _found("bad", start_errors.sentence(error) or f"It cannot be read: {error}")
-    plan = MigrationExecutor(connection).migration_plan(_leaves())
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if not plan:
         return _found("ok", "Up to date.")
     count = f"{len(plan)} step{'' if len(plan) == 1 else 's'} behind"
@@ -282,11 +274,6 @@ def _clients() -> Finding:
         "you open there run its own code. An earlier codeinfo wrote it.",
         f"Replace it: {' && '.join(verb(f'install {client.id}') for client in exposed)}",
     )
-
-
-def _leaves() -> list[tuple[str, str]]:
-    leaves: list[tuple[str, str]] = MigrationExecutor(connection).loader.graph.leaf_nodes()
-    return leaves
 
 
 def _redis() -> Finding:

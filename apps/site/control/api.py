@@ -5,13 +5,13 @@ import json
 import logging
 import threading
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Any
 
 from django.db import DatabaseError, connections
 from django.http import HttpRequest, StreamingHttpResponse
 from django.views.decorators.http import require_POST
 
+from apps.core.concurrency.tasks import call_in_loop
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput, Unavailable
 from apps.core.security.authentication import refuse_all_but_commands
 from apps.index.types import Check
@@ -56,8 +56,7 @@ async def _events(verb: str, options: Options) -> AsyncIterator[str]:
     is_left = threading.Event()
 
     def send(message: dict[str, Any]) -> None:
-        with suppress(RuntimeError):  # the loop has ended, with the server
-            loop.call_soon_threadsafe(messages.put_nowait, message)
+        call_in_loop(loop, messages.put_nowait, message)
 
     def check() -> None:
         if stopping.is_set() or is_left.is_set():

@@ -35,10 +35,7 @@ OPERATIONS = {
     "GET /agents/{agent}/commands": Operation(
         "The commands of an agent",
         {200: object_schema({"commands": list_schema(COMMAND)})},
-        (
-            NO_AGENT,
-            Unavailable("The agents' folder cannot be read.", code="AGENT_COMMANDS_FAILED"),
-        ),
+        (NO_AGENT, Unavailable("The agents' folder cannot be read.", code="AGENT_COMMANDS_FAILED")),
     ),
     "POST /agents/{agent}/run": Operation(
         "Give an agent an instruction",

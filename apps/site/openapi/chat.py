@@ -35,11 +35,7 @@ def flag_schema(flag: CodexFlag) -> JSON:
 
 
 QUESTION = object_schema(
-    {
-        "model": NOT_BLANK | {"maxLength": 255},
-        "conversationId": ID,
-        "message": NOT_BLANK,
-    },
+    {"model": NOT_BLANK | {"maxLength": 255}, "conversationId": ID, "message": NOT_BLANK},
     {
         "provider": one_of(*PROVIDERS),
         "inflightId": ID,

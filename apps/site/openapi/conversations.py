@@ -19,6 +19,8 @@ from apps.site.openapi.chat import NOT_STORED
 from apps.site.openapi.operation import Operation
 
 OK = object_schema({"status": {"const": "ok"}})
+RATING = {"type": "integer", "enum": [1, -1], "description": "1: a good answer; -1: a bad one."}
+TAGGED = object_schema({"status": {"const": "ok"}, "tags": list_schema(TEXT)})
 CONVERSATION = object_schema(
     {
         "conversationId": TEXT,
@@ -29,6 +31,7 @@ CONVERSATION = object_schema(
         "lastMessageAt": TIME,
         "archived": BOOLEAN,
         "flags": OBJECT,
+        "tags": list_schema(TEXT),
         "createdAt": TIME,
         "updatedAt": TIME,
     },
@@ -47,7 +50,9 @@ TURN = object_schema(
         "status": one_of("ok", "stopped", "failed"),
         "createdAt": TIME,
     },
-    dict.fromkeys(("command", "usage", "timing", "error"), OBJECT) | NOT_STORED,
+    dict.fromkeys(("command", "usage", "timing", "error"), OBJECT)
+    | {"rating": RATING}
+    | NOT_STORED,
 )
 INFLIGHT = object_schema(
     {
@@ -100,6 +105,7 @@ OPERATIONS = {
             "state": one_of("active", "archived", "all"),
             "archived": BOOLEAN | {"description": "true is the older form of state=all."},
             "agentName": TEXT | {"description": "__none__: conversations without an agent."},
+            "tag": TEXT | {"description": "A tag that they have."},
         },
     ),
     "POST /conversations": Operation(
@@ -115,13 +121,22 @@ OPERATIONS = {
             )
         },
         (*INVALID, NO_CONVERSATION),
-        {
-            "limit": {"type": "integer", "description": "1 to 200, by default 50."},
-            "cursor": CURSOR,
-        },
+        {"limit": {"type": "integer", "description": "1 to 200, by default 50."}, "cursor": CURSOR},
     ),
     "POST /conversations/{conversation_id}/turns": Operation(
         "Add a turn", {201: OK}, (*INVALID, NO_CONVERSATION, ARCHIVED)
+    ),
+    "POST /conversations/{conversation_id}/turns/{turn_id}/rating": Operation(
+        "Rate an answer; null withdraws the rating",
+        {200: OK},
+        (*INVALID, NotFound("Answer not found.")),
+        body=closed(object_schema({"rating": or_null(RATING)})),
+    ),
+    "POST /conversations/{conversation_id}/tags": Operation(
+        "Give a conversation these tags and no others",
+        {200: TAGGED},
+        (*INVALID, NO_CONVERSATION),
+        body=closed(object_schema({"tags": list_schema(TEXT)})),
     ),
     "GET /conversations/{conversation_id}/events": Operation(
         "The events of the newest answer that come after Last-Event-ID",

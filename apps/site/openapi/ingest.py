@@ -133,8 +133,7 @@ OPERATIONS = {
         (BUSY, NO_EMBEDDER, NO_MODEL),
     ),
     "GET /ingest/models": Operation(
-        "The embedding models",
-        {200: object_schema({"models": list_schema(MODEL), **LOCKED})},
+        "The embedding models", {200: object_schema({"models": list_schema(MODEL), **LOCKED})}
     ),
     "GET /ingest/bases": Operation("The folders beneath which may be ingested", {200: BASES}),
     "POST /ingest/bases": Operation(

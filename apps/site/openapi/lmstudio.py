@@ -1,14 +1,7 @@
 """LM Studio."""
 
 from apps.core.errors import InvalidInput, Unavailable
-from apps.core.values.json_schema import (
-    BOOLEAN,
-    COUNT,
-    TEXT,
-    list_schema,
-    object_schema,
-    or_null,
-)
+from apps.core.values.json_schema import BOOLEAN, COUNT, TEXT, list_schema, object_schema, or_null
 from apps.site.openapi.operation import Operation
 
 MODEL = object_schema(

@@ -15,12 +15,7 @@ from apps.logs.types import LEVELS, SOURCES
 from apps.site.openapi.operation import Operation
 
 NEW_ENTRY = object_schema(
-    {
-        "level": one_of(*LEVELS),
-        "message": TEXT,
-        "timestamp": TIME,
-        "source": one_of(*SOURCES),
-    },
+    {"level": one_of(*LEVELS), "message": TEXT, "timestamp": TIME, "source": one_of(*SOURCES)},
     {
         **dict.fromkeys(("requestId", "correlationId", "userAgent", "url", "route"), TEXT),
         "tags": list_schema(TEXT),

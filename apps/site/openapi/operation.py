@@ -15,6 +15,7 @@ PARAMETER = re.compile(r"\{(\w+)\}")
 PATH_PARAMETERS = {
     "agent": "The name of an agent, which is that of its folder.",
     "conversation_id": "The id of a conversation.",
+    "turn_id": "The id of an answer.",
     "key": "The id of a repository that was fetched by its URL.",
     "path": "The absolute path of a folder, percent-encoded.",
     "run_id": "The id of an ingest run.",

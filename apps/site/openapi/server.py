@@ -37,7 +37,6 @@ OPERATIONS = {
     ),
     "GET /metrics": Operation("Metrics in Prometheus format", {}, media={"text/plain": TEXT}),
     "GET /api/schema": Operation(
-        "This description",
-        {200: object_schema({"openapi": TEXT, "info": OBJECT, "paths": OBJECT})},
+        "This description", {200: object_schema({"openapi": TEXT, "info": OBJECT, "paths": OBJECT})}
     ),
 }

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from django import template
 from django.db.models import Count
@@ -47,12 +46,8 @@ def last_week() -> Week:
         conversations=conversations.count(),
         answers={status: number for status, (number, _) in by_status.items()},
         tokens=sum(tokens for _, tokens in by_status.values()),
-        runs=_by_state(runs),
+        runs=dict(runs.order_by().values_list("state").annotate(Count("id"))),
         repositories=Root.objects.published().count(),
         failed_answers=list(failed.defer("parts", "text").order_by("-created_at")[:LATEST]),
-        failed_runs=list(runs.filter(state="failed").order_by("-queued_at")[:LATEST]),
+        failed_runs=list(runs.filter(state="error").order_by("-queued_at")[:LATEST]),
     )
-
-
-def _by_state(runs: Any) -> dict[str, int]:
-    return dict(runs.order_by().values_list("state").annotate(Count("id")))

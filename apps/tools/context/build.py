@@ -11,22 +11,24 @@ What a part leaves over belongs to the next.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from apps.core.config import config
 from apps.core.errors import CodeinfoError
+from apps.index import queries
 from apps.index.models import Root
 from apps.index.types import Area
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.symbols.types import Place
 from apps.retrieval.query import SearchQuery, is_inside
-from apps.retrieval.repositories import repo_id, roots_named
+from apps.retrieval.repositories import find_root, repo_id
 from apps.retrieval.results import Match, fallback_of, passes, setting_of_cutoff
 from apps.retrieval.search import search
 from apps.tools.context import related
-from apps.tools.context.packing import Line, Packer, cost, in_order, telling_line
+from apps.tools.context.packing import Line, Packer, in_order, telling_line
 from apps.tools.context.types import Context, ContextQuery, Piece
 
 # Matches that are considered, and those of them that may be passages.
@@ -62,7 +64,7 @@ class Passages:
         """The tokens of an answer that its best passage leaves, if it is whole; all of them if it
         has no room."""
         room = _room(tokens)
-        rest = room - cost(self.near[0]) if self.near else room
+        rest = room - self.near[0].tokens if self.near else room
         return rest if rest >= 0 else room
 
 
@@ -75,7 +77,9 @@ def find(query: ContextQuery) -> Passages:
         total_chars=CANDIDATES * config().tool_chunk_max_chars,
     )
     cutoff = setting_of_cutoff()
-    roots = {repo_id(root): root for root in roots_named(query.repositories)}
+    published = queries.published_roots()
+    named = [find_root(name, published) for name in query.repositories]
+    roots = {repo_id(root): root for root in named or published}
     every = list(_passages(result.matches, roots))
     near = [piece for match, piece in every if passes(match, cutoff) and not match.is_weak]
     weak: Sequence[Match] = ()
@@ -125,12 +129,12 @@ def _pack(packer: Packer, found: Passages, areas: Sequence[Area]) -> tuple[str, 
     root = found.near[0].place.root
     own = [piece for piece in packer.pieces if piece.place.root == root]
     if packer.room >= LEAST_OTHERS:
-        until = packer.room - whole * DEFINITIONS
+        most, until = whole * DEFINITIONS * DEFINITION_SHARE, packer.room - whole * DEFINITIONS
         for piece in related.definitions(root, own, packer.question):
-            if packer.room <= until:
-                break
             if is_inside(areas, root, piece.place.path):
-                packer.add(piece, round(whole * DEFINITIONS * DEFINITION_SHARE))
+                packer.add(piece, round(most))
+            if packer.room <= until:  # before the next is looked up
+                break
         _pack_uses(packer, root, own, areas, until=packer.room - whole * USES)
     waiting = _pack_whole(packer, waiting, until=0)
     waiting = [
@@ -159,25 +163,11 @@ def _pack_uses(
     """Pack callers and tests of the definitions that contain the passages, in turn."""
     deadline = Deadline(USES_SECONDS)
     for subject in islice(related.subjects(root, passages, packer.question), MAX_SUBJECTS):
-        try:
-            uses = related.uses(root, subject, tuple(areas), deadline)
-        except CodeinfoError:  # the passages answer without them
-            continue
-        for piece in _in_turn(uses):
-            if packer.room <= until:
-                return
-            packer.add_line(piece)
-
-
-def _in_turn(uses: Sequence[Piece]) -> Iterator[Piece]:
-    """A caller, a test, a caller, … of different files first."""
-    seen: dict[tuple[str, str], int] = {}
-    order: list[tuple[int, int, Piece]] = []
-    for index, piece in enumerate(uses):
-        file = (piece.role, piece.place.path)
-        seen[file] = seen.get(file, 0) + 1
-        order.append((seen[file], index, piece))
-    yield from (piece for _, _, piece in sorted(order, key=lambda entry: entry[:2]))
+        with suppress(CodeinfoError):  # the passages answer without them
+            for piece in related.uses(root, subject, tuple(areas), deadline):
+                packer.add_line(piece)
+                if packer.room <= until:  # before the next is looked up
+                    return
 
 
 def _pack_mentions(packer: Packer, pieces: Sequence[Piece]) -> None:
@@ -188,7 +178,7 @@ def _pack_mentions(packer: Packer, pieces: Sequence[Piece]) -> None:
         if not packer.has(piece.place.repo, piece.place.path):
             lines = piece.text.split("\n")
             at = telling_line(lines, packer.question, piece.symbol)
-            text, start = lines[at], piece.start_line + at
+            text, start = lines[at].strip(), piece.start_line + at
             packer.add_line(replace(piece, role="mention", text=text, start_line=start))
 
 

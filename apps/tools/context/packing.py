@@ -4,21 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
-from apps.core.types import JSON
 from apps.lookup.symbols.types import SEPARATORS
-from apps.tools.context.form import compact_line
 from apps.tools.context.tokens import estimate
-from apps.tools.context.types import Piece
+from apps.tools.context.types import LINE_TOKENS, TEXT_TOKENS, Piece
 from apps.tools.snippets import best_start, shared_stems
 
 # Characters of a line that stands for a file. A longer one is cut.
 MAX_LINE = 120
 # A token of code has fewer characters on average.
 MAX_CHARACTERS = 6
-# Tokens beside the text, of a line of a passage and of a text by itself: quotes and a comma.
-LINE_TOKENS, TEXT_TOKENS = 1, 2
-# Tokens of the keys of a row, and of those that some rows have: `compact_row`.
-ROW_TOKENS, SYMBOL_TOKENS, OF_TOKENS, FLAG_TOKENS = 19, 6, 7, 5
 # Lines that tell nothing of a file begin with one of these.
 DULL = (
     *("from ", "import ", "using ", "use ", "package ", "require", "include", "export * "),
@@ -50,9 +44,9 @@ class Packer:
         """Pack a piece if all its lines that are not packed yet fit into `most` tokens."""
         piece, room = self._unpacked(piece), min(most, self.room)
         is_long = len(piece.text) > MAX_CHARACTERS * room  # much faster than its tokens
-        if is_long or not piece.text.strip() or (tokens := cost(piece)) > room:
+        if is_long or not piece.text.strip() or piece.tokens > room:
             return False
-        self._pack(piece, tokens)
+        self._pack(piece, piece.tokens)
         return True
 
     def add(self, piece: Piece, most: int) -> bool:
@@ -64,11 +58,13 @@ class Packer:
         lines = piece.text.split("\n")
         if not piece.text.strip():
             return False
-        row = _row_cost(replace(piece, is_cut=True))
+        row = replace(piece, is_cut=True).row_tokens
         room = min(most, self.room) - row
         costs = [estimate(line) + LINE_TOKENS for line in lines]
-        shared = shared_stems(lines, self.question)
-        for count in (cut for cut in CUTS if cut < len(lines)):
+        cheapest = sorted(costs)
+        counts = [cut for cut in CUTS if cut < len(lines) and sum(cheapest[:cut]) <= room]
+        shared = shared_stems(lines, self.question) if counts else []
+        for count in counts:
             first = best_start(shared, count)
             if (tokens := sum(costs[first : first + count])) <= room:
                 text = "\n".join(lines[first : first + count])
@@ -80,13 +76,13 @@ class Packer:
     def add_line(self, piece: Piece) -> bool:
         """Pack a piece of one line, which is cut to MAX_LINE characters. Return False if it does
         not fit, or is packed already."""
-        piece = replace(piece, text=piece.text.strip()[:MAX_LINE])
-        file = piece.place.repo, piece.place.path
-        if piece.start_line in self._lines[file] or self.is_shown(piece):
+        if piece.start_line in self._lines[piece.place.repo, piece.place.path]:
             return False
-        if not piece.text or (tokens := cost(piece)) > self.room:
+        text = piece.text.strip()[:MAX_LINE]
+        piece = piece if text == piece.text else replace(piece, text=text)
+        if not text or self.is_shown(piece) or piece.tokens > self.room:
             return False
-        self._pack(piece, tokens)
+        self._pack(piece, piece.tokens)
         return True
 
     def spend(self, text: str) -> bool:
@@ -103,9 +99,11 @@ class Packer:
 
     def is_shown(self, piece: Piece) -> bool:
         """Return True if the reader has all lines of a piece."""
+        if not self._shown:
+            return False
         repo, path = piece.place.repo, piece.place.path
         lines = range(piece.start_line, piece.end_line + 1)
-        return bool(self._shown) and all((repo, path, line) in self._shown for line in lines)
+        return all((repo, path, line) in self._shown for line in lines)
 
     def _unpacked(self, piece: Piece) -> Piece:
         """The longest run of lines of a piece that are not packed yet; none if all are shown."""
@@ -132,42 +130,11 @@ class Packer:
         self.pieces.append(piece)
 
 
-def cost(piece: Piece) -> int:
-    """Tokens of a piece in the compact answer."""
-    if piece.is_line:
-        return estimate(compact_line(_facts(piece))) + TEXT_TOKENS
-    # The ends of lines stand for the quotes and commas of a list.
-    return _row_cost(piece) + estimate(piece.text) + LINE_TOKENS
-
-
-def _row_cost(piece: Piece) -> int:
-    """Tokens of a row beside its lines."""
-    place = piece.place
-    facts = f"{place.repo} {place.path} {piece.start_line}-{piece.end_line} {piece.symbol}"
-    tokens = ROW_TOKENS + estimate(facts) + FLAG_TOKENS * (piece.is_weak + piece.is_cut)
-    tokens += SYMBOL_TOKENS if piece.symbol else 0
-    return tokens + (OF_TOKENS + estimate(piece.of) if piece.of else 0)
-
-
-def _facts(piece: Piece) -> JSON:
-    return {
-        "repo": piece.place.repo,
-        "relPath": piece.place.path,
-        "startLine": piece.start_line,
-        "endLine": piece.end_line,
-        "symbol": piece.symbol,
-        "of": piece.of,
-        "weak": piece.is_weak,
-        "cut": piece.is_cut,
-        "chunk": piece.text,
-    }
-
-
 def telling_line(lines: Sequence[str], question: str, symbol: str) -> int:
     """The index of the line that tells most about a passage: with words of the question, with the
     name of its definition, or else the first that is more than an import or a comment."""
     shared = shared_stems(lines, question)
-    at = best_start(shared, 1)
+    at = max(range(len(lines)), key=lambda index: len(shared[index]))
     if shared[at]:
         return at
     name = SEPARATORS.split(symbol)[-1].strip()

@@ -1,13 +1,17 @@
 """What else a reader of some passages needs: definitions of the names in them, callers, tests."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, islice, zip_longest
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
 from apps.code.paths import kinds
 from apps.code.values import Symbol
 from apps.core.errors import Unavailable
+from apps.core.values.slices import slices
 from apps.embedding.words import Runs, stems
 from apps.index.models import Root
 from apps.index.symbols import (
@@ -29,8 +33,9 @@ from apps.retrieval.ranking.rank import query_stems, stems_of
 from apps.tools.context.packing import DULL
 from apps.tools.context.types import Piece, Role
 
-# Identifiers of the passages that are looked up.
-MAX_NAMES = 40
+# Identifiers of the passages that are looked up, so many at once: few answers have room for the
+# definitions of all.
+MAX_NAMES, NAMES_AT_ONCE = 40, 20
 # A name with more definitions than this is too common to say which one is used.
 MAX_DEFINITIONS = 2
 # Definitions of a name, tests included, that are looked at to tell.
@@ -39,41 +44,65 @@ MAX_LISTED = 24
 CALLED = frozenset({"function", "method", "class", "macro"})
 # Kinds of symbols that are not looked at.
 _ASIDE = OUTLINE_ONLY | MINOR
-# Lines at the beginning of a definition, and definitions that are read at once.
-DEFINITION_LINES, DEFINITIONS_AT_ONCE = 8, 6
+# Lines at the beginning of a definition.
+DEFINITION_LINES = 8
+# Definitions and callers whose lines are read at once.
+ITEMS_AT_ONCE = 8
 # Callers of one name. If none is known: files, and files of tests, in which lines have it, and the
 # lines of a file.
 MAX_CALLERS, MAX_FILES, MAX_OF_FILE = 30, 6, 4
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{2,80}\b")
 _words = Runs(r"\w")
+Item = TypeVar("Item")
+
+
+class Span(NamedTuple):
+    """Lines of a file."""
+
+    path: str
+    start: int  # 1-based
+    length: int
 
 
 def definitions(root: Root, passages: Sequence[Piece], question: str) -> Iterator[Piece]:
     """The beginnings of the definitions of names that `passages` use and do not define: names with
     words of the question first. The passages are of files of `root`."""
-    files = root_files(root).files
-    others = (
+    symbols = (
         symbol
         for of_name in _defined(root, _names(passages, question))
         if not any(_begins_in(symbol, passages) for symbol in of_name)
         for symbol in of_name
     )
-    while some := list(islice(others, DEFINITIONS_AT_ONCE)):
-        live = {symbol.source_file: files[symbol.file_path] for symbol in some}
+    for symbol, text in _with_lines(root, symbols, _beginning):
+        yield Piece(
+            Place(root, symbol.file_path, symbol.language),
+            symbol.start_line,
+            text or symbol.signature,
+            "definition",
+            symbol=symbol.path,
+            of=symbol.name,
+            is_cut=symbol.end_line - symbol.start_line >= DEFINITION_LINES,
+        )
+
+
+def _beginning(symbol: StoredSymbol) -> Span:
+    count = symbol.end_line - symbol.start_line + 1
+    return Span(symbol.file_path, symbol.start_line, min(count, DEFINITION_LINES))
+
+
+def _with_lines(
+    root: Root, items: Iterable[Item], span_of: Callable[[Item], Span]
+) -> Iterator[tuple[Item, str]]:
+    """Items with their lines, which are read as items are taken; "" if they cannot be read."""
+    files = root_files(root).files
+    for some in slices(items, ITEMS_AT_ONCE):
+        spans = [span_of(item) for item in some]
+        live = {span.path: files[span.path] for span in spans if span.path in files}
         texts = texts_of_live(root, live.values())
-        for symbol in some:
-            first = symbol.start_line - 1
-            last = min(symbol.end_line, first + DEFINITION_LINES)
-            text = texts.get(symbol.source_file, "").split("\n", last)[first:last]
-            yield Piece(
-                Place(root, symbol.file_path, symbol.language),
-                symbol.start_line,
-                "\n".join(line.removesuffix("\r") for line in text) or symbol.signature,
-                "definition",
-                symbol=symbol.path,
-                of=symbol.name,
-                is_cut=symbol.end_line - first > DEFINITION_LINES,
-            )
+        for item, (path, start, length) in zip(some, spans, strict=True):
+            text = texts.get(live[path].document, "") if path in live else ""
+            lines = text.split("\n", start - 1 + length)[start - 1 : start - 1 + length]
+            yield item, "\n".join(line.removesuffix("\r") for line in lines)
 
 
 class Subject(NamedTuple):
@@ -84,17 +113,35 @@ class Subject(NamedTuple):
     line: int  # 1-based; 0 if only its name is known
 
 
-def uses(root: Root, subject: Subject, areas: tuple[Area, ...], deadline: Deadline) -> list[Piece]:
-    """Lines of `root` that call a definition, and those of tests: proven calls first. Lines with
-    its name, if no call of it can be told by the deadline. All in these areas."""
-    callers: Sequence[Caller] = ()
+def uses(
+    root: Root, subject: Subject, areas: tuple[Area, ...], deadline: Deadline
+) -> Iterator[Piece]:
+    """Lines of `root` that call a definition, and those of tests: of different files first, then
+    proven calls. Lines with its name, if no call of it can be told by the deadline. All in these
+    areas."""
     file = root_files(root).files.get(subject.path)
     if subject.line and file and has_rules(subject.path, file.language):
         query = SymbolQuery(subject.name, limit=MAX_CALLERS, filters=Filters(areas=areas))
         called = CallersQuery(query, path=subject.path, line=subject.line)
-        callers = callers_in(root, called, deadline)
-    found = [_use(call.place, call.line, call.text, subject.name, call.symbol) for call in callers]
-    return found or list(_lines_with(root, subject, areas))
+        if callers := callers_in(root, called, deadline):
+            for call, text in _with_lines(root, _in_turn(callers), _line_of):
+                yield _use(call.place, call.line, text, subject.name, call.symbol)
+            return
+    yield from _lines_with(root, subject, areas)
+
+
+def _line_of(caller: Caller) -> Span:
+    return Span(caller.place.path, caller.line, 1)
+
+
+def _in_turn(callers: Iterable[Caller]) -> list[Caller]:
+    """The first caller of each file, then the second of each, and so on."""
+    seen: Counter[str] = Counter()
+    order: list[tuple[int, Caller]] = []
+    for caller in callers:
+        seen[caller.place.path] += 1
+        order.append((seen[caller.place.path], caller))
+    return [caller for _, caller in sorted(order, key=itemgetter(0))]
 
 
 def _use(place: Place, line: int, text: str, name: str, symbol: str = "") -> Piece:
@@ -104,33 +151,33 @@ def _use(place: Place, line: int, text: str, name: str, symbol: str = "") -> Pie
 
 def _lines_with(root: Root, subject: Subject, areas: Sequence[Area]) -> Iterator[Piece]:
     """Lines with the name of a definition in code, without parsing it: of MAX_FILES files, and of
-    as many tests. Comments, imports and definitions are left out as far as lines tell."""
+    as many tests, in turn. Comments, imports and definitions are left out as far as lines tell."""
     live = root_files(root).files
     files: list[tuple[str, LiveFile]] = []
     counts = {True: 0, False: 0}
     for document, path in files_with_identifier(root, subject.name).items():
         if min(counts.values()) >= MAX_FILES:
             break
-        file, is_test = live.get(path), "test" in kinds(path)
+        file, of_path = live.get(path), kinds(path)
+        is_test = "test" in of_path
         if file is None or file.document != document or counts[is_test] >= MAX_FILES:
             continue
-        if "prose" not in kinds(path) and is_inside(areas, root, path):
+        if "prose" not in of_path and is_inside(areas, root, path):
             counts[is_test] += 1
             files.append((path, file))
     texts = texts_of_live(root, (file for _, file in files))
     name = subject.name
     defined = lines_defining(root, name, texts.keys())
-    for path, file in files:
+
+    def using(path: str, file: LiveFile) -> Iterator[Piece]:
         place = Place(root, path, file.language)
-        using = (
-            (number, line)
-            for number, line in _lines_having(texts.get(file.document, ""), name)
-            if not line.lstrip().startswith(DULL)
-            and name in _IDENTIFIER.findall(line)
-            and (file.document, number) not in defined
-        )
-        for number, line in islice(using, MAX_OF_FILE):
-            yield _use(place, number, line, name)
+        for number, line in _lines_having(texts.get(file.document, ""), name):
+            is_dull = line.lstrip().startswith(DULL) or name not in _words(line)
+            if not is_dull and (file.document, number) not in defined:
+                yield _use(place, number, line, name)
+
+    of_files = (islice(using(path, file), MAX_OF_FILE) for path, file in files)
+    return filter(None, chain.from_iterable(zip_longest(*of_files)))
 
 
 def _lines_having(text: str, name: str) -> Iterator[tuple[int, str]]:
@@ -194,8 +241,8 @@ def _names(passages: Sequence[Piece], question: str) -> list[str]:
     words = (word for word in dict.fromkeys(_words(text)) if word not in own)
     names = list(filter(_IDENTIFIER.fullmatch, words))
     wanted = set(query_stems(question))
-    names.sort(key=lambda name: wanted.isdisjoint(stems_of(name)))  # stable
-    return names[:MAX_NAMES]
+    first = [name for name in names if not wanted.isdisjoint(stems_of(name))]
+    return list(dict.fromkeys([*first[:MAX_NAMES], *names[: MAX_NAMES + len(first)]]))[:MAX_NAMES]
 
 
 def _begins_in(symbol: StoredSymbol, passages: Sequence[Piece]) -> bool:
@@ -206,14 +253,17 @@ def _begins_in(symbol: StoredSymbol, passages: Sequence[Piece]) -> bool:
     )
 
 
-def _defined(root: Root, names: Iterable[str]) -> Iterator[list[StoredSymbol]]:
+def _found(root: Root, names: Sequence[str]) -> Iterator[list[StoredSymbol]]:
+    """The definitions of each name, NAMES_AT_ONCE read at once; none after an error."""
+    with suppress(Unavailable):
+        for some in slices(names, NAMES_AT_ONCE):
+            yield from definitions_of_names(root, some, MAX_LISTED).values()
+
+
+def _defined(root: Root, names: Sequence[str]) -> Iterator[list[StoredSymbol]]:
     """The definitions of each name that has not too many to tell which is meant."""
     live = root_files(root).files
-    try:
-        of_names = definitions_of_names(root, names, MAX_LISTED)
-    except Unavailable:
-        return
-    for symbols in of_names.values():
+    for symbols in _found(root, names):
         meant = (
             symbol
             for symbol in symbols

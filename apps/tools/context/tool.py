@@ -12,9 +12,14 @@ from apps.retrieval.scope import with_hint
 from apps.tools import schemas, shaped
 from apps.tools.context.build import Passages, build_context, find
 from apps.tools.context.form import LINES, compact_line, compact_row
-from apps.tools.context.packing import LINE_TOKENS
 from apps.tools.context.tokens import estimate
-from apps.tools.context.types import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, ContextQuery
+from apps.tools.context.types import (
+    DEFAULT_TOKENS,
+    LINE_TOKENS,
+    MAX_TOKENS,
+    MIN_TOKENS,
+    ContextQuery,
+)
 from apps.tools.errors import OF_SEARCHES
 from apps.tools.forms import named
 from apps.tools.tool import ANSWER, LANGUAGE, PATH, QUOTED, REPOSITORY, Tool, log_call, schema

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from apps.core.errors import InvalidInput
@@ -16,10 +17,16 @@ from apps.retrieval.query import (
     parse_repositories,
     text_problem,
 )
+from apps.tools.context.form import compact_line
+from apps.tools.context.tokens import estimate
 
 DEFAULT_TOKENS = 4_000
 MIN_TOKENS = 200
 MAX_TOKENS = 20_000
+# Tokens beside the text, of a line of a passage and of a text by itself: quotes and a comma.
+LINE_TOKENS, TEXT_TOKENS = 1, 2
+# Tokens of the keys of a row, and of those that some rows have: `form.compact_row`.
+ROW_TOKENS, SYMBOL_TOKENS, OF_TOKENS, FLAG_TOKENS = 19, 6, 7, 5
 
 # passage: answers the question. definition, caller, test: of a name in the passages. mention: one
 # line of a further file.
@@ -85,6 +92,25 @@ class Piece:
         """Whether it is one line that stands for more: the compact answer has it as a text."""
         return self.role in ("caller", "test", "mention")
 
+    @cached_property
+    def tokens(self) -> int:
+        """About how many tokens it has in the compact answer."""
+        if self.is_line:
+            place = {"repo": self.place.repo, "relPath": self.place.path}
+            line = {"startLine": self.start_line, "symbol": self.symbol, "chunk": self.text}
+            return estimate(compact_line(place | line)) + TEXT_TOKENS
+        # The ends of lines stand for the quotes and commas of a list.
+        return self.row_tokens + estimate(self.text) + LINE_TOKENS
+
+    @property
+    def row_tokens(self) -> int:
+        """The tokens of its row beside its lines."""
+        facts = f"{self.place.repo} {self.place.path} {self.start_line}-{self.end_line}"
+        tokens = ROW_TOKENS + estimate(f"{facts} {self.symbol}")
+        tokens += FLAG_TOKENS * (self.is_weak + self.is_cut)
+        tokens += SYMBOL_TOKENS if self.symbol else 0
+        return tokens + (OF_TOKENS + estimate(self.of) if self.of else 0)
+
     def as_wire(self) -> dict[str, Any]:
         wire: dict[str, Any] = {
             **self.place.as_wire(),
@@ -93,10 +119,11 @@ class Piece:
             "endLine": self.end_line,
             "chunk": self.text,
         }
-        optional = {"symbol": self.symbol, "of": self.of, "weak": self.is_weak}
-        optional |= {"cut": self.is_cut}
-        score = {} if self.score is None else {"score": self.score}
-        return wire | score | {key: value for key, value in optional.items() if value}
+        if self.score is not None:
+            wire["score"] = self.score
+        facts = ("symbol", self.symbol), ("of", self.of), ("weak", self.is_weak)
+        wire.update((key, value) for key, value in (*facts, ("cut", self.is_cut)) if value)
+        return wire
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,14 @@ def system() -> Ask:
 
 def _chunks_of(repository: str) -> tuple[list[Place], Index]:
     """The published chunks of a repository, and their index."""
-    from apps.index.chunk_ids import chunk_ids
+    from apps.index.chunk_ids import chunk_id
     from apps.index.chunks import read_chunks
     from apps.index.models import Root
     from apps.index.queries import live_files
 
     root = Root.objects.get(name=repository)
-    ids = [each for file in live_files(root).ingested() for each in chunk_ids(file)]
+    files = live_files(root).ingested()
+    ids = [chunk_id(file.document, number) for file in files for number in range(file.chunks)]
     found = list(read_chunks((root, each) for each in ids).values())
     places = [
         Place(chunk.facts.path, chunk.facts.start_line, chunk.facts.end_line, len(chunk.text))

@@ -12,6 +12,12 @@ document.addEventListener("click", (event) => {
 // The socket's word that some conversation has changed.
 document.addEventListener("htmx:oobBeforeSwap", (event) => event.detail.target.id === "pulse" && refresh());
 
+// The tags come with each list. A choice that is open stays so unless they have changed.
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  const { target, fragment } = event.detail;
+  if (target.id === "tag-filter" && target.innerHTML === fragment.innerHTML) event.preventDefault();
+});
+
 // The open conversation is in the list, however far down; what is not shown yet is scrolled to.
 document.querySelector("#convos [aria-current=page]")?.scrollIntoView({ block: "nearest" });
 

@@ -19,7 +19,7 @@ from apps.core.security.access import MAX_HOOK
 from apps.core.security.rate_limits import HOOK_RATE
 from apps.index.models import Clone, IngestRun, Root
 from apps.ingest import hooks
-from apps.ingest.runs import fetches, queue
+from apps.ingest.runs import queue, submit
 from codeinfo.celery import app
 from tests.ingest.brokers import broker
 from tests.ingest.remote.cloning import cloned
@@ -182,15 +182,15 @@ def test_a_clone_is_fetched_again_after_some_hours(
 ) -> None:
     write_files(served, {"pier.py": "def pier():\n    return 1\n"})
     commit_all(served)
-    fetches.queue_due()
+    submit.queue_due_fetches()
     configure(clone_hours=2)
-    fetches.queue_due()
+    submit.queue_due_fetches()
     assert not IngestRun.objects.live().exists()
     Clone.objects.update(tried_at=timezone.now() - timedelta(hours=3))
-    fetches.queue_due()
+    submit.queue_due_fetches()
     queue.drain()
     assert paths() == ["pier.py", "quay.py"]
-    fetches.queue_due()
+    submit.queue_due_fetches()
     assert not IngestRun.objects.live().exists()
 
 

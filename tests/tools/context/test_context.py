@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -103,6 +104,32 @@ def test_an_answer_keeps_to_its_tokens(depot: Path, tokens: int) -> None:
     text = json.dumps(form, ensure_ascii=False, separators=(",", ":"))
     assert estimate(text) <= tokens
     assert form["results"][0]["relPath"] == "depot/upload.py"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_text_has_as_many_tokens_whichever_way_they_are_counted(seed: int) -> None:
+    """Texts of ASCII are counted by bits, others by a pattern."""
+    random = Random(seed)
+    words = ["HTTPServer", "aBc", "x", "_", "self.part", "12345", "====", "  ", "\t", "\n", "a" * 9]
+    text = "".join(random.choice([*words, " ", "X" * 8, "\r\n", "\x1c"]) for _ in range(300))
+    assert estimate(f"{text}\né") == estimate(text) + len(["\n", "é"])
+
+
+def test_tokens_of_a_long_line_of_signs_take_linear_time(folder: Path, post: Post) -> None:
+    signs = "=" * 900_000
+    write_files(
+        folder,
+        {
+            "bar.py": f'def heavy_bar(): return "{signs}"\n',
+            "page.py": "def show_page():\n    '''Show the ruled page.'''\n    return heavy_bar()\n",
+        },
+    )
+    ingest(folder)
+    _, answer = post("context", question="Where is the ruled page shown?", path="page.py")
+    assert answer["results"][0]["relPath"] == "page.py"
+    _, answer = post("context", question="Where is the ruled page shown?")
+    assert answer["results"][0]["relPath"] == "page.py"
+    assert estimate(signs) == 300_000
 
 
 @pytest.mark.parametrize("tokens", [300, 1_000, 20_000])

@@ -9,7 +9,6 @@ conversations itself (contract.md §8).
     turn          one turn, in its own thread
     wire          the items that a turn yields
     session       the entry points that need the SDK, imported on first use
-    background    run blocking work in a new thread
     process       start the program and read bounded lines
     server        the process for each Codex home: start, call, restart, close
     home          the folder of settings and credentials

@@ -105,7 +105,6 @@ WEB_SEARCH = CodexFlag("webSearchEnabled", "Enable web search", False, for_staff
 
 # In the order of validation in POST /chat.
 FLAGS = (SANDBOX, APPROVAL, EFFORT, NETWORK, WEB_SEARCH)
-DEFAULTS: JSON = {flag.name: flag.default for flag in FLAGS}
 
 
 def chosen(flags: Mapping[str, Any]) -> JSON:

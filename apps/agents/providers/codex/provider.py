@@ -16,10 +16,10 @@ from apps.agents.limits import max_provider_calls
 from apps.agents.prompts import CODEX_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.codex import probe
-from apps.agents.providers.codex.background import run_in_thread
 from apps.agents.providers.codex.failures import interrupted
 from apps.agents.providers.codex.translation import TurnTranslator
 from apps.agents.providers.codex.wire import ThreadOpened, TurnNotification
+from apps.core.concurrency.tasks import in_new_thread
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.http.limits import past
@@ -90,14 +90,14 @@ class CodexProvider:
         Raises Unavailable if Codex cannot be used, and what `act` raises.
         """
         session = await _session()
-        return await run_in_thread(lambda: act(session.accounts()))
+        return await in_new_thread(lambda: act(session.accounts()), "codex")
 
     async def models(self) -> Sequence[Model]:
         """List Codex's models, the one of its settings first. Raises Unavailable."""
         account = await self.account()
         if not account.usable:
             raise _unavailable(account.reason)
-        return await run_in_thread((await _session()).models)
+        return await in_new_thread((await _session()).models, "codex")
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         turn = (await _session()).turn(request)
@@ -155,7 +155,7 @@ async def _session() -> ModuleType:
         raise _unavailable(TURNED_OFF)
     if not all(importlib.util.find_spec(package) for package in PACKAGES):
         raise _unavailable(NOT_INSTALLED)
-    return await run_in_thread(_import_session)
+    return await in_new_thread(_import_session, "codex")
 
 
 @cache

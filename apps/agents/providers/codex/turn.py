@@ -15,7 +15,6 @@ from openai_codex.models import Notification, UnknownNotification
 from pydantic import BaseModel
 
 from apps.agents.providers.codex import work_folder
-from apps.agents.providers.codex.background import call_in_loop, run_in_thread
 from apps.agents.providers.codex.failures import (
     limits_ignored,
     line_too_long,
@@ -27,6 +26,7 @@ from apps.agents.providers.codex.process import LineTooLong
 from apps.agents.providers.codex.sandbox import PROFILE
 from apps.agents.providers.codex.server import CONNECTION_ERRORS, AppServer, effective_config
 from apps.agents.providers.codex.wire import ThreadOpened, TurnNotification
+from apps.core.concurrency.tasks import call_in_loop, in_new_thread
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
 
@@ -102,14 +102,14 @@ class CodexTurn:
             try:
                 async with asyncio.timeout(seconds):
                     # Codex may not answer an interrupt at the very end of a turn.
-                    await run_in_thread(self._interrupt)
+                    await in_new_thread(self._interrupt, "codex")
                     await self._finished.wait()
             except TimeoutError:
                 # Codex ignores an interrupt at the very start of a turn.
                 continue
             return
         log.warning("Codex did not end an interrupted turn in time: its process is ended")
-        await run_in_thread(self._server.close)
+        await in_new_thread(self._server.close, "codex")
 
     def _interrupt(self) -> None:
         with self._lock:
@@ -198,7 +198,7 @@ class CodexTurn:
         client.unregister_turn_notifications(turn_id)
 
     def _put(self, item: ThreadOpened | TurnNotification | Unavailable | None) -> None:
-        call_in_loop(self._loop, lambda: self._queue.put_nowait(item))
+        call_in_loop(self._loop, self._queue.put_nowait, item)
 
 
 def _payload(notification: Notification) -> JSON:

@@ -64,11 +64,12 @@ class Command(BaseCommand):
 def _export(folder: Path) -> int:
     """Write every conversation to a file. Return their number."""
     # The other columns may be missing.
-    rows = Conversation.objects.only("id", "title").order_by("created_at", "id")
-    for number, conversation in enumerate(rows, 1):
+    rows = Conversation.objects.order_by("created_at", "id").values("id", "title")
+    for number, row in enumerate(rows, 1):
+        conversation = Conversation(**row)
         turns = Turn.objects.filter(conversation=conversation).order_by("created_at", "id")
-        views = exchanges_of(Turn(**row) for row in turns.values(*TURN))
-        file = folder / f"{number:04}-{exporting.file_name(conversation)}.md"
+        views = exchanges_of(Turn(**turn) for turn in turns.values(*TURN))
+        file = folder / f"{number:04}-{exporting.file_name(conversation.title)}.md"
         file.write_text(exporting.as_markdown(conversation, views), encoding="utf-8")
     return len(rows)
 
