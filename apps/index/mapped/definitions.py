@@ -82,8 +82,9 @@ class Definitions(NamedTuple):
 
     def beginning(self, prefix: str) -> Iterator[tuple[bytes, Numbers]]:
         """The names that begin with a prefix in any case, in order, each with its definitions."""
+        name_at = self._name_at
         for place in range(self._find(folded(prefix)), self._find(folded(prefix + _LAST))):
-            yield self._name_at(place), self._at(place)
+            yield name_at(place), self._at(place)
 
     def alike(self, name: str, n: int) -> list[tuple[bytes, Numbers]]:
         """The n names of about the length of a name that have most pairs of neighbouring bytes in
@@ -101,7 +102,8 @@ class Definitions(NamedTuple):
         near = np.flatnonzero(is_near & (shared > 0))
         scores = shared[near] / (lengths[near] + len(wanted))
         best = near[np.argsort(-scores, kind="stable")[:n]]
-        return [(self._name_at(place), self._at(place)) for place in best.tolist()]
+        name_at = self._name_at
+        return [(name_at(place), self._at(place)) for place in best.tolist()]
 
     def of_file(self, file: int) -> range:
         """The definitions of a file, which are in the order of their first lines."""
