@@ -348,8 +348,8 @@ def press_start(page: Page) -> None:
 
 
 def move_start(page: Page) -> None:
-    """Move the control by an element of its own: what htmx swaps in takes the attributes of what had
-    its `id`, and a `style` among them is refused by the policy of contents."""
+    """Move the control by an element of its own: what htmx swaps in takes the attributes of what
+    had its `id`, and a `style` among them is refused by the policy of contents."""
     page.evaluate("""() => {
       const room = document.createElement("div");
       room.style.height = "400px";
