@@ -49,7 +49,7 @@ soak: .venv/dev.stamp ## rounds of random work and faults, going on where it was
 	$(BIN)/python -m tests.soak --rounds $(ROUNDS) --worlds $(JOBS)
 
 check: .venv/dev.stamp ## the quick half: style, types, imports, templates
-	$(BIN)/pytest tests/house -n $(JOBS)
+	$(BIN)/pytest tests/house -n $(JOBS) --dist loadfile
 
 fix: .venv/dev.stamp ## format, repair, and write what is generated
 	$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .

@@ -103,6 +103,7 @@ LONG = frozenset(
         "power",
         "recipes",
         "soak",
+        "browser/test_drawn.py",
         "browser/test_gallery.py",
         "cli/test_bridge.py",
         "cli/test_faults.py",

@@ -60,6 +60,7 @@ def code(request: HttpRequest, where: str = "") -> HttpResponse:
     except CodeinfoError as error:
         context = {
             "error": error,
+            "is_page": True,
             "is_being_ingested": _is_being_ingested(error),
             "page_keys": PAGE_KEYS,
         }

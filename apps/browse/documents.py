@@ -38,6 +38,8 @@ TAGS = {
     *("table", "thead", "tbody", "tr", "th", "td"),
 }
 ATTRIBUTES = {
+    # In place of nh3's own, which has `lang`: a value that is no language is worse than none.
+    "*": {"title"},
     "a": {"href", "title", "id", "name"},
     "img": {"src", "alt"},
     "ol": {"start"},
@@ -76,7 +78,7 @@ def _fence(tokens: Sequence[Token], index: int, options: Any, env: dict[str, Any
     text = tokens[index].content.removesuffix("\n")
     language = block_language(tokens[index].info)
     blocks: Blocks = env.setdefault("blocks", Blocks())
-    html = "\n".join(blocks.highlight_lines(text, language=language, path=language))
+    html = "\n".join(blocks.later(text, language=language, path=language)())
     return f'<pre class="{CODE}"><code>{html}\n</code></pre>\n'
 
 

@@ -4,27 +4,29 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from html import escape
+from itertools import count, repeat
 from pathlib import PurePosixPath
 from typing import cast
 
-from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name, find_lexer_class_for_filename
 from pygments.lexers.special import TextLexer
 from pygments.util import ClassNotFound
 
-from apps.browse.lexer_process import Tokens, lexers
+from apps.browse.lexer_process import MAX_SECONDS, Tokens, lexers
 from apps.browse.marks import marked
 from apps.code.languages import FILE_TYPES, known_type
 
 # Longer texts are shown plain.
 MAX_CHARS = 150_000
-# Blocks of a document or an answer, and the seconds of all of them. More are shown plain: a process
-# lexes them one by one, and 600 characters of some languages take it half a second.
-MAX_BLOCKS, MAX_SECONDS = 100, 5.0
+# Blocks of a document or an answer that are highlighted, for MAX_SECONDS in all. More are shown
+# plain: a process may lex them one by one, and 600 characters of some languages take it half a
+# second.
+MAX_BLOCKS = 100
 # Files of which some lines are shown: a longer one is lexed only around them.
 MAX_FILE_CHARS = 300_000
 # Lines that are lexed after those that are shown: a comment may begin in them and end there.
@@ -48,9 +50,27 @@ def highlight_lines(
     The lexer is that of the language, else that of the file name, else none. Names with one of the
     stems in `marks` are inside `<mark>`. Text that takes the lexer too long stays plain.
     """
-    if len(text) > MAX_CHARS:
-        return [mark_safe(marked(line, marks)) for line in text.split("\n")]
-    return [_html(line, marks) for line in _by_line(_tokens(text, lexer_for(path, language)))]
+    return highlight_texts([(text, path, language)], marks)[0]
+
+
+# What `highlight_lines` is given: text, path, language.
+Code = tuple[str, str, str]
+
+
+def highlight_texts(
+    codes: Sequence[Code], marks: frozenset[str] = frozenset()
+) -> list[list[SafeString]]:
+    """`highlight_lines` of each. They are lexed together, and equal ones once."""
+    lexers_of = [
+        TextLexer if len(text) > MAX_CHARS else lexer_for(path, language)
+        for text, path, language in codes
+    ]
+    keys = [(text, lexer.name) for (text, *_), lexer in zip(codes, lexers_of, strict=True)]
+    wanted = list(dict.fromkeys(key for key in keys if key[1] != TextLexer.name))
+    known = dict(zip(wanted, lexers.all_tokens(wanted), strict=True))
+    return [
+        [_html(line, marks) for line in _by_line(known.get(key, (("", key[0]),)))] for key in keys
+    ]
 
 
 def highlight_range(
@@ -85,6 +105,21 @@ def highlight_range(
     return [_html(line, marks) for line in shown]
 
 
+def numbered(lines: Sequence[SafeString], first: int | None) -> SafeString:
+    """Lines of HTML as a block of code has them, numbered from `first`; None: without numbers"""
+    numbers = (
+        (f'<span class="ln">{number}</span>' for number in count(first))
+        if first is not None
+        else repeat("")
+    )
+    return mark_safe(
+        "".join(
+            f'<span class="line">{number}{line}\n</span>'
+            for number, line in zip(numbers, lines, strict=False)
+        )
+    )
+
+
 def _tokens(text: str, lexer: type[Lexer]) -> Tokens:
     return (("", text),) if lexer is TextLexer else lexers.tokens(text, lexer.name)
 
@@ -93,6 +128,9 @@ def _by_line(tokens: Tokens) -> list[list[tuple[str, str]]]:
     """The tokens of each line, without newlines."""
     lines: list[list[tuple[str, str]]] = [[]]
     for css_class, value in tokens:
+        if "\n" not in value:  # most are
+            lines[-1].append((css_class, value))
+            continue
         first, *rest = value.split("\n")
         lines[-1].append((css_class, first))
         lines.extend([(css_class, part)] for part in rest)
@@ -100,7 +138,13 @@ def _by_line(tokens: Tokens) -> list[list[tuple[str, str]]]:
 
 
 def _html(tokens: Tokens, marks: frozenset[str]) -> SafeString:
-    return mark_safe("".join(_span(css_class, text, marks) for css_class, text in tokens))
+    as_html = partial(marked, wanted=marks) if marks else escape
+    return mark_safe(
+        "".join(
+            as_html(text) if css_class in PLAIN else _span(css_class, text, as_html)
+            for css_class, text in tokens
+        )
+    )
 
 
 class _TokenCache:
@@ -160,16 +204,28 @@ class Blocks:
 
     _count: int = 0
     _seconds: float = 0.0
+    _waiting: list[Code] = field(default_factory=list, init=False)
+    _known: dict[Code, list[SafeString]] = field(default_factory=dict, init=False)
 
-    def highlight_lines(self, text: str, *, path: str = "", language: str = "") -> list[SafeString]:
-        """As the function, for the next block."""
+    def later(
+        self, text: str, *, path: str = "", language: str = ""
+    ) -> Callable[[], list[SafeString]]:
+        """`highlight_lines` of the next block. The blocks before the first call of what this
+        returns are lexed together."""
         self._count += 1
         if self._count > MAX_BLOCKS or self._seconds >= MAX_SECONDS:
             path = language = ""
-        begin = time.monotonic()
-        lines = highlight_lines(text, path=path, language=language)
-        self._seconds += time.monotonic() - begin
-        return lines
+        code = text, path, language
+        self._waiting.append(code)
+        return lambda: self._lines(code)
+
+    def _lines(self, code: Code) -> list[SafeString]:
+        if code not in self._known:
+            begin = time.monotonic()
+            self._known |= zip(self._waiting, highlight_texts(self._waiting), strict=True)
+            self._waiting.clear()
+            self._seconds += time.monotonic() - begin
+        return self._known[code]
 
 
 def block_language(info: str) -> str:
@@ -181,7 +237,7 @@ def block_language(info: str) -> str:
 PLAIN = frozenset({"", "n", "p", "w", "o", "err", "esc", "x", "nx"})
 
 
-def _span(css_class: str, text: str, marks: frozenset[str]) -> str:
+def _span(css_class: str, text: str, as_html: Callable[[str], str]) -> str:
     # A keyword (`return`, `class`) is not a word of the query.
-    html = escape(text) if css_class.startswith("k") else marked(text, marks)
-    return f'<span class="{css_class}">{html}</span>' if text and css_class not in PLAIN else html
+    html = escape(text) if css_class.startswith("k") else as_html(text)
+    return f'<span class="{css_class}">{html}</span>' if text else ""

@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from apps.browse.highlight import highlight_lines
-from apps.browse.lines import code_url, source_url
+from apps.browse.lines import code_url, source_url, span_of
 from apps.browse.source import SourceView
 from apps.code.notebooks import is_notebook_path
 from apps.core.errors import CodeinfoError
@@ -94,7 +94,7 @@ class HistoryView:
     view: str
     repo: str
     path: str
-    lines: str  # `12-40`; "" for all
+    lines: str  # `12–40`; "" for all
     tabs: Sequence[Tab]
     notes: str
     hint: str  # if nothing is there
@@ -118,7 +118,7 @@ def history_view(repo: str, path: str, data: Mapping[str, str], *, is_file: bool
         view,
         repo,
         path,
-        lines,
+        span_of(start, end),
         list(_tabs(repo, path, lines, view, is_file=is_file)),
         output.get("notes", ""),
         "" if rows else output.get("hint") or "No commit is known of it.",

@@ -1,6 +1,6 @@
 """The tokens of source texts, for `lexer_process`. It imports only Pygments."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from pygments.lexer import Lexer
@@ -12,6 +12,11 @@ from pygments.token import STANDARD_TYPES
 def lexed(text: str, name: str) -> list[tuple[str, str]]:
     """`tokens` by Pygments' lexer of that name."""
     return list(tokens(text, (find_lexer_class(name) or TextLexer)()))
+
+
+def all_lexed(texts: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+    """`lexed` of several texts, each with the name of its lexer."""
+    return [lexed(text, name) for text, name in texts]
 
 
 def tokens(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:

@@ -58,6 +58,10 @@ class Cited(NamedTuple):
     def text(self) -> str:
         return f"{self.path}:{self.lines}" if self.lines else self.path
 
+    @property
+    def label(self) -> str:
+        return f"{self.path}:{self.lines.replace('-', '–')}" if self.lines else self.path
+
 
 def map_url(repo: str, folder: str = "", cited: Collection[Cited] = ()) -> str:
     url = source_url(repo, folder, None, None, view=VIEW)
@@ -220,7 +224,7 @@ def map_view(root: Root, folder: str, cited: Sequence[Cited]) -> MapView:
         ],
         max(0, len(nodes) - MAX_TILES),
         language_bar(root),
-        [(one.text, source_url(repo, one.path, None, None, lines=one.lines)) for one in cited],
+        [(one.label, source_url(repo, one.path, None, None, lines=one.lines)) for one in cited],
         f"{IMPORTS_URL}?{urlencode(query)}",
         map_url(repo, folder.rpartition("/")[0], cited) if folder else "",
     )

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
+from html import escape
 
-from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from apps.code.syntax.pieces import whole_word

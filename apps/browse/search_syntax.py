@@ -21,7 +21,7 @@ from functools import lru_cache
 
 from apps.browse.search_tree import Kind, Node, Term, grouped, pattern_of
 from apps.core.errors import InvalidInput
-from apps.lookup.texts.patterns import MAX_PATTERN, Pattern
+from apps.lookup.texts.patterns import AS_PLAIN_TEXT, MAX_PATTERN, Pattern
 
 MAX_TERMS = 16  # conditions, and expressions that are compiled
 MAX_EXPRESSION = 1_000  # characters between slashes
@@ -273,7 +273,8 @@ def _problem_of_expression(pattern: Pattern) -> str:
     try:
         pattern.compiled()
     except InvalidInput as error:
-        return error.message.removeprefix("pattern is not usable: ")
+        problem = error.message.removeprefix("pattern is not usable: ")
+        return problem.replace(AS_PLAIN_TEXT, "put it in quotes to find the text")
     return ""
 
 

@@ -179,16 +179,19 @@ FILE_TYPES: tuple[FileType, ...] = (
     ),
     _lines(
         "ignore", "", lexer="text",
-        names=".gitignore .gitattributes .dockerignore .npmignore .prettierignore .eslintignore "
-        ".helmignore .gcloudignore codeowners .mailmap .nvmrc .node-version .python-version "
-        ".ruby-version .tool-versions go.mod manifest.in justfile .browserslistrc .codeinfoignore",
+        names=".gitignore .dockerignore .npmignore .prettierignore .eslintignore .helmignore "
+        ".gcloudignore .codeinfoignore",
     ),
+    _lines("gomod", "", lexer="text", names="go.mod"),
+    _lines("just", "", lexer="text", names="justfile"),
     _lines("diff", "diff patch"),
     _prose("markdown", "md markdown mdx mdown mdc", grammar="markdown", lexer="markdown"),
     _prose(
         "text", "txt text in", lexer="text",
         names="license licence copying copyright notice readme authors contributors changelog "
-        "changes history install news todo maintainers thanks version",
+        "changes history install news todo maintainers thanks version .gitattributes codeowners "
+        ".mailmap .nvmrc .node-version .python-version .ruby-version .tool-versions manifest.in "
+        ".browserslistrc",
     ),
     _prose("restructuredtext", "rst", lexer="restructuredtext"),
     _prose("asciidoc", "adoc asciidoc asc", lexer="text"),

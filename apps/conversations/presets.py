@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.conversations.models import Preset
 from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.core.principal import current
-from apps.core.values.surrogates import is_storable
+from apps.core.values.texts import check_text
 
 MAX_PRESETS = 50  # of one person
 MAX_NAME = 60
@@ -59,7 +59,8 @@ def save(name: str, text: str, preset_id: str = "") -> Preset:
     """
     preset = get(preset_id) if preset_id else Preset(owner_id=current().user_id)
     preset.name, preset.text = " ".join(name.split()), text.replace("\r\n", "\n")
-    _check(preset)
+    check_text("The name of a prompt", preset.name, MAX_NAME)
+    check_text("The text of a prompt", preset.text, MAX_TEXT)
     if not preset_id and own().count() >= MAX_PRESETS:
         raise InvalidInput(f"At most {MAX_PRESETS} prompts can be saved. Delete one first.")
     preset.key = f"{preset.owner_id or ''}:{preset.name.casefold()}"
@@ -70,17 +71,6 @@ def save(name: str, text: str, preset_id: str = "") -> Preset:
         message = f"There is a prompt with the name “{preset.name}” already."
         raise Conflict(message, code="NAME_TAKEN") from error
     return preset
-
-
-def _check(preset: Preset) -> None:
-    bounds = (("name", preset.name, MAX_NAME), ("text", preset.text, MAX_TEXT))
-    for what, value, most in bounds:
-        if not value.strip():
-            raise InvalidInput(f"The {what} of a prompt must not be blank.")
-        if len(value) > most:
-            raise InvalidInput(f"The {what} of a prompt has at most {most:,} characters.")
-        if not is_storable(value):
-            raise InvalidInput(f"The {what} holds characters that cannot be stored.")
 
 
 @require_GET

@@ -112,7 +112,7 @@ def revoke(token_hash: str) -> None:
 
 
 def delete_expired() -> None:
-    """Called at start-up, and before a link is made."""
+    """The server calls it once a day, and each link that is made before it counts the others."""
     Share.objects.filter(expires_at__lte=timezone.now()).delete()
 
 

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from apps.conversations.models import Conversation
 from apps.core.errors import InvalidInput
-from apps.core.values.surrogates import is_storable
+from apps.core.values.texts import check_text
 
 MAX_TAGS = 10  # of one conversation
 MAX_LENGTH = 40
@@ -20,12 +20,7 @@ MAX_LENGTH = 40
 def normalised(text: str) -> str:
     """A tag as it is stored: `#Needs review` is `needs-review`. Raises InvalidInput."""
     tag = re.sub(r"\A#[#-]*", "", "-".join(text.casefold().split()))
-    if not tag:
-        raise InvalidInput("A tag must not be blank.")
-    if len(tag) > MAX_LENGTH:
-        raise InvalidInput(f"A tag has at most {MAX_LENGTH} characters.")
-    if not is_storable(tag):
-        raise InvalidInput("A tag holds characters that cannot be stored.")
+    check_text("A tag", tag, MAX_LENGTH)
     return tag
 
 

@@ -28,7 +28,7 @@ FOLDER = Path(__file__).resolve().parent / "data" / MODEL_ID
 GRAM_LENGTH = 4
 
 # Texts whose words are counted together. The uninterrupted steps take a few milliseconds.
-BATCH_SIZE = 500
+BATCH_SIZE = 2_000
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,10 @@ Python gives each distinct term a number once; everything else works on arrays o
 thousand chunks have about 100,000 words, of which 10,000 are distinct.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,12 +24,12 @@ class Counts(NamedTuple):
     times: Numbers  # occurrences of the term in the text
 
 
-class Vocabulary(dict[str, int]):
-    """The number of each term. A new term gets the next number."""
+class Vocabulary(defaultdict[str, int]):
+    """The number of each term. A new term gets the next number: without a call of Python, as most
+    terms of code are new."""
 
-    def __missing__(self, term: str) -> int:
-        number = self[term] = len(self)
-        return number
+    def __init__(self) -> None:
+        super().__init__(count().__next__)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,8 @@ def _without(suffix: str, word: str) -> str:
 
 
 def _parts(run: str) -> list[str]:
+    if run.isascii() and run.isalpha() and (run.islower() or run.isupper()):
+        return [stem(run.lower())]  # most runs of code, without the patterns
     return [stem(word) for word in _WORD.findall(BOUNDARY.sub(" ", run).lower())]
 
 

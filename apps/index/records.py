@@ -25,11 +25,12 @@ def records(
     text, the chunk has no vector."""
     for row, file in files:
         embedded = embedded_chunks(file)
+        document, run = str(row.document), str(row.run_id)
         for index, (chunk, is_embedded) in enumerate(zip(file.chunks, embedded, strict=True)):
             record = ChunkRecord(
-                id=chunk_id(row.document, index),
-                source_file=str(row.document),
-                run_id=str(row.run_id),
+                id=chunk_id(document, index),
+                source_file=document,
+                run_id=run,
                 path=row.path,
                 language=row.language,
                 sha256=row.sha256,

@@ -77,11 +77,15 @@ class Unreadable(InvalidInput):
 
 
 class Entry(NamedTuple):
-    """One entry of a folder. A link to a folder is not a folder."""
+    """One entry of a folder. A link to a folder is not a folder.
+
+    status: as of `RootDirectory.stat`, if it was wanted; None for a folder, and where it failed
+    """
 
     name: str
     is_link: bool
     is_folder: bool
+    status: os.stat_result | None = None
 
 
 class RootDirectory:
@@ -150,14 +154,19 @@ class RootDirectory:
         finally:
             os.close(descriptor)
 
-    def entries(self, folder: str) -> list[Entry]:
+    def entries(self, folder: str, *, with_status: bool = False) -> list[Entry]:
         """List a folder. Its path ends with a slash; "" is the root. Raises OSError."""
         parent, _ = self._enter(folder)
         descriptor = posix.open_at(parent, ".", LIST_FLAGS)
         try:
             with os.scandir(descriptor) as entries:
                 return [
-                    Entry(entry.name, entry.is_symlink(), entry.is_dir(follow_symlinks=False))
+                    Entry(
+                        entry.name,
+                        entry.is_symlink(),
+                        is_folder := entry.is_dir(follow_symlinks=False),
+                        _status_of(entry) if with_status and not is_folder else None,
+                    )
                     for entry in entries
                 ]
         finally:
@@ -216,6 +225,13 @@ def _open_root(root: Path) -> int:
             os.close(here)
         here = inner
     return here
+
+
+def _status_of(entry: "os.DirEntry[str]") -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
 
 
 def _only_regular(status: os.stat_result) -> None:

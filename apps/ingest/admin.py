@@ -18,6 +18,12 @@ from apps.index.models import IngestRun, IngestRunQuerySet, Root, SourceFile
 from apps.ingest import services
 from apps.ingest.runs import submit
 
+# The words of the pages. In the models each would be a migration.
+Root._meta.verbose_name, Root._meta.verbose_name_plural = "repository", "repositories"
+SourceFile._meta.get_field("root").verbose_name = "repository"
+for model in (Root, IngestRun, SourceFile):
+    model._meta.get_field("chunks").verbose_name = "passages"
+
 
 @admin.register(Root)
 class RootAdmin(ReadOnly):
@@ -61,7 +67,7 @@ class RootAdmin(ReadOnly):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """List the roots in the confirmation, and not each of their files."""
         names = [str(root) for root in objs]
-        return names, {"roots": len(names)}, set(), []
+        return names, {"repositories": len(names)}, set(), []
 
     def delete_model(self, request: HttpRequest, obj: Root) -> None:
         """Remove a root with its vectors, and the model lock with the last root."""

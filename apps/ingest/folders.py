@@ -93,7 +93,7 @@ def _inside(path: str) -> tuple[Path, Path]:
         containing = [base for base in bases() if folder.is_relative_to(base)]
         if containing:
             return folder, max(containing, key=lambda base: len(base.parts))
-    hint = "" if is_fixed() else " The command `codeinfo ingest` offers to add another one."
+    hint = "" if is_fixed() else ' The command "codeinfo ingest" offers to add another one.'
     raise InvalidInput(
         f"Only folders beneath {allowed_text()} can be ingested (CODEINFO_INGEST_BASE).{hint}",
         code="OUTSIDE_BASE",

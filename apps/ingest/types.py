@@ -22,8 +22,7 @@ class FileStat(NamedTuple):
         return self == earlier and self.ctime_ns != 0
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A file that is eligible for ingest."""
 
     path: str  # relative to the root, with slashes

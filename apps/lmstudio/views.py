@@ -12,7 +12,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.core.errors import InvalidInput, Unavailable
-from apps.lmstudio.server import list_for_status
+from apps.lmstudio.server import CHANGE_IT, list_for_status
 from apps.lmstudio.types import DownloadedModel
 from apps.servers import services
 from apps.servers.kinds import LMSTUDIO
@@ -117,7 +117,8 @@ async def _query_models(typed: str) -> LMStudioPanel:
     try:
         return replace(panel, models=await list_for_status(panel.server))
     except Unavailable as error:
-        return replace(panel, error=error.message or "Unable to reach LM Studio")
+        message = error.message or "Unable to reach LM Studio"
+        return replace(panel, error=message.replace(CHANGE_IT, "change the address"))
 
 
 async def _refused(request: HttpRequest, panel: LMStudioPanel, error: InvalidInput) -> HttpResponse:

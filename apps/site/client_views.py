@@ -110,7 +110,10 @@ def _client_of(call: LastCall) -> Client | None:
     """The client whose name is the longest beginning of the name that the caller gives."""
     name = call.name.lower()
     known = [
-        (len(one), client) for client in CLIENTS for one in client.known_as if name.startswith(one)
+        (len(one), client)
+        for client in CLIENTS
+        for one in client.known_as or (client.id,)
+        if name.startswith(one)
     ]
     return max(known, key=lambda pair: pair[0], default=(0, None))[1]
 

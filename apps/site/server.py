@@ -7,7 +7,7 @@ import logging
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.tcp import Port
 
 from apps.agent_runs import commands
+from apps.conversations import sharing
 from apps.core import __version__
 from apps.core.concurrency import computed
 from apps.core.concurrency.hub import hub
@@ -33,6 +34,7 @@ from apps.core.security import local_users
 from apps.core.system import crashes, mapping
 from apps.core.system.heap import limit_arenas, settled, trim
 from apps.index.parsing.finder import reset_finder
+from apps.index.scrubbed import DAY_SECONDS
 from apps.index.vectors.follower import follower, is_in_worker
 from apps.ingest.runs import submit
 from apps.ingest.watching import watcher
@@ -122,6 +124,8 @@ def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
         while_serving.callback(holding.cancel)
         warming = asyncio.create_task(warm_up())
         while_serving.callback(warming.cancel)
+        deleting = asyncio.create_task(delete_expired_copies())
+        while_serving.callback(deleting.cancel)
         if config().redis_url:
             from apps.site.relay import Relay  # noqa: PLC0415 - needs a package that is an extra
 
@@ -138,6 +142,14 @@ async def warm_up() -> None:
         logger.warning("searches are not prepared", extra={"context": {"reason": str(error)}})
     finally:
         submit.wake()
+
+
+async def delete_expired_copies() -> None:
+    """Delete the copies of conversations whose links have expired, now and once a day."""
+    while True:
+        with suppress(DatabaseError):  # `/health` tells of it
+            await database_sync_to_async(sharing.delete_expired, thread_sensitive=False)()
+        await asyncio.sleep(DAY_SECONDS)
 
 
 def facts() -> dict[str, object]:

@@ -58,6 +58,7 @@ def _stored() -> dict[str, Any]:
                 for number, root in enumerate(roots)
             ],
             "storage": overview.storage(),
+            "first": None if roots else queries.active_run(),
             "questions": recent_questions(MAX_QUESTIONS),
             "unknown": orphans.unknown_folders(),
         }

@@ -50,7 +50,7 @@ def plan_install(client: Client, machine: Machine, launch: Launch) -> list[Chang
 
     changes = [_change(client.config(machine), edit)]
     if client.instructions:
-        path = client.instructions.path(machine)
+        path = client.instructions_on(machine)
         changes.append(_change(path, lambda text: texts.with_instructions(client, text)))
     return _checked(changes)
 
@@ -61,7 +61,7 @@ def plan_uninstall(client: Client, machine: Machine, data: Path) -> list[Change]
     record = _record(data, client)
     changes = [_restored(client.config(machine), record, lambda text: _without(client, text))]
     if client.instructions:
-        path = client.instructions.path(machine)
+        path = client.instructions_on(machine)
         is_section = client.instructions.kind == "section"
         # A file of ours that the user has edited is left to the user.
         edit: Edit = texts.without_section if is_section else _own_file(client)

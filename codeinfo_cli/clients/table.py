@@ -1,9 +1,8 @@
 """The clients that `codeinfo install` knows, for the command, the Connect page, docs and tests."""
 
-from pathlib import Path
 from typing import Any
 
-from codeinfo_cli.clients.client import Client, Format, Instructions, Machine
+from codeinfo_cli.clients.client import Client, Format, Instructions
 from codeinfo_cli.clients.launch import Launch
 
 # The longest call is 10 minutes; a first start takes up to two.
@@ -50,344 +49,96 @@ def _goose(launch: Launch) -> dict[str, Any]:
     return entry | {"args": [*launch.args], "envs": launch.env, "timeout": CALL_SECONDS}
 
 
-def _claude_folder(machine: Machine) -> Path:
-    return machine.folder("CLAUDE_CONFIG_DIR", ".claude")
+COMMENTED: Format = "JSON with comments"
+AGENTS = Instructions("section", "AGENTS.md")
+SKILL = Instructions("skill", "skills/codeinfo/SKILL.md")
 
 
-def _claude_config(machine: Machine) -> Path:
-    return machine.folder("CLAUDE_CONFIG_DIR") / ".claude.json"
-
-
-def _codex_folder(machine: Machine) -> Path:
-    return machine.folder("CODEX_HOME", ".codex")
-
-
-def _copilot_folder(machine: Machine) -> Path:
-    return machine.folder("COPILOT_HOME", ".copilot")
-
-
-def _roo_folder(machine: Machine) -> Path:
-    return machine.editors / "Code/User/globalStorage/rooveterinaryinc.roo-cline"
-
-
-def _first(folder: Path, name: str, other: str) -> Path:
-    """The file `other` if it exists, otherwise `name`."""
-    return folder / (other if (folder / other).exists() else name)
-
-
-def _vs_code(id: str, label: str, folder: str, known_as: str, *programs: str) -> Client:
+def _vs_code(id: str, label: str, folder: str, *programs: str, **names: Any) -> Client:
     """VS Code, and what is built from its sources.
 
     https://code.visualstudio.com/docs/copilot/chat/mcp-servers
     """
+    rule = Instructions("rule", "User/prompts/codeinfo.instructions.md")
+    place, file = f"{{editors}}/{folder}", "User/mcp.json"
     return Client(
-        id,
-        label,
-        lambda on: on.editors / folder / "User/mcp.json",
-        lambda on: on.editors / folder,
-        "servers",
-        _typed,
-        (known_as,),
-        programs,
-        format="JSON with comments",
-        instructions=Instructions(
-            "rule", lambda on: on.editors / folder / "User/prompts/codeinfo.instructions.md"
-        ),
+        id, label, place, file, _typed, programs, "servers", COMMENTED, instructions=rule, **names
     )
 
 
-def _project(id: str, label: str, path: str, key: str) -> Client:
-    form: Format = "JSON with comments" if key == "servers" else "JSON"
-    return Client(
-        id, label, lambda on: on.home / path, lambda on: on.home, key, _typed, (), format=form
-    )
-
-
+# fmt: off
 CLIENTS: tuple[Client, ...] = (
-    Client(
-        "claude-code",
-        "Claude Code",
-        _claude_config,
-        _claude_folder,
-        "mcpServers",
-        _typed,
-        ("claude-code", "claude code"),
-        ("claude",),
-        instructions=Instructions(
-            "skill", lambda on: _claude_folder(on) / "skills/codeinfo/SKILL.md"
-        ),
-        aliases=("claude",),
-    ),
-    Client(
-        "codex",
-        "Codex",
-        lambda on: _codex_folder(on) / "config.toml",
-        _codex_folder,
-        "mcp_servers",
-        _codex,
-        ("codex",),
-        ("codex",),
-        format="TOML",
-        instructions=Instructions("section", lambda on: _codex_folder(on) / "AGENTS.md"),
-    ),
-    Client(
-        "cursor",
-        "Cursor",
-        lambda on: on.home / ".cursor/mcp.json",
-        lambda on: on.home / ".cursor",
-        "mcpServers",
-        _typed,
-        ("cursor",),
-        ("cursor",),
-        instructions=Instructions("skill", lambda on: on.home / ".cursor/skills/codeinfo/SKILL.md"),
-    ),
-    Client(
-        "vs-code",
-        "VS Code",
-        lambda on: on.editors / "Code/User/mcp.json",
-        lambda on: on.editors / "Code",
-        "servers",
-        _typed,
-        ("visual studio code", "vscode"),
-        ("code",),
-        format="JSON with comments",
-        instructions=Instructions(
-            "rule", lambda on: on.editors / "Code/User/prompts/codeinfo.instructions.md"
-        ),
-        aliases=("vscode", "code"),
-    ),
-    Client(
-        "lm-studio",
-        "LM Studio",
-        lambda on: on.home / ".lmstudio/mcp.json",
-        lambda on: on.home / ".lmstudio",
-        "mcpServers",
-        _entry,
-        ("lm-studio", "lmstudio", "lm studio"),
-        ("lms",),
-        aliases=("lmstudio",),
-    ),
-    Client(
-        "gemini-cli",
-        "Gemini CLI",
-        lambda on: on.home / ".gemini/settings.json",
-        lambda on: on.home / ".gemini",
-        "mcpServers",
-        _gemini,
-        ("gemini",),
-        ("gemini",),
-        format="JSON with comments",
-        instructions=Instructions("section", lambda on: on.home / ".gemini/GEMINI.md"),
-        aliases=("gemini",),
-    ),
-    Client(
-        "opencode",
-        "opencode",
-        lambda on: _first(on.config / "opencode", "opencode.json", "opencode.jsonc"),
-        lambda on: on.config / "opencode",
-        "mcp",
-        _opencode,
-        ("opencode",),
-        ("opencode",),
-        format="JSON with comments",
-        instructions=Instructions("section", lambda on: on.config / "opencode/AGENTS.md"),
-    ),
-    Client(
-        "zed",
-        "Zed",
-        lambda on: on.config / "zed/settings.json",
-        lambda on: on.config / "zed",
-        "context_servers",
-        _entry,
-        ("zed",),
-        ("zed", "zeditor"),
-        format="JSON with comments",
-    ),
-    Client(
-        "windsurf",
-        "Windsurf",
-        lambda on: on.home / ".codeium/windsurf/mcp_config.json",
-        lambda on: on.home / ".codeium/windsurf",
-        "mcpServers",
-        _entry,
-        ("windsurf",),
-        ("windsurf",),
-        instructions=Instructions(
-            "section", lambda on: on.home / ".codeium/windsurf/memories/global_rules.md"
-        ),
-    ),
-    Client(
-        # https://docs.github.com/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers
-        "copilot-cli",
-        "Copilot CLI",
-        lambda on: _copilot_folder(on) / "mcp-config.json",
-        _copilot_folder,
-        "mcpServers",
-        _copilot,
-        ("copilot", "github-copilot"),
-        ("copilot",),
-        instructions=Instructions(
-            "section", lambda on: _copilot_folder(on) / "copilot-instructions.md"
-        ),
-        aliases=("copilot",),
-    ),
-    Client(
-        # https://docs.cline.bot/mcp/mcp-overview: the extension and the command share it
-        "cline",
-        "Cline",
-        lambda on: on.home / ".cline/data/settings/cline_mcp_settings.json",
-        lambda on: on.home / ".cline",
-        "mcpServers",
-        _patient,
-        ("cline",),
-        ("cline",),
-    ),
-    Client(
-        # https://kiro.dev/docs/mcp/configuration/
-        "kiro",
-        "Kiro",
-        lambda on: on.home / ".kiro/settings/mcp.json",
-        lambda on: on.home / ".kiro",
-        "mcpServers",
-        _entry,
-        ("kiro",),
-        ("kiro", "kiro-cli"),
-    ),
-    Client(
-        # https://junie.jetbrains.com/docs/junie-cli-mcp-configuration.html
-        "junie",
-        "Junie",
-        lambda on: on.home / ".junie/mcp/mcp.json",
-        lambda on: on.home / ".junie",
-        "mcpServers",
-        _entry,
-        ("junie",),
-        ("junie",),
-    ),
-    Client(
-        # https://modelcontextprotocol.io/docs/develop/connect-local-servers
-        "claude-desktop",
-        "Claude Desktop",
-        lambda on: on.editors / "Claude/claude_desktop_config.json",
-        lambda on: on.editors / "Claude",
-        "mcpServers",
-        _entry,
-        ("claude-ai", "claude desktop"),
-    ),
-    Client(
-        # https://ampcode.com/manual: settings.jsonc is read, too
-        "amp",
-        "Amp",
-        lambda on: _first(on.config / "amp", "settings.json", "settings.jsonc"),
-        lambda on: on.config / "amp",
-        "amp.mcpServers",
-        _entry,
-        ("amp",),
-        ("amp",),
-        format="JSON with comments",
-        instructions=Instructions("section", lambda on: on.config / "amp/AGENTS.md"),
-    ),
-    Client(
-        # https://block.github.io/goose/docs/guides/config-files
-        "goose",
-        "Goose",
-        lambda on: on.config / "goose/config.yaml",
-        lambda on: on.config / "goose",
-        "extensions",
-        _goose,
-        ("goose",),
-        ("goose",),
-        format="YAML",
-    ),
-    Client(
-        # https://docs.continue.dev/customize/deep-dives/mcp: a file of JSON for each server
-        "continue",
-        "Continue",
-        lambda on: on.home / ".continue/mcpServers/codeinfo.json",
-        lambda on: on.home / ".continue",
-        "mcpServers",
-        _entry,
-        ("continue",),
-        ("cn",),
-    ),
-    Client(
-        # https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/
-        "qwen-code",
-        "Qwen Code",
-        lambda on: on.home / ".qwen/settings.json",
-        lambda on: on.home / ".qwen",
-        "mcpServers",
-        _gemini,
-        ("qwen",),
-        ("qwen",),
-        format="JSON with comments",
-        instructions=Instructions("section", lambda on: on.home / ".qwen/QWEN.md"),
-        aliases=("qwen",),
-    ),
-    Client(
-        # https://github.com/charmbracelet/crush, "Legacy JSON" of its configuration: the newer
-        # crushrc is a program, which an installer cannot edit safely.
-        "crush",
-        "Crush",
-        lambda on: on.config / "crush/crush.json",
-        lambda on: on.config / "crush",
-        "mcp",
-        _crush,
-        ("crush",),
-        ("crush",),
-    ),
-    Client(
-        # https://docs.roocode.com/features/mcp/using-mcp-in-roo
-        "roo-code",
-        "Roo Code",
-        lambda on: _roo_folder(on) / "settings/mcp_settings.json",
-        _roo_folder,
-        "mcpServers",
-        _patient,
-        ("roo",),
-        aliases=("roo",),
-    ),
-    Client(
-        # https://kilo.ai/docs/automate/mcp/using-in-kilo-code
-        "kilo-code",
-        "Kilo Code",
-        lambda on: _first(on.config / "kilo", "kilo.jsonc", "kilo.json"),
-        lambda on: on.config / "kilo",
-        "mcp",
-        _opencode,
-        ("kilo",),
-        ("kilo",),
-        format="JSON with comments",
-        aliases=("kilo",),
-    ),
-    Client(
-        # https://antigravity.google/docs/mcp: the editor and the command share it
-        "antigravity",
-        "Antigravity",
-        lambda on: on.home / ".gemini/config/mcp_config.json",
-        lambda on: on.home / ".gemini/config",
-        "mcpServers",
-        _entry,
-        ("antigravity",),
-        ("antigravity", "agy"),
-    ),
-    _vs_code(
-        "vs-code-insiders",
-        "VS Code Insiders",
-        "Code - Insiders",
-        "visual studio code - insiders",
-        "code-insiders",
-    ),
-    _vs_code("vscodium", "VSCodium", "VSCodium", "vscodium", "codium"),
+    Client("claude-code", "Claude Code", "{claude}", "{claude_or_home}/.claude.json", _typed,
+           ("claude",),
+           known_as=("claude-code", "claude code"), aliases=("claude",), instructions=SKILL),
+    Client("codex", "Codex", "{codex}", "config.toml", _codex, ("codex",), "mcp_servers", "TOML",
+           instructions=AGENTS),
+    Client("cursor", "Cursor", "{home}/.cursor", "mcp.json", _typed, ("cursor",),
+           instructions=SKILL),
+    _vs_code("vs-code", "VS Code", "Code", "code",
+             known_as=("visual studio code", "vscode"), aliases=("vscode", "code")),
+    Client("lm-studio", "LM Studio", "{home}/.lmstudio", "mcp.json", _entry, ("lms",),
+           known_as=("lm-studio", "lmstudio", "lm studio"), aliases=("lmstudio",)),
+    Client("gemini-cli", "Gemini CLI", "{home}/.gemini", "settings.json", _gemini, ("gemini",),
+           format=COMMENTED, known_as=("gemini",), aliases=("gemini",),
+           instructions=Instructions("section", "GEMINI.md")),
+    Client("opencode", "opencode", "{config}/opencode", "opencode.json", _opencode, ("opencode",),
+           "mcp", COMMENTED, instructions=AGENTS, other="opencode.jsonc"),
+    Client("zed", "Zed", "{config}/zed", "settings.json", _entry, ("zed", "zeditor"),
+           "context_servers", COMMENTED),
+    Client("windsurf", "Windsurf", "{home}/.codeium/windsurf", "mcp_config.json", _entry,
+           ("windsurf",), instructions=Instructions("section", "memories/global_rules.md")),
+    # https://docs.github.com/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers
+    Client("copilot-cli", "Copilot CLI", "{copilot}", "mcp-config.json", _copilot, ("copilot",),
+           known_as=("copilot", "github-copilot"), aliases=("copilot",),
+           instructions=Instructions("section", "copilot-instructions.md")),
+    # https://docs.cline.bot/mcp/mcp-overview: the extension and the command share it
+    Client("cline", "Cline", "{home}/.cline", "data/settings/cline_mcp_settings.json", _patient,
+           ("cline",)),
+    # https://kiro.dev/docs/mcp/configuration/
+    Client("kiro", "Kiro", "{home}/.kiro", "settings/mcp.json", _entry, ("kiro", "kiro-cli")),
+    # https://junie.jetbrains.com/docs/junie-cli-mcp-configuration.html
+    Client("junie", "Junie", "{home}/.junie", "mcp/mcp.json", _entry, ("junie",)),
+    # https://modelcontextprotocol.io/docs/develop/connect-local-servers
+    Client("claude-desktop", "Claude Desktop", "{editors}/Claude", "claude_desktop_config.json",
+           _entry, known_as=("claude-ai", "claude desktop")),
+    # https://ampcode.com/manual: settings.jsonc is read, too
+    Client("amp", "Amp", "{config}/amp", "settings.json", _entry, ("amp",), "amp.mcpServers",
+           COMMENTED, instructions=AGENTS, other="settings.jsonc"),
+    # https://block.github.io/goose/docs/guides/config-files
+    Client("goose", "Goose", "{config}/goose", "config.yaml", _goose, ("goose",), "extensions",
+           "YAML"),
+    # https://docs.continue.dev/customize/deep-dives/mcp: a file of JSON for each server
+    Client("continue", "Continue", "{home}/.continue", "mcpServers/codeinfo.json", _entry, ("cn",)),
+    # https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/
+    Client("qwen-code", "Qwen Code", "{home}/.qwen", "settings.json", _gemini, ("qwen",),
+           format=COMMENTED,
+           known_as=("qwen",), aliases=("qwen",), instructions=Instructions("section", "QWEN.md")),
+    # https://github.com/charmbracelet/crush, "Legacy JSON" of its configuration: the newer
+    # crushrc is a program, which an installer cannot edit safely.
+    Client("crush", "Crush", "{config}/crush", "crush.json", _crush, ("crush",), "mcp"),
+    # https://docs.roocode.com/features/mcp/using-mcp-in-roo
+    Client("roo-code", "Roo Code", "{editors}/Code/User/globalStorage/rooveterinaryinc.roo-cline",
+           "settings/mcp_settings.json", _patient, known_as=("roo",), aliases=("roo",)),
+    # https://kilo.ai/docs/automate/mcp/using-in-kilo-code
+    Client("kilo-code", "Kilo Code", "{config}/kilo", "kilo.jsonc", _opencode, ("kilo",), "mcp",
+           COMMENTED, known_as=("kilo",), aliases=("kilo",), other="kilo.json"),
+    # https://antigravity.google/docs/mcp: the editor and the command share it
+    Client("antigravity", "Antigravity", "{home}/.gemini/config", "mcp_config.json", _entry,
+           ("antigravity", "agy")),
+    _vs_code("vs-code-insiders", "VS Code Insiders", "Code - Insiders", "code-insiders",
+             known_as=("visual studio code - insiders",)),
+    _vs_code("vscodium", "VSCodium", "VSCodium", "codium"),
 )
-
 # Files in the folder of a project, which a team shares: `codeinfo install --project`.
 PROJECT = (
     # https://code.claude.com/docs/en/mcp#project-scope; Copilot CLI reads it, too
-    _project("project-mcp", "Claude Code", ".mcp.json", "mcpServers"),
-    _project("project-vs-code", "VS Code", ".vscode/mcp.json", "servers"),
-    _project("project-cursor", "Cursor", ".cursor/mcp.json", "mcpServers"),
+    Client("project-mcp", "Claude Code", "{home}", ".mcp.json", _typed),
+    Client("project-vs-code", "VS Code", "{home}", ".vscode/mcp.json", _typed, (), "servers",
+           COMMENTED),
+    Client("project-cursor", "Cursor", "{home}", ".cursor/mcp.json", _typed),
 )
+# fmt: on
 
 
 def client_named(name: str) -> Client | None:

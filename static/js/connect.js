@@ -102,7 +102,7 @@ async function run(endpoint, era) {
     const took = Math.max(1, Math.round(performance.now() - started));
     const same = answers.get(endpoint.path) === text;
     answers.set(endpoint.path, text);
-    show(item, { icon: "ok", level: "ok", badge: `${took} ms`, text: same ? "Same server and tools" : text });
+    show(item, { icon: "ok", level: "ok", badge: `${took.toLocaleString("en")} ms`, text: same ? "Same server and tools" : text });
   } catch (error) {
     show(item, { icon: "bad", level: "bad", badge: "Failed", text: error.message });
   }

@@ -242,7 +242,8 @@ def test_the_cited_lines_of_a_long_file_are_coloured_from_the_definition_before_
         lexed.append(text)
         return lexers.tokens(text, lexer)
 
-    monkeypatch.setattr(highlight, "lexers", SimpleNamespace(tokens=tokens))
+    recording = SimpleNamespace(tokens=tokens, all_tokens=lexers.all_tokens)
+    monkeypatch.setattr(highlight, "lexers", recording)
     html = get(client, "/code/long/long.py", lines="2704-2706")
     (text,) = lexed
     assert text.startswith("def step_433():"), "in which the block begins"

@@ -104,6 +104,8 @@ def test_blocks_of_code_are_highlighted_by_their_language() -> None:
 
 
 def test_the_classes_of_a_document_are_those_of_code() -> None:
+    html = rendered('<p lang="javascript" title="b">a</p><i lang="-">c</i>', lambda url: url)
+    assert html == '<p title="b">a</p><i>c</i>'
     html = rendered('<span class="k dialog">a</span><pre class="hl page">b</pre>', lambda url: url)
     assert "dialog" not in html and "page" not in html
     assert "class" not in rendered('<p class="hl">a</p><div class="k">b</div>', lambda url: url)

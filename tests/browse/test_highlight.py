@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pygments.lexers.special import TextLexer
 
 from apps.browse import lexer_process
-from apps.browse.highlight import MAX_CHARS, highlight_lines, lexer_for
+from apps.browse.highlight import MAX_CHARS, highlight_lines, highlight_texts, lexer_for
 from apps.browse.lexer_process import Lexers
 from apps.code.languages import FILE_TYPES, FileType
 
@@ -84,6 +84,35 @@ def test_a_text_that_takes_its_lexer_too_long_is_shown_plain() -> None:
     # After several nobody waits for more of them, nor for anything else, for a minute.
     assert lexers.tokens(HOSTILE[2][1], HOSTILE[2][0]) == (("", HOSTILE[2][1]),)
     assert lexers.tokens("def f(): pass", "Python") == (("", "def f(): pass"),)
+
+
+def test_several_texts_are_highlighted_as_each_alone() -> None:
+    texts = [("x = 1", "a.py"), ("a < b", "a.txt"), ("", "a.py"), ("x = 1", "b.py")]
+    texts.append(("x = 1\n" * MAX_CHARS, "a.py"))
+    codes = [(text, path, "") for text, path in texts]
+    assert highlight_texts(codes) == [highlight_lines(text, path=path) for text, path in texts]
+    assert highlight_texts([]) == []
+
+
+@pytest.mark.fault("A text that takes too long to highlight")
+def test_of_several_texts_only_the_one_that_takes_too_long_is_plain() -> None:
+    lexer, slow = HOSTILE[0]
+    texts = [("x = 1", "Python"), (slow, lexer), ("y = 1", "Python")]
+    for lexers in [Lexers()] * 2:  # at first, and once it is known
+        first, plain, last = lexers.all_tokens(texts)
+        assert (first[0], list(plain), last[0]) == (("n", "x"), [("", slow)], ("n", "y"))
+
+
+def test_after_a_while_the_rest_of_several_texts_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexer_process, "MAX_SECONDS", 0)
+    lexer, slow = HOSTILE[0]
+    assert Lexers().all_tokens([(slow, lexer), ("y = 1", "Python")])[1] == (("", "y = 1"),)
+
+
+def test_several_texts_are_lexed_by_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexer_process, "lexed", end_this_process)  # of one text alone
+    tokens = Lexers().all_tokens([("x = 1", "Python"), ("y = 1", "Python")])
+    assert [first for first, *_ in tokens] == [("n", "x"), ("n", "y")]
 
 
 @pytest.mark.fault("A text that takes too long to highlight")

@@ -36,7 +36,7 @@ def test_cited_lines_lead_to_the_commits_that_changed_them(fleet: Path, client: 
     log = text(get(client, link(page, "History")))
     assert "Add ships" in log
     assert "Measure in metres" not in log
-    assert "Lines 2-3" in log
+    assert "Lines 2–3" in log
 
 
 def test_blame_shows_the_commit_beside_the_lines(fleet: Path, client: Client) -> None:

@@ -87,7 +87,7 @@ def test_what_an_answer_cites_is_marked_and_stays_marked(client: Client, harbour
     assert folder.endswith(
         "cited=app%2Fweb%2Fpage.py%3A2-9&cited=app%2Fcore%2Flamp.py&cited=..%2Fx%3A1"
     )
-    assert link(html, "<bdi>app/web/page.py:2-9</bdi>") == "/code/harbour/app/web/page.py?lines=2-9"
+    assert link(html, "<bdi>app/web/page.py:2–9</bdi>") == "/code/harbour/app/web/page.py?lines=2-9"
     inner = tiles(get(client, folder))
     assert (
         inner["app/web/page.py: python, cited 1 time"] == "/code/harbour/app/web/page.py?lines=2-9"

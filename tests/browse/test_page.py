@@ -176,6 +176,11 @@ def test_an_empty_result_names_the_query_and_the_scope(client: Client, shelf: Sh
     assert "Search all repositories" in words
 
 
+def test_quotes_of_a_query_are_not_put_in_quotes(client: Client, shelf: Shelf) -> None:
+    shelf.root("one")
+    assert 'No matches for "a question"' in text(get(client, q='"a question"'))
+
+
 def test_a_missing_index_links_to_ingest(client: Client) -> None:
     html = get(client, q="x")
     assert "Nothing is ingested yet" in html

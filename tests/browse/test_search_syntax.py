@@ -102,7 +102,7 @@ def test_an_expression_may_ignore_case() -> None:
         ("/re[gt/ x", "/re[gt/: this is no whole expression"),
         ("x /raise.*/g", "/raise.*/g: this is no whole expression"),
         ("/a+ x", "/a+: this is no whole expression"),
-        ("x /(a/", "/(a/: missing )"),
+        ("x /(a/", "/(a/: missing ): (a. Correct it, or put it in quotes to find the text"),
         ("type:repo x", "type:repo: there is type:file only"),
         ("-case:yes x", "-case:yes: there is case:yes or case:no only"),
         ('lang: file:x "', "lang: has no value"),

@@ -138,6 +138,15 @@ def test_lines_beyond_the_end_are_ignored(client: Client, ingested) -> None:
 
 
 @pytest.mark.door
+def test_a_pane_says_only_on_the_page_of_a_file_that_no_line_matches(
+    client: Client, ingested
+) -> None:
+    ingested("a.py", "x = 1\n")
+    assert "No line matches" not in part(client, path="a.py", find="zebra").content.decode()
+    assert "No line matches" in client.get("/code/repo/a.py?find=zebra").content.decode()
+
+
+@pytest.mark.door
 def test_an_empty_file_has_no_lines(client: Client, ingested) -> None:
     ingested("empty.py", "")
     response = part(client, path="empty.py", start=1, end=2)

@@ -29,9 +29,12 @@ def model(stand_in: OpenAIStandIn) -> Iterator[OpenAIStandIn]:
 
 
 def ask(page: Page, text: str = QUESTION, *, model: str = "slow-tool") -> None:
+    """Ask, and wait for the turn: what is looked at before may be the turn above."""
+    before = page.locator("#turns > .turn").count()
     page.get_by_label("Model").select_option(model)
     page.get_by_label("Message").fill(text)
     page.get_by_label("Message").press("Enter")
+    expect(page.locator("#turns > .turn")).to_have_count(before + 1, timeout=LONG_WAIT)
 
 
 def ask_and_hold(page: Page, model: OpenAIStandIn) -> None:

@@ -94,7 +94,6 @@ def interrupted(page: Page) -> None:
     page.route("**/ui/logs/stream*", lambda route: route.fulfill(status=502))
     go(page, "/logs")
     expect(page.get_by_text("Live updates are interrupted.")).to_be_visible()
-    page.unroute("**/ui/logs/stream*")
 
 
 def forged(page: Page) -> None:
@@ -208,7 +207,7 @@ PAGES: Mapping[str, State] = {
     "logs": State("rich", "/logs"),
     "logs-entry": State("rich", "/logs", opened_entry),
     "logs-interrupted": State("rich", "/logs", interrupted),
-    "api-docs": State("rich", "/api/docs", shows("Conversations")),
+    "api-docs": State("rich", "/api/docs", shows("/tools/vector-search")),
     "error-form": State("rich", "/", forged),
     "error-request": State("rich", "/code/a%00b"),
     "login-of-admin": State("rich", "/admin/"),

@@ -98,6 +98,7 @@ def opened(gallery: Gallery, state: State) -> Iterator[Page]:
     state.reach(page)
     settled(page)
     yield page
+    page.unroute_all()
     page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
     page.context.clear_cookies()
 

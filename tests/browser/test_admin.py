@@ -89,6 +89,7 @@ WAYS = [("",), ("", "History")]
 DELETABLE = ("conversations/conversation/", "index/root/", "auth/user/", "auth/group/")
 PAGES: list[tuple[str, tuple[str, ...]]] = [
     *((path, ()) for path in ("", "conversations/", "index/", "auth/", "password_change/")),
+    ("password_change/done/", ()),
     *((path, ()) for path in (*LISTS, "conversations/share/")),
     *((path, ()) for path in ("auth/user/add/", "auth/group/add/")),
     *((path, way) for path in LISTS for way in WAYS),
@@ -115,6 +116,27 @@ def test_a_page_of_the_admin_has_nothing_wrong(
     assert page.evaluate(CUT) == []
     complaints.hush(page)
     assert complaints.unexpected() == []
+
+
+def test_pages_of_the_admin_without_a_login_have_nothing_wrong(
+    browser: Browser, served: Product
+) -> None:
+    context = new_context(browser, served.url, reduced_motion="reduce")
+    page = context.new_page()
+    go(page, "/admin/")
+    page.get_by_label("Name").fill("ada")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert").or_(page.locator(".errornote"))).to_be_visible()
+    assert objections_of_looks(page, wide=NARROW) == []
+    page.get_by_label("Password").fill("right-one-9")
+    page.get_by_role("button", name="Log in").click()
+    page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("heading", name="Logged out")).to_be_visible()
+    assert objections_of_looks(page, wide=NARROW) == []
+    assert page.evaluate(SIDEWAYS) == []
+    context.close()
 
 
 def test_the_theme_of_the_app_is_that_of_the_admin(administrator: Page, served: Product) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.axe import objections
 from tests.browser.chromium import PHONE, Complaints, go, load_again
 from tests.browser.conftest import OpenPage
+from tests.browser.narrow import sideways
 from tests.browser.product import Product
 from tests.stand_ins.openai_scripts import Script, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
@@ -50,6 +52,23 @@ def execute(page: Page) -> None:
 
 def chip(page: Page, number: int) -> Locator:
     return page.locator("#turns > .turn").nth(number).locator("[data-chip]")
+
+
+def test_an_instruction_is_made_of_a_prompt(open_page: OpenPage, keeper: str) -> None:
+    page = open_page(f"/agents?a={keeper}")
+    instruction = page.get_by_label("Instruction")
+    options = page.get_by_role("listbox", name="Prompts").get_by_role("option")
+    instruction.press_sequentially("/tests")
+    expect(options.first).to_contain_text("Find the tests")
+    assert objections(page) == []
+    instruction.press("Enter")
+    expect(instruction).to_have_value(re.compile("^Which tests cover this"))
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    page.get_by_role("button", name="Prompts", exact=True).click()
+    options.filter(has_text="Edit prompts").click()
+    expect(page.get_by_role("dialog", name="Prompts")).to_contain_text("Start with one of these")
+    expect(page.locator("#turns > .turn")).to_have_count(0)
+    assert sideways(page) == 0
 
 
 def test_an_agent_is_read_before_it_is_run(open_page: OpenPage, keeper: str) -> None:

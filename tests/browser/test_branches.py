@@ -131,3 +131,26 @@ def test_an_edit_that_is_begun_before_the_last_request_ends_is_kept(
     shows(page, "Edited?")
     expect(note).to_be_hidden()
     expect(message).to_have_value("")
+
+
+def test_a_stopped_question_comes_back_and_not_one_that_was_not_sent(
+    open_page: OpenPage, model: OpenAIStandIn
+) -> None:
+    page = open_page("/chat")
+    message = page.get_by_label("Message")
+    model.hold()
+
+    def send_another(route: Route) -> None:
+        message.fill("Another?")
+        message.press("Enter")  # waits for the request, and then the answer is running
+        answer = route.fetch()
+        expect(turn(page)).to_be_visible()
+        route.fulfill(response=answer)
+
+    page.route("**/ui/chat/send", send_another, times=1)
+    ask(page, "First?", model="plain")
+    expect(page.locator("form.htmx-request")).to_have_count(0)
+    expect(message).to_have_value("Another?")
+    message.fill("")
+    page.get_by_role("button", name="Stop").click()
+    expect(message).to_have_value("First?")

@@ -12,7 +12,7 @@ from tests.browser.citations import open_wide, rows, stands_at
 from tests.browser.code_lines import line, panel, place_of
 from tests.browser.conftest import OpenPage
 from tests.browser.lantern import LONG, LONG_FILE
-from tests.browser.narrow import sideways_at
+from tests.browser.narrow import sideways, sideways_at
 from tests.support.waiting import wait_until
 
 RETRY = "/code/lantern/src/retry.py"
@@ -242,6 +242,27 @@ def test_a_name_in_the_pane_beside_an_answer_opens_in_the_pane(
     page.locator(f'#source .ln[name="L{number}"]').click()
     expect(head).to_contain_text(f"Line {number}")
     expect(page).to_have_url(before)
+
+
+@pytest.mark.parametrize("width", [1200, 1440, 390, 320])
+def test_the_head_of_the_pane_has_the_whole_name_and_never_grows(
+    lantern: None, look: OpenPage, conversation: str, width: int
+) -> None:
+    page = look(conversation, size=(width, 800))
+    rows(page)[0].click()
+    expect(page.locator("#source .is-cited").first).to_be_visible()
+    settled(page)
+    head = page.locator("#source .viewer__head--pane")
+    head.locator(".dir").evaluate("dir => (dir.textContent = 'a/folder/of/many/'.repeat(9))")
+    before = head.bounding_box()
+    path = head.locator(".path")
+    assert path.evaluate("path => path.scrollWidth <= path.clientWidth")
+    head.locator("[data-cited]").evaluate(
+        "text => (text.textContent = 'Lines 1234–5678, moved '.repeat(9))"
+    )
+    after = head.bounding_box()
+    assert after == before
+    assert sideways(page) == 0
 
 
 def test_a_name_of_a_search_hit_is_looked_up(lantern: None, look: OpenPage) -> None:

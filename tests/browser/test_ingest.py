@@ -82,6 +82,7 @@ def test_the_files_that_git_leaves_out_are_named_on_request(
     expect(drawer).to_contain_text("src/store.js")
     expect(drawer).to_contain_text("Ignored by .gitignore")
     page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
 
 
 def test_a_folder_is_listed_as_soon_as_it_is_ingested_and_until_it_is_removed(

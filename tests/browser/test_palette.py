@@ -53,6 +53,15 @@ def group(dialog: Locator, name: str) -> Locator:
     return dialog.get_by_role("group", name=name)
 
 
+def test_on_a_phone_its_foot_takes_no_room_without_text(open_page: OpenPage) -> None:
+    dialog = palette(open_page("/", size=PHONE))
+    foot = dialog.locator(".palette__foot")
+    assert foot.evaluate("foot => foot.offsetHeight") == 0
+    dialog.get_by_role("combobox").fill("zebra crossing")
+    expect(foot).to_contain_text("Nothing matches")
+    assert foot.evaluate("foot => foot.offsetHeight") >= 34
+
+
 def test_it_finds_files_symbols_lines_and_meaning(index: None, open_page: OpenPage) -> None:
     dialog = answered(palette(open_page("/"), "should_retry"))
     expect(group(dialog, "Symbols").get_by_role("option")).to_contain_text(

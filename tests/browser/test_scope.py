@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from apps.conversations.scope import MAX_TYPED
 from tests.browser.axe import objections
 from tests.browser.chat import ask, done, turn
 from tests.browser.chromium import PHONE, load_again
@@ -68,6 +69,18 @@ def test_at_completes_repositories_and_files_with_the_keyboard(open_page: OpenPa
     page.get_by_role("button", name="Remove harbour", exact=True).press("Enter")
     expect(chips(page)).to_have_text(["lantern/src/retry.py"])
     assert objections(page) == []
+
+
+def test_a_text_that_no_path_can_be_is_not_looked_up(open_page: OpenPage) -> None:
+    page = open_page("/chat")
+    message = page.get_by_label("Message")
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url))
+    message.fill(f"@{'x' * MAX_TYPED}")
+    expect(page.locator(".scope-none")).to_be_visible()
+    message.fill(f"@{'x' * (MAX_TYPED + 1)}")
+    expect(page.locator("#scope-options")).to_be_hidden()
+    assert len(sent) == 1
 
 
 def test_the_mouse_adds_and_removes(open_page: OpenPage) -> None:

@@ -15,9 +15,28 @@ from tests.browser.chromium import PHONE, Complaints, clipboard, go, load_again
 from tests.browser.conftest import OpenPage
 from tests.browser.narrow import NARROW, sideways
 from tests.browser.product import Product
+from tests.stand_ins.openai_scripts import Script, end, say
+from tests.stand_ins.openai_server import OpenAIStandIn
 
 pytestmark = pytest.mark.usefixtures("repository")
 
+HOSTILE = """\
+<script>window.ran = 1</script><img src=x onerror="window.ran = 1"><svg onload="window.ran = 1">
+<iframe srcdoc="<script>parent.ran = 1</script>"></iframe><base href="//evil.example/"><style>*{}
+<meta http-equiv="refresh" content="0;url=javascript:window.ran=1"><form action="//evil.example">
+[a](javascript:window.ran=1) [b](<data:text/html,x>) ![c](https://evil.example/x "\" onload=\"x")
+
+```html" onmouseover="window.ran=1
+</code></pre></style><script>window.ran = 1</script>
+```
+
+| <img src=x onerror=window.ran=1> | after all of it |
+| - | - |
+"""
+# Attributes that run something, and links that do.
+ATTRIBUTES = """() => [...document.querySelectorAll("*")].flatMap((e) => [...e.attributes])
+  .filter(({ name, value }) => name.startsWith("on") || /^\\s*(javascript|data):/i.test(value))
+  .map(({ name, value }) => `${name}=${value}`)"""
 MISSING = "This link opens nothing"
 # What a browser says of the page of a link that opens nothing.
 NOT_THERE = "status of 404"
@@ -105,6 +124,33 @@ def test_a_copy_fits_a_phone_in_the_dark(page: Page, open_page: OpenPage) -> Non
         assert objections(reader, colours_only=True) == []
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     assert sideways(page) == 0
+
+
+def test_nothing_of_a_hostile_conversation_runs_in_its_file(
+    open_page: OpenPage, model: OpenAIStandIn, tmp_path: Path
+) -> None:
+    """Also without the content policy that the file has: it must have nothing to run."""
+    model.scripts["plain"] = Script([[*say(HOSTILE), *end()]])
+    page = open_page("/chat")
+    ask(page, HOSTILE, model="plain")
+    done(page)
+    page.locator("#more-actions").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export as HTML").click()
+    file = tmp_path / download.value.suggested_filename
+    download.value.save_as(file)
+    html, policies = re.subn("<meta http-equiv[^>]*>", "", file.read_text(), count=1)
+    assert policies == 1
+    file.write_text(html)
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    go(page, file.as_uri())
+    expect(page.locator(".prose")).to_contain_text("after all of it")
+    assert page.evaluate("window.ran") is None
+    assert page.evaluate(ATTRIBUTES) == []
+    active = "script, iframe, object, embed, form, base, meta[http-equiv]"
+    expect(page.locator(active)).to_have_count(0)
+    assert requested == [file.as_uri()]
 
 
 def test_a_copy_is_a_file_that_opens_without_a_server(page: Page, tmp_path: Path) -> None:

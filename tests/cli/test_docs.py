@@ -12,7 +12,7 @@ def test_the_table_of_clients_is_documented() -> None:
     machine = Machine(Path("~"))
     for client in CLIENTS:
         instructions = client.instructions
-        how = f"{instructions.kind}: `{instructions.path(machine)}` " if instructions else ""
+        how = f"{instructions.kind}: `{client.instructions_on(machine)}` " if instructions else ""
         row = (
             f"| {client.label} | `{client.id}` | `{client.config(machine)}` | {client.format} "
             f"| {how}|"

@@ -159,7 +159,7 @@ def test_uninstall_of_an_edited_file_removes_only_our_entry(
     for comment in ("// at night", "// keep", "# the best", "# two"):
         assert (comment in config.read_text()) == (comment.encode() in (content or b""))
     if client.instructions and not lost:
-        assert not client.instructions.path(machine).exists()
+        assert not client.instructions_on(machine).exists()
 
 
 WITH_INSTRUCTIONS = [client for client in CLIENTS if client.instructions]
@@ -171,7 +171,7 @@ def test_instructions_are_a_section_or_a_file_of_ours(
     client: Client, before: str | None, machine: Machine, data: Path
 ) -> None:
     assert client.instructions
-    path = client.instructions.path(machine)
+    path = client.instructions_on(machine)
     given(path, None if before is None else before.encode())
     install(client, machine, data)
     text = path.read_bytes().decode()
@@ -240,7 +240,7 @@ def test_read_only_files_are_refused(client: Client, machine: Machine, data: Pat
     with pytest.raises(files.Refused, match="is read-only"):
         install(client, machine, data)
     assert config.read_bytes() == samples(client)["plain"]
-    assert not client.instructions or not client.instructions.path(machine).exists()
+    assert not client.instructions or not client.instructions_on(machine).exists()
 
 
 def test_other_obstacles_are_refused(machine: Machine, data: Path) -> None:

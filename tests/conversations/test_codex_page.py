@@ -146,7 +146,7 @@ def test_missing_parts_are_shown_with_instructions(
     assert "requirements-codex.txt" in shown(client, "/ui/chat/codex")
     codex(available=False, reason="Codex is not logged in.")
     page = shown(client, "/ui/chat/codex")
-    assert "[Codex is not logged in.]" in page
+    assert "Codex is not logged in." in page
     assert "codex login" in page
     assert "config.toml" in page
     assert "Set up Codex" in shown(client, "/ui/chat/picker?provider=codex")

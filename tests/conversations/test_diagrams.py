@@ -3,12 +3,14 @@
 import base64
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
 from apps.conversations.answers import diagrams, markdown
@@ -36,6 +38,15 @@ def test_a_diagram_is_an_image_in_both_themes_with_its_size() -> None:
     assert "Discover" in svg(drawn.light)
     assert svg(drawn.light) != svg(drawn.dark)
     assert "foreignObject" not in svg(drawn.light)
+
+
+def test_a_diagram_has_the_colours_of_the_page() -> None:
+    drawn = diagrams.draw("flowchart LR\n  A[Discover] --> B[Chunk]")
+    assert isinstance(drawn, Diagram)
+    tokens = (settings.BASE_DIR / "static/css/tokens.css").read_text()
+    for name in ("text-1", "line-3", "text-3"):
+        light, dark = re.findall("#[0-9a-f]{6}", re.findall(rf"--{name}: .*", tokens)[0])
+        assert light in svg(drawn.light) and dark in svg(drawn.dark)
 
 
 def test_what_was_drawn_is_in_the_page_at_once() -> None:

@@ -126,6 +126,15 @@ WHOLE = [(371, 373)]
             "See _client.py:371 1, _client.py:373 2 and",
         ),
         ("See `{}:371-372, 900` and", [(371, 372)], "See _client.py:371–372 1, 900 and"),
+        (
+            "See {}:371-372, 372-373, and",
+            [(371, 372), (372, 373)],
+            "See _client.py:371–372 1, _client.py:372–373 2, and",
+        ),
+        ("See {}:371-372, 373 of", [(371, 372)], "See _client.py:371–372 1, 373 of"),
+        ("See {}:371-372, 372-73-01", [(371, 372)], "See _client.py:371–372 1, 372-73-01"),
+        ("See **{}** (lines 371–373) and", WHOLE, "See _client.py:371–373 1 and"),
+        ("See **`{}`**, lines 371-373, and", WHOLE, "See _client.py:371–373 1, and"),
         ("See ./{}:371-373 and", WHOLE, "See _client.py:371–373 1 and"),
         (
             "See `{}:371-373` and `{}:371-373`.",
@@ -154,6 +163,7 @@ def test_a_path_of_windows_is_that_of_the_repository() -> None:
         "in lines 371-373 of it",
         "httpx (lines 371-373",
         "`timeout` (lines 371–373)",
+        "all that (lines 371-373) but not (lines 371-373)",
         "httpx/_client.py, lines 900-910",
         "`httpx/_client.py:900, 901`",
         "httpx/_client.py#L371x",
@@ -236,13 +246,14 @@ def test_a_language_or_a_path_at_the_head_of_code_highlights_it(info: str) -> No
 
 
 @pytest.mark.door
-@pytest.mark.parametrize(("limit", "value", "count"), [("BLOCKS", 2, 2), ("SECONDS", 1e-9, 1)])
+@pytest.mark.parametrize(("limit", "value"), [("BLOCKS", 2), ("SECONDS", 1e-9)])
 def test_only_so_many_blocks_of_an_answer_are_highlighted_and_only_so_long(
-    limit: str, value: float, count: int, monkeypatch: pytest.MonkeyPatch
+    limit: str, value: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(highlight, f"MAX_{limit}", value)
-    html, _ = rendered("```py\ndef f(): ...\n```\n\n" * 4)
-    assert html.count('<span class="k">def</span>') == count and words(html).count("def f()") == 4
+    renderer = AnswerRenderer()
+    html = "".join(renderer.text("```py\ndef f(): ...\n```\n\n" * 2) for _ in range(2))
+    assert html.count('<span class="k">def</span>') == 2 and words(html).count("def f()") == 4
 
 
 # Markdown

@@ -59,7 +59,7 @@ def test_options_have_all_words_that_were_typed(client: Client) -> None:
         ("x", " \n", "The text of a prompt must not be blank."),
         ("x" * 61, "x", "The name of a prompt has at most 60 characters."),
         ("x", "x" * 8_001, "The text of a prompt has at most 8,000 characters."),
-        ("a\0b", "x", "The name holds characters that cannot be stored."),
+        ("a\0b", "x", "The name of a prompt holds characters that cannot be stored."),
     ],
 )
 def test_what_cannot_be_saved_is_kept_in_the_form(

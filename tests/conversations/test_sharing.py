@@ -103,6 +103,49 @@ async def test_only_the_hash_of_a_token_is_stored_and_none_is_logged(
     assert "/shared/[redacted]" in paths and token not in str(entries.all)
 
 
+@pytest.mark.parametrize("path", ["/{}", "{}/", "%00{}", "{}.", "{upper}", "{}%0a", "x{}"])
+async def test_a_link_with_a_slip_opens_nothing_and_its_token_is_not_logged(
+    async_client: AsyncClient, path: str
+) -> None:
+    await cited_answer()
+    token = (await share(async_client)).rpartition("/")[2]
+    with Entries() as entries:
+        slip = path.format(token, upper=token.upper())
+        response = await async_client.get(f"/shared/{slip}", headers=HTML)
+    assert response.status_code == 404
+    assert token[:31] not in str(entries.all).lower()
+
+
+@pytest.mark.parametrize("path", ["/ui/chat/share", "/ui/chat/revoke"])
+def test_another_site_neither_makes_a_link_nor_revokes_one(path: str) -> None:
+    Conversation.objects.create(id="c1", provider="openai", model="m")
+    form = {"c": "c1", "link": "0" * 64}
+    browser = Client(enforce_csrf_checks=True)
+    assert browser.post(path, form).status_code == 403
+    assert browser.post(path, form, headers={"Host": "evil.example"}).status_code in (400, 403)
+
+
+async def test_a_link_is_read_and_nothing_else(async_client: AsyncClient) -> None:
+    await cited_answer()
+    link = await share(async_client)
+    for method in ("post", "put", "delete", "patch", "options"):
+        assert (await getattr(async_client, method)(link)).status_code == 405
+    head = await async_client.head(link, headers=HTML)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Host": "evil.example"}, {"X-Forwarded-Host": "evil.example"}]
+)
+async def test_a_link_has_no_address_that_another_has_chosen(
+    async_client: AsyncClient, headers: dict[str, str]
+) -> None:
+    await cited_answer()
+    made = await async_client.post("/ui/chat/share", {"c": "c1"}, headers=headers)
+    assert "evil.example" not in made.content.decode()
+
+
 async def test_links_that_open_nothing_look_the_same(async_client: AsyncClient) -> None:
     await cited_answer()
     revoked, expired = [await share(async_client) for _ in range(2)]

@@ -26,6 +26,7 @@ from apps.index.grams import (
     normalized,
     required_by,
 )
+from apps.index.grams import segments as segments_module
 from apps.index.grams import store as store_module
 from apps.index.grams.expressions import MANY
 from apps.index.grams.required import TRIGRAM
@@ -297,6 +298,20 @@ def test_many_small_segments_are_merged_and_deleted_texts_are_left_out(
     texts.collect(lambda keys: set(keys) & kept.keys())
     grams.maintain(texts)
     assert {key for each in grams.segments() for key in each.hex_keys} == kept.keys()
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1_000])
+def test_a_segment_is_the_same_whatever_is_encoded_at_once(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"line {number} of {number % 7}\n" for number in range(300)]
+    text = "".join(lines).encode()
+    pieces = [(at, at + 400) for at in range(0, len(text) - 400, 200)]
+    key = sha256(text).digest()
+    segments_module.write(tmp_path / "whole", {key: pieces}, pairs_of(text, pieces, 0))
+    monkeypatch.setattr(segments_module, "BLOCK_PAIRS", size)
+    segments_module.write(tmp_path / "blocks", {key: pieces}, pairs_of(text, pieces, 0))
+    assert (tmp_path / "blocks").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 def test_a_large_index_has_several_segments(

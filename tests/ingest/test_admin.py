@@ -1,5 +1,6 @@
 """The admin shows roots, runs and files, and can embed again or remove; it edits nothing."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,21 @@ def test_rows_can_be_found_and_seen_but_not_written(
     page = admin_client.get(f"/admin/index/root/{root.id}/change/")
     assert page.status_code == 200
     assert b'name="_save"' not in page.content
+
+
+def test_pages_have_the_words_of_the_app(admin_client: Client, repo: Path, index: None) -> None:
+    root = ingest(repo)
+    rows = {
+        "root": root,
+        "ingestrun": IngestRun.objects.get(),
+        "sourcefile": SourceFile.objects.all()[0],
+    }
+    for model, row in rows.items():
+        for page in ("", f"{row.pk}/change/", f"{row.pk}/history/", f"{row.pk}/delete/"):
+            html = admin_client.get(f"/admin/index/{model}/{page}").content.decode()
+            texts = re.sub(r"<(script|style).*?</\1>|<[^>]*>", "|", html, flags=re.DOTALL)
+            texts = texts.replace(str(repo), "")
+            assert not re.search(r"(?i)\b(?:roots?|chunks?)\b", texts), (model, page)
 
 
 def test_selected_roots_are_embedded_again(admin_client: Client, repo: Path, index: None) -> None:

@@ -158,6 +158,16 @@ def test_the_last_quarter_is_published_with_the_run(harbour: Path, sizes: list[i
     assert sizes == [2, 4]
 
 
+def test_a_copy_is_published_at_once(
+    harbour: Path, folder: Path, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "ROWS_PER_WRITE", 2 * FILES)
+    ingest(harbour)
+    assert sizes == [2]
+    copy = ingest(written(folder / "copy"))
+    assert (copy.files, copy.generation, sizes) == (FILES, 1, [2])
+
+
 def nothing_is_left(client: Client) -> None:
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
     answer = client.post("/tools/grep", {"pattern": "pier"}, content_type="application/json")

@@ -64,6 +64,14 @@ sub//
 **b.py
 sub**deep
 sub/**/
+s[u/x]b
+[^/]ub/*c.py
+sub/d*p/c.py
+*b/c*
+s*b/[a-z]*
+*\.py
+*.p[xy]
+?[p]*\.p?
 """.strip("\n").split("\n")
 
 FILES = [
@@ -108,6 +116,12 @@ def left_out(folder: Path) -> set[str]:
 def test_the_same_files_are_ignored_as_by_git(folder: Path, text: str) -> None:
     write_files(init(folder), dict.fromkeys(FILES, "x = 1\n") | {".gitignore": text})
     assert left_out(folder) == ignored_by_git(folder) & set(FILES)
+
+
+def test_half_a_character_matches_as_in_git(folder: Path) -> None:
+    write_files(init(folder), dict.fromkeys(FILES, "x = 1\n"))
+    (folder / ".gitignore").write_bytes("*ü.py\n".encode().replace(b"\xc3", b""))
+    assert left_out(folder) == {"ü.py"}
 
 
 def test_the_nearest_file_decides(folder: Path) -> None:

@@ -138,9 +138,9 @@ def test_many_new_folders_are_one_discovery(
     listed: list[str] = []
     entries = RootDirectory.entries
 
-    def counted(self: RootDirectory, folder: str) -> Any:
+    def counted(self: RootDirectory, folder: str, **options: bool) -> Any:
         listed.append(folder)
-        return entries(self, folder)
+        return entries(self, folder, **options)
 
     monkeypatch.setattr(RootDirectory, "entries", counted)
     new = {f"src/new{number}/" for number in range(200)}

@@ -12,6 +12,7 @@ from django.test import Client, override_settings
 from apps.servers import services
 from apps.servers.kinds import LMSTUDIO
 from apps.servers.models import SavedServer
+from tests.ports import free_ports
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, llm
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -66,6 +67,12 @@ def test_model_names_are_escaped(client: Client, server: LMStudioStandIn) -> Non
     assert b"<b>" not in response.content
     assert b"<script>" not in response.content
     assert b"<i>" not in response.content
+
+
+def test_a_failure_does_not_lead_to_the_page_that_shows_it(client: Client) -> None:
+    services.save(LMSTUDIO, f"http://127.0.0.1:{free_ports(1)}")
+    shown = client.get("/ui/lmstudio/models", headers=HTMX).content.decode()
+    assert "or change the address." in shown and "LM Studio page" not in shown
 
 
 def test_reset_restores_the_address_of_the_variable(

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from apps.conversations.models import Conversation, Turn
 from apps.embedding.static import MODEL_ID
-from apps.index.models import IngestRun, Root
+from apps.index.models import IngestRun, Root, SourceFile
 
 pytestmark = pytest.mark.django_db
 
@@ -67,6 +67,22 @@ def test_nothing_is_deleted_that_only_an_ingest_writes(admin_client: Client, mod
     data = {"action": "delete_selected", "_selected_action": str(run.pk), "post": "yes"}
     admin_client.post(f"/admin/{model}/", data)
     assert IngestRun.objects.filter(pk=run.pk).exists()
+
+
+@pytest.mark.parametrize("page", ["password_change", "password_change/done"])
+def test_the_pages_of_the_password_have_the_head_of_the_others(
+    admin_client: Client, page: str
+) -> None:
+    html = admin_client.get(f"/admin/{page}/").content.decode()
+    assert "Open codeinfo" in html and "theme-toggle" not in html
+
+
+@pytest.mark.parametrize("model", ["root", "ingestrun", "sourcefile"])
+def test_passages_are_called_passages(admin_client: Client, root: Root, model: str) -> None:
+    run = IngestRun.objects.create(operation="start", path="/src/repo", name="repo", model="m")
+    SourceFile.objects.insert([{"root_id": root.id, "run_id": run.id, "path": "a.py", "since": 1}])
+    html = admin_client.get(f"/admin/index/{model}/").content.decode()
+    assert "Passages" in html and "Chunks" not in html
 
 
 def test_a_change_of_a_root_is_refused(admin_client: Client, root: Root) -> None:

@@ -13,10 +13,10 @@ from django.test import AsyncClient, Client
 from django.utils import timezone
 
 from apps.agents.providers.base import Availability, Model
-from apps.conversations.models import Conversation
+from apps.conversations.models import Conversation, Turn
 from apps.core import __version__
 from apps.core.errors import Unavailable
-from apps.index.models import Root
+from apps.index.models import IngestRun, Root
 from apps.index.vectors.following import Following
 from apps.site import health, overview, standby
 from apps.site.checks import parts
@@ -56,6 +56,22 @@ def test_it_shows_versions_and_storage(client: Client) -> None:
     assert __version__ in html
     assert "SQLite, 0 kept" in html
     assert "Nothing is ingested yet." in html
+
+
+def test_it_says_that_the_first_folder_is_being_ingested(client: Client) -> None:
+    IngestRun.objects.create(operation="start", path="/src/a", name="alpha", model="m")
+    html = client.get("/").content.decode()
+    assert "alpha is being ingested." in html
+    assert "Nothing is ingested yet." not in html
+
+
+def test_a_recent_question_has_its_time(client: Client) -> None:
+    at = timezone.now() - timedelta(minutes=9)
+    row = Conversation.objects.create(
+        id="c1", provider="builtin", model="search", last_message_at=at
+    )
+    Turn.objects.create(conversation=row, role="user", parts=[{"type": "text", "text": "Which?"}])
+    assert re.search("Which\\?</a>.{0,200}>9 min ago<", client.get("/").content.decode())
 
 
 def test_it_lists_repositories(client: Client) -> None:

@@ -8,6 +8,7 @@ numbers derive from the stored parts alone, so a reload gives the same ones.
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from apps.browse.lines import fragment_url, source_url
@@ -34,13 +35,13 @@ class Citation:
     def lines(self) -> str:
         return self.passage.lines_of(self.start, self.end)
 
-    @property
+    @cached_property
     def url(self) -> str:
         return source_url(
             self.passage.repo, self.passage.path, self.start, self.end, cell=self.passage.cell
         )
 
-    @property
+    @cached_property
     def fragment(self) -> str:
         """The URL of the pane's content."""
         return fragment_url(

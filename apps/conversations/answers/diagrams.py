@@ -13,7 +13,7 @@ import logging
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -32,7 +32,30 @@ TIME_LIMIT_SECONDS = 30.0
 MAX_OUTPUT_BYTES = 4_000_000
 MAX_REASON_CHARS = 500
 MAX_CACHED = 128
-THEMES = ("default", "dark")
+# The colours of static/css/tokens.css: an image has no access to them.
+THEMES = (
+    {
+        **dict.fromkeys(("background", "tertiaryColor", "edgeLabelBackground"), "#f8f9fb"),
+        **dict.fromkeys(("textColor", "primaryTextColor", "noteTextColor"), "#14181d"),
+        "primaryColor": "#ffffff",
+        "primaryBorderColor": "#878f9b",
+        "lineColor": "#5f6874",
+        "secondaryColor": "#eef0f4",
+        "noteBkgColor": "#fdf3df",
+        "noteBorderColor": "#ecd3a0",
+    },
+    {
+        "darkMode": True,
+        **dict.fromkeys(("background", "tertiaryColor", "edgeLabelBackground"), "#181c21"),
+        **dict.fromkeys(("textColor", "primaryTextColor", "noteTextColor"), "#e9ebee"),
+        "primaryColor": "#20252b",
+        "primaryBorderColor": "#68717e",
+        "lineColor": "#949daa",
+        "secondaryColor": "#2a3038",
+        "noteBkgColor": "#2a2211",
+        "noteBorderColor": "#5b4719",
+    },
+)
 
 # The process imports neither Django nor this project.
 # `-I`: modules come from the installation alone, not from the current folder or PYTHONPATH.
@@ -45,8 +68,9 @@ resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 import mermaidx
 config = {"securityLevel": "strict", "htmlLabels": False, "flowchart": {"htmlLabels": False}}
 job = json.load(sys.stdin)
+config["themeVariables"] = job["theme"]
 sys.excepthook = lambda kind, error, trace: print(str(error)[:500], file=sys.stderr)
-json.dump(mermaidx.render(job["source"], theme=job["theme"], config=config).svg(), sys.stdout)
+json.dump(mermaidx.render(job["source"], theme="base", config=config).svg(), sys.stdout)
 sys.stdout.flush()
 os._exit(0)  # mermaidx prepares for another drawing, which takes as long as this one
 """
@@ -120,7 +144,7 @@ def _draw(source: str, work: Work) -> Diagram | NotDrawn:
     return failed or _diagram([drawing for drawing in drawings if isinstance(drawing, bytes)])
 
 
-def _drawing(source: str, theme: str, work: Work) -> bytes | NotDrawn:
+def _drawing(source: str, theme: Mapping[str, str | bool], work: Work) -> bytes | NotDrawn:
     """The output of a drawing process, or why there is none. Raises Ended."""
     job = json.dumps({"source": source, "theme": theme}).encode()
     try:

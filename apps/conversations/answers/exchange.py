@@ -76,6 +76,11 @@ class Exchange:
         return self.status == Turn.Status.RUNNING
 
     @property
+    def may_scroll(self) -> bool:
+        """Whether the question may be higher than the six lines of its box on a phone."""
+        return len(self.question) > 120 or self.question.count("\n") > 2
+
+    @property
     def rating_label(self) -> str:
         return str(Turn.Rating(self.rating).label) if self.rating else ""
 

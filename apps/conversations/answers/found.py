@@ -1,13 +1,13 @@
 """What a tool found, by file, as the page draws it below the tool's name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 
 from django.utils.safestring import SafeString
 
 from apps.browse.finds import Find
-from apps.browse.highlight import highlight_lines
+from apps.browse.highlight import highlight_texts
 from apps.browse.lines import fragment_url, source_url
 from apps.conversations.answers.citations import Citations
 from apps.conversations.answers.passages import Passage
@@ -25,6 +25,8 @@ class FoundPassage:
     number: int | None
     find: Find  # what the tool looked for
     is_new_place: bool = True  # in another definition than the row above
+    # The first lines that are not blank, highlighted, without their common indentation.
+    preview: Sequence[SafeString] = ()
 
     @property
     def url(self) -> str:
@@ -49,17 +51,6 @@ class FoundPassage:
         within = self.passage.within if self.is_new_place else ""
         measure = f"Distance: {self.distance}" if is_measured else ""
         return " · ".join(filter(None, [within, self.passage.about, measure]))
-
-    @property
-    def preview(self) -> list[SafeString]:
-        """The first lines that are not blank, highlighted, without their common indentation."""
-        passage = self.passage
-        rest = passage.text.splitlines()[passage.focus :]
-        lines = [line[:MAX_PREVIEW_CHARS] for line in rest if line.strip()]
-        text = dedent("\n".join(lines[:MAX_PREVIEW_LINES]))
-        if not text:
-            return []
-        return highlight_lines(text, path=passage.path, language=passage.language)
 
 
 @dataclass(frozen=True)
@@ -120,14 +111,29 @@ def found_files(
     words: tuple[str, str],
 ) -> list[FoundFile]:
     """The passages by file, in the order of the first one of each."""
+    passages = list(passages)
     files: dict[tuple[str, str], FoundFile] = {}
-    for passage in passages:
+    for passage, preview in zip(passages, _previews(passages), strict=True):
         key = (passage.repo, passage.path)
         file = files.setdefault(key, FoundFile(*key, matches=[], words=words))
         above = file.matches[-1].passage.within if file.matches else ""
         number = citations.number_of(passage)
-        file.matches.append(FoundPassage(passage, number, find, passage.within != above))
+        is_new_place = passage.within != above
+        file.matches.append(FoundPassage(passage, number, find, is_new_place, preview))
     return list(files.values())
+
+
+def _previews(passages: Sequence[Passage]) -> Iterator[Sequence[SafeString]]:
+    codes = [(_beginning(it), it.path, it.language) for it in passages]
+    for (text, *_), lines in zip(codes, highlight_texts(codes), strict=True):
+        yield lines if text else ()
+
+
+def _beginning(passage: Passage) -> str:
+    """What a preview shows: "" if the text is blank or unknown."""
+    rest = passage.text.splitlines()[passage.focus :]
+    lines = [line[:MAX_PREVIEW_CHARS] for line in rest if line.strip()]
+    return dedent("\n".join(lines[:MAX_PREVIEW_LINES]))
 
 
 def distance(value: float | None) -> str:

@@ -6,7 +6,9 @@ pages show the same.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from html import escape
 from importlib import import_module
 from itertools import takewhile
@@ -21,7 +23,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from apps.browse import graph
-from apps.browse.highlight import Blocks, block_language
+from apps.browse.highlight import Blocks, block_language, numbered
 from apps.browse.sanitise import is_safe_link, sanitise
 from apps.conversations.answers import diagrams
 from apps.conversations.answers.citations import Citation, Citations
@@ -54,6 +56,10 @@ FENCES = ("```", "~~~")
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 for _each in (_parser, _outline):
     _each.validateLink = is_safe_link  # type: ignore[method-assign]
+
+
+# What gives the HTML of a part of an answer.
+Draw = Callable[[], str]
 
 
 @dataclass
@@ -120,43 +126,45 @@ class AnswerRenderer:
 
     def blocks(self, sources: list[str]) -> list[str]:
         """One piece of safe HTML per finished block."""
-        html = []
+        drawn: list[Draw] = []
         for source, following in zip(sources, [*sources[1:], ""], strict=False):
-            rendered = sanitise(self._block(source))
+            draw = self._block(source)
             # A reference that stands alone above code is the code's heading, not a line of its own.
             heading = _heading(source) if following.lstrip().startswith(FENCES) else None
             if heading and self._last_reference:
                 self._note = (heading["note"] or "").strip("()")
             else:
-                html.append(rendered)
-        return html
+                drawn.append(draw)
+        # Not before all are parsed: their code is highlighted together.
+        return [sanitise(draw()) for draw in drawn]
 
-    def _block(self, source: str) -> str:
+    def _block(self, source: str) -> Draw:
         tokens = _parser.parse(source, self.env)
         Numbering(self.citations).apply(tokens)
-        html = []
+        drawn: list[Draw] = []
         position = 0
         while position < len(tokens):
             end = _end_of_block(tokens, position)
-            html.append(self._one(tokens[position:end]))
+            drawn.append(self._one(tokens[position:end]))
             position = end
-        return "".join(html)
+        return lambda: "".join(draw() for draw in drawn)
 
-    def _one(self, tokens: list[Token]) -> str:
+    def _one(self, tokens: list[Token]) -> Draw:
         first, before, note = tokens[0], self._last_reference, self._note
         self._last_reference, self._note = None, ""
         if first.type in ("fence", "code_block"):
-            return self._calls(first) or self._fence(first, before, note)
+            calls = self._calls(first)
+            return (lambda: calls) if calls else self._fence(first, before, note)
         self._last_reference = _trailing_citation(tokens)
         for token in tokens:
             if token.type in ("fence", "code_block"):
-                token.meta["html"] = self._fence(token)
-        return str(_parser.renderer.render(tokens, _parser.options, self.env))
+                token.meta["draw"] = self._fence(token)
+        return lambda: str(_parser.renderer.render(tokens, _parser.options, self.env))
 
-    def _fence(self, token: Token, citation: Citation | None = None, note: str = "") -> str:
+    def _fence(self, token: Token, citation: Citation | None = None, note: str = "") -> Draw:
         language = block_language(token.info)
         if language == "mermaid":
-            return diagram(token.content)
+            return partial(diagram, token.content)
         text = token.content.removesuffix("\n")
         return code(text, language, citation, note, self._blocks)
 
@@ -266,22 +274,19 @@ def _trailing_citation(tokens: list[Token]) -> Citation | None:
     return cites[-1].meta["citation"] if len(cites) == 1 else None
 
 
-def code(text: str, language: str, citation: Citation | None, note: str, blocks: Blocks) -> str:
+def code(text: str, language: str, citation: Citation | None, note: str, blocks: Blocks) -> Draw:
     """A block of code; where it quotes a passage, under its path and with its line numbers."""
     first = _first_line(text, citation) if citation else None
     shown = dedent(text) if first else text
     path = citation.passage.path if citation else language
-    html_lines = blocks.highlight_lines(shown, language=language, path=path)
-    context = {
-        "citation": citation,
-        "language": language,
-        "note": note,
-        "lines": [
-            {"number": first + index if first is not None else None, "html": html}
-            for index, html in enumerate(html_lines)
-        ],
-    }
-    return render_to_string("conversations/_code.html", context)
+    lines = blocks.later(shown, language=language, path=path)
+
+    def draw() -> str:
+        block = {"is_plain": first is None, "lines": numbered(lines(), first)}
+        context = {"citation": citation, "language": language, "note": note, **block}
+        return render_to_string("conversations/_code.html", context)
+
+    return draw
 
 
 def _first_line(text: str, citation: Citation) -> int | None:
@@ -321,7 +326,7 @@ def _render_citation(tokens: list[Token], index: int, options: Any, env: Any) ->
 
 
 def _render_code_token(tokens: list[Token], index: int, options: Any, env: Any) -> str:
-    return str(tokens[index].meta["html"])
+    return str(tokens[index].meta["draw"]())
 
 
 def _render_link(tokens: list[Token], index: int, options: Any, env: Any) -> str:

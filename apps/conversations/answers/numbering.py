@@ -58,21 +58,32 @@ class Numbering:
         return self.citations.cite(path.replace("\\", "/"), *span_of(span))
 
     def _text(self, text: str, before: list[Token]) -> list[Token]:
-        """before: what stands before the text. Code that is a path becomes a citation if the text
-        begins with its lines."""
+        """before: what stands before the text. A path there, in code or in bold, becomes a citation
+        if the text begins with its lines."""
         pieces: list[Token] = []
         done = 0
         lines = LINES_IN_WORDS.match(text)
-        is_after_code = bool(before) and before[-1].type == "code_inline"
-        if lines and is_after_code and (cited := self._cite(before[-1].content.strip(), lines)):
-            before[-1] = _cite_token(cited)
+        place, path = _last_path(before) if lines else (None, "")
+        if lines and place is not None and (cited := self._cite(path, lines)):
+            before[place] = _cite_token(cited)
             done = lines.end()
-        for reference in references(text, any_spelling=True):
+        for reference in references(text, addresses=True):
             citation = self.citations.cite(reference.path, reference.first, reference.last)
             if citation:
                 pieces += [_text_token(text[done : reference.begin]), _cite_token(citation)]
                 done = reference.end
         return [*pieces, _text_token(text[done:])]
+
+
+def _last_path(tokens: list[Token]) -> tuple[int | None, str]:
+    """The place and the text of what tokens end with, if it is code, or all that is bold."""
+    place = len(tokens) - 1
+    while place >= 0 and tokens[place].type == "strong_close":
+        place -= 1
+    is_bold = 0 < place < len(tokens) - 1 and tokens[place - 1].type == "strong_open"
+    if place < 0 or not (tokens[place].type == "code_inline" or is_bold):
+        return None, ""
+    return place, tokens[place].content.strip()
 
 
 def _text_token(text: str) -> Token:

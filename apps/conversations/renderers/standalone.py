@@ -12,19 +12,22 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
-from apps.browse.highlight import highlight_lines
+from apps.browse.highlight import highlight_texts, numbered
 from apps.browse.sanitise import standalone
 from apps.conversations.answers.citations import Citation
 from apps.conversations.answers.exchange import Exchange
 from apps.conversations.answers.markdown import AnswerRenderer
 from apps.conversations.renderers.html import answer_texts
 from apps.core.http.static_files import static_files
+from apps.core.values.slices import slices
 from apps.index.paths import map_path
 from apps.index.queries import published_roots
 from apps.retrieval.repositories import repo_id
 
 PAGE = "conversations/shared.html"
 SHEET = "css/shared.css"  # as the page names it
+# Exchanges whose cited lines are highlighted together.
+SECTIONS_AT_ONCE = 20
 # What stands before a folder if it is the end of an address or of a longer path, and before one
 # that is whole all the same: an option (-I/srv/shop), and a written end of a line.
 LONGER, GLUED = re.compile(r"[A-Za-z0-9.~}]\Z"), re.compile(r"(?:-[A-Za-z]|\\[nrt])\Z")
@@ -33,10 +36,7 @@ LONGER, GLUED = re.compile(r"[A-Za-z0-9.~}]\Z"), re.compile(r"(?:-[A-Za-z]|\\[nr
 def copied(title: str, views: Sequence[Exchange]) -> tuple[str, Iterator[str]]:
     """The title of a conversation, and the HTML of each exchange that has ended."""
     folders = _folders(views)
-    sections = (
-        _section(number, view, folders) for number, view in enumerate(views, 1) if not view.running
-    )
-    return _whole(folders, _without(folders, title)), sections
+    return _whole(folders, _without(folders, title)), _sections(views, folders)
 
 
 def page(title: str, html: str) -> str:
@@ -46,7 +46,20 @@ def page(title: str, html: str) -> str:
     return render_to_string(PAGE, {"title": title, "html": mark_safe(html), "sheet": sheet})
 
 
-def _section(number: int, view: Exchange, folders: Mapping[str, str]) -> str:
+def _sections(views: Sequence[Exchange], folders: Mapping[str, str]) -> Iterator[str]:
+    ended = ((number, view) for number, view in enumerate(views, 1) if not view.running)
+    for some in slices(ended, SECTIONS_AT_ONCE):
+        contexts = [_context(number, view, folders) for number, view in some]
+        cited = [citation for context in contexts for citation in context["used"]]
+        blocks = iter(
+            highlight_texts([(c.text, c.passage.path, c.passage.language) for c in cited])
+        )
+        for context in contexts:
+            pairs = [(c, _lines(c, next(blocks))) for c in context["used"]]
+            yield render_to_string("conversations/_shared.html", context | {"cited": pairs})
+
+
+def _context(number: int, view: Exchange, folders: Mapping[str, str]) -> dict[str, Any]:
     renderer = AnswerRenderer()
     parts = [
         part | {"text": _without(folders, part["text"])} if part["type"] == "text" else part
@@ -54,23 +67,18 @@ def _section(number: int, view: Exchange, folders: Mapping[str, str]) -> str:
     ]
     html = "".join(answer_texts(parts, renderer).values())
     used = renderer.citations.used
-    context = {
+    return {
         "number": number,
         "question": _without(folders, view.question),
         "answer": mark_safe(standalone(html, {c.url: f"#c{number}-{c.number}" for c in used})),
         "status": view.status,
-        "cited": [(citation, _lines(citation)) for citation in used],
+        "used": used,
     }
-    return render_to_string("conversations/_shared.html", context)
 
 
-def _lines(citation: Citation) -> list[tuple[int, SafeString]]:
-    """The cited lines with their numbers; none of a passage whose text is not known."""
-    if not citation.text:
-        return []
-    passage = citation.passage
-    lines = highlight_lines(citation.text, path=passage.path, language=passage.language)
-    return list(enumerate(lines, citation.start))
+def _lines(citation: Citation, lines: Sequence[SafeString]) -> str:
+    """The cited lines with their numbers; "" of a passage whose text is not known."""
+    return numbered(lines, citation.start) if citation.text else ""
 
 
 def _folders(views: Sequence[Exchange]) -> dict[str, str]:

@@ -13,7 +13,7 @@ of their lists in the bytes that follow (u32), lists.
 import os
 import struct
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +37,7 @@ _HEADER = struct.Struct("<8sIIIIII")
 # Pieces of one segment: their numbers fit in 14 bits, so a difference in two bytes.
 MAX_PIECES = (1 << 14) - 1
 DOC_BITS = 16
+BLOCK_PAIRS = 1 << 17  # encoded at once
 MAX_KNOWN = 1_000  # answers of `has_texts_of`
 _NONE = np.zeros(0, np.int64)
 
@@ -107,13 +108,32 @@ def write(path: Path, texts: Mapping[bytes, Sequence[Piece]], pairs: Pairs) -> N
 def _encoded(pairs: Pairs, pieces: int) -> tuple[NDArray[Any], NDArray[Any], bytes]:
     """N-grams, ends of their lists, and the lists."""
     pairs.sort()
+    grams, lengths, lists = [np.zeros(0, np.uint32)], [np.zeros(0, np.int64)], []
+    for block in _blocks(pairs):
+        of_block = _encoded_block(block, pieces)
+        grams.append(of_block[0])
+        lengths.append(of_block[1])
+        lists.append(of_block[2])
+    return np.concatenate(grams), np.cumsum(np.concatenate(lengths)), b"".join(lists)
+
+
+def _blocks(pairs: Pairs) -> Iterator[Pairs]:
+    """Yield sorted pairs in blocks of whole lists. What is computed for a block fits in the cache
+    of a processor, and its memory is used again for the next one."""
+    at = 0
+    while at < len(pairs):
+        end = min(at + BLOCK_PAIRS, len(pairs))
+        following = (pairs[end - 1] >> np.uint64(DOC_BITS)) + np.uint64(1) << np.uint64(DOC_BITS)
+        end += int(np.searchsorted(pairs[end:], following))
+        yield pairs[at:end]
+        at = end
+
+
+def _encoded_block(pairs: Pairs, pieces: int) -> tuple[NDArray[np.uint32], Numbers, bytes]:
+    """N-grams, lengths of their lists, and the lists."""
     gram = (pairs >> np.uint64(DOC_BITS)).astype(np.uint32)
     doc = (pairs & np.uint64((1 << DOC_BITS) - 1)).astype(np.int32)
     starts = np.flatnonzero(np.concatenate(([True], gram[1:] != gram[:-1])))
-    if not len(pairs):
-        return np.zeros(0, np.uint32), np.zeros(0, np.uint32), b""
-    grams = gram[starts]
-    del gram
     delta = np.diff(doc, prepend=np.int32(0))
     delta[starts] = doc[starts]
     wide = delta >= 0x80
@@ -145,7 +165,7 @@ def _encoded(pairs: Pairs, pieces: int) -> tuple[NDArray[Any], NDArray[Any], byt
         values, is_wide = delta[sparse], wide[sparse]
         out[at] = np.where(is_wide, 0x80 | (values & 0x7F), values)
         out[at[is_wide] + 1] = values[is_wide] >> 7
-    return grams, ends.astype(np.uint32), out.tobytes()
+    return gram[starts], lengths, out.tobytes()
 
 
 class Segment:

@@ -35,7 +35,7 @@ from apps.index.types import Check, never_cancelled
 logger = logging.getLogger("codeinfo.ingest")
 
 _ENDING = ".grams"
-# Pairs of n-gram and piece of one segment: about 25 MB of texts. Building takes 40 bytes each.
+# Pairs of n-gram and piece of one segment: about 25 MB of texts. Building takes 27 bytes each.
 MAX_PAIRS = 6_000_000
 # A piece has at least so many bytes, unless its text ends, and whole lines.
 PIECE_BYTES = 8 << 10

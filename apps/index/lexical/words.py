@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import chain, pairwise
 from unicodedata import category, normalize
 
-from apps.embedding.words import BOUNDARY, LONGEST_WORD, RunCache, Runs, stem, stems
+from apps.embedding.words import BOUNDARY, LONGEST_WORD, RunCache, Runs, stem, stems_of
 
 # Python's \w has no vowel signs of Indic scripts and no combining accents.
 _MARKS = "".join(chr(code) for code in range(0x300, 0x10000) if category(chr(code))[0] == "M")
@@ -48,7 +48,7 @@ def is_identifier(run: str) -> bool:
 def _words_in(run: str) -> tuple[str, ...]:
     if not run.isascii():
         return _words_of_any_script(run)
-    parts = tuple(stems(run))
+    parts = tuple(chain.from_iterable(map(stems_of.__getitem__, run.split("_"))))
     if len(run) > LONGEST_WHOLE or len(parts) < 2:
         return parts
     return (*parts, _whole(run.replace("_", "").lower()))

@@ -3,7 +3,6 @@
 Names are found in any case of ASCII letters: letters of other alphabets have to be equal.
 """
 
-import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, takewhile
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from apps.code.values import Symbol
 from apps.index.mapped import files
-from apps.index.mapped.framed_rows import FramedRows, line_of
+from apps.index.mapped.framed_rows import FramedRows, first_of, line_of
 
 Numbers = NDArray[np.uint32]
 _FIELDS = attrgetter("name", "path", "kind", "start_line", "end_line", "signature")
@@ -49,7 +48,7 @@ class Definitions(NamedTuple):
         lines = [definition for of_file in of_files for definition in of_file]
         numbers: dict[bytes, list[int]] = {}
         for number, line in enumerate(lines):
-            numbers.setdefault(folded(json.loads(line)[0]), []).append(number)
+            numbers.setdefault(folded(first_of(line)), []).append(number)
         names = sorted(numbers)
         places = [numbers[name] for name in names]
         return cls(

@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from json.encoder import encode_basestring_ascii as _quoted
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import zstandard
@@ -25,9 +26,15 @@ MAX_FRAME_BYTES = 1 << 28
 _read = json.JSONDecoder().raw_decode
 
 
-def line_of(row: Sequence[Any]) -> bytes:
-    """Return a row of JSON values as the line of a frame."""
-    return json.dumps(row).encode()
+def line_of(row: Iterable[str | int]) -> bytes:
+    """Return a row as the line of a frame: what `json.dumps` writes, in half of its time."""
+    values = [_quoted(value) if isinstance(value, str) else str(value) for value in row]
+    return f"[{', '.join(values)}]".encode()
+
+
+def first_of(line: bytes) -> str:
+    """Return the first value of a line, a text, without reading the others."""
+    return cast(str, _read(line.decode(), 1)[0])
 
 
 def _compressed(lines: Iterable[bytes]) -> bytes:

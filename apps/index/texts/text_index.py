@@ -85,6 +85,14 @@ class TextIndex:
         rows = self._rows(f"{_PLACES} WHERE sha256 IN ({marks})", *map(bytes.fromhex, keys))
         return {key.hex(): Place(Block(*block), start, size) for key, *block, start, size in rows}
 
+    def blocks_of(self, keys: Sequence[str]) -> dict[str, Block]:
+        """Return key → block with its text, for at most KEYS_AT_ONCE keys. Unknown ones are left
+        out."""
+        marks = ", ".join("?" * len(keys))
+        query = f"SELECT sha256, segment, block, block_size FROM text WHERE sha256 IN ({marks})"
+        rows = self._rows(query, *map(bytes.fromhex, keys))
+        return {key.hex(): Block(segment, at, size) for key, segment, at, size in rows}
+
     def each_place(self) -> list[tuple[bytes, int, int, int, int, int]]:
         """Return for each text its SHA-256, and segment, offset and size of its block, and start
         and size in it."""

@@ -180,21 +180,25 @@ class Classifier:
         if path.endswith("/") or not path:
             return Skipped(shown or WHOLE_ROOT, listed.reason, 0, listed.unreadable)
         try:
-            status = self.directory.stat(path)
+            status = listed.status or self.directory.stat(path)
         except OSError as error:
             unreadable = not listed.reason and is_unreadable(error)
             return Skipped(shown, listed.reason or reason_of(error), 0, unreadable)
         reason = listed.reason or _refuse_kind(status) or (BAD_NAME if shown != path else None)
         reason = reason or self.rules.refuse_name(path, chosen=listed.chosen)
-        # Of a notebook the size of its cells counts, which its content tells.
-        if not is_notebook_path(path) or status.st_size > MAX_NOTEBOOK_BYTES:
-            reason = reason or self.rules.refuse_size(status.st_size)
+        reason = reason or self._refuse_size(path, status.st_size)
         if reason:
             return Skipped(shown, reason, status.st_size)
-        file_stat = self._file_stat(status)
-        if file_stat.is_unchanged(self.known.get(path)):
-            return Candidate(path, file_stat)
+        known = self.known.get(path)
+        if known is not None and self._is_unchanged(status, known):
+            return Candidate(path, known)
         return self._by_content(listed)
+
+    def _refuse_size(self, path: str, size: int) -> str | None:
+        reason = self.rules.refuse_size(size)
+        # Of a notebook the size of its cells counts, which its content tells.
+        is_read = reason and size <= MAX_NOTEBOOK_BYTES and is_notebook_path(path)
+        return None if is_read else reason
 
     def _by_content(self, listed: ListedFile) -> Candidate | Skipped:
         path = listed.path
@@ -229,6 +233,16 @@ class Classifier:
         # So a file that another root has is read once.
         digest = digest_of(content) if is_whole and is_utf8(content) else ""
         return Candidate(path, file_stat, digest)
+
+    def _is_unchanged(self, status: os.stat_result, known: FileStat) -> bool:
+        """As `FileStat.is_unchanged`; no value is made for each file."""
+        changed = status.st_ctime_ns
+        return (
+            known.ctime_ns == changed != 0
+            and changed < self.settled_before_ns
+            and known.size == status.st_size
+            and known.mtime_ns == status.st_mtime_ns
+        )
 
     def _file_stat(self, status: os.stat_result) -> FileStat:
         changed = status.st_ctime_ns

@@ -9,6 +9,7 @@ codeinfo's own data, a secret, empty, binary or too large.
 import codecs
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 from apps.code.bulk import is_in_long_lines
@@ -113,6 +114,11 @@ class Rules:
             own=own,
         )
 
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """The names that `refuse_path` may refuse."""
+        return EXCLUDED | BY_NAME | self.exclude
+
     def refuse_path(self, path: str, name: str, *, tracked: bool, chosen: bool) -> str:
         """Return why a file or folder is left out by its name; "" if it is not. Its folder must not
         be left out.
@@ -121,6 +127,8 @@ class Rules:
         tracked: whether git tracks it, or files below it
         chosen: whether a `.codeinfoignore` includes it
         """
+        if name not in self._names and not (self.suffixes or self.own):
+            return ""  # most
         bare = path.removesuffix("/")
         if self.own.has(bare):
             return own_data.REASON

@@ -61,6 +61,9 @@ class OwnData:
             str(log.relative_to(root)) if log.is_relative_to(root) else "",
         )
 
+    def __bool__(self) -> bool:
+        return bool(self.paths or self.log)
+
     def has(self, path: str) -> bool:
         """Whether a path is one of them, or a log file, rotated ones included. Its parent folders
         must have been checked before."""

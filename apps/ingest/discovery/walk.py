@@ -127,7 +127,9 @@ class Walk:
             folder = folders.pop()
             self.check()
             try:
-                entries = self.directory.entries(folder.path)
+                # Of a few selected files, the status is read when it is needed.
+                every = folder.selected is None
+                entries = self.directory.entries(folder.path, with_status=every)
             except OSError as error:
                 tracked.close(folder.path)
                 yield ListedFile(folder.path, reason_of(error), is_unreadable(error))
@@ -227,7 +229,7 @@ class Walk:
         if reason and rules.attributes:
             # They may except files.
             rules, reason = replace(rules, evidence=reason), ""
-        return replace(folder, rules=rules), reason
+        return folder if rules is folder.rules else replace(folder, rules=rules), reason
 
     def _entry(
         self, entry: Entry, folder: _Folder, tracked: Tracked
@@ -249,7 +251,7 @@ class Walk:
         if reason:
             tracked.close(shown)
             if not counted or reason in NEVER_COUNTED:
-                return ListedFile(shown, reason)
+                return ListedFile(shown, reason, status=entry.status)
             self.left_out.add(shown, reason)
             return None
         if entry.is_folder:
@@ -262,7 +264,7 @@ class Walk:
                 is_named=is_tracked and name in BY_NAME and choice is not False,
             )
         problem = rules.problem_of(name) if name in OWN_FILES else ""
-        return ListedFile(path, problem, False, choice is False)
+        return ListedFile(path, problem, False, choice is False, entry.status)
 
     def _refuse_untracked(self, path: str, choice: bool | None) -> str:
         if not self.options.untracked:

@@ -94,7 +94,8 @@ def batches(
     find_shared: FindShared = lambda hashes: {},
 ) -> Iterator[Batch]:
     """Yield all files, in batches of at least INGEST_FLUSH_EVERY files and ROWS_PER_WRITE chunks.
-    The first one is smaller: a first ingest publishes it at once.
+    The first one is smaller: a first ingest publishes it at once. Not if most of it is shared, as
+    the next files follow soon.
 
     max_tokens: limit of the embedder; longer chunks are split
     reconcile: called with READ_AT_ONCE files at a time; returns them without those that stay
@@ -107,7 +108,7 @@ def batches(
         with job.timed("chunking"):
             piece = _chunked(root, part, chunker, max_tokens, find_shared, choice)
             batch += reconcile(piece)
-        if batch.is_full or is_first:
+        if batch.is_full or (is_first and 2 * len(batch.shared) < len(batch)):
             yield batch
             batch, is_first = Batch(), False
     if len(batch):

@@ -146,9 +146,10 @@ class Published:
         unread = frozenset(problem_of)
         for candidate in discovery.files:
             check()
-            if self._is_unchanged(candidate):
+            row = self._staying.get(candidate.path)
+            if row is not None and self._is_unchanged(candidate, row):
                 unchanged.add(candidate.path)
-                if problems.is_solved_by_reading(self._staying[candidate.path].problem):
+                if row.problem and problems.is_solved_by_reading(row.problem):
                     problem_of[candidate.path] = ""
         unchanged |= unread
         head_moved = self._head_moved(commit)
@@ -158,6 +159,9 @@ class Published:
             # The newest first. By minutes, so that the files of a checkout keep their order.
             files.sort(key=lambda candidate: -(candidate.stat.mtime_ns // MINUTE_NS))
         ingested = {row.path: row.stat.size for row in self._rows if not row.skip_reason}
+        disappeared = 0
+        if retired:
+            disappeared = count_disappeared(ingested, discovery, unread, head_moved=head_moved)
         return Delta(
             files=files,
             skipped=[item for item in discovery.skipped if item.path not in unchanged],
@@ -169,7 +173,7 @@ class Published:
             may_stay=self._may_stay,
             may_stay_unread=self._may_stay_unread,
             published=self._root.files if self._root and self._only is not None else len(ingested),
-            disappeared=count_disappeared(ingested, discovery, unread, head_moved=head_moved),
+            disappeared=disappeared,
             head_moved=head_moved,
         )
 
@@ -203,11 +207,11 @@ class Published:
                 problem_of[row.path] = problem
         return problem_of
 
-    def _is_unchanged(self, candidate: Candidate) -> bool:
-        row = self._staying.get(candidate.path)
-        if row is None or row.skip_reason or problems.needs_rechunking(row.problem):
+    def _is_unchanged(self, candidate: Candidate, row: _PublishedFile) -> bool:
+        if row.skip_reason or (row.problem and problems.needs_rechunking(row.problem)):
             return False
-        if candidate.stat.is_unchanged(row.stat):
+        # Discovery returns the state that it was given if nothing differs.
+        if candidate.stat is row.stat or candidate.stat.is_unchanged(row.stat):
             return True
         if row.sha256 != self._hash_of(candidate, row.encoding):
             return False

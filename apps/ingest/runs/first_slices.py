@@ -1,8 +1,8 @@
 """A first ingest publishes what it has so far, the files that were changed last before others.
 
 So they can be searched soon. The first slice is the first batch, and each further one is as large
-as all before it: few parts are written, and rows are counted twice in all. None but the first has
-more than three quarters of the files.
+as all before it: few parts are written, and rows are counted twice in all. None has more than three
+quarters of the files.
 """
 
 from collections.abc import Sequence
@@ -33,8 +33,7 @@ class FirstSlices:
 
     def are_due(self, done: int) -> bool:
         """Whether to publish, after `done` files."""
-        is_first = self._next == 1
-        return self._next <= done < self._files and (is_first or done <= LAST_SLICE * self._files)
+        return self._next <= done <= LAST_SLICE * self._files
 
     def publish(self, writer: Writer, done: int) -> None:
         """Publish what was put since the last call. Raises as `Writer.parts`, `Guard.check_root`

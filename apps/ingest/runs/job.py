@@ -70,7 +70,7 @@ class Job:
 
     def check(self) -> None:
         """Raise RunCancelled if the run was cancelled. Called between the steps."""
-        if self.cancelled:
+        if self._cancelled.is_set():  # not by the property: it is called for each file
             raise RunCancelled
 
     def pause(self) -> None:

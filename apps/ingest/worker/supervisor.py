@@ -21,7 +21,7 @@ from django.db import DatabaseError, close_old_connections, connections
 from apps.core.config import config
 from apps.core.data import folder_lock
 from apps.core.errors import CodeinfoError
-from apps.core.system import crashes, disk, programs
+from apps.core.system import crashes, disk, programs, simd
 from apps.index import changes, endings, scrubbed
 from apps.index.mapped import lists
 from apps.index.models import RemovedRoot, Root
@@ -61,7 +61,7 @@ class _Child:
             self.process = programs.start(
                 [*COMMAND, *(f"--{name}={value}" for name, value in options.items())],
                 # It has the same settings, and their secrets.
-                env={**os.environ, **programs.import_path()},
+                env={**os.environ, **programs.import_path(), **simd.sorting_environment()},
                 cwd=".",  # settings may name folders from there
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 """Finds citations in any text, with the code that is quoted below them.
 
-`src/a.py:10-12`, src/a.py:10           with the code in the fence that follows, if there is one
+`src/a.py:10-12`, src/a.py:10-12, 20-25, **src/a.py** (lines 10-12)
+                                        with the code in the fence that follows, if there is one
 ```10:12:src/a.py                       the fence of an editor, which names the lines
 src/a.py#L10-L12, …/blob/COMMIT/src/a.py#L10     addresses of forges
 /code/app/src/a.py?lines=10-12          addresses of codeinfo
@@ -74,10 +75,9 @@ class _Reader:
                 else:
                     self._code.append(line)
             elif fence:
-                yield from self.pending[:-1]
                 named = _of_info(fence[2].strip())
-                yield from self.pending[-1:] if named else ()
-                self._head = named or next(iter(self.pending[-1:]), None)
+                self._head = named or _above_code(self.pending)
+                yield from (one for one in self.pending if one is not self._head)
                 self._mark, self._code, self.pending = fence[1], [], []
             elif line.strip():
                 yield from self.pending
@@ -89,6 +89,13 @@ class _Reader:
         if self._head is not None:
             yield replace(self._head, lines=_code_of(self._code))
         self._mark, self._head = "", None
+
+
+def _above_code(quotes: list[Quote]) -> Quote | None:
+    """The citation of a line whose lines the code below are; None if that may be one of several
+    ranges of a file."""
+    paths = [quote.path for quote in quotes]
+    return quotes[-1] if paths and paths[-1] not in paths[:-1] else None
 
 
 def _of_info(info: str) -> Quote | None:

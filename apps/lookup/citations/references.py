@@ -12,18 +12,26 @@ _COLUMN = r"(?::\d{1,5})?"
 # The lines are found first, and the path is what stands before them: a search for paths would look
 # through a long word anew at each of its letters.
 _END = r"(?!\w|:\w)"
-_CITED_LINES = re.compile(rf"(?<=\w):L?{_SPAN}{_COLUMN}{_END}")
-# As answers have them, too: `#L10-L12`, `, lines 10-12` and ` (lines 10-12)`.
+# As answers have them, too: `, lines 10-12` and ` (lines 10-12)`, after a path that may be bold or
+# code.
 _IN_WORDS = rf",?[{SPACE}]lines?[{SPACE}]"
 _IN_BRACKETS = (
     rf"[{SPACE}]\(lines?[{SPACE}]"
     rf"(?P<first>\d{{1,7}})(?:[{SPACE}]?[-–][{SPACE}]?L?(?P<last>\d{{1,7}}))?\)"
 )
 LINES_IN_WORDS = re.compile(rf"(?:{_IN_WORDS}{_SPAN}|{_IN_BRACKETS}){_END}")
-_ANY_LINES = re.compile(rf"(?<=\w)(?:(?::L?|#L|{_IN_WORDS}){_SPAN}{_COLUMN}|{_IN_BRACKETS}){_END}")
+_MARKS = "[`*]{0,3}"
+_CITED_LINES = re.compile(
+    rf"(?<=\w)(?:(?P<sign>:L?|#L|{_MARKS}{_IN_WORDS}){_SPAN}{_COLUMN}|{_MARKS}{_IN_BRACKETS}){_END}"
+)
 _PATH_BACKWARDS = re.compile(r"[\w./@+\\-]+")
 ANY_REFERENCE = rf"(?P<path>[^\n]+?)(?::L?|#L){_SPAN}"
 MORE_LINES = re.compile(rf",[{SPACE}]?L?{_SPAN}")
+# More lines after a reference. In running text a number alone may count something else.
+_RANGE = rf",[{SPACE}]?L?\d{{1,7}}[-–]L?\d{{1,7}}"
+_FURTHER = re.compile(
+    rf"(?:,[{SPACE}]?L?\d{{1,7}}(?:[-–]L?\d{{1,7}})?)+(?=`)|(?:{_RANGE}(?![\w-]|[.:]\w))+"
+)
 WHOLE_REFERENCE = re.compile(
     rf"\A{ANY_REFERENCE}{_COLUMN}(?P<more>(?:,[{SPACE}]?L?\d{{1,7}}(?:[-–]L?\d{{1,7}})?)*)"
     r"(?P<mark>[,;.:]?)\Z"
@@ -54,11 +62,13 @@ def span_of(lines: re.Match[str]) -> tuple[int, int | None]:
     return int(first or 0), int(last) if last else None
 
 
-def references(text: str, *, any_spelling: bool = False) -> Iterator[Reference]:
-    """The references in running text, in order; linear in its length. any_spelling: also those with
-    their lines in words, or as addresses have them."""
+def references(text: str, *, addresses: bool = False) -> Iterator[Reference]:
+    """The references in running text, in order; linear in its length. addresses: also those with
+    their lines as addresses have them, `#L10-L12`."""
     colon = end = 0
-    for lines in (_ANY_LINES if any_spelling else _CITED_LINES).finditer(text):
+    for lines in _CITED_LINES.finditer(text):
+        if lines["sign"] == "#L" and not addresses:
+            continue
         stop = lines.start()
         # No path holds a colon, so no letter is looked at twice.
         before = _PATH_BACKWARDS.match(text[colon:stop][::-1])
@@ -69,5 +79,9 @@ def references(text: str, *, any_spelling: bool = False) -> Iterator[Reference]:
         colon = stop + 1
         if begin < stop:
             path = text[begin:stop].replace("\\", "/")
-            yield Reference(path, *span_of(lines), begin, lines.end())
             end = lines.end()
+            yield Reference(path, *span_of(lines), begin, end)
+            further = _FURTHER.match(text, end)
+            for more in MORE_LINES.finditer(text, end, further.end() if further else end):
+                end = more.end()
+                yield Reference(path, *span_of(more), more.start("start"), end)

@@ -141,7 +141,7 @@ def _visible(subject: Subject, changes: Sequence[Change]) -> list[Change]:
             counts[own] += 1
     if counts:
         why = ", ".join(f"{reason} {count}" for reason, count in counts.most_common(5))
-        subject.notes.append(f"Changed files that are left out as at the ingest: {why}.")
+        subject.notes.append(f"Changed files that the ingest leaves out: {why}.")
     return shown
 
 

@@ -26,7 +26,7 @@ MAX_HASHED = 5_000
 FILES_AT_ONCE = 8  # so that git says less than its limit
 TOO_MANY = "{:,} files have changed: the first {} are looked at."
 NOT_HASHED = "Only the first {:,} files that git has not looked at lately were compared."
-LEFT_OUT = "Changed files that are left out as at the ingest: {}."
+LEFT_OUT = "Changed files that the ingest leaves out: {}."
 NOTEBOOKS = "Changed notebooks are left out: {}."
 
 

@@ -23,7 +23,12 @@ MAX_FILES, MAX_BYTES = 50_000, 50_000_000
 NEARLY_ALL = 0.8
 # Less of the code than this is not worth a line.
 LEAST_SHARE = 0.005
-_NO_CODE = frozenset(kind.name for kind in FILE_TYPES if kind.prose) | {"ignore", "ini", "template"}
+_NO_CODE = frozenset(kind.name for kind in FILE_TYPES if kind.prose) | {
+    "ignore",
+    "gomod",
+    "ini",
+    "template",
+}
 # What a folder is for, if it is none of the product's modules.
 _PURPOSES = {"test": "tests", "example": "examples", "legacy": "old or vendored", "prose": "docs"}
 _VENDORED = words(

@@ -21,6 +21,8 @@ MIN_LITERAL = 2  # characters
 # Instructions of a compiled pattern: `.{1000}` has 8,000. The time that RE2 needs for a byte grows
 # with them.
 MAX_PROGRAM = 10_000
+# What a tool offers; a search box has something else for it.
+AS_PLAIN_TEXT = "search for it as plain text (fixed)"
 _LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
 
 
@@ -121,7 +123,7 @@ def _explained(reason: str, pattern: str) -> str:
         return f"{reason}. RE2 has no backreferences: write the repeated text out."
     if "too large" in reason:
         return f"{reason}. Use fewer or smaller repetitions."
-    return f"{reason}. Correct it, or set fixed to search for it as plain text."
+    return f"{reason}. Correct it, or {AS_PLAIN_TEXT}."
 
 
 def _bad(reason: str) -> InvalidInput:

@@ -10,6 +10,7 @@
 What a part leaves over belongs to the next.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,14 +30,15 @@ from apps.retrieval.results import Match, fallback_of, passes, setting_of_cutoff
 from apps.retrieval.search import search
 from apps.tools.context import related
 from apps.tools.context.packing import Line, Packer, in_order, telling_line
-from apps.tools.context.types import Context, ContextQuery, Piece
+from apps.tools.context.tokens import estimate
+from apps.tools.context.types import HINT_TOKENS, Context, ContextQuery, Piece
 
 # Matches that are considered, and those of them that may be passages.
 CANDIDATES, MAX_PASSAGES = 30, 20
-# Tokens of the answer beside its pieces, and the share that is left free: tokens are estimated.
-OVERHEAD, MARGIN = 60, 0.03
 # The share of the room that whole passages leave to the other parts, but never of this room.
 OTHERS, ROOM_OF_PASSAGES = 0.4, 1_000
+# The share of an answer that is left free: tokens are estimated.
+MARGIN = 0.03
 # Shares of the room: definitions, then callers and tests.
 DEFINITIONS, USES = 0.12, 0.1
 # Tokens below which there is no room for: a cut passage, a line, and what takes long to look up.
@@ -60,10 +62,18 @@ class Passages:
     degraded: str
     missing_words: tuple[str, ...]
 
+    def room(self, tokens: int) -> int:
+        """The tokens that the pieces of an answer may have: what its other keys leave."""
+        fields = {"missingWords": self.missing_words, "degraded": self.degraded}
+        form = {"results": [], **{key: value for key, value in fields.items() if value}}
+        hint = 0 if self.near else HINT_TOKENS
+        others = estimate(json.dumps(form, ensure_ascii=False)) + hint
+        return round(tokens * (1 - MARGIN)) - others
+
     def beside_best(self, tokens: int) -> float:
         """The tokens of an answer that its best passage leaves, if it is whole; all of them if it
         has no room."""
-        room = _room(tokens)
+        room = self.room(tokens)
         rest = room - self.near[0].tokens if self.near else room
         return rest if rest >= 0 else room
 
@@ -101,7 +111,7 @@ def build_context(query: ContextQuery, found: Passages, shown: Set[Line] = froze
 
     shown: lines that the reader has, which are not repeated
     """
-    packer = Packer(query.text, max(1, _room(query.max_tokens)), shown)
+    packer = Packer(query.text, max(1, found.room(query.max_tokens)), shown)
     if found.near:
         left_out = _pack(packer, found, query.filters.areas)
     else:
@@ -111,11 +121,6 @@ def build_context(query: ContextQuery, found: Passages, shown: Set[Line] = froze
     tokens = query.max_tokens - packer.room
     pieces = in_order(packer.pieces)
     return Context(pieces, tokens, left_out, found.degraded, found.missing_words)
-
-
-def _room(tokens: int) -> int:
-    """The tokens of the pieces of an answer."""
-    return round(tokens * (1 - MARGIN)) - OVERHEAD
 
 
 def _pack(packer: Packer, found: Passages, areas: Sequence[Area]) -> tuple[str, ...]:
@@ -196,6 +201,6 @@ def _names(packer: Packer, pieces: Sequence[Piece]) -> Iterator[str]:
     """Places of the first of these pieces, as long as there is room to name them."""
     for piece in pieces[:MAX_LEFT_OUT]:
         name = f"{piece.place.repo}/{piece.place.path}:{piece.start_line}-{piece.end_line}"
-        if not packer.spend(name):
+        if not packer.add_name(name):
             return
         yield name

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from apps.lookup.symbols.types import SEPARATORS
-from apps.tools.context.tokens import estimate
-from apps.tools.context.types import LINE_TOKENS, TEXT_TOKENS, Piece
+from apps.tools.context.tokens import estimate_quoted
+from apps.tools.context.types import LINE_TOKENS, LIST_TOKENS, TEXT_TOKENS, Piece, Role
 from apps.tools.snippets import best_start, shared_stems
 
 # Characters of a line that stands for a file. A longer one is cut.
@@ -36,6 +36,7 @@ class Packer:
         self.question = question
         self.room = room
         self.pieces: list[Piece] = []
+        self._lists: set[Role | str] = set()  # that have an item
         self._lines: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
         self._shown = shown
         self._shown_files = {line[:2] for line in shown}
@@ -60,7 +61,7 @@ class Packer:
             return False
         row = replace(piece, is_cut=True).row_tokens
         room = min(most, self.room) - row
-        costs = [estimate(line) + LINE_TOKENS for line in lines]
+        costs = [estimate_quoted(line) + LINE_TOKENS for line in lines]
         cheapest = sorted(costs)
         counts = [cut for cut in CUTS if cut < len(lines) and sum(cheapest[:cut]) <= room]
         shared = shared_stems(lines, self.question) if counts else []
@@ -80,18 +81,25 @@ class Packer:
             return False
         text = piece.text.strip()[:MAX_LINE]
         piece = piece if text == piece.text else replace(piece, text=text)
-        if not text or self.is_shown(piece) or piece.tokens > self.room:
+        tokens = piece.tokens + self._opening(piece.role)
+        if not text or self.is_shown(piece) or tokens > self.room:
             return False
-        self._pack(piece, piece.tokens)
+        self._pack(piece, tokens)
+        self._lists.add(piece.role)
         return True
 
-    def spend(self, text: str) -> bool:
-        """Take the tokens of a text that is not a piece. Return False if there is no room."""
-        tokens = estimate(text) + TEXT_TOKENS
+    def add_name(self, text: str) -> bool:
+        """Take the tokens of a text of the list `leftOut`. Return False if there is no room."""
+        tokens = estimate_quoted(text) + TEXT_TOKENS + self._opening("leftOut")
         if tokens > self.room:
             return False
         self.room -= tokens
+        self._lists.add("leftOut")
         return True
+
+    def _opening(self, name: Role | str) -> int:
+        """The tokens of the key of a list, if it has no item yet."""
+        return 0 if name in self._lists else LIST_TOKENS
 
     def has(self, repo: str, path: str) -> bool:
         """Return True if lines of a file are packed or shown."""

@@ -18,7 +18,7 @@ from apps.retrieval.query import (
     text_problem,
 )
 from apps.tools.context.form import compact_line
-from apps.tools.context.tokens import estimate
+from apps.tools.context.tokens import estimate, estimate_quoted
 
 DEFAULT_TOKENS = 4_000
 MIN_TOKENS = 200
@@ -27,6 +27,8 @@ MAX_TOKENS = 20_000
 LINE_TOKENS, TEXT_TOKENS = 1, 2
 # Tokens of the keys of a row, and of those that some rows have: `form.compact_row`.
 ROW_TOKENS, SYMBOL_TOKENS, OF_TOKENS, FLAG_TOKENS = 19, 6, 7, 5
+# Tokens of the key of a list, and of a hint to passages that are all weak.
+LIST_TOKENS, HINT_TOKENS = 5, 60
 
 # passage: answers the question. definition, caller, test: of a name in the passages. mention: one
 # line of a further file.
@@ -98,9 +100,9 @@ class Piece:
         if self.is_line:
             place = {"repo": self.place.repo, "relPath": self.place.path}
             line = {"startLine": self.start_line, "symbol": self.symbol, "chunk": self.text}
-            return estimate(compact_line(place | line)) + TEXT_TOKENS
+            return estimate_quoted(compact_line(place | line)) + TEXT_TOKENS
         # The ends of lines stand for the quotes and commas of a list.
-        return self.row_tokens + estimate(self.text) + LINE_TOKENS
+        return self.row_tokens + estimate_quoted(self.text) + LINE_TOKENS
 
     @property
     def row_tokens(self) -> int:

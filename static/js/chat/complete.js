@@ -2,7 +2,7 @@
 // the server draws.
 const form = document.getElementById("composer");
 const message = document.getElementById("message");
-const say = document.getElementById("scope-say");
+const say = document.getElementById("completion-say");
 
 // find: what is completed, { start, text }, or null. address: of the options for it. choose: called
 // with an option and with what was completed. verb: what Enter does with an option. none: said when

@@ -89,7 +89,7 @@ message.addEventListener("keydown", (event) => {
 form.addEventListener("htmx:afterRequest", (event) => event.detail.elt === form && !before && place());
 form.addEventListener("htmx:configRequest", (event) => {
   if (event.detail.elt !== form) return;
-  if (!message.value.trim() || running()) event.preventDefault();
+  if (!message.value.trim() || running()) return event.preventDefault();
   sent = message.value;
   edits = !form.elements.parent.disabled;
 });

@@ -19,6 +19,8 @@ function place() {
   menu.style.top = `${fits ? below : Math.max(GAP, box.top - GAP - menu.offsetHeight)}px`;
 }
 
+addEventListener("resize", () => menu.matches(":popover-open") && place());
+
 async function openMenu(button) {
   opener = button;
   await htmx.ajax("GET", `/ui/chat/actions?c=${encodeURIComponent(button.dataset.convoMenu)}`, { target: menu, swap: "innerHTML" });

@@ -3,8 +3,8 @@ import { completion, insert } from "./complete.js";
 
 const box = document.getElementById("scope");
 const message = document.getElementById("message");
-const say = document.getElementById("scope-say");
-const AT = /(?:^|\s)@(\S*)$/; // the name of a ref has another `@`
+const say = document.getElementById("completion-say");
+const AT = /(?:^|\s)@(\S{0,400})$/; // no more is looked up (scope.MAX_TYPED); the name of a ref has another `@`
 
 const values = () => [...box.querySelectorAll("[name=scope]:not([disabled])")].map((input) => input.value).filter(Boolean);
 

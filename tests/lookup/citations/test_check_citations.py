@@ -87,6 +87,29 @@ def test_lines_without_a_text_exist_or_are_out_of_range(check: Check, repository
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        (f"{PATH}:6-8, 10-12", [f"{PATH}:6-8", f"{PATH}:10-12"]),
+        (f"`{PATH}:6-8, 10`", [f"{PATH}:6-8", f"{PATH}:10"]),
+        (f"{PATH}:6-8, 10 of them", [f"{PATH}:6-8"]),
+        (f"**{PATH}** (lines 6–8)", [f"{PATH}:6-8"]),
+        (f"**`{PATH}`**, lines 6-8", [f"{PATH}:6-8"]),
+        (f"`{PATH}` (line 6)", [f"{PATH}:6"]),
+        ("a page (lines 6-8), line 3", []),
+    ],
+)
+def test_lines_are_read_as_the_chat_links_them(
+    check: Check, repository: Path, text: str, cited: list[str]
+) -> None:
+    assert [row["cited"] for row in check(text)] == cited
+
+
+def test_code_below_two_ranges_is_taken_for_neither(check: Check, repository: Path) -> None:
+    text = f"{PATH}:6-8, 10-12\n```\n{DELAY}\n```"
+    assert verdicts(check(text)) == ["exists", "exists"]
+
+
 def test_a_quote_that_may_be_other_lines_is_not_moved(check: Check, repository: Path) -> None:
     line = DELAY.split("\n")[-1]
     quoted = f"{PATH}:6\n```\n{line}\n```"

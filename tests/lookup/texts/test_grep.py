@@ -183,8 +183,8 @@ def test_a_long_line_is_cut_around_the_match() -> None:
     [
         ("a(?=b)", "lookahead"),
         (r"(a)\1", "backreferences"),
-        ("a(b", "set fixed"),
-        ("a)(b", "set fixed"),
+        ("a(b", "as plain text (fixed)"),
+        ("a)(b", "as plain text (fixed)"),
         (r"(\w{1,900}){900}", "repetition"),
     ],
 )

@@ -106,6 +106,26 @@ def test_an_answer_keeps_to_its_tokens(depot: Path, tokens: int) -> None:
     assert form["results"][0]["relPath"] == "depot/upload.py"
 
 
+def test_an_answer_of_tabs_and_quotes_keeps_to_its_tokens(folder: Path) -> None:
+    lines = [f'\t\tif moon == "m{n}" {{\n\t\t\treturn "low {n}"\n\t\t}}' for n in range(60)]
+    code = "\n".join(["func TideOf(moon string) int {", *lines, "\treturn 0", "}", ""])
+    root = ingest(write_files(folder / "tides", {"tide.go": code}))
+    asked = {"question": "Which tide does TideOf return?", "repository": root.name}
+    for tokens in (300, 500, 700, 900):
+        form = CONTEXT.run(asked | {"max_tokens": tokens}, is_compact=True)
+        assert form["results"]
+        assert estimate(json.dumps(form, ensure_ascii=False, separators=(",", ":"))) <= tokens
+
+
+def test_the_best_passage_is_whole_as_soon_as_the_answer_has_room_for_it(depot: Path) -> None:
+    form = CONTEXT.run({"question": QUESTION}, is_compact=True)
+    alone = {"results": form["results"][:1]}
+    needed = estimate(json.dumps(alone, ensure_ascii=False, separators=(",", ":")))
+    tokens = round(needed / (1 - build.MARGIN)) + 20  # the parts are estimated one by one
+    short = CONTEXT.run({"question": QUESTION, "max_tokens": tokens}, is_compact=True)
+    assert short["results"][:1] == alone["results"]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_text_has_as_many_tokens_whichever_way_they_are_counted(seed: int) -> None:
     """Texts of ASCII are counted by bits, others by a pattern."""

@@ -2,17 +2,14 @@
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from channels.routing import get_default_application
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
 
 from apps.conversations import recovery as conversation_recovery
-from apps.conversations import sharing
 from apps.core.config import config
 from apps.core.data import database, folder_lock, lost_changes
 from apps.core.errors import Unavailable, reason_of
@@ -87,8 +84,6 @@ class Command(BaseCommand):
         if message := missing_runs.describe():
             logger.warning(message)
         conversation_recovery.recover()
-        with suppress(DatabaseError):  # where nothing can be stored: `/health` tells it
-            sharing.delete_expired()
         ingest_recovery.recover()
         password = first_start.ensure_admin(settings.data_dir)
         unknown = orphans.log_new()
