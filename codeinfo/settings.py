@@ -264,6 +264,7 @@ LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
+FORMAT_MODULE_PATH = "codeinfo.formats"
 
 LOGIN_URL = "/login"
 LOGIN_REDIRECT_URL = "/"

@@ -10,7 +10,7 @@ import click
 from codeinfo_cli import options, scope, terminal
 from codeinfo_cli.client import connected
 from codeinfo_cli.errors import NOTHING
-from codeinfo_cli.terminal import note, out, styled, visible
+from codeinfo_cli.terminal import notes, out, styled, visible
 
 MAX_TEXT = 100_000  # bytes that are read
 HOLDING = ("ok", "moved", "exists")
@@ -49,6 +49,4 @@ def _show(answer: Mapping[str, Any]) -> None:
         mark = "dim" if row["verdict"] in HOLDING else "removed"
         verdict = styled(row["verdict"], mark)
         out(f"{verdict}  {styled(visible(row['cited']), 'path')}{now and ' ->' + now[1:]}")
-    for key, before in (("summary", ""), ("hint", ""), ("degraded", "Incomplete: ")):
-        if answer.get(key):
-            note(before + str(answer[key]))
+    notes(answer, "summary", "hint", "degraded")

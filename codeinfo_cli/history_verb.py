@@ -8,12 +8,11 @@ import click
 from codeinfo_cli import completion, options, scope, terminal
 from codeinfo_cli.client import connected
 from codeinfo_cli.file_verbs import split_lines
-from codeinfo_cli.terminal import note, out, styled, visible
+from codeinfo_cli.terminal import notes, out, styled, visible
 
 SHORT = 10  # characters of an id
 # The style of a line of a diff, by its first character
 SIDES = {"+": "added", "-": "removed", "@": "mark"}
-NOTES = (("notes", ""), ("hint", ""), ("degraded", "Incomplete: "), ("stale", "Changed since: "))
 
 
 @click.command()
@@ -66,9 +65,7 @@ def _show(answer: Mapping[str, Any]) -> None:
             _show_lines(row)
         else:
             shown = _show_hunk(row, paths, shown)
-    for key, before in NOTES:
-        if answer.get(key):
-            note(before + str(answer[key]))
+    notes(answer, "notes", "hint", "degraded", "stale")
 
 
 def _commit(row: Mapping[str, Any]) -> str:

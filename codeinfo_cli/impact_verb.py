@@ -8,7 +8,7 @@ import click
 from codeinfo_cli import completion, options, scope, terminal
 from codeinfo_cli.client import connected
 from codeinfo_cli.errors import CliError
-from codeinfo_cli.terminal import note, out, styled, visible
+from codeinfo_cli.terminal import notes, out, styled, visible
 
 MAX_PATCH = 900_000  # bytes that are read
 # Above the rows of a kind
@@ -19,7 +19,6 @@ HEADINGS = {
     "importer": "Imported by",
     "together": "Changed together before",
 }
-NOTES = (("notes", ""), ("hint", ""), ("degraded", "Incomplete: "), ("stale", "Changed since: "))
 
 
 @click.command()
@@ -68,9 +67,7 @@ def _show(answer: Mapping[str, Any]) -> None:
             shown = row["kind"]
             out(styled(HEADINGS[shown], "name"))
         out(f"  {_line(row, paths)}")
-    for key, before in NOTES:
-        if answer.get(key):
-            note(before + str(answer[key]))
+    notes(answer, "notes", "hint", "degraded", "stale")
 
 
 def _line(row: Mapping[str, Any], paths: scope.Paths) -> str:

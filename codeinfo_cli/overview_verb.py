@@ -8,7 +8,7 @@ import click
 
 from codeinfo_cli import completion, options, scope, terminal
 from codeinfo_cli.client import connected
-from codeinfo_cli.terminal import counted, note, out, styled, visible
+from codeinfo_cli.terminal import counted, notes, out, styled, visible
 
 # Above the rows of a kind
 HEADINGS = {
@@ -37,9 +37,7 @@ def overview(name: str, as_json: bool) -> None:
         return
     answer = json.loads(body)
     _show(answer)
-    for key, before in (("notes", ""), ("degraded", "Incomplete: "), ("stale", "Changed since: ")):
-        if answer.get(key):
-            note(before + str(answer[key]))
+    notes(answer, "notes", "degraded", "stale")
 
 
 def _show(answer: Mapping[str, Any]) -> None:

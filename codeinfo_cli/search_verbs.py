@@ -13,7 +13,7 @@ import click
 from codeinfo_cli import options, scope, terminal
 from codeinfo_cli.client import Client, connected
 from codeinfo_cli.errors import NOTHING
-from codeinfo_cli.terminal import counted, note, out, styled, visible
+from codeinfo_cli.terminal import counted, note, notes, out, styled, visible
 
 # Lines of a passage that are shown without --full
 SHOWN_LINES = 12
@@ -180,14 +180,8 @@ def _say(answer: Mapping[str, Any]) -> None:
         note(f"Not in these repositories: {', '.join(missing)}")
     if left_out := answer.get("leftOut"):
         note(f"Left out for lack of room: {', '.join(map(str, left_out))}")
-    for name in ("stopped", "slow"):
-        if text := answer.get(name):
-            note(str(text))
-    if degraded := answer.get("degraded"):
-        note(f"Incomplete: {degraded}")
-    if hint := answer.get("hint"):
-        note(hint)
-    elif not results:
+    notes(answer, "stopped", "slow", "degraded", "hint")
+    if not results and not answer.get("hint"):
         note("Nothing fits. Try the words that the code itself would use, or --all.")
 
 

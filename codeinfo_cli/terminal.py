@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 import click
@@ -20,6 +20,8 @@ INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 # Parameters of SGR (ECMA-48)
 STYLES = {"path": "35", "line": "32", "mark": "36", "match": "1;31", "name": "1", "dim": "2"}
 STYLES |= {"added": "32", "removed": "31"}
+# What is written before a note of an answer
+LABELS = {"degraded": "Incomplete: ", "stale": "Changed since: "}
 
 
 def visible(text: str, *, lines: bool = False) -> str:
@@ -143,6 +145,13 @@ def note(message: str) -> None:
     sys.stdout.flush()
     sys.stderr.write(f"{visible(message, lines=True)}\n")
     sys.stderr.flush()
+
+
+def notes(answer: Mapping[str, Any], *names: str) -> None:
+    """Write what an answer says beside its rows to stderr."""
+    for name in names:
+        if text := answer.get(name):
+            note(f"{LABELS.get(name, '')}{text}")
 
 
 def end_quietly() -> None:

@@ -1,17 +1,21 @@
 """The agents' routes (docs/contract.md §7)."""
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_GET, require_POST
 
-from apps.agent_runs import body, commands, definitions, starting
+from apps.agent_runs import commands, definitions, starting
 from apps.agent_runs.listing import agent_wire, command_wire
+from apps.agent_runs.starting import AgentRequest
 from apps.conversations import runner
 from apps.conversations.chat_api import body_of
+from apps.conversations.chat_body import check_id, object_of, required_text
 from apps.conversations.stream import RunLog
 from apps.conversations.wire import not_stored
-from apps.core.errors import Unavailable
+from apps.core.errors import InvalidInput, Unavailable
 
 
 async def listing(request: HttpRequest) -> JsonResponse:
@@ -33,7 +37,7 @@ async def command_list(request: HttpRequest, agent: str) -> JsonResponse:
 @require_POST
 async def run(request: HttpRequest, agent: str) -> JsonResponse:
     """`POST /agents/<agent>/run`: 202 once the run has started."""
-    agent_request, text = body.instruction(agent, body_of(request))
+    agent_request, text = _instruction(agent, body_of(request))
     log = await runner.start(await starting.instruction(agent_request, text))
     return _started(log, agentName=agent)
 
@@ -41,7 +45,7 @@ async def run(request: HttpRequest, agent: str) -> JsonResponse:
 @require_POST
 async def run_command(request: HttpRequest, agent: str) -> JsonResponse:
     """`POST /agents/<agent>/commands/run`: 202 once the first step has started."""
-    agent_request, name = body.command(agent, body_of(request))
+    agent_request, name = _command(agent, body_of(request))
     execution = await commands.start(await starting.command(agent_request, name))
     return _started(execution.log, agentName=agent, commandName=name)
 
@@ -55,3 +59,33 @@ def _started(log: RunLog, **names: str) -> JsonResponse:
         "modelId": log.model,
     }
     return JsonResponse(wire | not_stored(log), status=202)
+
+
+# --- bodies; the first error wins -----------------------------------------------------------------
+
+
+def _instruction(agent: str, raw: bytes) -> tuple[AgentRequest, str]:
+    """`{instruction, conversationId?, working_folder?}`. Raises InvalidInput."""
+    body = object_of(raw)
+    text = required_text(body, "instruction")
+    return _agent_request(agent, body), text
+
+
+def _command(agent: str, raw: bytes) -> tuple[AgentRequest, str]:
+    """`{commandName, conversationId?, working_folder?}`. Raises InvalidInput."""
+    body = object_of(raw)
+    name = required_text(body, "commandName")
+    if "/" in name or "\\" in name or ".." in name:
+        raise InvalidInput("commandName must be the name of a command", code="COMMAND_INVALID")
+    return _agent_request(agent, body), name
+
+
+def _agent_request(agent: str, body: Mapping[str, Any]) -> AgentRequest:
+    conversation_id = _optional(body, "conversationId")
+    if conversation_id is not None:
+        check_id("conversationId", conversation_id)
+    return AgentRequest(agent, conversation_id, _optional(body, "working_folder"))
+
+
+def _optional(body: Mapping[str, Any], name: str) -> str | None:
+    return None if body.get(name) is None else required_text(body, name)

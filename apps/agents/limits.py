@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from typing import TypeVar
 
-from apps.agents.events import ReasoningDelta, TextDelta, ToolFinished, ToolStarted, Warned
+from apps.agents.events import ReasoningDelta, TextDelta, ToolFinished, ToolStarted
 from apps.agents.messages import ToolCall, ToolResult, Usage
 from apps.core.config import config
 from apps.core.errors import Unavailable
@@ -69,7 +69,7 @@ class AnswerLimits:
             raise past_time()
         return left
 
-    def admit_warning(self, event: Warned) -> bool:
+    def admit_warning(self) -> bool:
         """Return True for the first MAX_WARNINGS warnings."""
         self._warnings_left -= 1
         return self._warnings_left >= 0

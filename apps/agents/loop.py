@@ -184,7 +184,7 @@ class _Answer:
             case ToolFinished():
                 return truncate_result(event)
             case Warned():
-                return event if self.limits.admit_warning(event) else None
+                return event if self.limits.admit_warning() else None
             case ThreadNamed():
                 return event
             case ToolCallRequested(call=call):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import PurePosixPath
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -14,7 +13,7 @@ from apps.browse import code_page, front_page, map_page, name_panel
 from apps.browse.history_page import VIEWS, change_url, history_view, last_change, links_of
 from apps.browse.impact_page import VIEW as IMPACT
 from apps.browse.impact_page import impact_url, impact_view
-from apps.browse.lines import code_url, repository_url
+from apps.browse.lines import code_url
 from apps.browse.source import SourceView, open_block, open_source
 from apps.browse.source_request import SourceRequest
 from apps.core.error_map import status_of
@@ -69,11 +68,8 @@ def code(request: HttpRequest, where: str = "") -> HttpResponse:
 
 def _is_being_ingested(error: CodeinfoError) -> bool:
     """Whether an error names a repository whose first ingest is in progress, or is queued."""
-    if error.code != "REPO_NOT_FOUND":
-        return False
-    runs = [run for run in queries.live_runs() if not run.dry_run]
-    names = {run.name or PurePosixPath(run.path).name for run in runs}
-    return error.details.get("repo") in names
+    is_missing = error.code == "REPO_NOT_FOUND"
+    return is_missing and error.details.get("repo") in queries.names_being_ingested()
 
 
 def _file(request: HttpRequest, place: code_page.Place, data: dict[str, str]) -> HttpResponse:
@@ -174,7 +170,7 @@ def _repositories() -> list[dict[str, Any]]:
         {
             "root": root,
             "id": repo_id(root),
-            "url": repository_url(repo_id(root)),
+            "url": code_url(repo_id(root)),
             "languages": languages_of(root, MAX_LANGUAGES),
         }
         for root in queries.published_roots()

@@ -122,9 +122,11 @@ def facts_of(repo: str) -> Facts:
 
 
 def _fact(row: Relation) -> Fact:
-    """A command by what to type, any other row by the definition that it names."""
+    """A command by what to type, an entry point by the definition that it names, and what is
+    imported by its file."""
     is_command = row.role in ("build", "tests", "run")
-    title = row.of if is_command else row.symbol or row.place.path.rpartition("/")[2]
+    name = row.symbol if row.role == "entry point" else ""
+    title = row.of if is_command else name or row.place.path.rpartition("/")[2]
     place = f"{row.place.path}:{row.line}"
     url = source_url(row.place.repo, row.place.path, row.line, row.line)
     return Fact(title, "" if is_command else row.of, place, f"{url}#L{row.line}")

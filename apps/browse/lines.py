@@ -8,13 +8,8 @@ CODE_URL = "/code"
 FRAGMENT_URL = "/ui/retrieval/source"
 
 
-def repository_url(repo: str) -> str:
-    """The URL of a repository in the code browser. `repo` is its id."""
-    return code_url(repo)
-
-
 def code_url(repo: str, path: str = "") -> str:
-    """The URL of a repository, or of a folder or file in it."""
+    """The URL of a repository (`repo` is its id), or of a folder or file in it."""
     if repo in (".", ".."):
         # Browsers resolve these, percent-encoded too.
         query = {"repo": repo, "path": path} if path else {"repo": repo}

@@ -41,6 +41,7 @@ _CAMEL_TEST = re.compile(r"[a-z0-9](?:Tests?|Spec|TestCase)$")
 _VERSION = re.compile(r"_?v(\d{1,4})$", re.IGNORECASE)
 
 
+@lru_cache(maxsize=20_000)
 def kinds(path: str) -> frozenset[str]:
     """The kinds of a file among `test`, `example`, `prose`, `data`, `legacy`; most have none."""
     return frozenset(_kinds(path))

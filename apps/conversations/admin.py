@@ -4,20 +4,50 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.conversations import queries, services, transcript
-from apps.conversations.admin_filters import RatingFilter, TagFilter
+from apps.conversations import queries, services, tagging, tags, transcript
 from apps.conversations.answers import markdown
 from apps.conversations.answers.exchange import exchanges_of, usage_line
 from apps.conversations.branches import followed
 from apps.conversations.models import Conversation, Share, Turn
 from apps.conversations.parts import content
 from apps.core.http.admin import ReadOnly, Table, Values
+
+
+class TagFilter(admin.SimpleListFilter):
+    title = "tag"
+    parameter_name = "tag"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(tag, tag) for tag in tagging.known()]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[Conversation]
+    ) -> QuerySet[Conversation]:
+        tag = self.value()
+        return tags.having(queryset, tag) if tag in dict(self.lookup_choices) else queryset
+
+
+class RatingFilter(admin.SimpleListFilter):
+    title = "rating of an answer"
+    parameter_name = "rating"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(str(rating.value), str(rating.label)) for rating in Turn.Rating]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[Conversation]
+    ) -> QuerySet[Conversation]:
+        if self.value() not in dict(self.lookup_choices):
+            return queryset
+        rated = Turn.objects.filter(conversation=OuterRef("pk"), rating=self.value())
+        return queryset.filter(Exists(rated))
+
 
 LONGEST = 200
 # The newest turns, which the page of a conversation shows.

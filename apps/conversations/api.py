@@ -1,5 +1,6 @@
 """The conversation routes (docs/contract.md §1.2)."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rest_framework.exceptions import ParseError
@@ -56,14 +57,10 @@ class Conversations(View):
 
 
 class Archive(View):
-    def post(self, request: Request, conversation_id: str) -> Response:
-        services.archive(conversation_id)
-        return Response(OK)
+    archived = True  # False: restore
 
-
-class Restore(View):
     def post(self, request: Request, conversation_id: str) -> Response:
-        services.restore(conversation_id)
+        services.archive(conversation_id, archived=self.archived)
         return Response(OK)
 
 
@@ -114,7 +111,7 @@ class Tags(View):
             raise refused({"tags": [error.message]}) from error
 
 
-BULK = {
+BULK: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
     "archive": (services.bulk_archive, "updatedCount"),
     "restore": (services.bulk_restore, "updatedCount"),
     "delete": (services.bulk_delete, "deletedCount"),

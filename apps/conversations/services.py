@@ -6,8 +6,9 @@ unique constraint on a running turn). Transactions only save commits.
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -78,16 +79,10 @@ def create(
     return conversation
 
 
-def archive(conversation_id: str) -> None:
-    """Archive a conversation; no effect on an archived one. Raises NotFound."""
+def archive(conversation_id: str, *, archived: bool = True) -> None:
+    """Archive a conversation, or restore it; no effect if it is so already. Raises NotFound."""
     queries.get(conversation_id)
-    _archive([conversation_id])
-
-
-def restore(conversation_id: str) -> None:
-    """Restore an archived conversation. Raises NotFound."""
-    queries.get(conversation_id)
-    _restore([conversation_id])
+    _archive([conversation_id], archived)
 
 
 def rename(conversation_id: str, title: str) -> Conversation:
@@ -109,17 +104,15 @@ def pin(conversation_id: str, *, pinned: bool = True) -> None:
     changed(conversation_id)
 
 
-def bulk_archive(ids: Sequence[str]) -> int:
-    """Archive all conversations, or none. Returns their number.
+def bulk_archive(ids: Sequence[str], *, archived: bool = True) -> int:
+    """Archive all conversations, or restore all; or none. Returns their number.
 
     Raises InvalidInput, Conflict BATCH_CONFLICT (contract.md §1.2).
     """
-    return _archive(checked_batch(ids))
+    return _archive(checked_batch(ids), archived)
 
 
-def bulk_restore(ids: Sequence[str]) -> int:
-    """As `bulk_archive`."""
-    return _restore(checked_batch(ids))
+bulk_restore: Callable[[Sequence[str]], int] = partial(bulk_archive, archived=False)
 
 
 def bulk_delete(ids: Sequence[str]) -> int:
@@ -159,18 +152,10 @@ def checked_batch(ids: Sequence[str], *, archived_only: bool = False) -> list[st
     return requested
 
 
-def _archive(ids: Sequence[str]) -> int:
+def _archive(ids: Sequence[str], archived: bool) -> int:
     now = now_ms()
-    Conversation.objects.filter(pk__in=ids, archived_at=None).update(
-        archived_at=now, updated_at=now
-    )
-    return notify_all(ids)
-
-
-def _restore(ids: Sequence[str]) -> int:
-    Conversation.objects.filter(pk__in=ids).exclude(archived_at=None).update(
-        archived_at=None, updated_at=now_ms()
-    )
+    others = Conversation.objects.filter(pk__in=ids, archived_at__isnull=archived)
+    others.update(archived_at=now if archived else None, updated_at=now)
     return notify_all(ids)
 
 

@@ -241,17 +241,11 @@ def _toast(text: str, **more: Any) -> HttpResponse:
 
 
 @require_POST
-def archive(request: HttpRequest) -> HttpResponse:
+def archive(request: HttpRequest, *, archived: bool) -> HttpResponse:
     conversation_id = request.POST.get("c", "")
-    services.archive(conversation_id)
-    return _toast("Conversation archived", **{"chat:changed": {"ids": [conversation_id]}})
-
-
-@require_POST
-def restore(request: HttpRequest) -> HttpResponse:
-    conversation_id = request.POST.get("c", "")
-    services.restore(conversation_id)
-    return _toast("Conversation restored", **{"chat:changed": {"ids": [conversation_id]}})
+    services.archive(conversation_id, archived=archived)
+    text = f"Conversation {'archived' if archived else 'restored'}"
+    return _toast(text, **{"chat:changed": {"ids": [conversation_id]}})
 
 
 @require_POST

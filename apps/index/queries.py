@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from pathlib import PurePosixPath
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -98,6 +99,13 @@ def active_run() -> IngestRun | None:
     started."""
     runs = endings.live().requested()
     return runs.running().first() or runs.order_by("queued_at").first()
+
+
+def names_being_ingested() -> list[str]:
+    """Return the names of the folders whose ingest is in progress, or queued, next one first."""
+    removal = IngestRun.Operation.REMOVE
+    runs = [run for run in live_runs() if not run.dry_run and run.operation != removal]
+    return [run.name or PurePosixPath(run.path).name for run in runs]
 
 
 def live_runs() -> list[IngestRun]:

@@ -11,7 +11,6 @@ import os
 import stat
 from contextlib import nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from apps.code.notebooks import MAX_NOTEBOOK_BYTES, is_notebook_path, notebook_text
@@ -27,6 +26,8 @@ MAX_DEPTH = 100
 # A RootDirectory has at most this many folders open, and four other descriptors: the root, the
 # deepest folder, the next one and the file. Sockets need descriptors too.
 MAX_OPEN_LEVELS = 28
+# Statuses that are read with the entries of one folder. Each takes 600 bytes.
+MAX_STATUSES = 10_000
 
 SYMBOLIC_LINK = "Symbolic link"
 SPECIAL = "Not a regular file"
@@ -79,7 +80,8 @@ class Unreadable(InvalidInput):
 class Entry(NamedTuple):
     """One entry of a folder. A link to a folder is not a folder.
 
-    status: as of `RootDirectory.stat`, if it was wanted; None for a folder, and where it failed
+    status: as of `RootDirectory.stat`, if it was wanted; None for a folder, where it failed, and
+        after MAX_STATUSES entries
     """
 
     name: str
@@ -105,12 +107,7 @@ class RootDirectory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._leave(0)
         os.close(self._root)
 
@@ -158,6 +155,7 @@ class RootDirectory:
         """List a folder. Its path ends with a slash; "" is the root. Raises OSError."""
         parent, _ = self._enter(folder)
         descriptor = posix.open_at(parent, ".", LIST_FLAGS)
+        statuses = MAX_STATUSES if with_status else 0
         try:
             with os.scandir(descriptor) as entries:
                 return [
@@ -165,9 +163,9 @@ class RootDirectory:
                         entry.name,
                         entry.is_symlink(),
                         is_folder := entry.is_dir(follow_symlinks=False),
-                        _status_of(entry) if with_status and not is_folder else None,
+                        _status_of(entry) if at < statuses and not is_folder else None,
                     )
-                    for entry in entries
+                    for at, entry in enumerate(entries)
                 ]
         finally:
             os.close(descriptor)

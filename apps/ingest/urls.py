@@ -8,7 +8,7 @@ from django.urls.converters import StringConverter
 from django.urls.resolvers import URLPattern
 
 from apps.core.security.rights import for_users
-from apps.ingest import api, hooks, views
+from apps.ingest import api, hooks, services, views
 from apps.ingest.consumers import IngestPageConsumer
 
 
@@ -62,9 +62,9 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/ingest/nearby", views.nearby),
     path("ui/ingest/next", views.start_next),
     path("ui/ingest/cancel/<str:run_id>", views.cancel),
-    path("ui/ingest/plain/<str:run_id>", views.start_plain),
-    path("ui/ingest/repeat/<str:run_id>", views.start_again),
-    path("ui/ingest/force/<str:run_id>", views.start_with_force),
+    path("ui/ingest/plain/<str:run_id>", views.repeat, {"start": services.start_as_plain_folder}),
+    path("ui/ingest/repeat/<str:run_id>", views.repeat, {"start": services.start_again}),
+    path("ui/ingest/force/<str:run_id>", views.repeat, {"start": services.start_with_force}),
     path("ui/ingest/reembed", views.reembed),
     path("ui/ingest/ref", views.start_ref),
     path("ui/ingest/watch/<str:root_id>", views.watch),

@@ -26,7 +26,7 @@ from apps.core.principal import current
 from apps.core.security.local_users import is_on_this_machine
 from apps.embedding.catalogue import available_models
 from apps.index import queries
-from apps.index.models import Clone, Root, SourceFileQuerySet
+from apps.index.models import Clone, IngestRun, Root, SourceFileQuerySet
 from apps.index.types import RUNNING_STATES
 from apps.ingest import bases, folders, hooks, panels, services, skips
 from apps.ingest.discovery import eligibility
@@ -140,9 +140,9 @@ def _action(act: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
     @require_POST
     @wraps(act)
-    def view(request: HttpRequest, *args: str, **named: str) -> HttpResponse:
+    def view(request: HttpRequest, **named: Any) -> HttpResponse:
         try:
-            return act(request, *args, **named)
+            return act(request, **named)
         except CodeinfoError as error:
             response = HttpResponse(_panels_html(), status=REFUSED)
             return _with_toast(response, f"{error.code}: {error.message}", error=True)
@@ -164,23 +164,9 @@ def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 @_action
-def start_plain(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Repeat a run without git."""
-    services.start_as_plain_folder(run_id)
-    return _done("Ingest started")
-
-
-@_action
-def start_again(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Repeat a run that was cancelled."""
-    services.start_again(run_id)
-    return _done("Ingest started")
-
-
-@_action
-def start_with_force(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Repeat a run that needs confirmation."""
-    services.start_with_force(run_id)
+def repeat(request: HttpRequest, run_id: str, start: Callable[[str], IngestRun]) -> HttpResponse:
+    """Repeat a run by one of the functions of `services`."""
+    start(run_id)
     return _done("Ingest started")
 
 

@@ -42,8 +42,9 @@ SECRET_PATTERNS: tuple[tuple[str, Any, str], ...] = (
     # The web server logs the URI of an aborted request; its query may contain private data.
     ("uri=", re2.compile(r"(\buri=[^\s?>]*\?)[^\s>]+"), rf"\1{REDACTED}"),
     # A link to a copy of a conversation (apps/conversations/sharing.py), also within an address,
-    # and with a slip: those who read the log would see what is meant.
-    ("shared", re2.compile(r"(?i)(shared(?:/|%2F)\S{0,20}?)[0-9a-f]{32,}"), rf"\1{REDACTED}"),
+    # and with a slip, by which half of a token may be left: those who read the log would see what
+    # is meant.
+    ("", re2.compile(r"(?i)(shared(?:/|%2F).{0,20}?)[0-9a-f]{16,}"), rf"\1{REDACTED}"),
     ("eyJ", re2.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"), REDACTED),
     (
         "",

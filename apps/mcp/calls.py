@@ -9,7 +9,6 @@ from typing import Any
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
 from apps.core.values.surrogates import encodable
-from apps.logs.context import request_id
 from apps.mcp.arguments import read_arguments
 from apps.mcp.protocol_version import ProtocolVersion
 from apps.mcp.specification import INVALID_PARAMS
@@ -69,7 +68,7 @@ class PreparedCall:
         """
         seconds = self.seconds or CALL_SECONDS
         capabilities, workspace = self.protocol.capabilities, self.workspace
-        about = (request_id.get(), self.protocol.version, report, capabilities, workspace)
+        about = (self.protocol.version, report, capabilities, workspace)
         call = Call(*about, answers=self.answers)
         try:
             async with asyncio.timeout(seconds) as limit:

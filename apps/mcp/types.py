@@ -55,7 +55,6 @@ class Workspace:
 class Call:
     """One call of a tool. If the client disconnects, the task that runs the tool is cancelled.
 
-    request_id: the id in every log line of this request.
     version: the protocol revision, such as "2025-11-25".
     report: sends progress to the client; does nothing if the client did not request progress.
     capabilities: the client's capabilities by name. Handshake revisions state them in another
@@ -64,7 +63,6 @@ class Call:
     answers: the client's answers to the questions of an InputRequired, by their names.
     """
 
-    request_id: str
     version: str
     report: Report
     capabilities: Mapping[str, Any] = field(default_factory=dict)

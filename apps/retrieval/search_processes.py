@@ -151,11 +151,6 @@ class SearchProcesses:
             except ProcessLost as error:
                 self._lose(process, error)
 
-    @property
-    def pids(self) -> list[int]:
-        with self._changed:
-            return [process.pid for process in self.processes if process.pid]
-
     def wait(self, seconds: float) -> bool:
         """Wait until no process is being started. Return False on a timeout."""
         with self._changed:

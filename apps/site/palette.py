@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from django.db import Error
 
-from apps.browse.lines import repository_url, source_url
+from apps.browse.lines import code_url, source_url
 from apps.browse.names import files_alike, files_named, symbols_alike, symbols_named
 from apps.conversations import queries, searching
 from apps.conversations.searching import Snippet
@@ -121,7 +121,7 @@ def _repositories(text: str, until: float) -> Iterable[Option]:
     ids = sorted({repo_id(root) for root in published_roots()})
     matches = [repo for repo in ids if all(word in repo.lower() for word in words)]
     matches.sort(key=lambda repo: not repo.lower().startswith(words[0]))
-    return [Option(repository_url(repo), "repo", repo) for repo in matches[:LIMIT]]
+    return [Option(code_url(repo), "repo", repo) for repo in matches[:LIMIT]]
 
 
 def _files(

@@ -58,7 +58,7 @@ def _stored() -> dict[str, Any]:
                 for number, root in enumerate(roots)
             ],
             "storage": overview.storage(),
-            "first": None if roots else queries.active_run(),
+            "first": "" if roots else next(iter(queries.names_being_ingested()), ""),
             "questions": recent_questions(MAX_QUESTIONS),
             "unknown": orphans.unknown_folders(),
         }

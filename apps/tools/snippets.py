@@ -1,11 +1,10 @@
 """Cuts long passages to the lines that match best."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from apps.core.types import JSON
-from apps.embedding.words import runs, stems_of
+from apps.embedding.words import stems
 from apps.retrieval.query import parse_limit, refuse
 from apps.retrieval.ranking.rank import query_stems
 
@@ -25,13 +24,17 @@ def best_lines(lines: Sequence[str], query: str, count: int) -> int:
 def shared_stems(lines: Sequence[str], query: str) -> list[set[str]]:
     """The stems of the query that each line has."""
     wanted = set(query_stems(query))
-    having = {run for run in {*runs("\n".join(lines))} if not wanted.isdisjoint(stems_of[run])}
-    near = {at for run in having for at, line in enumerate(lines) if run in line}  # few lines
+    text = "\n".join(lines).lower()
+    near: set[int] = set()  # few lines
+    for stem in wanted:
+        beginning = stem.removesuffix("y")  # of its words; the stem of `queries` is `query`
+        at = text.find(beginning)
+        while at >= 0:
+            near.add(text.count("\n", 0, at))
+            end = text.find("\n", at)
+            at = text.find(beginning, end + 1) if end >= 0 else -1
     return [
-        wanted.intersection(chain.from_iterable(stems_of[run] for run in runs(line)))
-        if at in near
-        else set()
-        for at, line in enumerate(lines)
+        wanted.intersection(stems(line)) if at in near else set() for at, line in enumerate(lines)
     ]
 
 

@@ -14,7 +14,7 @@ function show(theme) {
   }
 }
 
-export function nextTheme() {
+function nextTheme() {
   const theme = ORDER[(ORDER.indexOf(root.dataset.theme ?? "") + 1) % ORDER.length];
   document.cookie = `theme=${theme}; path=/; max-age=${theme ? 31536000 : 0}; samesite=lax`;
   show(theme);

@@ -14,7 +14,7 @@ from apps.browse import highlight
 from apps.browse.code_page import MAX_FOUND_FILES, PAGE_SIZE
 from apps.browse.highlight import highlight_lines
 from apps.browse.lexer_process import Tokens, lexers
-from apps.browse.lines import code_url, repository_url, source_url
+from apps.browse.lines import code_url, source_url
 from apps.browse.source import BLOCK, MAX_LINE_CHARS
 from apps.index.models import SourceFile
 from tests.retrieval.conftest import Shelf
@@ -165,8 +165,8 @@ def test_the_id_of_a_repository_may_be_anything(
     write_files(folder, {"src/a.py": "x = 1\n"})
     shelf.root(name, path=str(folder))
     shelf.put(0.1, "src/a.py", "x = 1\n", repo=name)
-    assert repository_url(name) in hrefs(get(client, "/code"))
-    for url in (repository_url(name), code_url(name, "src"), source_url(name, "src/a.py", 1, 1)):
+    assert code_url(name) in hrefs(get(client, "/code"))
+    for url in (code_url(name), code_url(name, "src"), source_url(name, "src/a.py", 1, 1)):
         parts = urlsplit(url)
         # As a browser and the server leave it.
         assert not {".", ".."} & set(parts.path.split("/"))

@@ -51,12 +51,20 @@ def test_a_repository_begins_with_its_readme_and_languages(client: Client, harbo
     assert html.count("<rect") >= 4 and "style=" not in html.partition("<main")[2]
 
 
+def test_a_language_has_all_of_the_code_only_if_there_is_no_other(
+    client: Client, folder: Path
+) -> None:
+    files = {"long.py": "def lamp():\n    return 1\n\n\n" * 99, "a.js": "let a = 1;\n"}
+    ingest(write_files(folder, files), "harbour")
+    assert "python 99 %" in text(get(client, "/code/harbour"))
+
+
 def test_what_the_overview_knows_is_loaded_after_the_page(client: Client, harbour: Path) -> None:
     assert 'hx-get="/ui/code/facts?repo=harbour"' in get(client, "/code/harbour")
     html = get(client, "/ui/code/facts?repo=harbour")
     shown = text(f"<main{html}")
     assert "Start here" in shown and "src/boat.py:8" in shown
-    assert "imported by 2 files" in shown
+    assert "lamp.py imported by 2 files src/lamp.py:1" in shown
     assert "/code/harbour/Makefile?lines=1#L1" in html and "make test" in shown
     assert "REPO_NOT_FOUND" in get(client, "/ui/code/facts?repo=gone", 404)
 

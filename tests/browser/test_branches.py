@@ -1,11 +1,12 @@
 """Edit and resend, and Regenerate, on the chat page: versions, and the keys that lead to them."""
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.axe import objections
 from tests.browser.chat import ask, done, turn
-from tests.browser.chromium import PHONE, go, load_again
+from tests.browser.chromium import PHONE, go, load_again, new_context
 from tests.browser.conftest import OpenPage
+from tests.browser.product import Product
 from tests.stand_ins.openai_server import OpenAIStandIn
 
 
@@ -90,6 +91,19 @@ def test_another_answer_is_a_version_on_a_phone_and_a_search_leads_to_it(
     go(page, f"{address}&turn={first}")
     expect(versions).to_contain_text("1/2")
     expect(page).to_have_url(address)
+
+
+def test_a_finger_finds_the_button_that_edits(
+    browser: Browser, product: Product, stand_in: OpenAIStandIn
+) -> None:
+    context = new_context(browser, product.url, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    go(page, "/chat")
+    ask(page, "First?", model="plain")
+    done(page)
+    button = turn(page).get_by_role("button", name="Edit and resend")
+    expect(button).to_have_css("opacity", "1")
+    context.close()
 
 
 def test_escape_ends_an_edit_and_brings_the_draft_back(

@@ -1,10 +1,12 @@
 """A citation lands on its lines, however it is opened. Each test looks at where the pane stands."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.axe import objections_of_looks
 from tests.browser.chromium import PHONE, WIDE, drawn, go, load_again, settled
@@ -29,6 +31,7 @@ from tests.support.served import ingest_into
 
 # Below 1180 px the viewer covers the transcript: nothing opens by itself there.
 NARROW = (1100, 800)
+WINCH = "src/winch.py"
 
 # The sum of what moved without the reader's doing, since the page opened.
 SHIFTS = """window.shifted = 0; new PerformanceObserver((list) => {
@@ -249,23 +252,29 @@ def test_the_viewer_shows_where_cited_lines_are_now(open_page: OpenPage, harbour
         file.write_text(before)
 
 
-def test_the_head_of_an_answer_says_what_still_holds(open_page: OpenPage, product: Product) -> None:
-    text = source("turn_winch_at_quay")
-    with ingested(product, "quay", {"src/winch.py": text}):
-        page = open_page("/chat", size=NARROW)
+@contextmanager
+def asked_about_winch(product: Product, page: Page) -> Iterator[Path]:
+    """A page with an answer that cites src/winch.py of a repository, whose folder it yields."""
+    with ingested(product, "quay", {WINCH: source("turn_winch_at_quay")}):
         page.get_by_label("Provider").select_option("builtin")
         settled(page)
         page.get_by_label("Message").fill("turn winch at quay")
         page.get_by_label("Message").press("Enter")
         expect(page.locator("#turns [data-chip]")).to_have_text("Complete", timeout=LONG_WAIT)
+        yield product.repos / "quay"
+
+
+def test_the_head_of_an_answer_says_what_still_holds(open_page: OpenPage, product: Product) -> None:
+    text = source("turn_winch_at_quay")
+    page = open_page("/chat", size=NARROW)
+    with asked_about_winch(product, page) as folder:
         head = page.locator(".standing")
         head.scroll_into_view_if_needed()
         expect(head).to_have_text(re.compile(r"^\s*(\d+) citations?, \1 still holds?\s*$"))
         chip = page.locator("#turns a.cite[data-source*=winch]").first
         now = f"{cited(chip).first + 1}"
 
-        folder = write_files(product.repos / "quay", {"src/winch.py": "\n" + text})
-        ingest_into(product, folder)
+        ingest_into(product, write_files(folder, {WINCH: "\n" + text}))
         load_again(page)
         head.scroll_into_view_if_needed()
         expect(head).to_contain_text(f"moved to winch.py:{now}")
@@ -274,8 +283,40 @@ def test_the_head_of_an_answer_says_what_still_holds(open_page: OpenPage, produc
         expect(page.locator("#source .line.is-cited .ln").first).to_have_text(now)
         page.get_by_role("button", name="Close source viewer").click()
 
-        write_files(folder, {"src/winch.py": text.replace("return", "yield")})
+        write_files(folder, {WINCH: text.replace("return", "yield")})
         load_again(page)
         head.scroll_into_view_if_needed()
         expect(head).to_contain_text("changed")
         expect(head.get_by_role("button", name="Ask again")).to_be_visible()
+
+
+def test_a_citation_opens_where_its_lines_are_while_the_head_is_out_of_sight(
+    open_page: OpenPage, product: Product
+) -> None:
+    text = source("turn_winch_at_quay")
+    page = open_page("/chat", size=(1300, 420))
+    with asked_about_winch(product, page) as folder:
+        chip = page.locator("#turns a.cite[data-source*=winch]").last
+        was = cited(chip).first
+
+        ingest_into(product, write_files(folder, {WINCH: "\n" + text}))
+        load_again(page)  # The answer opens at its end, and its first citation by itself.
+        expect(page.locator(".standing")).not_to_be_in_viewport()
+        lines = page.locator("#source .line.is-cited .ln")
+        expect(lines.first).to_have_text(re.compile(r"\d"))
+        chip.click()
+        expect(lines.first).to_have_text(f"{was + 1}")
+
+        ingest_into(product, write_files(folder, {WINCH: "\n\n\n" + text}))
+        chip.click()
+        expect(lines.first).to_have_text(f"{was + 3}")
+
+        ingest_into(product, write_files(folder, {WINCH: text}))
+        chip.click()
+        expect(lines.first).to_have_text(f"{was}")
+
+        ingest_into(product, write_files(folder, {WINCH: text.replace("return", "yield")}))
+        chip.click()
+        expect(page.locator("#source [data-cited]")).to_have_text(
+            re.compile(r"^Lines .*, changed$")
+        )

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.axe import objections
-from tests.browser.chromium import OpenPage, Profiles
+from tests.browser.chromium import OpenPage, Profiles, go, new_context
 from tests.browser.product import Product, running
 from tests.support.git import commit_all, init
 from tests.support.ingested import write_files
@@ -56,6 +56,28 @@ def profiles(browser: Browser, empty: Product) -> Iterator[Profiles]:
     made = Profiles(browser, empty.url)
     yield made
     made.close()
+
+
+def test_a_folder_elsewhere_is_allowed_where_it_is_refused(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """No base is set, so that the page may add one."""
+    elsewhere = write_files(init(tmp_path / "elsewhere" / "shop"), SHOP)
+    commit_all(elsewhere)
+    with running(tmp_path / "home", CODEINFO_INGEST_BASE="") as product:
+        context = new_context(browser, product.url)
+        page = context.new_page()
+        go(page, "/ingest")
+        page.get_by_label("Folder path").fill(str(elsewhere))
+        page.get_by_role("button", name="Start ingest").click()
+        expect(page.locator("#allowable")).to_contain_text(str(elsewhere))
+        page.get_by_role("button", name="Allow this folder").click()
+        expect(page.locator("#allowable")).to_have_count(0)
+        expect(page.get_by_label("Display name")).to_have_value("shop")
+        page.get_by_role("button", name="Start ingest").click()
+        row = page.locator("#roots [data-row]")
+        expect(row).to_contain_text("Completed", timeout=INGEST)
+        context.close()
 
 
 def has_no_sideways_scroll(page: Page) -> bool:

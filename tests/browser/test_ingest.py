@@ -158,6 +158,11 @@ def test_progress_is_shown_and_a_cancel_leaves_nothing(
     expect(home.locator("#foot-run")).to_be_empty()
     expect(row(page, "crowd")).to_have_count(0)
     expect(page.get_by_role("button", name="Start ingest")).to_be_enabled()
+    expect(run).to_contain_text("Nothing was changed")
+    run.get_by_role("button", name="Ingest again").click()
+    expect(run).to_contain_text(re.compile(r"[\d,]+ / 4,000 files"), timeout=LONG_WAIT)
+    run.get_by_role("button", name="Cancel ingest").click()
+    expect(run.get_by_role("button", name="Ingest again")).to_be_visible(timeout=LONG_WAIT)
 
 
 @pytest.mark.fault("Huge, minified and binary files")
@@ -275,6 +280,14 @@ def test_each_field_shows_its_error(open_page: OpenPage, product: Product) -> No
     expect(page.get_by_label("Folder path")).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#path-error")).to_contain_text("does not exist")
     expect(page.get_by_label("Display name")).to_have_value("nowhere")
+
+
+def test_a_form_whose_fields_an_extension_has_styled_comes_back(open_page: OpenPage) -> None:
+    page = open_page("/ingest")
+    page.locator("#start-form input").evaluate_all("all => all.forEach(i => (i.style.width = 0))")
+    page.get_by_label("Folder path").fill("/nowhere")
+    page.get_by_role("button", name="Start ingest").click()
+    expect(page.locator("#path-error")).to_contain_text("Only folders beneath")
 
 
 def test_a_lost_connection_is_shown_and_restored(

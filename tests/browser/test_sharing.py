@@ -142,6 +142,7 @@ def test_nothing_of_a_hostile_conversation_runs_in_its_file(
     html, policies = re.subn("<meta http-equiv[^>]*>", "", file.read_text(), count=1)
     assert policies == 1
     file.write_text(html)
+    go(page, "about:blank")  # The chat page asks for its list when an answer has ended.
     requested: list[str] = []
     page.on("request", lambda request: requested.append(request.url))
     go(page, file.as_uri())

@@ -25,7 +25,7 @@ def around(chunks: tuple[Chunk, ...], word: str) -> Chunk:
 @pytest.mark.door
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.path)
 def test_names_are_those_declared_in_order(tight: Chunker, sample: Sample) -> None:
-    chunks = tight.chunk(sample.path, sample.source.encode()).chunks
+    chunks = tight.chunk_many([(sample.path, sample.source.encode())])[0].chunks
     found = list(dict.fromkeys(name for chunk in chunks for name in chunk.names))
     assert found == sample.names.split("|" if "|" in sample.names else None)
 
@@ -36,7 +36,7 @@ def test_the_symbol_is_the_path_of_the_enclosing_definitions(
     tight: Chunker, sample: Sample
 ) -> None:
     source = sample.source.replace("HERE", "HERE" + "x" * 40)  # fills a chunk alone
-    chunk = around(tight.chunk(sample.path, source.encode()).chunks, "HERE")
+    chunk = around(tight.chunk_many([(sample.path, source.encode())])[0].chunks, "HERE")
     assert chunk.symbol == sample.symbol
     if sample.signature:
         assert chunk.signature == sample.signature
@@ -56,7 +56,7 @@ def test_a_definition_is_one_chunk_with_its_leading_comment() -> None:
         f"\n\nclass Third:\n    '''Doc.'''\n\n    def method(self):\n{PADDING}        pass\n" * 6
     )
     with Chunker(parse_seconds=10) as chunker:
-        chunks = chunker.chunk("a.py", source.encode()).chunks
+        chunks = chunker.chunk_many([("a.py", source.encode())])[0].chunks
     first, second, *thirds = chunks
     assert first.text.startswith("import os")
     assert first.symbol == "first"
@@ -90,7 +90,7 @@ def test_small_ranges_are_merged_and_small_files_stay_whole() -> None:
 def test_a_long_function_is_split_between_statements_into_even_parts() -> None:
     body = "".join(f"    if value == {i}:\n        result.append(value + {i})\n" for i in range(60))
     with Chunker(parse_seconds=10) as chunker:
-        chunks = chunker.chunk("a.py", f"def long(value):\n{body}".encode()).chunks
+        chunks = chunker.chunk_many([("a.py", f"def long(value):\n{body}".encode())])[0].chunks
     assert len(chunks) > 2
     assert all(chunk.symbol == "long" for chunk in chunks)
     assert all(chunk.text.lstrip().startswith(("if", "def")) for chunk in chunks)

@@ -152,14 +152,14 @@ NAMES = st.sampled_from(
 @given(name=NAMES, text=TEXTS)
 def test_any_text_is_chunked_in_any_language(narrow: Chunker, name: str, text: str) -> None:
     data = text.encode("utf-8", "replace")
-    check(narrow.chunk(name, data), data, 60)
+    check(narrow.chunk_many([(name, data)])[0], data, 60)
 
 
 @pytest.mark.fault("Huge, minified and binary files")
 @settings(max_examples=100, deadline=None)
 @given(data=st.binary(max_size=400))
 def test_any_bytes_are_chunked(narrow: Chunker, data: bytes) -> None:
-    check(narrow.chunk("a.py", data), data, 60)
+    check(narrow.chunk_many([("a.py", data)])[0], data, 60)
 
 
 @pytest.mark.fault("Huge, minified and binary files")
@@ -192,13 +192,13 @@ def test_lines_are_numbered_by_line_feeds_alone(data: bytes, lines: list[str]) -
 )
 @pytest.mark.parametrize("name", ["a.py", "a.md", "a.txt", "unknown"])
 def test_a_file_without_text_has_no_chunks(chunker: Chunker, name: str, data: bytes) -> None:
-    assert chunker.chunk(name, data).chunks == ()
+    assert chunker.chunk_many([(name, data)])[0].chunks == ()
 
 
 def test_a_line_too_long_for_one_chunk_is_split_and_keeps_its_number(chunker: Chunker) -> None:
     long = "x = '" + "abc " * 1_000 + "'"
     data = f"a = 1\n{long}\nb = 2\n".encode()
-    file = chunker.chunk("a.py", data)
+    file = chunker.chunk_many([("a.py", data)])[0]
     check(file, data, MAX_CHARS)
     parts = [chunk for chunk in file.chunks if chunk.start_line == 2]
     assert [len(part.text) for part in parts] == [1_500, 1_500, 1_006]
@@ -222,7 +222,7 @@ def test_a_line_too_long_for_one_chunk_is_split_and_keeps_its_number(chunker: Ch
 )
 def test_huge_and_deep_files_are_chunked(chunker: Chunker, name: str, text: str) -> None:
     data = text.encode()
-    file = chunker.chunk(name, data)
+    file = chunker.chunk_many([(name, data)])[0]
     check(file, data, MAX_CHARS)
     full = sum(len(chunk.text) for chunk in file.chunks) / len(file.chunks)
     assert full > MAX_CHARS / 2

@@ -33,7 +33,7 @@ def chunker(request: pytest.FixtureRequest) -> Iterator[Chunker]:
 
 def check(chunker: Chunker, path: str, data: bytes) -> int:
     """Check the chunks of a file, and their parts. Return their number."""
-    file = chunker.chunk(path, data)
+    file = chunker.chunk_many([(path, data)])[0]
     assert file.text == "\n".join(lines_of(decode(data)))
     for chunk in file.chunks:
         assert_in_place(file.text, chunk)

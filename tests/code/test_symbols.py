@@ -205,7 +205,7 @@ def chunker() -> Iterator[Chunker]:
 
 
 def symbols(chunker: Chunker, path: str, source: str) -> tuple[Symbol, ...]:
-    return chunker.chunk(path, source.encode()).symbols
+    return chunker.chunk_many([(path, source.encode())])[0].symbols
 
 
 @pytest.mark.parametrize("path", KINDS)

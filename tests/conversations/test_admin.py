@@ -58,6 +58,14 @@ def act(client: Client, name: str, *ids: str, **more: str) -> None:
     assert answer.status_code == 302, answer.content
 
 
+def test_dates_are_written_as_on_the_other_pages(
+    admin_client: Client, answered: Conversation
+) -> None:
+    page = admin_client.get("/admin/conversations/turn/").content.decode()
+    assert "31 Jan 2026, 12:01" in page
+    assert "31 January" in page and "p.m." not in page
+
+
 def test_is_searched_and_filtered(admin_client: Client, two: list[Conversation]) -> None:
     page = admin_client.get(LIST, {"q": "alph"}).content.decode()
     assert "Alpha" in page

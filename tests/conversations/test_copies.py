@@ -2,11 +2,13 @@
 which folders it names."""
 
 import re
+from collections.abc import Sequence
 
 import pytest
 from django.test import AsyncClient
 from django.utils import timezone
 
+from apps.browse.lexer_process import Tokens, lexers
 from apps.conversations.models import Share
 from apps.index.models import Root
 from tests.conversations.copies import CITED, Elements, cited_answer, opened, share
@@ -44,6 +46,30 @@ async def test_hostile_text_of_a_copy_does_nothing(async_client: AsyncClient) ->
         # An image is a link, which nobody follows by looking.
         away = {"https://example.org/rules", "https://evil.example/pixel.png"}
         assert hrefs - {"?download=1"} == away
+
+
+async def test_what_is_highlighted_together_is_bounded(
+    async_client: AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More would be highlighted too slowly, and be plain, and be in memory at once."""
+    await conversation()
+    code = ("# " + "x" * 97 + "\n") * 200
+    for number in range(12):
+        found = match(f"a{number}.py", 1, chunk=f"x = {number}\n{code}", endLine=200)
+        cited = {"type": "text", "text": f"See httpx/a{number}.py:1-200."}
+        await answered(call("Grep", {"results": [found]}), cited)
+    together: list[int] = []
+    all_tokens = lexers.all_tokens
+
+    def recorded(texts: Sequence[tuple[str, str]]) -> Sequence[Tokens]:
+        together.append(sum(len(text) for text, _ in texts))
+        return all_tokens(texts)
+
+    monkeypatch.setattr(lexers, "all_tokens", recorded)
+    html = await opened(async_client, await share(async_client))
+    assert html.count("Citations (1)") == 12
+    assert sum(together) > 12 * 19_000
+    assert max(together) < 120_000
 
 
 async def test_folders_of_the_machine_are_the_names_of_their_repositories(

@@ -59,6 +59,8 @@ def test_a_citation_opens_the_cited_lines() -> None:
 def test_a_reference_that_a_sentence_speaks_of_keeps_its_name() -> None:
     html, _ = rendered("In `httpx/httpx/_client.py:371-373` it is built.")
     assert words(html) == "In _client.py:371–373 1 it is built."
+    html, _ = rendered("It is built in `httpx/httpx/_client.py:371-373`, and then sent.")
+    assert words(html) == "It is built in _client.py:371–373 1, and then sent."
 
 
 @pytest.mark.parametrize(

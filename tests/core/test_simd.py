@@ -30,11 +30,16 @@ def test_zen_3_has_no_avx_512() -> None:
     assert slow_features(processor("AuthenticAMD", 25), ["X86_V3"]) == []
 
 
-def test_a_variable_that_is_set_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("variable", [simd.VARIABLE, "NPY_ENABLE_CPU_FEATURES"])
+def test_a_choice_of_the_user_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """With both variables NumPy cannot be imported, and no worker would start."""
     cpu_info = tmp_path / "cpuinfo"
     cpu_info.write_text(processor("AuthenticAMD", 25))
     monkeypatch.setattr(simd, "CPU_INFO", cpu_info)
-    monkeypatch.setenv(simd.VARIABLE, "")
+    monkeypatch.setattr(simd, "slow_features", lambda cpu, found: ["X86_V4"])
+    monkeypatch.setenv(variable, "X86_V3")
     assert sorting_environment() == {}
 
 

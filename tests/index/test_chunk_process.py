@@ -122,13 +122,13 @@ def test_processes_that_died_while_they_were_idle_cost_no_tree() -> None:
         for process in chunker.pool.all_processes:
             process.kill()
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert symbols([chunker.chunk("a.py", GOOD)]) == ["good"]
+        assert symbols(chunker.chunk_many([("a.py", GOOD)])) == ["good"]
 
 
 def test_a_file_that_crashes_the_real_grammar_is_cut_by_lines() -> None:
     nested = "".join(f"{'  ' * depth}- item {depth}\n" for depth in range(500))
     with Chunker(parse_seconds=5) as chunker:
-        file = chunker.chunk("deep.md", nested.encode())
+        file = chunker.chunk_many([("deep.md", nested.encode())])[0]
     assert "\n".join(chunk.text for chunk in file.chunks) == nested.rstrip("\n")
 
 
@@ -160,7 +160,7 @@ def test_close_from_another_thread_ends_the_work(tmp_path: Path) -> None:
 
 def process_of(chunker: Chunker) -> int:
     """The number of the process that has parsed a file for a chunker."""
-    assert symbols([chunker.chunk("a.py", GOOD)]) == ["good"]
+    assert symbols(chunker.chunk_many([("a.py", GOOD)])) == ["good"]
     (process,) = chunker.pool.all_processes
     return process.pid
 
@@ -191,7 +191,7 @@ def test_a_closed_chunker_raises() -> None:
     chunker.close()
     chunker.close()
     with pytest.raises(Unavailable) as caught:
-        chunker.chunk("a.py", GOOD)
+        chunker.chunk_many([("a.py", GOOD)])
     assert caught.value.code == "CHUNKER_CLOSED"
 
 
@@ -200,9 +200,9 @@ import sys
 from apps.index.parsing import Chunker
 from tests.index import unruly_parser
 chunker = Chunker(parse_seconds={seconds}, command=unruly_parser.COMMAND)
-chunker.chunk("a.py", b"x = 1")
+chunker.chunk_many([("a.py", b"x = 1")])
 print("ready", flush=True)
-chunker.chunk("a.py", {source!r}.encode()) if {source!r} else sys.stdin.read()
+chunker.chunk_many([("a.py", {source!r}.encode())])[0] if {source!r} else sys.stdin.read()
 """
 
 
@@ -242,7 +242,7 @@ def test_our_secrets_do_not_reach_the_process(monkeypatch: pytest.MonkeyPatch) -
     end_spares()
     monkeypatch.setenv("CODEINFO_OPENAI_API_KEY", "sk-canary")
     with Chunker(parse_seconds=5) as chunker:
-        chunker.chunk("a.py", GOOD)
+        chunker.chunk_many([("a.py", GOOD)])
         (process,) = chunker.pool.all_processes
         environ = Path(f"/proc/{process.pid}/environ").read_bytes()
     assert b"PYTHONPATH" in environ

@@ -176,6 +176,20 @@ def test_a_name_in_another_case_is_found_if_no_other_has_it() -> None:
     assert (found("grÖße"), found("GRöße")) == ([], ["Größe"])
 
 
+def test_names_that_begin_alike_are_told_apart() -> None:
+    """Several names are looked up at once by their first eight bytes."""
+    long = "transform"
+    names = [*(long[:size] for size in range(1, 10)), *(f"{long}{end}" for end in "sed"), "Größe"]
+    library = Library()
+    symbols = tuple(Symbol(name, name, "function", 1, 2) for name in names)
+    library.write(replace(library.sources.source(3, 0), symbols=symbols))
+    asked = [*names, "", "transfo_", "transformer", "zzz"]
+    found = lookups.definitions_of_names(library.root.parts, asked, ALL)
+    assert {name: [one.name for one in some] for name, some in found.items()} == {
+        name: [name] for name in names
+    }
+
+
 @pytest.mark.parametrize("harm", ["content", "ends", "places"])
 def test_a_damaged_part_is_an_error_and_no_answer(harm: str) -> None:
     library = Library()

@@ -17,7 +17,7 @@ def places() -> dict[str, tuple[Any, str]]:
     return {
         "discovery": (pipeline, "discover"),
         "reading": (batches, "read_content"),
-        "chunking": (Chunker, "chunk_many"),
+        "chunking": (Chunker, "begin"),
         "rows": (Generation, "add_files"),
         "embedding": (type(get_embedder(DEFAULT_MODEL)), "embed_documents"),
         "handing over": (Writer, "put"),

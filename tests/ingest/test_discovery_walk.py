@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from apps.core.errors import InvalidInput, NotFound
+from apps.index import root_directory
+from apps.index.root_directory import RootDirectory
 from apps.ingest.discovery.discovery import discover
 from tests.ingest.discovered import names, reasons
 from tests.support.ingested import write_files
@@ -304,3 +306,41 @@ def test_a_folder_that_cannot_be_listed_raises(
     with pytest.raises(InvalidInput) as caught:
         discover(folder)
     assert caught.value.code == "NOT_READABLE"
+
+
+@pytest.mark.fault("Huge, minified and binary files")
+def test_statuses_of_a_large_folder_are_not_in_memory_together(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(folder, {f"{number}.py": "x = 1\n" for number in range(20)})
+    monkeypatch.setattr(root_directory, "MAX_STATUSES", 5)
+    with RootDirectory(folder) as directory:
+        entries = directory.entries("", with_status=True)
+    assert sum(entry.status is not None for entry in entries) == 5
+    assert len(discover(folder).files) == 20
+
+
+@pytest.mark.parametrize("become", ["missing", "link", "fifo", "folder"])
+def test_a_file_that_is_another_thing_since_its_folder_was_listed_is_not_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, become: str
+) -> None:
+    write_files(folder, {"a.py": "x = 1\n", "b.py": "y = 1\n"})
+    entries = RootDirectory.entries
+
+    def listed(self: RootDirectory, below: str, **options: bool) -> Any:
+        result = entries(self, below, **options)
+        file = folder / "a.py"
+        if not below:
+            file.unlink()
+            if become == "link":
+                file.symlink_to("b.py")
+            elif become == "fifo":
+                os.mkfifo(file)
+            elif become == "folder":
+                file.mkdir()
+        return result
+
+    monkeypatch.setattr(RootDirectory, "entries", listed)
+    found = discover(folder)
+    assert names(found) == ["b.py"]
+    assert [item.path for item in found.skipped] == ["a.py"]

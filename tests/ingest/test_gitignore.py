@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,27 @@ def test_no_pattern_freezes_an_ingest(folder: Path, name: str) -> None:
         [sys.executable, "-c", RUN, folder], capture_output=True, timeout=60, check=True
     )
     assert int(done.stdout) == 4
+
+
+def peak_of_files_in_each_other(folder: Path, depth: int) -> int:
+    """The bytes that a discovery of folders in each other needs, each with many patterns."""
+    lines = [f"{level}_{number}\n" for level in range(depth) for number in range(500)]
+    texts = {"a/" * n + ".gitignore": "".join(lines[500 * n :][:500]) for n in range(depth)}
+    write_files(folder, texts)
+    tracemalloc.start()
+    try:
+        assert len(discover(folder).files) == depth
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.fault("Slow patterns and deep folders")
+def test_files_in_folders_in_each_other_take_no_more_memory_than_beside_each_other(
+    folder: Path,
+) -> None:
+    some, more = (peak_of_files_in_each_other(folder / str(n), n) for n in (20, 80))
+    assert more < 6 * some
 
 
 @pytest.mark.fault("Slow patterns and deep folders")

@@ -109,7 +109,7 @@ def test_a_first_ingest_that_was_killed_after_a_slice_says_so_and_is_completed(
     stage: str,
     call: int,
 ) -> None:
-    many = {f"f{n}.py": f"def f{n}():\n    return {n}\n" for n in range(FIRST_SLICE + 6)}
+    many = {f"f{n}.py": f"def f{n}():\n    return {n}\n" for n in range(2 * FIRST_SLICE)}
     repo = write_files(folder / "lighthouse", many)
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     die_at(stage, call)
@@ -136,7 +136,7 @@ def test_a_first_ingest_that_was_killed_after_a_slice_says_so_and_is_completed(
 def test_of_a_cancelled_first_ingest_that_is_killed_before_it_has_seen_it_nothing_is_left(
     folder: Path, index: None, die_at: DieAt
 ) -> None:
-    many = {f"f{n}.py": f"def f{n}():\n    return {n}\n" for n in range(FIRST_SLICE + 6)}
+    many = {f"f{n}.py": f"def f{n}():\n    return {n}\n" for n in range(2 * FIRST_SLICE)}
     repo = write_files(folder / "lighthouse", many)
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     die_at("parts", 3)

@@ -1,6 +1,7 @@
 """A run from start to end: what is searchable afterwards, what the rows say, what is left out."""
 
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from apps.index.mapped.part_writer import PartWriter
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.root_directory import read_file
 from apps.ingest import services
-from apps.ingest.runs import queue, submit, sweep
+from apps.ingest.runs import batches, queue, submit, sweep
+from tests.ingest.stages import hook
 from tests.support.index import chunks_of
 from tests.support.ingested import (
     SAMPLE,
@@ -33,6 +35,20 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 def status(client: Client, run: IngestRun) -> dict[str, Any]:
     return dict(client.get(f"/ingest/status/{run.id}").json())
+
+
+@pytest.mark.parametrize(("size", "begun"), [(4_000_000, 3), (0, 1)])
+def test_small_files_are_parsed_while_those_before_them_are_embedded(
+    repo: Path, index: None, monkeypatch: pytest.MonkeyPatch, size: int, begun: int
+) -> None:
+    steps: list[str] = []
+    monkeypatch.setattr(batches, "READ_AT_ONCE", 1)
+    monkeypatch.setattr(batches, "AHEAD_BYTES", size)
+    for stage in ("chunking", "embedding"):
+        hook(stage, partial(steps.append, stage), monkeypatch.setattr)
+    assert run_ingest(repo).chunks >= 4
+    # Each stage calls before and after.
+    assert steps.index("embedding") == 2 * begun
 
 
 def test_a_folder_becomes_searchable(client: Client, repo: Path, index: None) -> None:

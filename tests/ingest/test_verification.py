@@ -98,6 +98,13 @@ def test_a_part_that_says_something_else_is_found(
     assert kinds() == {"index_differs"}
 
 
+@pytest.mark.fault("Rows, parts and folders disagree")
+def test_damaged_spans_of_a_row_are_found(repo: Path, index: None) -> None:
+    root = ingest(repo)
+    SourceFile.objects.filter(root=root, path="src/store.js").update(spans=b"none")
+    assert kinds() == kinds(source=True) == {"index_differs"}
+
+
 def test_a_lost_text_is_found(repo: Path, index: None) -> None:
     root = ingest(repo)
     get_texts().discard([queries.live_files(root).ingested()[0].sha256], lambda keys: ())

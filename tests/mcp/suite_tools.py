@@ -8,6 +8,7 @@ from mcp_types import INTERNAL_ERROR
 
 from apps.core.errors import InvalidInput
 from apps.core.types import JSON
+from apps.logs.context import request_id
 from apps.mcp.failures import MISSING_CAPABILITY
 from apps.mcp.tasks import EXTENSION as TASKS
 from apps.mcp.types import Call, Contents, McpTool
@@ -63,12 +64,12 @@ WAITING: set[str] = set()
 
 async def wait(arguments: Mapping[str, Any], call: Call) -> JSON:
     """Ours, not the suite's: ends only when its caller goes away."""
-    WAITING.add(call.request_id)
+    WAITING.add(request_id.get())
     try:
         await call.progress("Waiting")
         await asyncio.Event().wait()
     finally:
-        WAITING.discard(call.request_id)
+        WAITING.discard(request_id.get())
     return {}
 
 

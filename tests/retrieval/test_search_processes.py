@@ -257,7 +257,7 @@ def test_a_search_that_a_process_leaves_or_loses_runs_here(
     rig.started[0].lost = True
     assert rig.overflow() == "found"
     assert [each.message for each in caplog.records] == ["search process lost"]
-    assert rig.processes.pids == []
+    assert not rig.processes.processes
 
 
 def test_no_process_follows_a_lost_one_at_once(rig: Rig) -> None:
@@ -286,7 +286,7 @@ def test_an_idle_process_ends_by_itself(configure: Turn) -> None:
     rig = Rig(idle_seconds=0.0)
     rig.overflow()
     assert rig.started[0].ended.wait(SECONDS)
-    assert rig.processes.pids == []
+    assert not rig.processes.processes
 
 
 def test_a_stop_ends_all_and_searches_run_here(rig: Rig) -> None:
@@ -345,7 +345,7 @@ class Door:
         with here(self.processes):
             self.here(QUESTIONS[0])
             assert self.processes.wait(SECONDS)
-        return self.processes.pids[0]
+        return next(process.pid for process in self.processes.processes if process.pid)
 
 
 class Counted(SearchProcess):

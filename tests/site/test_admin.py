@@ -1,8 +1,11 @@
 """The doors of the admin: who may come in, and what no click can do."""
 
+import re
 from datetime import timedelta
 
 import pytest
+from django.apps import apps
+from django.contrib import admin
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
@@ -10,6 +13,7 @@ from django.utils import timezone
 from apps.conversations.models import Conversation, Turn
 from apps.embedding.static import MODEL_ID
 from apps.index.models import IngestRun, Root, SourceFile
+from tests.support.forks import HOME
 
 pytestmark = pytest.mark.django_db
 
@@ -151,3 +155,12 @@ def test_the_start_page_tells_staff_only_of_the_tables_that_they_may_see(
     page = client.get("/admin/").content.decode()
     assert "Ingests failed" in page
     assert "Model tokens" not in page and "Fresh engine" not in page
+
+
+def test_its_stylesheet_names_columns_that_there_are() -> None:
+    models = filter(admin.site.is_registered, apps.get_models())
+    lists = (admin.site.get_model_admin(model).list_display for model in models)
+    columns = {str(name) for names in lists for name in names}
+    rules = re.findall(r"^[^{]*\btd\b[^{]*", (HOME / "static/css/admin.css").read_text(), re.M)
+    styled = {name for rule in rules for name in re.findall(r"\.field-(\w+)", rule)}
+    assert styled and styled <= columns, styled - columns

@@ -65,6 +65,19 @@ def test_it_says_that_the_first_folder_is_being_ingested(client: Client) -> None
     assert "Nothing is ingested yet." not in html
 
 
+@pytest.mark.parametrize("run", [{"operation": "remove"}, {"dry_run": True}])
+def test_what_is_removed_or_only_counted_is_not_being_ingested(
+    client: Client, run: dict[str, Any]
+) -> None:
+    IngestRun.objects.create(**{"operation": "start", "path": "/src/a", "model": "m"} | run)
+    assert "Nothing is ingested yet." in client.get("/").content.decode()
+
+
+def test_a_first_folder_without_a_name_has_that_of_its_path(client: Client) -> None:
+    IngestRun.objects.create(operation="start", path="/src/a", model="m")
+    assert ">a is being ingested." in client.get("/").content.decode()
+
+
 def test_a_recent_question_has_its_time(client: Client) -> None:
     at = timezone.now() - timedelta(minutes=9)
     row = Conversation.objects.create(

@@ -69,7 +69,7 @@ def stopped_worker(product: Product) -> int:
 
 def long_run(product: Product, name: str) -> str:
     """A run that embeds, with much left to do."""
-    run = start_ingest(product, write_files(product.repos / name, damage.many_files(2_000)))
+    run = start_ingest(product, write_files(product.repos / name, damage.many_files(4_000)))
     assert (
         until(product, run, lambda status: status["state"] == "embedding")["state"] == "embedding"
     )

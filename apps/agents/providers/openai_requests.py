@@ -1,24 +1,76 @@
-"""Requests to a server that refuses a part of them: the same request without that part.
+"""Requests of Chat Completions, and of one that is refused: the same request without that part.
 
 Servers and models differ in what they take. What a model has refused is remembered for the life of
 the process: usage counts of a server, tools of a model. The size of a context is not, since it
 changes when the model is loaded again.
 """
 
+import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 import re2
 
 from apps.agents.history import count_chars, fit, shorten, without_calls
 from apps.agents.messages import Message, ToolCall
 from apps.agents.providers.base import ModelRequest
-from apps.agents.providers.openai_messages import body_of
 from apps.core.config import config
 from apps.core.types import JSON
 from apps.retrieval.query import MAX_QUERY
 from apps.servers.types import Server
 from apps.tools.tool import Tool
+
+
+def body_of(model: str, messages: Sequence[Message], tools: Sequence[Tool]) -> JSON:
+    """Return the request body; `messages` are fitted to the context (`history`)."""
+    body: JSON = {
+        "model": model,
+        "messages": [_message(message) for message in messages],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    return body | ({"tools": _tools(tools)} if tools else {})
+
+
+def _message(message: Message) -> JSON:
+    match message.role:
+        case "system" | "user":
+            return {"role": message.role, "content": message.text}
+        case "assistant" if message.tool_calls:
+            calls = [_call(call) for call in message.tool_calls]
+            return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+        case "assistant":
+            return {"role": "assistant", "content": message.text}
+        case "tool":
+            assert message.tool_result is not None  # `fit` keeps no other
+            id = message.tool_result.call.id
+            return {"role": "tool", "tool_call_id": id, "content": message.text}
+        case _:
+            assert_never(message.role)
+
+
+def _call(call: ToolCall) -> JSON:
+    arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
+
+
+def _tools(tools: Sequence[Tool]) -> list[JSON]:
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+            },
+        }
+        for tool in tools
+    ]
+
 
 # A refusal for want of context takes a third of the messages away; so often at most.
 MAX_CUTS = 8

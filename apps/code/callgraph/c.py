@@ -26,11 +26,9 @@ class CRules(Rules):
     )
 
     def global_name(self, names: Names, path: str, name: str) -> Values:
-        files = [
-            file
-            for file in names.project.defining(name)
-            if file != path and _is_ours(names.project, file)
-        ][:MAX_FILES]
+        files = [file for file in names.project.defining(name) if file != path and _is_ours(file)][
+            :MAX_FILES
+        ]
         values = names.union(names.defined(file, name, _visible_in(file)) for file in files)
         if not values:
             return EXTERNAL_VALUES
@@ -42,7 +40,7 @@ class CRules(Rules):
     def outside_members(
         self, names: Names, owner: Value, definition: Definition, name: str
     ) -> Values:
-        files = [file for file in names.project.defining(name) if _is_ours(names.project, file)]
+        files = [file for file in names.project.defining(name) if _is_ours(file)]
         return names.union(
             names.defined(file, name, lambda member: member.owner == definition.name)
             for file in files[:MAX_FILES]
@@ -57,7 +55,7 @@ class CRules(Rules):
         return project.tree.ending(each.module)[:1]
 
 
-def _is_ours(project: Project, path: str) -> bool:
+def _is_ours(path: str) -> bool:
     return path.endswith((*SOURCES, ".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tpp", ".cuh"))
 
 

@@ -135,15 +135,6 @@ class Facts:
         """id of a Definition of this object → its index."""
         return {id(definition): index for index, definition in enumerate(self.definitions)}
 
-    @cached_property
-    def methods(self) -> dict[str, list[int]]:
-        """Owner → indexes of the methods that are defined outside of it."""
-        table: dict[str, list[int]] = {}
-        for index, definition in enumerate(self.definitions):
-            if definition.owner:
-                table.setdefault(definition.owner, []).append(index)
-        return table
-
     def named_scope(self, scope: int) -> int:
         """The innermost definition with a name that a scope is part of, or MODULE."""
         while scope != MODULE and not self.definitions[scope].name:

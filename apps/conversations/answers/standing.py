@@ -35,6 +35,11 @@ class CheckedCitation:
         return WORDS.get(verdict, "")
 
     @property
+    def is_lost(self) -> bool:
+        """Whether what it cites is not there any more."""
+        return self.checked.verdict in ("changed", "gone")
+
+    @property
     def url(self) -> str:
         return source_url(*self._place) if self.checked.is_ingested else self.citation.url
 
@@ -71,7 +76,7 @@ class Standing:
     @property
     def has_lost(self) -> bool:
         """Whether an answer rests on lines that are not there any more."""
-        return any(one.checked.verdict in ("changed", "gone") for one in self.citations)
+        return any(one.is_lost for one in self.citations)
 
 
 def standing_of(citations: Sequence[Citation]) -> Standing:

@@ -19,15 +19,15 @@ from apps.conversations.answers.exchange import Exchange
 from apps.conversations.answers.markdown import AnswerRenderer
 from apps.conversations.renderers.html import answer_texts
 from apps.core.http.static_files import static_files
-from apps.core.values.slices import slices
+from apps.core.values.slices import grouped
 from apps.index.paths import map_path
 from apps.index.queries import published_roots
 from apps.retrieval.repositories import repo_id
 
 PAGE = "conversations/shared.html"
 SHEET = "css/shared.css"  # as the page names it
-# Exchanges whose cited lines are highlighted together.
-SECTIONS_AT_ONCE = 20
+# Characters of answers whose cited lines are highlighted together: a fifth of a second's work.
+CHARS_AT_ONCE = 100_000
 # What stands before a folder if it is the end of an address or of a longer path, and before one
 # that is whole all the same: an option (-I/srv/shop), and a written end of a line.
 LONGER, GLUED = re.compile(r"[A-Za-z0-9.~}]\Z"), re.compile(r"(?:-[A-Za-z]|\\[nrt])\Z")
@@ -47,9 +47,10 @@ def page(title: str, html: str) -> str:
 
 
 def _sections(views: Sequence[Exchange], folders: Mapping[str, str]) -> Iterator[str]:
-    ended = ((number, view) for number, view in enumerate(views, 1) if not view.running)
-    for some in slices(ended, SECTIONS_AT_ONCE):
-        contexts = [_context(number, view, folders) for number, view in some]
+    ended = (
+        _context(number, view, folders) for number, view in enumerate(views, 1) if not view.running
+    )
+    for contexts in grouped(ended, _chars, CHARS_AT_ONCE):
         cited = [citation for context in contexts for citation in context["used"]]
         blocks = iter(
             highlight_texts([(c.text, c.passage.path, c.passage.language) for c in cited])
@@ -74,6 +75,10 @@ def _context(number: int, view: Exchange, folders: Mapping[str, str]) -> dict[st
         "status": view.status,
         "used": used,
     }
+
+
+def _chars(context: Mapping[str, Any]) -> int:
+    return len(context["answer"]) + sum(len(citation.text) for citation in context["used"])
 
 
 def _lines(citation: Citation, lines: Sequence[SafeString]) -> str:

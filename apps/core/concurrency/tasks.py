@@ -7,10 +7,10 @@ before it ends (Python documentation, `asyncio.create_task`).
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
 from contextvars import Context
-from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -46,40 +46,18 @@ async def in_new_thread(work: Callable[[], T], name: str) -> T:
     the end of the process. The loop's executor is not used: work may last for minutes, and an
     exhausted pool would delay other work.
     """
-    loop = asyncio.get_running_loop()
-    result: _FutureResult[T] = _FutureResult(loop, loop.create_future())
+    result: Future[T] = Future()
+    result.set_running_or_notify_cancel()  # cannot be cancelled from now on
 
-    def run() -> None:
-        with result:
-            result.value = work()
-
-    threading.Thread(target=run, name=name, daemon=True).start()
-    return await result.future
-
-
-class _FutureResult(Generic[T]):
-    """Sets a future to the value or the exception of a block that runs in a thread."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]") -> None:
-        self.loop, self.future = loop, future
-        self.value: T
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
-        call_in_loop(self.loop, self._resolve, error)
+    def fail(kind: object, error: BaseException | None, trace: object) -> bool:
+        if error is not None:
+            result.set_exception(error)
         return True
 
-    def _resolve(self, error: BaseException | None) -> None:
-        if self.future.done():
-            return
-        if error is None:
-            self.future.set_result(self.value)
-        else:
-            self.future.set_exception(error)
+    def run() -> None:
+        with ExitStack() as stack:
+            stack.push(fail)
+            result.set_result(work())
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return await asyncio.wrap_future(result)

@@ -16,7 +16,6 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
@@ -84,12 +83,7 @@ class _Losses:
         self._before = len(_losses)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> bool:
         self.any = len(_losses) > self._before
         return self.any and (kind is None or issubclass(kind, Exception))
 

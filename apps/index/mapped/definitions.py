@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, takewhile
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,12 @@ from apps.index.mapped import files
 from apps.index.mapped.framed_rows import FramedRows, first_of, line_of
 
 Numbers = NDArray[np.uint32]
+Prefixes = NDArray[np.uint64]  # (k,)
 _FIELDS = attrgetter("name", "path", "kind", "start_line", "end_line", "signature")
 _FIRST_LINE = 3  # of the fields
+# Bytes of a prefix of a name: those of a number.
+_HEAD = 8
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 # Sorts behind whatever begins with a prefix.
 _LAST = "\U0010ffff"
 
@@ -66,18 +70,35 @@ class Definitions(NamedTuple):
 
     def named(self, name: str) -> Numbers:
         """The definitions of a name in any case."""
-        (numbers,) = self.named_each([name])
-        return numbers
+        return self._named(folded(name), 0, len(self.name_ends) - 1)
 
-    def named_each(self, names: Iterable[str]) -> Iterator[Numbers]:
-        """The definitions of each name in any case."""
-        none, name_at = self.places[:0], self._name_at
-        places = range(len(self.name_ends) - 1)
-        for name in names:
-            wanted = folded(name)
-            place = bisect_left(places, wanted, key=name_at)
-            is_there = place < len(places) and name_at(place) == wanted
-            yield self._at(place) if is_there else none
+    def named_each(self, names: Iterable[str], prefixes: Prefixes) -> list[Numbers]:
+        """The definitions of each name in any case. prefixes: as `prefixes` returns them"""
+        wanted = [folded(name) for name in names]
+        heads = b"".join([name[:_HEAD].ljust(_HEAD, b"\0") for name in wanted])
+        numbers = np.frombuffer(heads, ">u8").astype(np.uint64)
+        bounds = [np.searchsorted(prefixes, numbers, side).tolist() for side in _SIDES]
+        return [self._named(*one) for one in zip(wanted, *bounds, strict=True)]
+
+    def prefixes(self) -> Prefixes:
+        """The first _HEAD bytes of each name as a number, ascending. Most names of a text are
+        defined nowhere, and no defined name begins as they do."""
+        starts, ends = self.name_ends[:-1], self.name_ends[1:]
+        prefixes = np.zeros(len(starts), np.uint64)
+        for at in range(_HEAD if len(self.names) else 0):
+            places = starts.astype(np.int64) + at
+            letters = self.names.take(places, mode="clip").astype(np.uint64)
+            prefixes = prefixes << np.uint64(8) | np.where(places < ends, letters, np.uint64(0))
+        return prefixes
+
+    def _named(self, wanted: bytes, first: int, last: int) -> Numbers:
+        """The definitions of a name, as names are compared, whose place is in a range."""
+        if first < last:
+            name_at = self._name_at
+            place = bisect_left(range(last), wanted, lo=first, key=name_at)
+            if place < last and name_at(place) == wanted:
+                return self._at(place)
+        return self.places[:0]
 
     def beginning(self, prefix: str) -> Iterator[tuple[bytes, Numbers]]:
         """The names that begin with a prefix in any case, in order, each with its definitions."""

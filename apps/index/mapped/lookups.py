@@ -58,7 +58,7 @@ def definitions_of_names(
 ) -> dict[str, list[StoredSymbol]]:
     """Name → its definitions, without names that have none, or more than `most` in any case."""
     names = list(dict.fromkeys(names))
-    of_parts = [list(part.part.definitions.named_each(names)) for part in parts]
+    of_parts = [part.part.definitions.named_each(names, part.part.prefixes) for part in parts]
     places = {}
     for name, *numbers in zip(names, *of_parts, strict=True):
         if any(map(len, numbers)):  # as of few names in a text

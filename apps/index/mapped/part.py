@@ -20,7 +20,7 @@ from apps.index.chunk_ids import chunk_id
 from apps.index.lexical import scoring
 from apps.index.mapped import files
 from apps.index.mapped.codes import Codes
-from apps.index.mapped.definitions import Definitions
+from apps.index.mapped.definitions import Definitions, Prefixes
 from apps.index.mapped.framed_rows import FramedRows
 from apps.index.mapped.words import MAX_ROWS, Words
 
@@ -166,6 +166,11 @@ class Part:
         for place, key in enumerate(self.columns.hashes):
             files.setdefault(key.tobytes(), []).append(place)
         return files
+
+    @cached_property
+    def prefixes(self) -> Prefixes:
+        """`Definitions.prefixes`."""
+        return self.definitions.prefixes()
 
     @cached_property
     def starts(self) -> Sequence[int]:

@@ -1,7 +1,6 @@
 """Splits many files into chunks, with the parsing done in child processes."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Self
 
 from apps.code.chunking import MAX_CHARS, DecodedFile, chunk_file
@@ -51,17 +50,8 @@ class Chunker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
-
-    def chunk(self, path: str, data: bytes) -> ChunkedFile:
-        """Return the chunks of one file. Its language follows from `path`."""
-        return self.chunk_many([(path, data)])[0]
 
     def chunk_many(
         self, items: Sequence[tuple[str, bytes]], encodings: Mapping[str, str] = _UTF8
@@ -70,9 +60,16 @@ class Chunker:
 
         encodings: path → encoding of those that are not UTF-8
         """
+        return self.begin(items, encodings)()
+
+    def begin(
+        self, items: Sequence[tuple[str, bytes]], encodings: Mapping[str, str] = _UTF8
+    ) -> Callable[[], list[ChunkedFile]]:
+        """Send files to the parse processes, as `chunk_many` does. Return what waits for their
+        chunks."""
         files = [DecodedFile.of(path, data, encodings.get(path, "")) for path, data in items]
         cuts = self.pool.map([file for file in files if file.grammar], self._cut)
-        return [self._chunked(file, next(cuts) if file.grammar else None) for file in files]
+        return lambda: [self._chunked(file, next(cuts) if file.grammar else None) for file in files]
 
     def close(self) -> None:
         """End the parse processes, except one for the next chunker. Calls in progress raise."""

@@ -10,7 +10,8 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from itertools import takewhile
+from contextlib import contextmanager
+from itertools import chain, takewhile
 from typing import Protocol, TypeVar
 
 from apps.core.errors import Unavailable
@@ -85,14 +86,24 @@ class ParsePool:
     def map(
         self, files: Sequence[Parsable], request: Request[Result]
     ) -> Iterator[Result | ParseFailure]:
-        """Yield the result of `request` for each file, in order, or why there is none."""
+        """Begin at once. The iterator has the result of `request` for each file, in order, or why
+        there is none."""
 
         def map_batch(batch: Sequence[Parsable]) -> list[Result | ParseFailure]:
             return self._map_batch(batch, request)
 
+        with self._closing_errors():
+            mapped = self._threads.map(with_context(map_batch), batches(files))
+        return self._results(mapped)
+
+    def _results(self, mapped: Iterator[Sequence[Result]]) -> Iterator[Result]:
+        with self._closing_errors():
+            yield from chain.from_iterable(mapped)
+
+    @contextmanager
+    def _closing_errors(self) -> Iterator[None]:
         try:
-            for results in self._threads.map(with_context(map_batch), batches(files)):
-                yield from results
+            yield
         except (RuntimeError, CancelledError) as error:
             if not self._closed.is_set():
                 raise

@@ -110,13 +110,13 @@ def _compiled(expressions: list[bytes], size: int) -> "re2.Set":
 
 
 class _Hints(NamedTuple):
-    """Literals of which a name has at least one if any of some rules matches its path. Most names
+    """Literals of which a name has at least one if any rule of a file matches its path. Most names
     have none, and this takes a tenth of the time of the rules."""
 
-    names: frozenset[str] = frozenset()
-    starts: tuple[str, ...] = ()
-    ends: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
+    names: frozenset[str]
+    starts: tuple[str, ...]
+    ends: tuple[str, ...]
+    parts: tuple[str, ...]
 
     def may_match(self, name: str) -> bool:
         return (
@@ -126,9 +126,9 @@ class _Hints(NamedTuple):
             or any(map(name.__contains__, self.parts))
         )
 
-    def with_rules(self, rules: Iterable[_Rule]) -> "_Hints":
-        """Return these hints with those of more rules."""
-        names, starts, ends, parts = set(self.names), {*self.starts}, {*self.ends}, {*self.parts}
+    @classmethod
+    def of(cls, rules: Iterable[_Rule]) -> "_Hints":
+        names, starts, ends, parts = set[str](), set[str](), set[str](), set[str]()
         for rule in rules:
             name = rule.text.rpartition(b"/")[2]
             start, end = LITERAL_ENDS.split(name)[0], LITERAL_ENDS.split(name)[-1]
@@ -146,7 +146,7 @@ class _Hints(NamedTuple):
                 ends.add(end.decode())
             else:
                 parts.add(part.decode())
-        return _Hints(frozenset(names), tuple(starts), tuple(ends), tuple(parts))
+        return cls(frozenset(names), tuple(starts), tuple(ends), tuple(parts))
 
 
 class Patterns:
@@ -166,7 +166,7 @@ class Patterns:
         self.path = f"{folder}{name}"
         self.problem = ""
         self._rules = self._read(content, above.wildcards if above else 0)
-        self._hints: _Hints = (above._hints if above else _Hints()).with_rules(self._rules)
+        self._hints = _Hints.of(self._rules)
         # Lines without wildcards, by the name or the path that they match.
         self._by_name: defaultdict[bytes, list[int]] = defaultdict(list)
         self._by_path: defaultdict[bytes, list[int]] = defaultdict(list)
@@ -204,13 +204,13 @@ class Patterns:
 
         The nearest file with a matching line decides, and in it the last matching line.
         """
-        if not self._hints.may_match(path.rpartition("/")[2]):
-            return None
+        name = path.rpartition("/")[2]
         patterns: Patterns | None = self
         while patterns is not None:
-            verdict = patterns._verdict(os.fsencode(path[patterns._cut :]), is_folder)
-            if verdict is not None:
-                return verdict
+            if patterns._hints.may_match(name):
+                verdict = patterns._verdict(os.fsencode(path[patterns._cut :]), is_folder)
+                if verdict is not None:
+                    return verdict
             patterns = patterns._above
         return None
 

@@ -1,5 +1,6 @@
 """Reads and chunks the files of a run, in batches of a size that suits the store."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
@@ -23,6 +24,9 @@ from apps.ingest.types import Candidate, Skipped
 ROWS_PER_WRITE = 2_000
 # Enough files to keep all parse processes busy.
 READ_AT_ONCE = 64
+# So many times these are being parsed while others are embedded: otherwise one waits for the other.
+# Not if they have more bytes, so that memory stays small.
+READ_AHEAD, AHEAD_BYTES = 2, 4_000_000
 
 
 # Path → SHA-256 of files; returns path → file of another root.
@@ -103,10 +107,18 @@ def batches(
     find_shared: returns the files that are not parsed, as their chunks are stored
     """
     batch, choice, is_first = Batch(), EncodingChoice(), True
-    for part in slices(files, READ_AT_ONCE):
+    pieces = _ahead(
+        (
+            sum(file.stat.size for file in part),
+            _begin(root, part, chunker, max_tokens, find_shared, choice),
+        )
+        for part in slices(files, READ_AT_ONCE)
+    )
+    while True:
         job.check()
         with job.timed("chunking"):
-            piece = _chunked(root, part, chunker, max_tokens, find_shared, choice)
+            if (piece := next(pieces, None)) is None:
+                break
             batch += reconcile(piece)
         if batch.is_full or (is_first and 2 * len(batch.shared) < len(batch)):
             yield batch
@@ -115,14 +127,27 @@ def batches(
         yield batch
 
 
-def _chunked(
+def _ahead(begun: Iterator[tuple[int, Callable[[], Batch]]]) -> Iterator[Batch]:
+    """Wait for each piece after the next ones are begun. begun: begins one at a time; its bytes,
+    and what waits for it"""
+    waiting: deque[tuple[int, Callable[[], Batch]]] = deque()
+    for piece in begun:
+        waiting.append(piece)
+        while len(waiting) > READ_AHEAD or sum(size for size, _ in waiting) > AHEAD_BYTES:
+            yield waiting.popleft()[1]()
+    while waiting:
+        yield waiting.popleft()[1]()
+
+
+def _begin(
     root: Path,
     files: Sequence[Candidate],
     chunker: Chunker,
     max_tokens: int | None,
     find_shared: FindShared,
     choice: EncodingChoice,
-) -> Batch:
+) -> Callable[[], Batch]:
+    """Read files and have them parsed. Return what waits for their chunks."""
     hashes = {candidate.path: candidate.sha256 for candidate in files if candidate.sha256}
     rows = dict(find_shared(hashes))
     contents, skipped = _read(root, [one for one in files if one.path not in rows])
@@ -135,12 +160,13 @@ def _chunked(
         }
     )
     new = [(candidate, data) for candidate, data in contents if candidate.path not in rows]
-    chunked = chunker.chunk_many([(candidate.path, data) for candidate, data in new], encodings)
-    return Batch(
+    chunked = chunker.begin([(candidate.path, data) for candidate, data in new], encodings)
+    parsed = [candidate for candidate, _ in new]  # what waits does not hold their contents
+    return lambda: Batch(
         tuple(candidate.path for candidate in files),
         tuple(
             (candidate, fitted(file, max_tokens))
-            for (candidate, _), file in zip(new, chunked, strict=True)
+            for candidate, file in zip(parsed, chunked(), strict=True)
         ),
         tuple(skipped),
         shared=tuple(

@@ -4,7 +4,7 @@ fetch → discovery → delta → chunking → embedding → texts and parts →
 
 Only a repository that has a URL is fetched.
 
-A batch is written while the next one is chunked and embedded.
+A batch is written while the next one is embedded and the files after it are parsed.
 """
 
 import logging

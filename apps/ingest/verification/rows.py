@@ -5,6 +5,7 @@ from uuid import UUID
 
 from apps.index import queries
 from apps.index.models import IngestRun, Root
+from apps.index.spans import Span, unpack
 
 
 class FileRow(NamedTuple):
@@ -12,7 +13,6 @@ class FileRow(NamedTuple):
 
     id: UUID
     document: UUID
-    run_id: UUID
     path: str
     language: str
     sha256: str
@@ -22,6 +22,13 @@ class FileRow(NamedTuple):
     skip_reason: str
     problem: str
     spans: bytes
+
+    def read_spans(self) -> list[Span]:
+        """The places of its chunks; none if they are damaged."""
+        try:
+            return unpack(self.spans)
+        except ValueError:
+            return []
 
 
 def version_of(root: Root) -> tuple[object, ...] | None:

@@ -13,7 +13,7 @@ from apps.index import problems
 from apps.index.models import Root
 from apps.index.parsing import Chunker
 from apps.index.root_directory import read_content
-from apps.index.spans import span_of, unpack
+from apps.index.spans import span_of
 from apps.index.symbols import outline_of
 from apps.index.types import Check
 from apps.ingest.discovery.discovery import discover
@@ -103,7 +103,7 @@ def _compare_chunks(
             for row, file in _cut(root, some, chunker):
                 found.parsed += 1
                 # Their texts are parts of the file, which is the same.
-                if [*map(span_of, fitted(file, longest).chunks)] != unpack(row.spans):
+                if [*map(span_of, fitted(file, longest).chunks)] != row.read_spans():
                     chunks.append(row.path)
                 if not _same_symbols(root, row, file.symbols):
                     symbols.append(row.path)

@@ -11,7 +11,7 @@ from apps.index.mapped import files, lists, part
 from apps.index.mapped.live_files import LiveFiles
 from apps.index.mapped.part import Part
 from apps.index.models import Root
-from apps.index.spans import Span, unpack
+from apps.index.spans import Span
 from apps.index.texts import get_texts
 from apps.index.types import Check
 from apps.ingest.verification.rows import FileRow
@@ -93,7 +93,7 @@ def _is_of(one: Part, place: int, row: FileRow) -> bool:
         return False
     spans = columns.spans[one.starts[place] : one.starts[place + 1]]
     first = columns.first.item(place)
-    expected = _spans(row)[first : first + len(spans)]
+    expected = row.read_spans()[first : first + len(spans)]
     return [Span(*span) for span in spans.tolist()] == expected
 
 
@@ -103,7 +103,7 @@ def _compare_texts(rows: Sequence[FileRow], found: RootComparison, check: Check)
         check()
         texts = get_texts().read({row.sha256 for row in some})
         for row in some:
-            end = max((span.offset + span.length for span in _spans(row)), default=0)
+            end = max((span.offset + span.length for span in row.read_spans()), default=0)
             if len(texts.get(row.sha256, "")) < end:
                 lost.append(row.path)
     found.add_files("texts_missing", "files without their text", lost)
@@ -115,10 +115,3 @@ def _compare_dimensions(root: Root, parts: Iterable[LiveFiles], found: RootCompa
     if lock and root.model == lock.model and dimensions - {lock.dimension}:
         lengths = ", ".join(map(str, sorted(dimensions)))
         found.add("lock", f"{lengths} dimensions, the index is locked to {lock.dimension}")
-
-
-def _spans(row: FileRow) -> list[Span]:
-    try:
-        return unpack(row.spans)
-    except ValueError:
-        return []

@@ -83,5 +83,8 @@ def references(text: str, *, addresses: bool = False) -> Iterator[Reference]:
             yield Reference(path, *span_of(lines), begin, end)
             further = _FURTHER.match(text, end)
             for more in MORE_LINES.finditer(text, end, further.end() if further else end):
+                first, last = span_of(more)
+                if last is not None and last < first:
+                    break  # a date, 2024-11
                 end = more.end()
-                yield Reference(path, *span_of(more), more.start("start"), end)
+                yield Reference(path, first, last, more.start("start"), end)

@@ -1,6 +1,6 @@
 """Impact: a change, and what it affects."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +10,11 @@ from apps.index.types import Filters
 from apps.lookup.deadline import Deadline
 from apps.lookup.history.subject import subject_of_root
 from apps.lookup.impact.definitions import changed_definitions
-from apps.lookup.impact.nearness import distances, nearness
 from apps.lookup.impact.patches import changes_of_patch
 from apps.lookup.impact.query import ImpactQuery
 from apps.lookup.impact.types import MAX_CHANGED, Changed, ChangeSet
-from apps.lookup.impact.walk import Node, Step, Walk
+from apps.lookup.impact.walk import Node, Step, Walk, may_be_named
+from apps.lookup.impact.words import WORDS
 from apps.lookup.impact.work_tree import changes_of_work_tree
 from apps.lookup.marking import marked
 from apps.lookup.relations.tests_of import find_tests
@@ -125,14 +125,14 @@ def _reached(
     """The callers, proven ones first; and the tests, near ones first."""
     callers: list[tuple[int, dict[str, Any]]] = []
     tests: list[tuple[int, dict[str, Any]]] = []
-    steps = distances(walk)
+    steps = _distances(walk)
     for node in walk.came_by:
         way = walk.way(node)
         if not way:
             continue
         row = _reached_row(walk, way, origins[way[-1].to])
         if walk.is_test(node):
-            tests.append((nearness(walk, node, steps), row | {"kind": "test"}))
+            tests.append((_nearness(walk, node, steps), row | {"kind": "test"}))
         elif len(way) <= depth and not (walk.is_in_tests(node) or walk.only_imports(way[0])):
             callers.append((0, row))
     return _sorted(callers), _sorted(tests)
@@ -204,3 +204,25 @@ def _row(
 def _place(root: Root, path: str) -> Place:
     file = root_files(root).files.get(path)
     return Place(root, path, file.language if file else "")
+
+
+# In a framework, most tests reach most code. Those that fail name what is on the way: the changed
+# function, its class, or what is a few steps from there.
+def _distances(walk: Walk) -> Mapping[str, int]:
+    """The names of definitions on the way and of the classes around them → the steps from the
+    nearest of each name to the change."""
+    steps: dict[str, int] = {}
+    for node in walk.came_by:
+        if not walk.is_test(node):
+            distance = len(walk.way(node))
+            for name in walk.symbol(node).split(".")[-2:]:
+                if may_be_named(name):
+                    steps[name] = min(distance, steps.get(name, distance))
+    return steps
+
+
+def _nearness(walk: Walk, test: Node, distances: Mapping[str, int]) -> int:
+    """The least distance of the names that the lines of a test have; without one, the steps of its
+    way."""
+    words = {word for line in walk.lines_of(test) for word in WORDS.findall(line)}
+    return min((distances[word] for word in words & distances.keys()), default=len(walk.way(test)))

@@ -15,8 +15,9 @@ def language_text(language: Mapping[str, Any]) -> str:
 
 
 def percent(language: Mapping[str, Any]) -> str:
-    """`93 %`."""
-    return f"{max(1, round(language['share'] * 100))} %"
+    """`93 %`. `100 %` if it is all, and at least `1 %`."""
+    share = language["share"]
+    return f"{100 if share == 1 else min(99, max(1, round(share * 100)))} %"
 
 
 def module_text(module: Mapping[str, Any]) -> str:

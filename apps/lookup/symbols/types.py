@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Generic, Literal, Protocol, TypeVar
 from unicodedata import normalize
 
@@ -135,7 +136,7 @@ class Place:
     path: str  # within the root
     language: str  # "" if it is unknown
 
-    @property
+    @cached_property
     def repo(self) -> str:
         return repo_id(self.root)
 

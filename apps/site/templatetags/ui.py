@@ -43,7 +43,7 @@ def pages() -> list[Page]:
 @register.simple_tag
 def code_url(root: Root) -> str:
     """The address of a repository's code."""
-    return lines.repository_url(repo_id(root))
+    return lines.code_url(repo_id(root))
 
 
 @register.simple_tag

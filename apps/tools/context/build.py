@@ -11,6 +11,7 @@ What a part leaves over belongs to the next.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -61,6 +62,18 @@ class Passages:
     weak: tuple[Piece, ...]  # the best, if none passes it
     degraded: str
     missing_words: tuple[str, ...]
+
+    def beginning_with(self, lines: Set[Line]) -> "Passages":
+        """The same passages, those first that have one of these lines."""
+        of_files: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+        for repo, path, line in lines:
+            of_files[repo, path].add(line)
+
+        def has_none(piece: Piece) -> bool:
+            known = of_files[piece.place.repo, piece.place.path]
+            return known.isdisjoint(range(piece.start_line, piece.end_line + 1))
+
+        return replace(self, near=tuple(sorted(self.near, key=has_none)))
 
     def room(self, tokens: int) -> int:
         """The tokens that the pieces of an answer may have: what its other keys leave."""

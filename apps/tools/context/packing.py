@@ -142,14 +142,16 @@ def telling_line(lines: Sequence[str], question: str, symbol: str) -> int:
     """The index of the line that tells most about a passage: with words of the question, with the
     name of its definition, or else the first that is more than an import or a comment."""
     shared = shared_stems(lines, question)
-    at = max(range(len(lines)), key=lambda index: len(shared[index]))
+    numbers = [len(stems) for stems in shared]
+    at = numbers.index(max(numbers))
     if shared[at]:
         return at
     name = SEPARATORS.split(symbol)[-1].strip()
-    texts = [line.strip() for line in lines]
-    named = (index for index, text in enumerate(texts) if name and name in text)
-    others = (index for index, text in enumerate(texts) if text and not text.startswith(DULL))
-    return next(named, next(others, at))
+    named = (index for index, line in enumerate(lines) if name and name in line)
+    if (index := next(named, None)) is not None:
+        return index
+    texts = enumerate(map(str.strip, lines))
+    return next((index for index, text in texts if text and not text.startswith(DULL)), at)
 
 
 def in_order(pieces: Iterable[Piece]) -> tuple[Piece, ...]:

@@ -91,7 +91,8 @@ def _output(arguments: Mapping[str, Any]) -> JSON:
     field, by_shape = shaped.shaped_answer(query.text, query.repositories, query.filters)
     if by_shape and by_shape.search_text:
         query = replace(query, text=by_shape.search_text)
-    found = find(query)
+    # The passages that show the lines of the answer come before others.
+    found = find(query).beginning_with(shaped.lines_of(field))
     field, tokens = _by_shape(field, found, query.max_tokens) if field else ({}, 0)
     rest = replace(query, max_tokens=max(1, query.max_tokens - tokens))
     answer = build_context(rest, found, shaped.lines_of(field))

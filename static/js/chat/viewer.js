@@ -18,8 +18,11 @@ let chosen = false; // by the reader, and not by itself
 let depth = history.state?.depth ?? 0; // history entries since the viewer was closed
 let closing = false; // on the way back through them
 let loading = new AbortController();
+const heads = new WeakMap(); // what each head of an answer was drawn from
+const written = new WeakMap(); // where a chip leads in the answer as it was written
 
 const isOpen = () => !viewer.hidden;
+const placeOf = (link) => ({ href: link.getAttribute("href"), source: link.dataset.source });
 const sources = (turn) => [...(turn?.querySelectorAll(".source-row[data-cite]") ?? [])];
 const turns = () => [...document.querySelectorAll("#turns > .turn")];
 const conversation = () => new URL(location).searchParams.get("c");
@@ -131,6 +134,15 @@ function scrollToLines() {
   first.prepend(chip);
 }
 
+// What an answer has lost is not what stands at its lines now.
+function sayLost() {
+  const row = opener?.closest(".turn")?.querySelector(`.standing [data-lost][data-source="${CSS.escape(opened)}"]`);
+  const lines = viewer.querySelector("[data-cited]");
+  if (!row || !lines || lines.dataset.lost) return;
+  lines.dataset.lost = row.dataset.lost;
+  lines.append(`, ${row.dataset.lost}`);
+}
+
 // `chip` is null for a citation that only the address names.
 async function load(chip, source, { focus = true } = {}) {
   opener = chip;
@@ -138,12 +150,14 @@ async function load(chip, source, { focus = true } = {}) {
   show();
   drawTabs(chip?.closest(".turn"));
   mark();
+  check(chip?.closest(".turn"));
   loading.abort(); // the one opened last is shown, whichever comes first
   const { signal } = (loading = new AbortController());
   const text = await fetchPart(source, signal);
   if (text === null) return;
   htmx.swap("#source-body", text, { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0 });
   scrollToLines();
+  sayLost();
   if (focus) viewer.querySelector(".viewer__code")?.focus({ preventScroll: true });
 }
 
@@ -201,18 +215,42 @@ addEventListener("popstate", (event) => {
   closing = false;
 });
 
+// Where cited lines are is looked up whenever a citation opens: its file may have been ingested
+// since. The head of the answer, which says what still holds, may be out of sight.
+function check(turn) {
+  const head = turn?.querySelector(".standing");
+  // htmx reports a request that fails.
+  if (head) htmx.ajax("GET", head.getAttribute("hx-get"), { source: head }).catch(() => {});
+}
+
+// Without news, the list that the reader opened stays as it is.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { target, serverResponse } = event.detail;
+  if (!target.matches(".standing")) return;
+  event.detail.shouldSwap &&= heads.get(target) !== serverResponse;
+  heads.set(target, serverResponse);
+});
+
 // Cited lines that are elsewhere in what is ingested now are opened there.
 document.addEventListener("htmx:afterSwap", ({ target }) => {
   if (!target.matches?.(".standing")) return;
   const moved = new Map([...target.querySelectorAll("[data-was]")].map((row) => [row.dataset.was, row]));
-  for (const chip of target.closest(".turn").querySelectorAll("[data-source]")) {
-    const row = moved.get(chip.dataset.source);
-    if (row && !target.contains(chip)) Object.assign(chip, { href: row.href }).dataset.source = row.dataset.source;
+  const turn = target.closest(".turn");
+  let now = opened;
+  for (const chip of turn.querySelectorAll("[data-source]")) {
+    if (target.contains(chip)) continue;
+    const { source } = chip.dataset;
+    if (!written.has(chip)) written.set(chip, placeOf(chip));
+    const row = moved.get(written.get(chip).source);
+    const place = row ? placeOf(row) : written.get(chip);
+    if (source === opened) now = place.source;
+    chip.setAttribute("href", place.href); // the `href` of a node of a picture is read-only
+    chip.dataset.source = place.source;
   }
-  const row = moved.get(opened);
-  if (!row) return;
-  write(row.dataset.source, { replace: true });
-  load(opener, row.dataset.source, { focus: false });
+  if (now === opened) sayLost();
+  if (now === opened || (opener?.closest(".turn") ?? turn) !== turn) return;
+  write(now, { replace: true });
+  load(opener, now, { focus: false });
 });
 
 // The same for the links above and below the lines.

@@ -93,6 +93,7 @@ def test_lines_without_a_text_exist_or_are_out_of_range(check: Check, repository
         (f"{PATH}:6-8, 10-12", [f"{PATH}:6-8", f"{PATH}:10-12"]),
         (f"`{PATH}:6-8, 10`", [f"{PATH}:6-8", f"{PATH}:10"]),
         (f"{PATH}:6-8, 10 of them", [f"{PATH}:6-8"]),
+        (f"{PATH}:6-8, 2024-11", [f"{PATH}:6-8"]),
         (f"**{PATH}** (lines 6–8)", [f"{PATH}:6-8"]),
         (f"**`{PATH}`**, lines 6-8", [f"{PATH}:6-8"]),
         (f"`{PATH}` (line 6)", [f"{PATH}:6"]),

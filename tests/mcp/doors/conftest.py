@@ -26,7 +26,7 @@ class Caller:
         self.grown.set()
 
     async def call(self, tool: McpTool, **arguments: object) -> JSON:
-        call = Call("r-1", "2025-11-25", self.report)
+        call = Call("2025-11-25", self.report)
         return await asyncio.wait_for(tool.run(arguments, call), PATIENCE)
 
     async def hears(self, message: str) -> None:

@@ -13,6 +13,7 @@ from apps.tools.context import ContextQuery, build, build_context, find
 from apps.tools.context.tokens import estimate
 from apps.tools.context.tool import CONTEXT
 from apps.tools.expand import expand
+from apps.tools.vector_search import VECTOR_SEARCH
 from tests.support.ingested import ingest, write_files
 from tests.tools.context.conftest import FILES, Post
 
@@ -185,6 +186,20 @@ def test_the_answer_by_shape_leaves_the_best_passage_whole(
     assert answer["answer"]["rows"]
     assert lines_of_rows(answer["results"]) >= best
     assert answer["tokens"] <= tokens
+
+
+def test_the_passage_that_shows_the_line_of_an_answer_comes_first(folder: Path) -> None:
+    keys = "".join(f"  {word}_color: {n}\n" for n, word in enumerate(("red", "sea", "sky") * 9))
+    guide = "# Retries\n\nWhere the retry limit is set: set `retry_limit`.\n" + "Set it.\n" * 30
+    files = {"ci/pipeline.yml": f"jobs:\n{keys}  retry_limit: 5\n", "docs/retry_limit.md": guide}
+    name = ingest(write_files(folder / "tides", files)).name
+    question = "where is `retry_limit` set"
+    found = VECTOR_SEARCH.run({"query": question, "repository": name})["results"]
+    assert found[0]["relPath"] == "docs/retry_limit.md"
+    answer = CONTEXT.run({"question": question, "repository": name, "max_tokens": 500})
+    assert answer["answer"]["rows"][0]["relPath"] == "ci/pipeline.yml"
+    assert answer["results"][0]["relPath"] == "ci/pipeline.yml"
+    assert "cut" not in answer["results"][0]
 
 
 def test_passages_of_a_stack_trace_are_those_of_its_message(depot: Path, post: Post) -> None:
