@@ -112,7 +112,7 @@ def revoke(token_hash: str) -> None:
 
 
 def delete_expired() -> None:
-    """The server calls it once a day, and each link that is made before it counts the others."""
+    """The server calls it once a day. So does whoever makes a link, before counting the others."""
     Share.objects.filter(expires_at__lte=timezone.now()).delete()
 
 

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, takewhile
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ _FIELDS = attrgetter("name", "path", "kind", "start_line", "end_line", "signatur
 _FIRST_LINE = 3  # of the fields
 # Bytes of a prefix of a name: those of a number.
 _HEAD = 8
-_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 # Sorts behind whatever begins with a prefix.
 _LAST = "\U0010ffff"
 
@@ -77,8 +76,9 @@ class Definitions(NamedTuple):
         wanted = [folded(name) for name in names]
         heads = b"".join([name[:_HEAD].ljust(_HEAD, b"\0") for name in wanted])
         numbers = np.frombuffer(heads, ">u8").astype(np.uint64)
-        bounds = [np.searchsorted(prefixes, numbers, side).tolist() for side in _SIDES]
-        return [self._named(*one) for one in zip(wanted, *bounds, strict=True)]
+        firsts = np.searchsorted(prefixes, numbers, "left").tolist()
+        lasts = np.searchsorted(prefixes, numbers, "right").tolist()
+        return [self._named(*one) for one in zip(wanted, firsts, lasts, strict=True)]
 
     def prefixes(self) -> Prefixes:
         """The first _HEAD bytes of each name as a number, ascending. Most names of a text are

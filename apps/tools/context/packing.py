@@ -97,7 +97,7 @@ class Packer:
         self._lists.add("leftOut")
         return True
 
-    def _opening(self, name: Role | str) -> int:
+    def _opening(self, name: str) -> int:
         """The tokens of the key of a list, if it has no item yet."""
         return 0 if name in self._lists else LIST_TOKENS
 
