@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.axe import objections
 from tests.browser.chat import ask, done, turn
@@ -202,6 +202,27 @@ def test_a_conversation_is_tagged_from_its_menu_and_the_list_filters_by_it(page:
     expect(page.locator("#convos [data-row]")).to_have_count(2)
     page.get_by_label("Search conversations").fill("tagged needs-review")
     expect(page.locator("#convos [data-row]")).to_have_count(1)
+
+
+def test_a_tag_that_is_chosen_while_a_list_with_other_tags_comes_stays_chosen(page: Page) -> None:
+    page.get_by_role("button", name="Actions for Tagged one").click()
+    page.locator("#convo-menu").get_by_text("Tags…").click()
+    dialog = page.get_by_role("dialog", name="Tags of “Tagged one”")
+    for tag in ("kept", "leaving"):
+        dialog.get_by_label("Add a tag").fill(tag)
+        dialog.get_by_label("Add a tag").press("Enter")
+        expect(dialog.get_by_role("list", name="Tags")).to_contain_text(tag)
+    expect(page.locator("#f-tag")).to_contain_text("#leaving")
+    held: list[Route] = []
+    page.route("**/ui/chat/sidebar*", lambda route: held.append(route), times=1)
+    with page.expect_request("**/ui/chat/sidebar*"):
+        dialog.get_by_role("button", name="Remove leaving").click()
+    dialog.get_by_role("button", name="Done").click()
+    page.locator("#f-tag").select_option("kept")
+    held[0].continue_()
+    expect(page.locator("#f-tag")).not_to_contain_text("#leaving")
+    expect(page.locator("#convos [data-row]")).to_have_count(1)
+    expect(page.locator("#f-tag")).to_have_value("kept")
 
 
 def test_several_are_tagged_at_once(page: Page) -> None:

@@ -12,10 +12,14 @@ document.addEventListener("click", (event) => {
 // The socket's word that some conversation has changed.
 document.addEventListener("htmx:oobBeforeSwap", (event) => event.detail.target.id === "pulse" && refresh());
 
-// The tags come with each list. A choice that is open stays so unless they have changed.
+// The tags come with each list. A choice that is open stays so unless they have changed, and what was
+// chosen while the list was on its way stays chosen: the list that follows asks for it.
 document.addEventListener("htmx:oobBeforeSwap", (event) => {
   const { target, fragment } = event.detail;
-  if (target.id === "tag-filter" && target.innerHTML === fragment.innerHTML) event.preventDefault();
+  if (target.id !== "tag-filter") return;
+  if (target.innerHTML === fragment.innerHTML) return event.preventDefault();
+  const chosen = target.querySelector("select")?.value;
+  for (const option of fragment.querySelectorAll("select option")) if (option.value === chosen) option.selected = true;
 });
 
 // The open conversation is in the list, however far down; what is not shown yet is scrolled to.
