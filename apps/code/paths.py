@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
-from pathlib import PurePosixPath
 
 from apps.code.values import words
 
@@ -48,11 +47,8 @@ def kinds(path: str) -> frozenset[str]:
 
 
 def _kinds(path: str) -> Iterator[str]:
-    # Without pathlib, which takes longer: a search asks this of many files.
-    folder, _, name = path.rpartition("/")
-    dot = name.rfind(".")
-    stem, suffix = (name[:dot], name[dot:].lower()) if 0 < dot < len(name) - 1 else (name, "")
-    folder = folder.lower()
+    folder, stem, suffix = _split(path)
+    folder, suffix = folder.lower(), suffix.lower()
     folders = set(folder.split("/"))
     named = folders | set(_WORD.findall(folder)) | set(_WORD.findall(stem.lower()))
     if named & TEST_WORDS or _CAMEL_TEST.search(stem):
@@ -70,14 +66,21 @@ def _kinds(path: str) -> Iterator[str]:
 def descriptive_name(path: str) -> str:
     """The name that describes the content: the stem of the file, or the name of its folder if the
     file represents the folder (`parser/__init__.py`, `parser/mod.rs`)."""
-    parts = PurePosixPath(path)
-    is_folder = parts.stem.lower() in INDEX_STEMS and parts.parent.name
-    return parts.parent.name if is_folder else parts.stem
+    folder, stem, _ = _split(path)
+    return (folder.rpartition("/")[2] if stem.lower() in INDEX_STEMS else "") or stem
 
 
 def is_index(path: str) -> bool:
     """Return True for a file that usually only re-exports definitions of other files."""
-    return PurePosixPath(path).stem.lower() in REEXPORT_STEMS
+    return _split(path)[1].lower() in REEXPORT_STEMS
+
+
+def _split(path: str) -> tuple[str, str, str]:
+    """Folder, stem and suffix. Without pathlib, which takes longer: a search asks this of many
+    files."""
+    folder, _, name = path.rpartition("/")
+    dot = name.rfind(".")
+    return (folder, name[:dot], name[dot:]) if 0 < dot < len(name) - 1 else (folder, name, "")
 
 
 def declarations_beside(paths: Collection[str]) -> set[str]:

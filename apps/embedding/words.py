@@ -15,6 +15,7 @@ _WORD = re.compile(r"[a-z]+|[0-9]+")
 
 LONGEST_WORD = 24
 _SUFFIXES = ("ings", "ing", "ies", "ied", "es", "ed", "s")
+_LAST = ("s", "g", "d")  # that any of them ends with
 _MIN_STEM = 3
 
 
@@ -25,9 +26,10 @@ def stem(word: str) -> str:
     if len(word) < 5:
         plural = len(word) == 4 and word[-1] == "s" and word[-2] != "s"
         return word[:-1] if plural else word
-    for suffix in _SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= _MIN_STEM:
-            return _without(suffix, word)
+    if word.endswith(_LAST):
+        for suffix in _SUFFIXES:
+            if word.endswith(suffix) and len(word) - len(suffix) >= _MIN_STEM:
+                return _without(suffix, word)
     return word.removesuffix("e")
 
 

@@ -7,10 +7,11 @@ texts with most pairs are read, and passages are compared word by word.
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, islice, pairwise, repeat
+from operator import and_
 
 import numpy as np
 import re2
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from apps.core.errors import Unavailable
 from apps.embedding.words import stems
-from apps.index.grams import Strings, get_grams, grams_of, normalized
+from apps.index.grams import Having, get_grams, grams_of, having, normalized
 from apps.index.mapped.part import LivePart
 from apps.index.texts import get_texts
 from apps.retrieval.ranking.rank import STOPWORDS
@@ -54,6 +55,7 @@ class _Phrase:
         self.is_stopword = [STOPWORDS.issuperset(stems(word[0])) for word in words]
         self.pairs = [text[a.start() : b.end()] for a, b in zip(words, words[1:], strict=False)]
         self._normal = [_normal(pair) for pair in self.pairs]
+        self._words = [word[0].lower() for word in words]
         self._is_fixed = ~np.array(self.is_value, np.bool_)
 
     @cached_property
@@ -76,15 +78,13 @@ class _Phrase:
         enough = np.flatnonzero(_counts(covered[self._is_fixed]) >= self.least_words)
         return enough[_counts(has[:, enough]) >= self.least] if len(enough) else enough
 
-    def is_possible(self, has: Mask) -> bool:
-        """Whether a text may be evidence that has some of these pairs: bool (pairs,)"""
-        known: list[bool] = has.tolist()
-        covered = [a or b for a, b in zip([False, *known], [*known, False], strict=True)]
-        fixed = [one for one, value in zip(covered, self.is_value, strict=True) if not value]
-        return sum(fixed) >= self.least_words and sum(known) >= self.least
-
     def share(self, text: str) -> float:
         """The share of the words that are in pairs of a text. It is evidence, or 0."""
+        lower = text.lower()
+        has = [word in lower for word in self._words]
+        # Most texts lack words of too many pairs. This check is cheap.
+        if sum(map(and_, has, has[1:])) < self.least:
+            return 0.0
         normal, literals = _normal(text), _normal(" ".join(_AFTER_QUOTE.findall(text)))
         least = MIN_SHARE_ANYWHERE * self.is_value.count(False)
         share = self._share(normal, MIN_PAIRS_ANYWHERE, least)
@@ -139,26 +139,12 @@ def verbatim_shares(parts: Sequence[LivePart], text: str) -> Mapping[tuple[int, 
 def _pieces(parts: Sequence[LivePart], phrase: _Phrase) -> list[_Piece]:
     """The pieces of live files with most of the pairs, rarer ones before others. Raises
     Unavailable."""
-    strings = Strings([grams_of(normalized(pair.encode())) for pair in phrase.pairs])
-    found: list[tuple[float, bytes, int, int]] = []
-    for segment in get_grams().segments():
-        if not any(
-            segment.has_texts_of(part.part.name, part.part.files_of_texts.keys()) for part in parts
-        ):
-            continue
-        masks = segment.having(strings, phrase.is_possible)
-        if masks is None or not len(enough := phrase.enough(masks)):
-            continue
-        idf = np.log(1 + segment.pieces / np.maximum(np.count_nonzero(masks, axis=1), 1))
-        values = idf @ masks[:, enough]
-        best = np.argsort(-values, kind="stable")[:MAX_CANDIDATES]
-        numbers, spans = segment.spans_of(enough[best])
-        keys = segment.keys[numbers].tolist()
-        places = zip((-values[best]).tolist(), keys, spans.tolist(), strict=True)
-        found += [(value, key.ljust(32, b"\0"), *span) for value, key, span in places]
-    found.sort()
+    texts = {part.part.name: part.part.files_of_texts.keys() for part in parts}
+    segments = [segment for segment in get_grams().segments() if segment.is_about(texts)]
+    strings = [grams_of(normalized(pair.encode())) for pair in phrase.pairs]
+    found = having(segments, strings, phrase.enough)
     pieces: list[_Piece] = []
-    for _, key, start, end in found[:MAX_CANDIDATES]:
+    for key, start, end in islice(_best_first(found, phrase), MAX_CANDIDATES):
         for number, part in enumerate(parts):
             files = part.part.files_of_texts.get(key, ())
             pieces += [_Piece(number, file, key, start, end) for file in files if part.files[file]]
@@ -167,13 +153,29 @@ def _pieces(parts: Sequence[LivePart], phrase: _Phrase) -> list[_Piece]:
     return pieces
 
 
+def _best_first(found: Iterable[Having], phrase: _Phrase) -> Iterator[tuple[bytes, int, int]]:
+    """The places of the pieces that may be evidence."""
+    values: list[float] = []
+    pieces: list[tuple[Having, int]] = []
+    for some in found:
+        masks = some.masks
+        enough = phrase.enough(masks)
+        sizes = np.array([segment.pieces for segment in some.segments])
+        idf = np.log(1 + sizes / np.maximum(some.counts, 1))
+        values += np.sum(idf[:, enough // some.width] * masks[:, enough], axis=0).tolist()
+        pieces += zip(repeat(some), enough.tolist())
+    order = np.argsort(-np.array(values), kind="stable").tolist()
+    for _, tied in groupby(order, values.__getitem__):
+        yield from sorted(some.place(piece) for some, piece in map(pieces.__getitem__, tied))
+
+
 def _passages(part: LivePart, piece: _Piece, data: bytes) -> Iterator[tuple[int, str]]:
     """Row and text of the chunks that overlap a piece."""
     text = data.decode("utf-8", "replace")
     start = len(data[: piece.start].decode("utf-8", "ignore"))
     end = len(data[: piece.end].decode("utf-8", "ignore"))
     first, last = part.part.starts[piece.file : piece.file + 2]
-    spans = part.part.columns.spans[first:last].tolist()
+    spans = part.part.spans(slice(first, last)).tolist()
     for row, (_, _, offset, length) in enumerate(spans, first):
         if offset < end and start < offset + length:
             yield row, text[offset : offset + length]

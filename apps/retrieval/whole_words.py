@@ -7,10 +7,11 @@ whole, in its forms: `stripes`, `striped`, `striping`. The forms of other words 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.core.errors import Unavailable
 from apps.embedding.words import stems
-from apps.index.grams import Strings, get_grams, grams_of, normalized
+from apps.index.grams import get_grams, grams_of, having, normalized
 from apps.index.mapped.part import LivePart
 from apps.index.mapped.words import hashes_of, identifier
 
@@ -37,14 +38,13 @@ def _forms(word: str) -> tuple[str, ...]:
 
 def _as_it_is(parts: Sequence[LivePart], word: str) -> bool:
     """Whether a text has the word by itself: the quick check, which most words pass."""
-    names = {word, word.lower(), word.capitalize()}
-    # The word itself stands for one with accents.
-    hashes = hashes_of([*map(identifier, names), word.lower()])
+    names = hashes_of(map(identifier, {word, word.lower(), word.capitalize()}))
+    itself = hashes_of([word.lower()])  # stands for one with accents
     return any(
-        hits.start < hits.stop
-        and (part.live is None or part.live[part.part.words.rows[hits]].any())
+        hits.start < hits.stop and (part.live is None or part.live[words.rows[hits]].any())
         for part in parts
-        for hits in part.part.words.find(hashes)
+        for words, hashes in ((part.part.words, itself), (part.part.identifiers, names))
+        for hits in words.find(hashes)
     )
 
 
@@ -58,21 +58,23 @@ def _in_any_form(parts: Sequence[LivePart], forms: Sequence[str]) -> bool:
     )
     if any(form in file.path.lower() for file in live for form in forms):
         return True
-    strings = Strings([grams_of(normalized(form.encode())) for form in forms])
+    strings = [grams_of(normalized(form.encode())) for form in forms]
     try:
         segments = get_grams().segments()
     except Unavailable:
         return True
-    for segment in segments:
-        if (masks := segment.having(strings)) is None:
-            continue
-        pieces = np.flatnonzero(masks.any(axis=0))
-        keys = segment.keys[segment.spans_of(pieces[:MAX_PIECES]).texts].tolist()
-        if len(pieces) > MAX_PIECES or any(
+    for found in having(segments, strings, _any):
+        pieces = _any(found.masks)
+        is_common = np.bincount(pieces // found.width, minlength=1).max() > MAX_PIECES
+        if is_common or any(
             part.files[file]
-            for key in set(keys)
+            for key in {found.place(piece)[0] for piece in pieces.tolist()}
             for part in parts
-            for file in part.part.files_of_texts.get(key.ljust(32, b"\0"), ())
+            for file in part.part.files_of_texts.get(key, ())
         ):
             return True
     return False
+
+
+def _any(has: NDArray[np.bool_]) -> NDArray[np.intp]:
+    return np.flatnonzero(has.any(axis=0))

@@ -6,6 +6,8 @@ import "./layers.js";
 import "./toasts.js";
 import "./copy.js";
 import "./live.js";
+import "./fields.js";
+import "./selection.js";
 import "./clock.js";
 import "./rows.js";
 import "./source.js";

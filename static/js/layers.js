@@ -75,14 +75,10 @@ document.addEventListener("keydown", (event) => {
 });
 
 // Layers whose content comes from the server open when it arrives.
-let asked = null;
-document.addEventListener("htmx:beforeRequest", (event) => {
-  asked = event.detail.elt;
-});
 document.addEventListener("htmx:afterSwap", (event) => {
-  const { target } = event.detail;
+  const { target, requestConfig } = event.detail;
   if (!target) return; // an event stream's: no layer comes so
-  if (target.matches("[data-layer]") && target.children.length) openLayer(target, asked);
+  if (target.matches("[data-layer]") && target.children.length) openLayer(target, requestConfig.elt);
   const dialog = target.matches("[data-dialog-slot]") && target.querySelector("dialog");
   if (dialog) openDialog(dialog);
 });

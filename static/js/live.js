@@ -30,18 +30,12 @@ addEventListener("pageshow", () => (leaving = false));
 for (const [name, next] of Object.entries({ "htmx:wsConnecting": "connecting", "htmx:wsOpen": "open", "htmx:wsError": "closed" })) {
   document.addEventListener(name, (event) => event.target.matches("[data-live]") && set(next));
 }
-// A swapped element takes the focus with it; its next self, under the same id, gets it back.
-let focused = null;
-document.addEventListener("htmx:wsBeforeMessage", () => (focused = document.activeElement?.id));
-document.addEventListener("htmx:wsAfterMessage", () => {
-  if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
-});
-
 // A press is a click if the control is under the pointer when that is released. To a person it is one
 // if the pointer has not moved, whatever the page has done meanwhile: swapped the control, or moved it.
 const CONTROLS = "a, button, input, summary";
 const NEAR = 4; // px
-const named = (control) => control.id || control.dataset.source || `${control.closest("[id]")?.id}: ${control.textContent}`;
+const named = (control) => control.id || control.dataset.source || `${control.closest("[id]")?.id}: ${control.ariaLabel ?? control.textContent}`;
+const namesakes = (name) => [...document.querySelectorAll(CONTROLS)].filter((control) => named(control) === name);
 let press = null;
 document.addEventListener("pointerdown", ({ target, button, clientX, clientY }) => {
   const control = button ? null : target.closest(CONTROLS);
@@ -52,10 +46,53 @@ document.addEventListener("pointerup", ({ target, clientX, clientY }) => {
   const { control, name } = press;
   const stayed = Math.hypot(clientX - press.clientX, clientY - press.clientY) < NEAR;
   if (control.isConnected) return stayed && control.click();
-  const next = [...document.querySelectorAll(CONTROLS)].filter((other) => named(other) === name);
+  const next = namesakes(name);
   const under = next.find((other) => other.contains(target));
   if (under) under.click();
   else if (stayed && next.length === 1) next[0].click(); // of two, nobody can say which was pressed
+});
+
+// A control that is swapped, or disabled while its request is under way, loses the focus: it or its next
+// self gets it back.
+function focus() {
+  const element = document.activeElement;
+  return { element, name: element?.matches(CONTROLS) ? named(element) : element?.id };
+}
+
+function giveBack({ element, name }) {
+  if (!name || document.activeElement !== document.body) return;
+  const next = namesakes(name);
+  const now = element.isConnected ? element : document.getElementById(name) ?? (next.length === 1 ? next[0] : null);
+  now?.focus({ preventScroll: true });
+}
+
+let before = null;
+for (const name of ["htmx:beforeSwap", "htmx:wsBeforeMessage"]) document.addEventListener(name, () => (before = focus()));
+for (const name of ["htmx:afterSwap", "htmx:wsAfterMessage"]) document.addEventListener(name, () => before?.element?.isConnected === false && giveBack(before));
+const disabled = new WeakMap(); // request → the focus that it has taken
+document.addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => {
+  const now = focus();
+  queueMicrotask(() => now.element?.disabled && disabled.set(xhr, now));
+});
+document.addEventListener("htmx:afterRequest", ({ detail: { xhr } }) => disabled.has(xhr) && giveBack(disabled.get(xhr)));
+
+// htmx tells an answer's events to the control that has asked. If that was swapped meanwhile, nobody
+// would hear them.
+document.addEventListener("htmx:beforeRequest", ({ detail: { xhr, elt } }) => {
+  xhr.addEventListener("readystatechange", () => {
+    const events = xhr.readyState === XMLHttpRequest.DONE && !elt.isConnected && xhr.getResponseHeader("HX-Trigger");
+    if (!events) return;
+    const details = events.startsWith("{") ? JSON.parse(events) : { [events]: {} };
+    for (const [name, detail] of Object.entries(details)) htmx.trigger(document.body, name, detail);
+  });
+});
+
+// What is asked for again and again replaces nothing until it has changed: its text may be selected.
+let last = ""; // answer
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const { target, serverResponse } = detail;
+  if (target.matches("[data-polled]") && serverResponse === last) detail.shouldSwap = false;
+  last = serverResponse;
 });
 
 document.addEventListener("htmx:wsClose", (event) => {

@@ -84,6 +84,9 @@ function made() {
   if (panel) return panel;
   panel = document.createElement("div");
   Object.assign(panel, { id: "names", className: "names", popover: "auto", tabIndex: -1, role: "dialog" });
+  // It drops an older request for a newer one.
+  panel.setAttribute("hx-sync", "this:replace");
+  panel.setAttribute("hx-disinherit", "hx-sync");
   document.body.append(panel);
   panel.addEventListener("click", (event) => {
     if (event.target.closest("[data-names-close]")) panel.hidePopover();
@@ -96,6 +99,7 @@ function made() {
     if (event.target.closest("a[data-source]")) panel.hidePopover();
   });
   panel.addEventListener("toggle", (event) => event.newState === "closed" && panel.replaceChildren());
+  panel.addEventListener("htmx:afterRequest", (event) => event.target === panel && panel.removeAttribute("aria-busy"));
   return panel;
 }
 
@@ -116,8 +120,9 @@ function load(name, line) {
   const number = Number(line.querySelector(".ln")?.textContent);
   if (number) query.set("line", number);
   panel.setAttribute("aria-label", `Definitions, callers and uses of ${name}`);
-  panel.setAttribute("aria-busy", "true");
-  htmx.ajax("GET", `/ui/code/name?${query}`, { target: panel, swap: "innerHTML" }).finally(() => panel.removeAttribute("aria-busy"));
+  // htmx reports a request that fails.
+  htmx.ajax("GET", `/ui/code/name?${query}`, { source: panel, target: panel, swap: "innerHTML" }).catch(() => {});
+  panel.setAttribute("aria-busy", "true"); // now that the older request has ended
 }
 
 function open(name, line, box) {

@@ -47,8 +47,8 @@ function preview(row) {
   shown = row.dataset.preview;
   for (const each of document.querySelectorAll(".hit.is-current")) each.classList.remove("is-current");
   row.classList.add("is-current");
-  // The pane drops an older request for a newer one.
-  htmx.ajax("GET", shown, { source: pane(), target: "#source-body", swap: "outerHTML" });
+  // The pane drops an older request for a newer one. htmx reports a request that fails.
+  htmx.ajax("GET", shown, { source: pane(), target: "#source-body", swap: "outerHTML" }).catch(() => {});
 }
 
 // Only in the pane: `scrollIntoView` would move the page too.

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.chromium import settled
 from tests.browser.product import Product
 from tests.browser.repository import LONG_WAIT, ingested
 from tests.stand_ins.openai_server import OpenAIStandIn
@@ -47,8 +48,9 @@ def ask_and_hold(page: Page, model: OpenAIStandIn) -> None:
 
 def turns(page: Page) -> str:
     """The HTML of the turns on a wide page, once the first citation has opened by itself, which
-    marks it."""
+    marks it, and the heads of the answers say what still holds."""
     expect(page.locator("#source .is-cited").first).to_be_visible()
+    settled(page)
     return page.locator("#turns").inner_html()
 
 

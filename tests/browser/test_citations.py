@@ -21,6 +21,7 @@ from tests.browser.citations import (
     stands_at,
 )
 from tests.browser.conftest import OpenPage
+from tests.browser.held import held
 from tests.browser.product import Product
 from tests.browser.repository import LONG_WAIT, ingested
 from tests.stand_ins.openai_scripts import JSON, Script, Step, end, say, search
@@ -320,3 +321,21 @@ def test_a_citation_opens_where_its_lines_are_while_the_head_is_out_of_sight(
         expect(page.locator("#source [data-cited]")).to_have_text(
             re.compile(r"^Lines .*, changed$")
         )
+
+
+def test_an_older_look_at_an_answer_does_not_hinder_a_newer_one(
+    open_page: OpenPage, product: Product
+) -> None:
+    text = source("turn_winch_at_quay")
+    page = open_page("/chat", size=(1300, 420))
+    with asked_about_winch(product, page) as folder:
+        chip = page.locator("#turns a.cite[data-source*=winch]").last
+        was = cited(chip).first
+        settled(page)
+        with held(page, "**/ui/chat/standing*", answered=True) as let_it_come:
+            chip.click()
+
+        ingest_into(product, write_files(folder, {WINCH: "\n" + text}))
+        chip.click()
+        let_it_come()
+        expect(page.locator("#source .line.is-cited .ln").first).to_have_text(f"{was + 1}")

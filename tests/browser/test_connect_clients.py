@@ -16,7 +16,7 @@ from tests.browser.conftest import OpenPage
 from tests.browser.narrow import sideways_at
 from tests.browser.product import Product
 from tests.mcp.speech import META, PREFIX, STATELESS, headers_for, request
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 
 NAME = '<b onclick="alert(1)">client'
 
@@ -60,9 +60,13 @@ def test_cursor_is_added_and_removed_by_button(
     assert (cursor / "skills/codeinfo/SKILL.md").is_file()
     call(product, "cursor-vscode")
     call(product, NAME)
-    load_again(page)
     clients = page.get_by_role("region", name="Clients")
-    expect(clients).to_contain_text("Last call: tools/list of codeinfo")
+
+    def has_called() -> bool:
+        load_again(page)
+        return "Last call: tools/list of codeinfo" in clients.inner_text()
+
+    wait_until(has_called)  # what is written down when the call has been answered
     expect(clients.get_by_role("heading", name=NAME)).to_be_visible()
     page.get_by_role("button", name="Remove from Cursor…").click()
     page.get_by_role("button", name="Write these files").click()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chromium import PHONE, WIDE
+from tests.browser.chromium import PHONE, WIDE, settled
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
 
@@ -118,3 +118,19 @@ def test_a_phone_s_sidebar_and_viewer_lead_back(look: OpenPage, conversation: st
     expect(page.locator("#source .viewer__code")).to_be_focused()
     page.keyboard.press("Escape")
     expect(chip).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [("/", "Check again"), ("/ingest", "Refresh models"), ("/providers", "Test")],
+)
+def test_a_button_that_is_disabled_while_it_works_keeps_the_focus(
+    look: OpenPage, address: str, name: str
+) -> None:
+    page = look(address)
+    pressed = button(name)(page)
+    pressed.focus()
+    with page.expect_response(lambda answer: "/ui/" in answer.url):
+        page.keyboard.press("Enter")
+    settled(page)
+    expect(pressed).to_be_focused()

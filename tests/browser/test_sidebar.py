@@ -173,3 +173,22 @@ def test_the_open_conversation_is_scrolled_into_view(page: Page) -> None:
     expect(current).to_be_in_viewport()
     assert page.locator("#convos").evaluate("box => box.scrollTop") > 0
     remove(page, more)
+
+
+def test_a_list_that_is_brought_up_to_date_keeps_its_place_and_the_focus(page: Page) -> None:
+    more = [made(page, f"Bulk {number}") for number in range(15)]
+    rows = page.locator("#convos [data-row]")
+    expect(rows).to_have_count(18)
+    actions = page.get_by_role("button", name="Actions for Bulk one")
+    actions.focus()
+    scrolled = page.locator("#convos").evaluate("box => box.scrollTop")
+    assert scrolled > 0
+    page.locator("#convos").evaluate("box => (box.dataset.before = 'yes')")
+    more.append(made(page, "Bulk at last"))
+    expect(page.locator("#convos[data-before]")).to_have_count(0)
+    expect(actions).to_be_focused()
+    assert page.locator("#convos").evaluate("box => box.scrollTop") == scrolled
+    page.get_by_label("Search conversations").fill("Bulk 1")
+    expect(rows).to_have_count(6)
+    assert page.locator("#convos").evaluate("box => box.scrollTop") == 0
+    remove(page, more)

@@ -172,7 +172,7 @@ def test_logging_in_with_a_code(client: Client, codex: Callable[..., Accounts]) 
     page = answer.content.decode()
     assert "ABCD-EFGH" in page and "no-store" in answer["Cache-Control"]
     assert "https://example.org/device" in page
-    assert 'hx-trigger="load delay:2s"' in page
+    assert 'hx-trigger="every 2s"' in page
     assert accounts.login is not None
     accounts.login = Login("1", "u", "c", "failed", "It took too long.")
     failed = shown(client, "/ui/chat/codex")

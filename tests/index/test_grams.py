@@ -19,8 +19,8 @@ from apps.index.grams import (
     GramStore,
     GramWriter,
     Required,
-    Strings,
     grams_of,
+    having,
     line_breaks_of,
     literals_of,
     normalized,
@@ -28,6 +28,7 @@ from apps.index.grams import (
 )
 from apps.index.grams import segments as segments_module
 from apps.index.grams import store as store_module
+from apps.index.grams import strings as strings_module
 from apps.index.grams.expressions import MANY
 from apps.index.grams.required import TRIGRAM
 from apps.index.grams.store import pairs_of, pieces_of
@@ -387,24 +388,28 @@ def test_matching_is_what_a_scan_finds(grams: GramStore, texts: TextStore) -> No
         assert matching <= candidates(grams, pattern, fixed=True)
 
 
+@pytest.mark.parametrize("pairs", [6_000_000, 1_500])
 def test_the_pieces_that_have_each_of_some_strings_are_those_with_all_its_n_grams(
-    grams: GramStore, texts: TextStore
+    grams: GramStore, texts: TextStore, monkeypatch: pytest.MonkeyPatch, pairs: int
 ) -> None:
+    monkeypatch.setattr(store_module, "MAX_PAIRS", pairs)
+    monkeypatch.setattr(strings_module, "SEGMENTS_AT_ONCE", 2)
+    monkeypatch.setattr(strings_module, "LISTS_AT_ONCE", 3)
     grams.maintain(texts)
     strings = ["entry_7", "return 1", "class harbour", "nowhere at all", "a b", "x\ny"]
-    wanted = Strings([grams_of(normalized(string.encode())) for string in strings])
-    (segment,) = grams.segments()
-    masks = segment.having(wanted)
-    assert masks is not None
+    wanted = [grams_of(normalized(string.encode())) for string in strings]
+    segments = grams.segments()
+    assert (len(segments) > 2) == (pairs < 6_000_000)
     of_keys = keyed(TEXTS)
-    keys = segment.keys[segment.spans_of(np.arange(segment.pieces)).texts].tolist()
-    found = [
-        {of_keys[keys[piece].ljust(32, b"\0").hex()] for piece in np.flatnonzero(mask).tolist()}
-        for mask in masks
-    ]
+    found: list[set[str]] = [set() for _ in strings]
+    for some in having(segments, wanted, lambda has: np.flatnonzero(has.any(axis=0))):
+        for of_string, mask in zip(found, some.masks, strict=True):
+            pieces = np.flatnonzero(mask).tolist()
+            of_string |= {of_keys[some.place(piece)[0].hex()] for piece in pieces}
+        assert some.counts.sum(axis=1).tolist() == some.masks.sum(axis=1).tolist()
     scanned = [
         {text for text in TEXTS if string in text.lower() and len(string) > 3} for string in strings
     ]
     assert found == scanned
     assert [len(texts) for texts in scanned] == [11, 111, 1, 0, 0, 0]
-    assert segment.having(wanted, lambda here: bool(here.all())) is None
+    assert not [*having(segments, wanted, lambda has: np.flatnonzero(has.all(axis=0)))]

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.embedding.types import Vectors
+from apps.index import searches
 from apps.index.mapped import nearest as module
 from apps.index.mapped.codes import Codes, QueryCodes
 from apps.index.mapped.nearest import distances_of, nearest
@@ -116,6 +117,15 @@ def test_wider_requests_reach_every_row(coarse: None) -> None:
     assert sizes == sorted(sizes)
     assert sizes[-1] == sum(SIZES)
     assert [more for _, _, more in found] == [True, True, True, False]
+
+
+def test_two_threads_find_what_one_finds(coarse: None) -> None:
+    units, query = matrices(16, 2), QueryCodes(unit_vectors(1, 16, 6)[0])
+    parts = mapped_of(*units).parts
+    alone = nearest(parts, [None] * 3, query, 50)
+    with searches.in_progress():
+        together = nearest(parts, [None] * 3, query, 50)
+    assert [each.tolist() for each in together[:2]] == [each.tolist() for each in alone[:2]]
 
 
 def test_distances_of_any_rows_are_those_of_the_vectors() -> None:

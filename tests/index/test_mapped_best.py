@@ -36,7 +36,8 @@ def hits_of(random: np.random.Generator, shares: Sequence[float]) -> list[PartHi
         rows = [np.flatnonzero(word).astype(np.uint16) for word in of_part]
         ends = np.cumsum([0, *map(len, rows)]).tolist()
         words = Words(
-            np.arange(len(rows), dtype=np.uint64),
+            np.arange(len(rows), dtype=np.uint32),
+            np.zeros(len(rows), np.uint16),
             np.array(ends, np.uint32),
             np.concatenate(rows),
             random.geometric(0.4, ends[-1]).astype(np.uint8),

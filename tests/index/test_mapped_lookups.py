@@ -11,6 +11,7 @@ import pytest
 
 from apps.code.values import Symbol
 from apps.index.mapped import files, lists, lookups
+from apps.index.mapped.definitions import SEVERAL
 from apps.index.mapped.framed_rows import FRAME_ROWS, FramedRows, line_of
 from apps.index.mapped.part import Part
 from apps.index.mapped.root import MappedRoot
@@ -190,13 +191,46 @@ def test_names_that_begin_alike_are_told_apart() -> None:
     }
 
 
-@pytest.mark.parametrize("harm", ["content", "ends", "places"])
-def test_a_damaged_part_is_an_error_and_no_answer(harm: str) -> None:
+def test_a_definition_is_read_as_it_was_written() -> None:
+    """A part does not repeat its name in path and signature."""
+    texts = ("", "run", "run run(run)", "a\0b", "[0]", "Outer.run", "\0")
+    symbols = [
+        Symbol(name, path, "function", 1 + line, 3 * line + 1, signature)
+        for name in ("run", "", "\0")
+        for line, (path, signature) in enumerate((path, text) for path in texts for text in texts)
+    ]
+    library = Library()
+    library.write(file := replace(library.sources.source(1, 0), symbols=tuple(symbols)))
+    outline = lookups.outline(library.root.parts, str(file.row.document))
+    assert by_place(outline) == by_place(of(file))
+
+
+def test_a_name_that_only_chunks_declare_has_no_definition() -> None:
+    library = Library()
+    file = library.sources.source(3, 0)
+    chunk = replace(file.chunks[0].chunk, names=("Only", "only", "transform"))
+    file.chunks[0] = replace(file.chunks[0], chunk=chunk)
+    symbol = Symbol("transfer", "transfer", "function", 1, 2)
+    library.write(replace(file, symbols=(symbol,)))
+    parts = library.root.parts
+    assert not lookups.definitions(parts, "only")
+    assert not lookups.definitions_of_names(parts, ["Only", "transform"], ALL)
+    assert [one.name for one in lookups.symbols_beginning(parts, "", ALL)] == ["transfer"]
+    assert [one.name for one in lookups.symbols_alike(parts, "transferm", ALL)] == ["transfer"]
+    assert not lookups.symbols_alike(parts, "onlyy", ALL)
+    library.check()
+
+
+@pytest.mark.parametrize(
+    ("harm", "value"),
+    [("content", 0), ("ends", 0), ("numbers", 1 << 20), ("numbers", SEVERAL | 1 << 20)]
+    + [("places", 1 << 20), ("places", 0)],
+)
+def test_a_damaged_part_is_an_error_and_no_answer(harm: str, value: int) -> None:
     library = Library()
     library.write(library.sources.source(5, 100))
     (part,) = library.parts
     name = part.definitions.rows.read([0])[0][0]
-    value = 1 << 20 if harm == "places" else 0
     broken = np.full_like(getattr(part.definitions, harm), value)
     library.parts = [replace(part, definitions=part.definitions._replace(**{harm: broken}))]
     with pytest.raises(files.Damaged):

@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.index.mapped.merge_plan import FULL_ROWS, PartSize, plan
+from apps.index.mapped.merge_plan import FAN_IN, FULL_ROWS, PartSize, plan
 from apps.index.mapped.part import PART_ROWS
 from tests.support.random_parts import Sources, piece
 
@@ -125,3 +125,8 @@ def test_a_part_without_anything_live_is_merged_into_nothing() -> None:
     nothing = PartSize.of(piece([Sources(Random(3)).source(0, 0)], [True]))
     assert nothing == PartSize(0, 0)
     assert plan([nothing, PartSize(5, 5), PartSize(5, 0)]) == [[0], [2]]
+
+
+def test_a_part_of_an_earlier_version_is_not_merged() -> None:
+    """Its repository is ingested again, which makes a part of this version."""
+    assert not plan([PartSize(1, 1, is_earlier=True)] * FAN_IN + [PartSize(9, 0, is_earlier=True)])

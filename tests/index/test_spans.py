@@ -54,7 +54,7 @@ def test_a_chunk_takes_a_few_bytes() -> None:
         lines, chars = dice.randint(5, 60), dice.randint(200, 1_500)
         made.append(Chunk("x" * chars, line, line + lines - 1, offset=offset))
         line, offset = line + lines, offset + chars + 1
-    assert len(pack(made)) < 9 * len(made)
+    assert len(pack(made)) < 6 * len(made)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,7 @@ def test_a_chunk_takes_a_few_bytes() -> None:
     [
         b"no spans at all",
         b"\0",
+        b"\1",
         pack([Chunk("x", 1, 1)])[:-3],
         zlib.compress(b"12345"),
         zlib.compress(b"\0" * 20),
@@ -83,5 +84,8 @@ def test_a_flipped_byte_is_noticed() -> None:
             assert unpack(bytes(damaged)) == expected, (at, flip)
 
 
-def test_spans_of_an_earlier_checkout_are_read() -> None:
-    assert unpack(zlib.compress(np.array([1, 2, 0, 9], "<i4").tobytes())) == [Span(1, 2, 0, 9)]
+@pytest.mark.parametrize("wbits", [zlib.MAX_WBITS, 16 + zlib.MAX_WBITS])
+def test_spans_of_an_earlier_checkout_are_read(wbits: int) -> None:
+    columns = np.array([[1, 2], [2, 1], [0, 10], [9, -1]], "<i4").tobytes()
+    spans = [Span(1, 2, 0, 9), Span(3, 3, 10, 8)]
+    assert unpack(zlib.compress(columns, wbits=wbits)) == spans

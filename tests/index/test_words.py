@@ -15,14 +15,16 @@ from hypothesis import strategies as st
 from apps.code.values import Chunk
 from apps.index.chunk_ids import chunk_id
 from apps.index.lexical import scoring, words
-from apps.index.lexical.building import Builder, Table
+from apps.index.lexical.building import Builder, Hits, Table
 from apps.index.lexical.scoring import K1, WEIGHTS, B
 from apps.index.mapped import files, lookups
+from apps.index.mapped import words as mapped_words
 from apps.index.mapped.best import best
 from apps.index.mapped.codes import Codes
 from apps.index.mapped.part import Part
 from apps.index.mapped.part_builder import PartBuilder, ReadFile
 from apps.index.mapped.root import MappedRoot
+from apps.index.mapped.words import Hashes, Words, hashes_of
 from apps.index.models import Root, SourceFile
 from apps.index.types import ChunkRecord
 from apps.retrieval.candidates import NO_HITS, Searcher
@@ -200,6 +202,29 @@ def test_each_word_of_a_part_has_a_hit() -> None:
     assert np.all(np.diff(part.words.bounds.astype(int)) > 0)
 
 
+def test_a_word_with_one_hit_takes_no_bounds() -> None:
+    part = part_of(file("a.py", "alpha beta gamma"), file("b.py", "beta gamma"))
+    for table, single, several in (
+        (part.words, {"alpha": [0], "a": [0], "b": [1]}, ("beta", "gamma", "py")),
+        (part.identifiers, {"=alpha": [0]}, ("=beta", "=gamma")),
+    ):
+        assert (table.singles, len(table.bounds)) == (len(single), len(several) + 1)
+        expected = single | dict.fromkeys(several, [0, 1]) | {"Alpha": [], "=Alpha": []}
+        hits = table.find(hashes_of(expected))
+        assert [table.rows[of_word].tolist() for of_word in hits] == list(expected.values())
+
+
+def test_words_are_told_apart_by_all_bits_of_their_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = np.array([7 << 16 | 5, 7 << 16 | 1, 7 << 16 | 9, 8 << 16 | 1], np.uint64)
+    monkeypatch.setattr(mapped_words, "hashes_of", lambda _: Hashes.of(hashes))
+    keys, rows = np.array([0, 0, 1, 2, 2, 3], np.int32), np.arange(6, dtype=np.int32)
+    table = Words.of("abcd", Hits(keys, rows, np.ones(6, np.uint16)))
+    absent = np.array([7 << 16 | 2, 6 << 16 | 1, 8 << 16, 9 << 16 | 1], np.uint64)
+    hits = table.find(Hashes.of(np.concatenate([hashes, absent])))
+    rows_of = [table.rows[each].tolist() for each in hits]
+    assert rows_of == [[0, 1], [2], [3, 4], [5], [], [], [], []]
+
+
 # --- as the formula says --------------------------------------------------------------------------
 
 
@@ -273,4 +298,4 @@ DatabaseError connections retry_count_2 the_quick-brown fox's naïve Ωmega 日�
 def test_a_change_of_the_splitter_raises_the_version_of_the_parts() -> None:
     """A part has the words of the splitter that wrote it: other queries would miss them."""
     digest = sha256(" ".join(words(SAMPLE)).encode()).hexdigest()[:16]
-    assert (files.VERSION, digest) == (6, "9389a6587b14bcac")
+    assert (files.VERSION, digest) == (7, "9389a6587b14bcac")

@@ -278,7 +278,7 @@ def test_a_failed_run_leaves_the_published_chunks(
 def test_who_changes_how_files_are_cut_raises_the_number_of_it() -> None:
     """Chunks of another look must not stand beside those that stay. A language that was not
     ingested before has none: its sample is at the end of the list."""
-    count, expected = 43, {9: "3fd2336ef7d21b5a"}
+    count, expected = 43, {10: "3fd2336ef7d21b5a"}
     samples = [(sample.path, sample.source.encode()) for sample in SAMPLES[:count]]
     with Chunker(parse_seconds=30) as chunker:
         cut = chunker.chunk_many(samples)

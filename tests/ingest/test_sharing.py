@@ -102,6 +102,20 @@ def test_an_equal_copy_is_neither_embedded_nor_written_again(
     assert verify(source=True) == []
 
 
+def test_a_copy_of_a_branch_takes_over_what_the_branch_alone_has(
+    folder: Path, index: None, embedded: list[str]
+) -> None:
+    """The largest root of the store has a third of its files."""
+    first, branch, copy = copies_of(folder, 3)
+    for number in range(6):
+        for path in (branch, copy):
+            (path / f"port/harbour_{number}.py").write_text(module(number, "bright"))
+    root, branched = ingest(first), ingest(branch)
+    vectors = len(embedded)
+    assert branched.store == root.store == ingest(copy).store
+    assert len(embedded) == vectors
+
+
 @pytest.mark.parametrize("share", [0.0, 2.0])
 def test_a_copy_with_changes_embeds_the_changed_files_only(
     folder: Path, index: None, embedded: list[str], monkeypatch: pytest.MonkeyPatch, share: float

@@ -64,7 +64,7 @@ def test_a_part_with_a_changed_byte_is_found(repo: Path, index: None) -> None:
 
 
 def other_lines(part: Part) -> Part:
-    return replace(part, columns=part.columns._replace(spans=part.columns.spans + np.uint32(1)))
+    return replace(part, columns=part.columns._replace(begins=part.columns.begins + np.uint32(1)))
 
 
 def other_hashes(part: Part) -> Part:
@@ -186,7 +186,8 @@ def test_a_file_that_was_not_parsed_as_it_would_be_today_is_found(repo: Path, in
             [lines[number] for number in part.definitions.of_file(each) if each != place]
             for each in range(len(part.files))
         ]
-        return replace(part, definitions=Definitions.of(of_files))
+        declared = part.definitions.names[: part.columns.ends[-1]].tobytes()
+        return replace(part, definitions=Definitions.of(of_files, declared))
 
     rewrite_part(root, without_definitions)
     (found,) = verify(source=True)

@@ -100,7 +100,7 @@ def _chunks_of(data: Path, entry: Mapping[str, Any]) -> Iterator[tuple[str, str,
     """Document, path, key and span of the live chunks of a part that a root lists."""
     one = part.read(data / "index", entry["name"])
     mask = entry["live"] and part.unpacked(entry["live"], entry["files"])
-    for place, span in zip(one.file_of.tolist(), one.columns.spans.tolist(), strict=True):
+    for place, span in zip(one.file_of.tolist(), one.spans(slice(None)).tolist(), strict=True):
         if mask is None or mask[place]:
             file = one.files[place]
             yield file.source_file, file.path, one.columns.hashes[place].tobytes().hex(), span

@@ -33,12 +33,13 @@ def part_of(units: Vectors) -> Part:
     ]
     none = np.zeros(0)
     words = Words(
-        none.astype(np.uint64),
+        none.astype(np.uint32),
+        none.astype(np.uint16),
         np.zeros(1, np.uint32),
         none.astype(np.uint16),
         none.astype(np.uint8),
     )
-    columns = Codes.of(units), words, np.zeros(count, np.uint32)
+    columns = Codes.of(units), words, words, np.zeros(count, np.uint32)
     return part_builder.part_of(uuid4(), files, columns)
 
 

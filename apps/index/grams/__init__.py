@@ -2,19 +2,21 @@
 
 from apps.index.grams.expressions import MANY, line_breaks_of, literals_of, required_by
 from apps.index.grams.required import ANY, Required, grams_of, normalized
-from apps.index.grams.segments import Segment, Strings
+from apps.index.grams.segments import Segment
 from apps.index.grams.store import GramStore, GramWriter, get_grams, reset_grams
+from apps.index.grams.strings import Having, having
 
 __all__ = [
     "ANY",
     "MANY",
     "GramStore",
     "GramWriter",
+    "Having",
     "Required",
     "Segment",
-    "Strings",
     "get_grams",
     "grams_of",
+    "having",
     "line_breaks_of",
     "literals_of",
     "normalized",

@@ -6,14 +6,15 @@ differences of their numbers in one or two bytes each, whichever is shorter. Thr
 up as the range of what begins with them.
 
 Layout, little-endian: header, SHA-256 of each text (32 bytes), number of pieces up to each text's
-last (u32), where each piece starts and ends in its text (2 × u32), n-grams (u32, ascending), ends
-of their lists in the bytes that follow (u32), lists.
+last (u32), where each piece starts and ends in its text (2 × u32), n-grams (u32, ascending), where
+the lists of each BLOCK of them begin in the bytes that follow (u32), where each list ends after
+that (u16), lists.
 """
 
 import os
 import struct
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,14 +32,16 @@ Numbers = NDArray[np.int64]
 Pairs = NDArray[np.uint64]
 Bits = NDArray[Any]
 
-_MAGIC = b"cigrams4"
+_MAGIC = b"cigrams5"
 # Magic, texts, pieces, n-grams, bytes of the lists, pairs, checksum of all that follows.
 _HEADER = struct.Struct("<8sIIIIII")
 # Pieces of one segment: their numbers fit in 14 bits, so a difference in two bytes.
 MAX_PIECES = (1 << 14) - 1
 DOC_BITS = 16
+# Lists whose bytes are counted in 16 bits: each has at most 2,048.
+BLOCK = 31
 BLOCK_PAIRS = 1 << 17  # encoded at once
-MAX_KNOWN = 1_000  # answers of `has_texts_of`
+MAX_KNOWN = 1_000  # answers of `is_about`
 _NONE = np.zeros(0, np.int64)
 
 
@@ -56,27 +59,6 @@ class Spans(NamedTuple):
     spans: NDArray[np.uint32]  # (n, 2) where it starts and ends, bytes
 
 
-class Strings:
-    """Strings to look up, by their n-grams."""
-
-    def __init__(self, strings: Sequence[Set[int]]) -> None:
-        """A string of three bytes, or without n-grams, is in no piece."""
-        grams = sorted({gram for string in strings for gram in string if gram < TRIGRAM})
-        place_of = {gram: place for place, gram in enumerate(grams)}
-        nowhere = len(grams)
-        places = [[place_of.get(gram, nowhere) for gram in string or (-1,)] for string in strings]
-        self.grams = np.array(grams, "<u4")
-        self._places = np.array([place for of_string in places for place in of_string])
-        self._starts = np.cumsum([0, *map(len, places[:-1])])
-
-    def having(self, of_grams: Bits) -> Bits:
-        """What has all n-grams of each string: (strings, n). of_grams: what has each n-gram,
-        (grams, n), of bits or bool"""
-        padded = np.zeros((len(of_grams) + 1, of_grams.shape[1]), of_grams.dtype)
-        padded[:-1] = of_grams
-        return np.bitwise_and.reduceat(padded[self._places], self._starts)
-
-
 class BrokenSegment(ValueError):
     """A file is no segment, or is damaged."""
 
@@ -90,7 +72,10 @@ def write(path: Path, texts: Mapping[bytes, Sequence[Piece]], pairs: Pairs) -> N
     last = np.cumsum([len(pieces) for pieces in texts.values()], dtype="<u4")
     pieces = np.concatenate([np.array(pieces, "<u4") for pieces in texts.values()])
     grams, ends, lists = _encoded(pairs, len(pieces))
-    tables = [table.astype("<u4").tobytes() for table in (last, pieces, grams, ends)]
+    blocks = np.append(0, ends)[:-1:BLOCK]
+    within = (ends - np.repeat(blocks, BLOCK)[: len(ends)]).astype("<u2")
+    tables = [table.astype("<u4").tobytes() for table in (last, pieces, grams, blocks)]
+    tables.append(within.tobytes())
     body = b"".join([*texts, *tables, lists])
     header = _HEADER.pack(
         _MAGIC, len(texts), len(pieces), len(grams), len(lists), len(pairs), zlib.crc32(body)
@@ -184,7 +169,8 @@ class Segment:
             bytes(data[: _HEADER.size])
         )
         body = memoryview(data)[_HEADER.size :]
-        expected = texts * 36 + self.pieces * 8 + grams * 8 + size
+        blocks = -(-grams // BLOCK)
+        expected = texts * 36 + self.pieces * 8 + grams * 6 + blocks * 4 + size
         if magic != _MAGIC or len(body) != expected or zlib.crc32(body) != checksum:
             raise BrokenSegment(path.name)
         self.keys = np.frombuffer(body, "S32", texts)  # zeros at the end are padding to NumPy
@@ -194,8 +180,10 @@ class Segment:
         self._spans = spans.reshape(self.pieces, 2).copy()  # a search reads them to its end
         at = texts * 36 + self.pieces * 8
         self._grams = np.frombuffer(body, "<u4", grams, at)
-        self._ends = np.frombuffer(body, "<u4", grams, at + grams * 4)
-        self._lists = np.frombuffer(body, np.uint8, size, at + grams * 8)
+        at += grams * 4
+        self._blocks = np.frombuffer(body, "<u4", blocks, at)
+        self._within = np.frombuffer(body, "<u2", grams, at + blocks * 4)
+        self._lists = np.frombuffer(body, np.uint8, size, at + blocks * 4 + grams * 2)
 
     @property
     def is_lost(self) -> bool:
@@ -205,6 +193,11 @@ class Segment:
     @property
     def texts(self) -> int:
         return len(self.keys)
+
+    @property
+    def bitmap(self) -> int:
+        """The bytes of a bitmap. A list as long as that is one."""
+        return -(-int(self.pieces) // 8)
 
     @cached_property
     def hex_keys(self) -> frozenset[str]:
@@ -233,28 +226,35 @@ class Segment:
         texts = self._text_of[numbers]
         return Matches(texts[np.append(True, texts[1:] != texts[:-1])[: len(texts)]], numbers)
 
-    def having(self, strings: Strings, is_enough: Callable[[Mask], bool] = np.any) -> Mask | None:
-        """Which pieces have all n-grams of each string: bool (strings, pieces). None if the strings
-        whose n-grams are here at all, bool (strings,), are not enough."""
-        at = np.searchsorted(self._grams, strings.grams)
-        known = at < len(self._grams)
-        known[known] = self._grams[at[known]] == strings.grams[known]
-        if not is_enough(strings.having(known[:, None])[:, 0]):
-            return None
-        bits = np.zeros((len(at), (self.pieces + 7) // 8), np.uint8)
-        bits[known] = self._bits_at(at[known])
-        bits = np.unpackbits(strings.having(bits), axis=1, count=self.pieces, bitorder="little")
-        return bits.view(np.bool_)
+    def places_of(self, grams: NDArray[np.uint32]) -> Numbers:
+        """The places of the lists of some n-grams, ascending; -1 for one that is in no piece."""
+        places = np.searchsorted(self._grams, grams)
+        known = places < len(self._grams)
+        known[known] = self._grams[places[known]] == grams[known]
+        places[~known] = -1
+        return places
 
-    def has_texts_of(self, name: str, keys: Collection[bytes]) -> bool:
-        """Whether it is about one of some texts, by SHA-256. `name` stands for them: the answer
-        is remembered."""
+    def lists_at(self, places: Numbers) -> list[memoryview]:
+        """Some lists, as they are in the file."""
+        ends = self._ends(places).tolist()
+        begins = np.where(places, self._ends(places - 1), 0).tolist()
+        data = self._lists.data
+        return [data[begin:end] for begin, end in zip(begins, ends, strict=True)]
+
+    def is_about(self, texts: Mapping[str, Collection[bytes]]) -> bool:
+        """Whether it is about one of some texts, by SHA-256. Those of each name stay the same: the
+        answers are remembered."""
         if len(self._known) >= MAX_KNOWN:
             self._known.clear()
-        if name not in self._known:
+        if names := texts.keys() - self._known.keys():
             own = {key.ljust(32, b"\0") for key in self.keys.tolist()}
-            self._known[name] = not own.isdisjoint(keys)
-        return self._known[name]
+            self._known |= {name: not own.isdisjoint(texts[name]) for name in names}
+        return any(map(self._known.__getitem__, texts))
+
+    def place(self, piece: int) -> tuple[bytes, int, int]:
+        """The SHA-256 of the text of a piece, and where the piece starts and ends in it."""
+        start, end = self._spans[piece].tolist()
+        return self.keys[self._text_of[piece]].ljust(32, b"\0"), start, end
 
     def spans_of(self, pieces: Numbers) -> Spans:
         """Some pieces, each text's ascending."""
@@ -294,14 +294,14 @@ class Segment:
     def _masks(self, places: Sequence[range]) -> Mask:
         """For each of some ranges of lists, the pieces that any of them has: bool (n, pieces)."""
         masks = np.zeros((len(places), self.pieces), np.bool_)
-        bitmap = (self.pieces + 7) // 8
         lists: list[NDArray[np.uint8]] = []
         starts = list[int]()  # of the mask of each list, in all masks
         for number, place in enumerate(places):
             begin = self._end(place.start - 1)
-            for end in self._ends[place.start : place.stop].tolist():
+            for at in place:
+                end = self._end(at)
                 raw, begin = self._lists[begin:end], end
-                if len(raw) == bitmap:
+                if len(raw) == self.bitmap:
                     bits = np.unpackbits(raw, count=self.pieces, bitorder="little")
                     masks[number] |= bits.view(np.bool_)
                 else:
@@ -310,32 +310,20 @@ class Segment:
         if lists:
             sizes = np.array(list(map(len, lists)))
             raw = np.concatenate(lists)
-            masks.ravel()[_numbers(raw, sizes, np.array(starts))] = True
+            masks.ravel()[numbers_of(raw, sizes, np.array(starts))] = True
         return masks
 
-    def _bits_at(self, places: Numbers) -> Bits:
-        """The bitmaps of some lists: uint8 (n, bytes of a bitmap)."""
-        ends = self._ends[places].astype(np.int64)
-        begins = np.where(places, self._ends[places - 1], 0).astype(np.int64)
-        sizes = ends - begins
-        bitmap = (self.pieces + 7) // 8
-        is_bitmap = sizes == bitmap
-        bits = np.empty((len(places), bitmap), np.uint8)
-        bits[is_bitmap] = self._lists[begins[is_bitmap, None] + np.arange(bitmap)]
-        begins, sizes = begins[~is_bitmap], sizes[~is_bitmap]
-        if len(sizes):
-            masks = np.zeros((len(sizes), bitmap * 8), np.bool_)
-            before = np.cumsum(sizes) - sizes
-            raw = self._lists[np.repeat(begins - before, sizes) + np.arange(sizes.sum())]
-            masks.ravel()[_numbers(raw, sizes, np.arange(len(sizes)) * bitmap * 8)] = True
-            bits[~is_bitmap] = np.packbits(masks, axis=1, bitorder="little")
-        return bits
+    def _ends(self, places: Numbers) -> Numbers:
+        """Where some lists end."""
+        ends: Numbers = self._blocks[places // BLOCK].astype(np.int64) + self._within[places]
+        return ends
 
     def _end(self, place: int) -> int:
-        return int(self._ends[place]) if place >= 0 else 0
+        """Where a list ends."""
+        return self._blocks.item(place // BLOCK) + self._within.item(place) if place >= 0 else 0
 
 
-def _numbers(raw: NDArray[np.uint8], sizes: Numbers, starts: Numbers) -> Numbers:
+def numbers_of(raw: NDArray[np.uint8], sizes: Numbers, starts: Numbers) -> Numbers:
     """The numbers of which lists have the differences, each after the `start` of its list. raw: the
     lists, one after the other, of these sizes. A byte from 0x80 has the low 7 bits of a difference,
     the next byte the others."""

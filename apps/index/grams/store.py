@@ -35,7 +35,7 @@ from apps.index.types import Check, never_cancelled
 logger = logging.getLogger("codeinfo.ingest")
 
 _ENDING = ".grams"
-# Pairs of n-gram and piece of one segment: about 25 MB of texts. Building takes 27 bytes each.
+# Pairs of n-gram and piece of one segment: about 25 MB of texts. Building takes 16 bytes each.
 MAX_PAIRS = 6_000_000
 # A piece has at least so many bytes, unless its text ends, and whole lines.
 PIECE_BYTES = 8 << 10
@@ -166,13 +166,15 @@ class GramStore:
                     for old in group:
                         old.path.unlink(missing_ok=True)
 
-    def write(self, texts: Mapping[str, Sequence[Piece]], pairs: Sequence[Pairs]) -> None:
-        """Write a segment, as `segments.write` does."""
+    def write(self, texts: Mapping[str, Sequence[Piece]], pairs: list[Pairs]) -> None:
+        """Write a segment, as `segments.write` does. Empties `pairs`."""
         with gram_errors():
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / f"{randbits(62):x}{_ENDING}"
             keyed = {bytes.fromhex(key): pieces for key, pieces in texts.items()}
-            write(path, keyed, np.concatenate(pairs))
+            together = np.concatenate(pairs)
+            pairs.clear()  # 48 MB of MAX_PAIRS
+            write(path, keyed, together)
 
     def paths(self) -> list[Path]:
         """Return the files of all segments."""
@@ -275,10 +277,11 @@ class GramWriter:
                 self.flush()
 
     def flush(self) -> None:
-        """Write what is collected."""
+        """Write what is collected. If that fails, its texts count as not indexed."""
         if self._texts:
-            self._store.write(self._texts, self._pairs)
+            texts, pairs = self._texts, self._pairs
             self._texts, self._pairs, self._pieces, self._size = {}, [], 0, 0
+            self._store.write(texts, pairs)
 
 
 _store = PerProcess(lambda: GramStore(config().data_dir.absolute() / "grams"))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from apps.embedding.terms import Numbers, Terms, Vocabulary, expand, pairs
 from apps.index.lexical.scoring import FIELDS, WEIGHTS
-from apps.index.lexical.words import is_identifier, runs, words_of
+from apps.index.lexical.words import is_identifier, runs, words_in
 from apps.index.types import ChunkRecord
 
 _WEIGHTS = np.array([WEIGHTS[field] for field in FIELDS], np.intp)
@@ -82,7 +82,8 @@ class Builder:
 
     def _split(self, new: Sequence[str]) -> None:
         """Number the words of runs that had no number."""
-        words = [words_of[name] for name in new]
+        # Most runs of a part are new: to remember their words costs more than it saves.
+        words = list(map(words_in, new))
         counts = np.fromiter(map(len, words), np.int32, len(words))
         number_of = self.words.names.__getitem__
         numbers = map(number_of, chain.from_iterable(words))

@@ -45,10 +45,14 @@ def is_identifier(run: str) -> bool:
     return 1 < len(run) <= LONGEST_WHOLE and not run[0].isdigit()
 
 
-def _words_in(run: str) -> tuple[str, ...]:
+def words_in(run: str) -> tuple[str, ...]:
+    """The words of a run. `words_of` remembers them."""
     if not run.isascii():
         return _words_of_any_script(run)
-    parts = tuple(chain.from_iterable(map(stems_of.__getitem__, run.split("_"))))
+    if "_" in run:
+        parts = tuple(chain.from_iterable(map(stems_of.__getitem__, run.split("_"))))
+    else:
+        parts = stems_of[run]
     if len(run) > LONGEST_WHOLE or len(parts) < 2:
         return parts
     return (*parts, _whole(run.replace("_", "").lower()))
@@ -103,4 +107,4 @@ def has_other_scripts(text: str) -> bool:
 _OTHER = re.compile(rf"[^\W\x00-\x7f]|[{_MARKS}]")
 
 
-words_of = RunCache(_words_in)
+words_of = RunCache(words_in)

@@ -95,21 +95,14 @@ class Codes(NamedTuple):
     def weighted_differences(self, query: "QueryCodes", rows: Rows) -> NDArray[np.uint16]:
         """The Hamming distance of some rows, in which a sign counts as much as the size of the
         query's value in its dimension, 0 to 7: uint16 (len(rows),)."""
-        ones, halves = (np.zeros(len(rows), np.uint16) for _ in range(2))
-        # A word at a time: the arrays of several do not fit into a core's cache.
-        signs = np.take(_words(self.signs), rows, axis=0)
-        for column, of_query, levels in zip(
-            signs.T, _words(query.signs)[0], query.levels.T, strict=True
-        ):
-            differing = column ^ of_query
-            counts = np.bitwise_count(differing & levels[2])
-            counts <<= 1
-            counts += np.bitwise_count(differing & levels[1])  # at most 192
-            halves += counts
-            ones += np.bitwise_count(differing & levels[0])
-        halves <<= 1
-        halves += ones
-        return halves
+        signs = np.ascontiguousarray(np.take(_words(self.signs), rows, axis=0).T)
+        signs ^= _words(query.signs).T
+        ones, twos, fours = (
+            np.bitwise_count(signs & level[:, None]).sum(axis=0, dtype=np.uint16)
+            for level in query.levels
+        )
+        differences: NDArray[np.uint16] = ones + 2 * twos + 4 * fours
+        return differences
 
     def _values(self, rows: Rows) -> Vectors:
         """Both bytes of some rows, without their scales: float32 (n, d)."""

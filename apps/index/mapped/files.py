@@ -32,8 +32,8 @@ from apps.core.system import disk, posix
 from apps.core.system.mapping import Mapping as Mapped
 from apps.index.types import Check, never_cancelled
 
-# Increment it if the arrays or their meaning change: older files are then written again.
-VERSION = 6
+# Increment it if the arrays or their meaning change. `earlier` reads the version before.
+VERSION = 7
 ALIGNMENT = 64
 BLOCK_BYTES = 1 << 16
 # The blocks of larger arrays are not compared when a file is mapped, which takes 1 ms a MB.
@@ -268,7 +268,7 @@ def _read_footer(name: str, descriptor: int, size: int) -> _Footer:
     if not end.endswith(_MAGIC):
         raise Damaged(f"{name} has no footer: it is truncated, or of a version before 3")
     start, length, version = _NUMBERS.unpack_from(end)
-    if version != VERSION:
+    if version not in (VERSION, VERSION - 1):
         raise Damaged(f"{name} is of version {version}")
     if start + length + _END_BYTES != size or length > MAX_FOOTER_BYTES:
         raise Damaged(f"{name} has {size} bytes instead of {start + length + _END_BYTES}")

@@ -37,8 +37,20 @@ def first_of(line: bytes) -> str:
     return cast(str, _read(line.decode(), 1)[0])
 
 
-def _compressed(lines: Iterable[bytes]) -> bytes:
-    return zstandard.ZstdCompressor(write_checksum=True).compress(b"\n".join(lines))
+def compressed(content: bytes) -> bytes:
+    """Return a frame."""
+    return zstandard.ZstdCompressor(write_checksum=True).compress(content)
+
+
+def decompressed(frame: bytes) -> bytes:
+    """Return the content of a frame. Raises files.Damaged."""
+    try:
+        size = zstandard.get_frame_parameters(frame).content_size
+        if size > MAX_FRAME_BYTES:
+            raise files.Damaged(f"a frame is damaged: {size:,} bytes")
+        return decompressor().decompress(frame)
+    except zstandard.ZstdError as error:
+        raise files.Damaged(f"a frame is damaged: {error}") from error
 
 
 class FramedRows(NamedTuple):
@@ -54,7 +66,7 @@ class FramedRows(NamedTuple):
     @classmethod
     def of(cls, lines: Sequence[bytes]) -> "FramedRows":
         """lines: the rows, by `line_of`"""
-        frames = [_compressed(part) for part in slices(lines, FRAME_ROWS)]
+        frames = [compressed(b"\n".join(part)) for part in slices(lines, FRAME_ROWS)]
         content = np.frombuffer(b"".join(frames), np.uint8)
         return cls(content, np.cumsum([0, *map(len, frames)]).astype(np.uint32))
 
@@ -90,10 +102,4 @@ class FramedRows(NamedTuple):
         if number >= len(self.ends) - 1:
             raise files.Damaged("a row is in no frame")
         frame = self.content[self.ends[number] : self.ends[number + 1]].tobytes()
-        try:
-            size = zstandard.get_frame_parameters(frame).content_size
-            if size > MAX_FRAME_BYTES:
-                raise files.Damaged(f"a frame is damaged: {size:,} bytes")
-            return decompressor().decompress(frame).split(b"\n")
-        except zstandard.ZstdError as error:
-            raise files.Damaged(f"a frame is damaged: {error}") from error
+        return decompressed(frame).split(b"\n")

@@ -113,11 +113,11 @@ def files_with_identifier(parts: Parts, name: str) -> dict[str, str]:
     """Document → path of the files whose text has an identifier, by path. The match is exact:
     whole, and in its case, but for names that are no identifiers, such as `t` and `404`."""
     whole = words_of[name]
-    is_short = not is_identifier(name)  # `t`, `404`: words only
-    hashes = hashes_of([whole[-1] if is_short and whole else identifier(name)])
+    is_word = bool(whole) and not is_identifier(name)  # `t`, `404`
+    hashes = hashes_of([whole[-1] if is_word else identifier(name)])
     found: dict[str, str] = {}
     for part in parts:
-        words = part.part.words
+        words = part.part.words if is_word else part.part.identifiers
         (hits,) = words.find(hashes)
         places = np.unique(part.part.file_of[words.rows[hits]])
         files = (part.part.files[place] for place in places[part.files[places]].tolist())
@@ -130,7 +130,8 @@ def rows_defining(parts: Parts, name: str) -> Iterator[tuple[int, int, StoredSym
     definition."""
     hashes = hashes_of([identifier(name)])
     for number, part in enumerate(parts):
-        (hits,) = part.part.words.find(hashes)  # much faster than its name among the definitions
+        # Much faster than its name among the definitions.
+        (hits,) = part.part.identifiers.find(hashes)
         if hits.start == hits.stop:
             continue
         places = _live(parts, [(number, part.part.definitions.named(name))])
@@ -144,14 +145,16 @@ def rows_with_identifier(parts: Parts, name: str) -> Iterator[tuple[int, int]]:
     """Part and row of the chunks with an identifier, in the files whose text has it exactly. One of
     several parts may differ in case; of one without parts, the first of each file."""
     whole = words_of[name]
-    hashes = hashes_of([identifier(name), whole[-1] if whole else ""])
+    hashes, hashes_of_whole = hashes_of([identifier(name)]), hashes_of(whole[-1:])
     for number, part in enumerate(parts):
-        words = part.part.words
-        first, with_whole = (words.rows[hits] for hits in words.find(hashes))
+        words, identifiers = part.part.words, part.part.identifiers
+        (hits,) = identifiers.find(hashes)
+        first = rows = identifiers.rows[hits]
         if not len(first):
             continue
-        rows = first
         if len(whole) > 1:  # the word of all its parts, in any case: at each chunk
+            (hits,) = words.find(hashes_of_whole)
+            with_whole = words.rows[hits]
             in_files = np.isin(part.part.file_of[with_whole], part.part.file_of[first])
             rows = np.union1d(first, with_whole[in_files])
         for row in rows.tolist():
@@ -162,7 +165,7 @@ def rows_with_identifier(parts: Parts, name: str) -> Iterator[tuple[int, int]]:
 def _row_at(part: LivePart, file: int, line: int) -> int | None:
     """The row of the first chunk of a file that has a line."""
     first, last = part.part.starts[file : file + 2]
-    spans = part.part.columns.spans[first:last]
+    spans = part.part.spans(slice(first, last))
     (at,) = np.nonzero((spans[:, 0] <= line) & (line <= spans[:, 1]))
     return first + int(at[0]) if len(at) else None
 
@@ -177,10 +180,12 @@ def facts(parts: Parts, ids: Iterable[str]) -> dict[str, ChunkFacts]:
     ]
     known: dict[str, ChunkFacts] = {}
     for part in parts:
+        documents = part.part.places
         rows = {
             row: chunk_id
             for chunk_id, document, index in wanted
-            if (row := part.part.row_of(document, index, part.files)) is not None
+            if document in documents  # most are in other parts
+            and (row := part.part.row_of(document, index, part.files)) is not None
         }
         known |= {rows[row]: stored for row, stored in _facts(part, list(rows))}
     return known
@@ -216,8 +221,7 @@ def _symbols(parts: Parts, places: Iterable[_Place]) -> Iterator[StoredSymbol]:
     for place in places:
         numbers.setdefault(place.part, []).append(place.number)
     rows = {
-        part: iter(parts[part].part.definitions.rows.read(of_part))
-        for part, of_part in numbers.items()
+        part: iter(parts[part].part.definitions.read(of_part)) for part, of_part in numbers.items()
     }
     for place in places:
         yield _symbol(next(rows[place.part]), parts[place.part].part.files[place.file])
@@ -231,7 +235,7 @@ def _symbol(row: Sequence[Any], file: PartFile) -> StoredSymbol:
 
 def _facts(each: LivePart, rows: Sequence[int]) -> Iterator[tuple[int, ChunkFacts]]:
     part = each.part
-    spans, files = part.columns.spans[rows].tolist(), part.file_of[rows].tolist()
+    spans, files = part.spans(rows).tolist(), part.file_of[rows].tolist()
     chunks = zip(rows, part.chunks(rows), part.facts.read(rows), spans, files, strict=True)
     for row, (chunk_id, path, names), (symbol, signature), span, place in chunks:
         start_line, end_line, offset, length = span

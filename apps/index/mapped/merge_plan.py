@@ -24,13 +24,15 @@ class PartSize(NamedTuple):
 
     rows: int
     live: int  # of these
+    is_earlier: bool = False  # as Part.is_earlier
 
     @classmethod
     def of(cls, each: LiveFiles) -> "PartSize":
         is_without = np.ones(len(each.live), np.bool_)
         is_without[each.part.file_of] = False
         others = int(np.count_nonzero(is_without & each.live))
-        return cls(len(each.part) + int(np.count_nonzero(is_without)), each.rows + others)
+        rows = len(each.part) + int(np.count_nonzero(is_without))
+        return cls(rows, each.rows + others, each.part.is_earlier)
 
     @property
     def is_worn(self) -> bool:
@@ -48,7 +50,7 @@ def plan(parts: Sequence[PartSize]) -> list[list[int]]:
     of its parts. It may be merged in turn: all is done when this returns nothing."""
     classes: dict[int, list[int]] = defaultdict(list)
     for number, part in enumerate(parts):
-        if part.is_worn or part.rows < FULL_ROWS:
+        if not part.is_earlier and (part.is_worn or part.rows < FULL_ROWS):
             classes[part.size_class].append(number)
     groups = []
     for _, members in sorted(classes.items()):

@@ -5,7 +5,7 @@ too: callers check what they merge.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from apps.index.mapped.definitions import Definitions
 from apps.index.mapped.framed_rows import FramedRows
 from apps.index.mapped.live_files import LiveFiles
 from apps.index.mapped.merge_plan import FULL_ROWS
-from apps.index.mapped.part import PART_ROWS, Columns, Part
+from apps.index.mapped.part import PART_ROWS, Columns, Part, file_texts_of
 from apps.index.mapped.words import Words, ranges
 
 # Some rows of each of several parts.
@@ -131,8 +131,8 @@ def _part(files: _Files, rows: Rows, others: Rows, store: UUID) -> Part:
     pieces = files.rows_of(rows)
     sources = _Sources.of(files, rows, others)
     runs, run_of = _runs(files, sources.numbers)
-    ends, texts = _texts(pieces)
-    fields = chain.from_iterable(files.files[number] for number in sources.numbers.tolist())
+    ends, names = _names(pieces)
+    fields = (files.files[number] for number in sources.numbers.tolist())
     hashes = np.concatenate([part.columns.hashes for part in files.parts])
     return Part(
         "",
@@ -140,15 +140,16 @@ def _part(files: _Files, rows: Rows, others: Rows, store: UUID) -> Part:
         runs,
         Codes.joined([part.codes.at(of_part) for part, of_part in pieces]),
         Words.merged((part.words, of_part) for part, of_part in pieces),
-        Definitions.of(_definitions(files, sources)),
+        Words.merged((part.identifiers, of_part) for part, of_part in pieces),
+        Definitions.of(_definitions(files, sources), names),
         FramedRows.of(_facts(pieces)),
         Columns(
-            file_of=np.repeat(np.arange(len(sources.sizes), dtype=np.uint32), sources.sizes),
+            file_of=np.repeat(np.arange(len(sources.sizes)), sources.sizes).astype(np.uint16),
             lengths=np.concatenate([part.lengths[of_part] for part, of_part in pieces]),
-            spans=np.concatenate([part.columns.spans[of_part] for part, of_part in pieces]),
+            begins=np.concatenate([part.columns.begins[of_part] for part, of_part in pieces]),
+            sizes=np.concatenate([part.columns.sizes[of_part] for part, of_part in pieces]),
             ends=ends,
-            texts=texts,
-            file_texts=np.frombuffer("\0".join(fields).encode("utf-8", "surrogatepass"), np.uint8),
+            file_texts=file_texts_of(fields),
             first=sources.first,
             hashes=hashes[sources.numbers],
             run_of=run_of,
@@ -165,14 +166,15 @@ def _runs(files: _Files, numbers: Rows) -> tuple[Sequence[str], NDArray[np.uint3
     return runs, np.array([place_of[run] for run in of_files], np.uint32)
 
 
-def _texts(pieces: PartRows) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """`ends` and `texts` of the columns."""
-    sizes, texts = [], []
+def _names(pieces: PartRows) -> tuple[NDArray[np.uint32], bytes]:
+    """`ends` of the columns, and the names that the chunks declare."""
+    sizes, names = [], []
     for part, rows in pieces:
         sizes.append(np.diff(part.columns.ends.astype(np.intp))[rows])
-        texts.append(part.columns.texts[ranges(part.columns.ends[rows], sizes[-1])])
+        places = ranges(part.columns.ends[rows], sizes[-1])
+        names.append(part.definitions.names[places].tobytes())
     ends = np.cumsum(np.concatenate([[0], *sizes])).astype(np.uint32)
-    return ends, np.concatenate(texts)
+    return ends, b"".join(names)
 
 
 def _facts(pieces: PartRows) -> list[bytes]:

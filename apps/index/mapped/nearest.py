@@ -147,12 +147,21 @@ def _by_signs(
 
 
 def _in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
-    """The results for the numbers up to `count`; the second half is computed in another thread
-    while one search alone is in progress in this process."""
+    """The results for the numbers up to `count`. Another thread takes some of them while one search
+    alone is in progress in this process."""
     if searches.count() != 1:
         return list(map(work, range(count)))
-    half = _helper.submit(lambda: list(map(work, range(count // 2, count))))
-    return [*map(work, range(count // 2)), *half.result()]
+    results: dict[int, Result] = {}
+    numbers = iter(range(count))  # parts are of any size: each thread takes the next one
+
+    def take() -> None:
+        for number in numbers:
+            results[number] = work(number)
+
+    other = _helper.submit(take)
+    take()
+    other.result()
+    return [results[number] for number in range(count)]
 
 
 def _highest(

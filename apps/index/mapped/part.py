@@ -7,6 +7,7 @@ import base64
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -18,7 +19,7 @@ from apps.core.system import posix
 from apps.core.system.mapping import Mapping as Mapped
 from apps.index.chunk_ids import chunk_id
 from apps.index.lexical import scoring
-from apps.index.mapped import files
+from apps.index.mapped import earlier, files, framed_rows
 from apps.index.mapped.codes import Codes
 from apps.index.mapped.definitions import Definitions, Prefixes
 from apps.index.mapped.framed_rows import FramedRows
@@ -33,7 +34,7 @@ SCANNED = (
     *(f"columns.{field}" for field in ("file_of", "lengths", "file_texts")),
 )
 Mask = NDArray[np.bool_]
-Lengths = NDArray[np.uint32]
+Lengths = NDArray[np.uint16]
 
 
 # Id and path of a chunk, and the names that it declares.
@@ -42,6 +43,8 @@ ChunkTexts = tuple[str, str, tuple[str, ...]]
 FEW = 20
 # Chunks of a part whose texts stay decoded: about 2 MB.
 MAX_DECODED = 5_000
+# Chunks have some hundred words.
+MAX_LENGTH = (1 << 16) - 1
 
 
 class Owner(NamedTuple):
@@ -74,22 +77,22 @@ class PartFile(NamedTuple):
 class Columns(NamedTuple):
     """The other arrays of a part: of its n chunks, then of its m files.
 
-    file_of: uint32 (n,), index of each chunk's file, ascending
-    lengths: uint32 (n,), number of words
-    spans: uint32 (n, 4): index.spans.Span
-    ends: uint32 (n + 1,), where the names of each chunk end in `texts`, from 0
-    texts: UTF-8: the names that each chunk declares, separated by spaces
-    file_texts: UTF-8: the fields of each PartFile, with NUL between
+    file_of: uint16 (n,), index of each chunk's file, ascending: files with chunks are first
+    lengths: uint16 (n,), number of words, MAX_LENGTH at most
+    begins: uint32 (n, 2): first line and offset of each chunk (`Part.spans`)
+    sizes: uint16 (n, 2): its lines after the first, and its characters: of a chunk, both are few
+    ends: uint32 (n + 1,), where the names that each chunk declares end in `Definitions.names`
+    file_texts: a frame of zstd: UTF-8, the fields of each PartFile, with NUL between
     first: uint32 (m,), index of the first chunk in its document; the others follow
     hashes: uint8 (m, 32), SHA-256: the key of the text
     run_of: uint32 (m,), index into `Part.runs`
     """
 
-    file_of: NDArray[np.uint32]
+    file_of: NDArray[np.uint16]
     lengths: Lengths
-    spans: NDArray[np.uint32]
+    begins: NDArray[np.uint32]
+    sizes: NDArray[np.uint16]
     ends: NDArray[np.uint32]
-    texts: NDArray[np.uint8]
     file_texts: NDArray[np.uint8]
     first: NDArray[np.uint32]
     hashes: NDArray[np.uint8]
@@ -106,10 +109,12 @@ class Part:
     runs: Sequence[str]  # ids of the runs that read the files
     codes: Codes
     words: Words
+    identifiers: Words  # without times
     definitions: Definitions  # in each document, at its first file
     facts: FramedRows  # symbol and signature of each chunk
     columns: Columns
     mapped: Mapped | None = None  # None: in memory
+    is_earlier: bool = False  # of an earlier version of the format
 
     @property
     def is_lost(self) -> bool:
@@ -117,7 +122,7 @@ class Part:
         return self.mapped is not None and self.mapped.is_lost
 
     @property
-    def file_of(self) -> NDArray[np.uint32]:
+    def file_of(self) -> NDArray[np.uint16]:
         return self.columns.file_of
 
     @property
@@ -133,7 +138,7 @@ class Part:
 
     @cached_property
     def files(self) -> list[PartFile]:
-        text = self.columns.file_texts.tobytes().decode("utf-8", "surrogatepass")
+        text = self._file_texts().decode("utf-8", "surrogatepass")
         fields = text.split("\0") if text else []
         size = len(PartFile._fields)
         return [PartFile(*fields[at : at + size]) for at in range(0, len(fields), size)]
@@ -151,13 +156,16 @@ class Part:
         if "places" in vars(self) or len(documents) > FEW:
             return [place for document in documents for place in self.places.get(document, ())]
         # To decode 70,000 files takes longer than a run that ingests one.
-        data, size = self.columns.file_texts.tobytes(), len(PartFile._fields)
+        data, size = self._file_texts(), len(PartFile._fields)
         return [
             fields // size
             for document in documents
             for fields in _fields_of(data, document.encode())
             if fields % size == 0
         ]
+
+    def _file_texts(self) -> bytes:
+        return framed_rows.decompressed(self.columns.file_texts.tobytes())
 
     @cached_property
     def files_of_texts(self) -> Mapping[bytes, Sequence[int]]:
@@ -177,6 +185,14 @@ class Part:
         """(m + 1,), the first row of each file."""
         starts: list[int] = np.searchsorted(self.file_of, np.arange(len(self.files) + 1)).tolist()
         return starts
+
+    def spans(self, rows: slice | Sequence[int]) -> NDArray[np.uint32]:
+        """Where some chunks are: the fields of index.spans.Span, (chunks, 4)."""
+        begins, sizes = self.columns.begins[rows], self.columns.sizes[rows]
+        spans = np.repeat(begins, 2, axis=1)
+        spans[:, 1] += sizes[:, 0]
+        spans[:, 3] = sizes[:, 1]
+        return spans
 
     def row_of(self, document: str, index: int, live: Mask) -> int | None:
         """The row of a chunk of a live file, bool (m,); None if the part has none."""
@@ -229,8 +245,8 @@ class Part:
     @cached_property
     def _views(self) -> tuple[memoryview, memoryview, memoryview, memoryview]:
         """A memoryview returns an item in a tenth of the time of an array."""
-        columns = self.columns
-        return columns.file_of.data, columns.first.data, columns.ends.data, columns.texts.data
+        columns, names = self.columns, self.definitions.names
+        return columns.file_of.data, columns.first.data, columns.ends.data, names.data
 
 
 def _fields_of(data: bytes, value: bytes) -> Iterator[int]:
@@ -246,6 +262,7 @@ def _fields_of(data: bytes, value: bytes) -> Iterator[int]:
 _GROUPS: Mapping[str, Any] = {
     "codes": Codes,
     "words": Words,
+    "identifiers": Words,
     "definitions": Definitions,
     "facts": FramedRows,
     "columns": Columns,
@@ -265,6 +282,13 @@ class LivePart:
         return len(self.part)
 
 
+def file_texts_of(files: Iterable[Sequence[str]]) -> NDArray[np.uint8]:
+    """As `Columns.file_texts`. files: the fields of each"""
+    text = "\0".join(chain.from_iterable(files))
+    frame = framed_rows.compressed(text.encode("utf-8", "surrogatepass"))
+    return np.frombuffer(frame, np.uint8)
+
+
 def write(folder: Path, part: Part, owner: Owner) -> Part:
     """Write a part, and return it as it is mapped from its file. Raises OSError."""
     posix.make_folder(folder)
@@ -281,11 +305,20 @@ def read(folder: Path, name: str) -> Part:
     """Map a part. Raises files.Damaged; FileNotFoundError."""
     facts, arrays, mapped = files.open_file(path_of(folder, name), SCANNED)
     try:
+        if is_earlier := "words.hashes" in arrays:
+            arrays = earlier.present(arrays)
         groups: dict[str, Any] = {
             group: kind(*(arrays[f"{group}.{field}"] for field in kind._fields))
             for group, kind in _GROUPS.items()
         }
-        return Part(name, UUID(hex=facts["store"]), facts["runs"], **groups, mapped=mapped)
+        return Part(
+            name,
+            UUID(hex=facts["store"]),
+            facts["runs"],
+            **groups,
+            mapped=mapped,
+            is_earlier=is_earlier,
+        )
     except (KeyError, ValueError) as error:
         raise files.Damaged(f"{name} lacks {error}") from error
 

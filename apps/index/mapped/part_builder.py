@@ -1,7 +1,7 @@
 """Makes a part of files, their chunks and definitions, as a run reads them."""
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.code.values import Symbol
-from apps.index.lexical.building import Builder, Hits, joined
+from apps.index.lexical.building import Builder, Hits
 from apps.index.mapped.codes import Codes
-from apps.index.mapped.definitions import Definitions, lines_of
+from apps.index.mapped.definitions import AFTER_NAME, Definitions, lines_of, utf8
 from apps.index.mapped.framed_rows import FramedRows, line_of
-from apps.index.mapped.part import Columns, Lengths, Part
+from apps.index.mapped.part import MAX_LENGTH, Columns, Part, file_texts_of
 from apps.index.mapped.words import Words, identifier
 from apps.index.models import SourceFile
 from apps.index.spans import Span, span_of
@@ -98,22 +98,26 @@ class PartBuilder:
         """The part of all files that were added."""
         with_chunks = [file for file in self._files if file.chunks]
         others = [file for file in self._files if not file.chunks and file.definitions]
-        words = self._all_words([len(file.chunks) for file in with_chunks])
-        columns = Codes.joined(self._codes), words, self._words.lengths
+        sizes = [len(file.chunks) for file in with_chunks]
+        words = Words.of(self._words.words.names, self._words.words.hits())
+        columns = Codes.joined(self._codes), words, self._identifiers(sizes), self._words.lengths
         return part_of(store, [*with_chunks, *others], columns)
 
-    def _all_words(self, sizes: Sequence[int]) -> Words:
-        """The words of all chunks, and the identifiers, at the first chunk of each file.
+    def _identifiers(self, sizes: Sequence[int]) -> Words:
+        """The identifiers, at the first chunk of each file.
 
         sizes: number of chunks of each file
         """
-        words, identifiers = self._words.words, self._words.identifiers
+        identifiers = self._words.identifiers
         keys, chunks, times = identifiers.hits()
+        keys, chunks = np.divmod(np.sort(keys.astype(np.int64) << 32 | chunks), 1 << 32)
         files = np.repeat(np.arange(len(sizes)), sizes)[chunks]
-        first = np.unique(keys.astype(np.int64) << 32 | files, return_index=True)[1]
-        of_files = Hits(keys[first] + len(words.names), chunks[first], times[first])
-        names = [*words.names, *map(identifier, identifiers.names)]
-        return Words.of(names, joined([words.hits(), of_files]))
+        first = np.flatnonzero(np.diff(keys, prepend=-1) | np.diff(files, prepend=-1))
+        # All times are 1, and are not stored.
+        words = Words.of(
+            map(identifier, identifiers.names), Hits(keys[first], chunks[first], times[first])
+        )
+        return words._replace(times=words.times[:0])
 
 
 def _new(record: ChunkRecord) -> NewChunk:
@@ -121,14 +125,20 @@ def _new(record: ChunkRecord) -> NewChunk:
     return NewChunk(" ".join(chunk.names), chunk.symbol, chunk.signature, span_of(chunk))
 
 
-def part_of(store: UUID, files: Sequence[NewFile], columns: tuple[Codes, Words, Lengths]) -> Part:
-    """A part that is to be written. columns: of the chunks, in their order"""
-    codes, words, lengths = columns
+def part_of(
+    store: UUID, files: Sequence[NewFile], columns: tuple[Codes, Words, Words, NDArray[np.uint32]]
+) -> Part:
+    """A part that is to be written.
+
+    columns: of the chunks, in their order: codes, words, identifiers, lengths
+    """
+    codes, words, identifiers, lengths = columns
     chunks = [chunk for file in files for chunk in file.chunks]
-    names = [_utf8(chunk.names) for chunk in chunks]
+    names = [_declared(chunk.names) for chunk in chunks]
+    spans = np.array([chunk.span for chunk in chunks], np.intp).reshape(-1, len(Span._fields))
     runs = sorted({file.run for file in files})
     run_of = {run: place for place, run in enumerate(runs)}
-    texts = chain.from_iterable((file.source_file, file.path, file.language) for file in files)
+    fields = ((file.source_file, file.path, file.language) for file in files)
     hashes = b"".join(bytes.fromhex(file.sha256) for file in files)
     sizes = [len(file.chunks) for file in files]
     return Part(
@@ -137,17 +147,16 @@ def part_of(store: UUID, files: Sequence[NewFile], columns: tuple[Codes, Words, 
         runs,
         codes,
         words,
-        Definitions.of([file.definitions for file in files]),
+        identifiers,
+        Definitions.of([file.definitions for file in files], b"".join(names)),
         FramedRows.of([line_of((chunk.symbol, chunk.signature)) for chunk in chunks]),
         Columns(
-            file_of=np.repeat(np.arange(len(files), dtype=np.uint32), sizes),
-            lengths=lengths,
-            spans=np.array([chunk.span for chunk in chunks], np.uint32).reshape(
-                -1, len(Span._fields)
-            ),
+            file_of=np.repeat(np.arange(len(files)), sizes).astype(np.uint16),
+            lengths=np.minimum(lengths, MAX_LENGTH).astype(np.uint16),
+            begins=spans[:, ::2].astype(np.uint32),
+            sizes=np.stack([spans[:, 1] - spans[:, 0], spans[:, 3]], axis=1).astype(np.uint16),
             ends=np.cumsum([0, *map(len, names)]).astype(np.uint32),
-            texts=np.frombuffer(b"".join(names), np.uint8),
-            file_texts=np.frombuffer(_utf8("\0".join(texts)), np.uint8),
+            file_texts=file_texts_of(fields),
             first=_numbers(file.first for file in files),
             hashes=np.frombuffer(hashes, np.uint8).reshape(-1, HASH_BYTES),
             run_of=_numbers(run_of[file.run] for file in files),
@@ -155,9 +164,10 @@ def part_of(store: UUID, files: Sequence[NewFile], columns: tuple[Codes, Words, 
     )
 
 
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
 def _numbers(values: Iterable[int]) -> NDArray[np.uint32]:
     return np.fromiter(values, np.uint32)
+
+
+def _declared(names: str) -> bytes:
+    """As `Definitions.names`."""
+    return b"".join(utf8(name) + AFTER_NAME for name in names.split())

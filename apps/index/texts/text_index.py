@@ -31,7 +31,6 @@ CREATE TABLE text (
     sha256 BLOB PRIMARY KEY, segment INTEGER NOT NULL, block INTEGER NOT NULL,
     block_size INTEGER NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX text_segment ON text (segment);
 """
 _PLACES = "SELECT sha256, segment, block, block_size, start, size FROM text"
 KEYS_AT_ONCE = 500

@@ -74,7 +74,7 @@ def rows_of(part: Part, place: int) -> Iterator[Rows]:
     of_file = {"relPath": file.path, "fileHash": columns.hashes[place].tobytes().hex()}
     has_vector = part.codes.scales[start : part.starts[place + 1]] != 0
     for some in slices((np.flatnonzero(has_vector) + start).tolist(), SLICE):
-        spans = (Span(*columns.spans[row].tolist()) for row in some)
+        spans = (Span(*span) for span in part.spans(some).tolist())
         yield Rows(
             [chunk_id(file.source_file, first + row - start) for row in some],
             part.codes.vectors(np.array(some)),

@@ -7,7 +7,7 @@ from apps.index.models import Root
 
 # Increment after a change of the chunker, of what is stored of a chunk, or of the rules on file
 # contents: the next run of each root then reads all its files again.
-CHUNKER_VERSION = 9
+CHUNKER_VERSION = 10
 
 
 def chunker_version() -> str:

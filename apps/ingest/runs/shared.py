@@ -26,6 +26,8 @@ from apps.ingest.types import Candidate
 SAMPLE = 200
 # A store is shared with a root if this part of the sample is in it, and at least so many files.
 MIN_SHARE, MIN_FILES = 0.25, 3
+# With this part of it no other root is looked for.
+ENOUGH = 0.9
 # A new root with a smaller part of the files of another one does not share its store: most of what
 # the store returns would not be its own.
 MIN_SIZE = 0.1
@@ -48,15 +50,19 @@ def find_store(run: IngestRun, files: Sequence[Candidate], check: Check) -> UUID
         check()
         if digest := candidate.sha256 or _hash_of(Path(run.path), candidate.path):
             hashes[candidate.path] = digest
-    rows = _published(roots.values()).filter(sha256__in=set(hashes.values()))
-    counts = Counter(
-        root_id
-        for root_id, path, digest in rows.values_list("root_id", "path", "sha256")
-        if hashes.get(path) == digest and root_id
-    )
-    for root_id, count in counts.most_common(1):
-        if count >= max(MIN_FILES, MIN_SHARE * len(hashes)):
-            return roots[root_id].store
+    # First the largest root of each store: of twenty equal ones it has what the others have.
+    by_size = sorted(roots.values(), key=lambda root: root.files)
+    largest = {root.store: root for root in by_size}.values()
+    for some, share in ((largest, ENOUGH), (by_size, MIN_SHARE)):
+        rows = _published(some).filter(sha256__in=set(hashes.values()), path__in=list(hashes))
+        counts = Counter(
+            root_id
+            for root_id, path, digest in rows.values_list("root_id", "path", "sha256")
+            if hashes.get(path) == digest and root_id
+        )
+        for root_id, count in counts.most_common(1):
+            if count >= max(MIN_FILES, share * len(hashes)):
+                return roots[root_id].store
     return None
 
 

@@ -91,7 +91,7 @@ def _is_of(one: Part, place: int, row: FileRow) -> bool:
         row.sha256,
     ):
         return False
-    spans = columns.spans[one.starts[place] : one.starts[place + 1]]
+    spans = one.spans(slice(one.starts[place], one.starts[place + 1]))
     first = columns.first.item(place)
     expected = row.read_spans()[first : first + len(spans)]
     return [Span(*span) for span in spans.tolist()] == expected

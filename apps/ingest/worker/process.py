@@ -14,7 +14,7 @@ from apps.core.config import config
 from apps.core.data import folder_lock
 from apps.core.monitoring import telemetry
 from apps.core.system import crashes, posix
-from apps.core.system.heap import limit_arenas, settled
+from apps.core.system.heap import collect_seldom, limit_arenas, settled
 from apps.index import changes, endings
 from apps.index.vectors.follower import follower, is_in_worker
 from apps.index.vectors.following import progress
@@ -81,6 +81,7 @@ def _work(worker: Worker, is_over: Callable[[], bool] = lambda: False) -> bool:
     posix.lower_priority(NICE)
     crashes.record()
     limit_arenas()
+    collect_seldom()
     settled()  # else a tenth of a run's processor time is spent on what imports leave
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

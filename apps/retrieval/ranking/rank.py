@@ -255,12 +255,10 @@ def passage_scores(query: RankingQuery, passages: Passages, weights: Weights) ->
     scores = mix(similarity, passages.words, share)
     matcher = NameMatcher(query)
     for index, names in enumerate(passages.names):
-        facts = _name_facts(names)
         # Most passages declare no name of the query. This check is cheap.
-        if not matcher.words.isdisjoint(facts.words):
-            alike = [stems for stems in facts.stems if not query.stems.isdisjoint(stems)]
-            agreement = max(map(query.agreement, alike), default=0.0)
-            scores[index] += weights.definition * matcher.score(names) + weights.names * agreement
+        if near := list(filter(matcher.is_near, names)):
+            agreement = max(map(query.agreement, map(stems_of, near)))
+            scores[index] += weights.definition * matcher.score(near) + weights.names * agreement
     return scores
 
 
@@ -270,8 +268,14 @@ class NameMatcher:
     def __init__(self, query: RankingQuery) -> None:
         self._query = query
         self._lower = {name.lower() for name in query.names}
-        # A passage whose names have none of these words cannot match.
-        self.words = query.stems.union(self._lower, *query.stems_of_names)
+        words = query.stems.union(self._lower, *query.stems_of_names)
+        # Without its last letter, as the stem of `entries` is `entry`.
+        self._beginnings = tuple({word.removesuffix("y") for word in words})
+
+    def is_near(self, name: str) -> bool:
+        """Whether a name may have a word of the query: without its stems, which take longer."""
+        lower = name.lower()
+        return any(map(lower.__contains__, self._beginnings)) or not name.isascii()
 
     def matching(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Those of these names that the query asks for, or that agree with it well."""
@@ -281,7 +285,7 @@ class NameMatcher:
             if self._score(name) or self._query.agreement(stems_of(name)) >= AGREES
         )
 
-    def score(self, names: tuple[str, ...]) -> float:
+    def score(self, names: Iterable[str]) -> float:
         """The score of the best of these names, 0 to 1."""
         return max(map(self._score, names)) if self._lower else 0.0
 
@@ -291,19 +295,6 @@ class NameMatcher:
         if name.lower() in self._lower:
             return OTHER_CASE
         return SAME_STEMS if stems_of(name) in self._query.stems_of_names else 0.0
-
-
-class NameFacts(NamedTuple):
-    """Facts of the names that one passage declares."""
-
-    stems: tuple[frozenset[str], ...]  # of each name
-    words: frozenset[str]  # the stems of all names, and the names in lower case
-
-
-@lru_cache(maxsize=20_000)
-def _name_facts(names: tuple[str, ...]) -> NameFacts:
-    of_names = tuple(map(stems_of, names))
-    return NameFacts(of_names, frozenset(map(str.lower, names)).union(*of_names))
 
 
 # --- files ----------------------------------------------------------------------------------------

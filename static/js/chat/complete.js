@@ -43,7 +43,8 @@ export function completion({ list, find, address, choose, verb, none }) {
     if (requested !== null) return;
     while (at && listed !== at.text) {
       requested = at.text;
-      await htmx.ajax("GET", address(requested), { source: list, target: list, swap: "innerHTML" });
+      // htmx reports a request that fails, and what is typed next asks again.
+      await htmx.ajax("GET", address(requested), { source: list, target: list, swap: "innerHTML" }).catch(() => (at = null));
       listed = requested;
     }
     requested = null;

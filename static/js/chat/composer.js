@@ -10,7 +10,9 @@ const DRAFT = `draft:${id}`;
 const note = document.getElementById("editing");
 let sent = ""; // the message of the last request
 let edits = false; // whether that was of an edited question
+let stopped = false; // whether its answer was stopped
 let before = null; // the draft and its scope, while a question is edited
+let waits = false; // to be sent until the models of its provider are here
 
 function draft(text) {
   if (before) return;
@@ -33,6 +35,7 @@ function place(name = "", turn = "") {
   }
 }
 
+const picking = () => document.querySelector("#picker[aria-busy], #picker .htmx-request");
 const canSend = () => !running() && !form.matches("[data-archived]") && document.getElementById("send");
 
 function send(text) {
@@ -43,7 +46,7 @@ function send(text) {
 
 function again(question) {
   // While a request is under way, htmx would wait, and then send the draft.
-  if (!canSend() || form.matches(".htmx-request")) return;
+  if (!canSend() || form.matches(".htmx-request") || picking()) return;
   if (before) endEdit(before.scope);
   const kept = message.value;
   place("again", question.dataset.question);
@@ -89,10 +92,14 @@ message.addEventListener("keydown", (event) => {
 form.addEventListener("htmx:afterRequest", (event) => event.detail.elt === form && !before && place());
 form.addEventListener("htmx:configRequest", (event) => {
   if (event.detail.elt !== form) return;
-  if (!message.value.trim() || running()) return event.preventDefault();
+  waits = Boolean(picking());
+  if (waits || !message.value.trim() || running()) return event.preventDefault();
   sent = message.value;
   edits = !form.elements.parent.disabled;
+  stopped = false;
 });
+
+document.addEventListener("htmx:afterRequest", () => waits && !picking() && form.requestSubmit());
 
 // What was typed, and an edit that was begun, since the request stay.
 function clear() {
@@ -103,7 +110,8 @@ function clear() {
 }
 
 document.addEventListener("chat:sent", (event) => {
-  if (!event.detail.keepsDraft) clear(); // a command leaves alone what is there
+  // A command leaves alone what is there, and a stop may be answered before what it stops.
+  if (!event.detail.keepsDraft && !stopped) clear();
   document.getElementById("more-actions").hidden = false;
   toEnd();
   // Without its socket the page cannot follow the answer: a reload shows it so far. One that is
@@ -114,6 +122,7 @@ document.addEventListener("htmx:wsAfterMessage", () => {
   if (turns().length) message.placeholder = running() ? "Write the next question; it is kept as a draft" : "Ask a follow-up";
 });
 document.addEventListener("chat:stopped", () => {
+  stopped = true;
   // A step of a command is nobody's draft.
   if (turns().at(-1)?.dataset.step) return message.focus();
   const question = sent || (turns().at(-1)?.querySelector("[data-question]")?.textContent ?? "");

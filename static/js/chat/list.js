@@ -12,25 +12,28 @@ document.addEventListener("click", (event) => {
 // The socket's word that some conversation has changed.
 document.addEventListener("htmx:oobBeforeSwap", (event) => event.detail.target.id === "pulse" && refresh());
 
-// The tags come with each list. A choice that is open stays so unless they have changed, and what was
-// chosen while the list was on its way stays chosen: the list that follows asks for it.
+// The tags come with each list. A choice that is open stays so unless they have changed.
 document.addEventListener("htmx:oobBeforeSwap", (event) => {
   const { target, fragment } = event.detail;
-  if (target.id !== "tag-filter") return;
-  if (target.innerHTML === fragment.innerHTML) return event.preventDefault();
-  const chosen = target.querySelector("select")?.value;
-  for (const option of fragment.querySelectorAll("select option")) if (option.value === chosen) option.selected = true;
+  if (target.id === "tag-filter" && target.innerHTML === fragment.innerHTML) event.preventDefault();
 });
 
 // The open conversation is in the list, however far down; what is not shown yet is scrolled to.
 document.querySelector("#convos [aria-current=page]")?.scrollIntoView({ block: "nearest" });
+
+// A list that is only brought up to date stays where it was scrolled to.
+let top = 0;
+document.addEventListener("htmx:beforeSwap", ({ detail: { target, requestConfig } }) => {
+  if (target.id === "convos") top = requestConfig.triggeringEvent.type === "refresh" ? target.scrollTop : 0;
+});
 
 // Each new list says whether the database is away, and so does the banner then.
 let list = document.getElementById("convos");
 document.addEventListener("htmx:afterSettle", () => {
   const banner = document.getElementById("history-away");
   const now = document.getElementById("convos");
-  if (!banner || now === list) return;
+  if (now === list) return;
   list = now;
-  banner.hidden = !("away" in list.dataset);
+  list.scrollTop = top;
+  if (banner) banner.hidden = !("away" in list.dataset);
 });

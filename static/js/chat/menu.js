@@ -23,8 +23,11 @@ addEventListener("resize", () => menu.matches(":popover-open") && place());
 
 async function openMenu(button) {
   opener = button;
-  await htmx.ajax("GET", `/ui/chat/actions?c=${encodeURIComponent(button.dataset.convoMenu)}`, { target: menu, swap: "innerHTML" });
-  if (!menu.children.length) return;
+  menu.replaceChildren();
+  // The menu drops an older request for a newer one. htmx reports a request that fails.
+  const address = `/ui/chat/actions?c=${encodeURIComponent(button.dataset.convoMenu)}`;
+  await htmx.ajax("GET", address, { source: menu, target: menu, swap: "innerHTML" }).catch(() => {});
+  if (opener !== button || !menu.children.length) return;
   menu.showPopover();
   place();
   menu.firstElementChild.focus();
@@ -66,7 +69,10 @@ document.addEventListener("click", (event) => {
 });
 
 for (const dialog of [rename, remove]) {
-  dialog.addEventListener("htmx:afterRequest", (event) => event.detail.successful && dialog.close());
+  dialog.addEventListener("htmx:afterRequest", ({ detail: { successful, requestConfig } }) => {
+    // It may be open again, for another conversation.
+    if (successful && requestConfig.parameters.c === dialog.querySelector("[name=c]").value) dialog.close();
+  });
 }
 document.addEventListener("keydown", (event) => {
   if (event.key !== "F2" || document.getElementById("more-actions").hidden) return;

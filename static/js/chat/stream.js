@@ -88,6 +88,7 @@ transcript.addEventListener("scroll", () => {
   offerJump();
 });
 jump.addEventListener("click", () => {
+  spoke.at = -Infinity; // whatever comes now, the reader is at the end
   toEnd();
   document.getElementById("message").focus();
 });

@@ -100,6 +100,26 @@ def test_the_best_of_several_names_counts() -> None:
     assert gain("RetryPolicy", "other", "RetryPolicy", "x", definition=1.0, names=0.0) == 1.0
 
 
+@pytest.mark.parametrize("word", ["entry", "entries", "policies", "parsing", "matches", "größe"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "list_entries",
+        "ENTRY",
+        "policyOf",
+        "policied",
+        "Parser",
+        "parse",
+        "matched",
+        "größen",
+        "日本",
+    ],
+)
+def test_a_name_has_a_gain_if_it_has_a_stem_of_the_question(word: str, name: str) -> None:
+    has_stem = RankingQuery.of(f"find {word}").has_any(stems_of(name))
+    assert (gain(f"find {word}", name) > 0) == has_stem
+
+
 def test_a_name_raises_its_passage_by_its_agreement() -> None:
     only = {"definition": 0.0, "names": 1.0}
     question = "how connections are pooled"
