@@ -238,7 +238,7 @@ def utf8(name: str) -> bytes:
 
 def folded(name: str) -> bytes:
     """A name as names are compared."""
-    return name.encode("utf-8", "surrogatepass").lower()[:_MAX_BYTES]
+    return utf8(name).lower()[:_MAX_BYTES]
 
 
 def _name_in(line: bytes) -> bytes:
