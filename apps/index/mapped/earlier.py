@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.index import spans
 from apps.index.mapped import framed_rows
 from apps.index.mapped.definitions import AFTER_NAME, SEVERAL
 from apps.index.mapped.files import Array
@@ -24,11 +25,10 @@ def present(arrays: Mapping[str, Array]) -> dict[str, Array]:
     ends = arrays["definitions.name_ends"].astype(np.int64)
     frame = framed_rows.compressed(arrays["columns.file_texts"].tobytes())
     numbers, places = _numbers(arrays["definitions.name_bounds"], arrays["definitions.places"])
-    spans = arrays["columns.spans"]
-    sizes = np.stack([spans[:, 1] - spans[:, 0], spans[:, 3]], axis=1).astype(np.uint16)
+    begins, sizes = spans.columns_of(arrays["columns.spans"])
     return {
         **arrays,
-        "columns.begins": spans[:, ::2],
+        "columns.begins": begins,
         "columns.sizes": sizes,
         **{
             f"{group}.{field}": words[field]

@@ -16,7 +16,7 @@ from apps.index.mapped.framed_rows import FramedRows, line_of
 from apps.index.mapped.part import MAX_LENGTH, Columns, Part, file_texts_of
 from apps.index.mapped.words import Words, identifier
 from apps.index.models import SourceFile
-from apps.index.spans import Span, span_of
+from apps.index.spans import Span, columns_of, span_of
 from apps.index.types import ChunkRecord
 
 HASH_BYTES = 32  # of a SHA-256
@@ -136,6 +136,7 @@ def part_of(
     chunks = [chunk for file in files for chunk in file.chunks]
     names = [_declared(chunk.names) for chunk in chunks]
     spans = np.array([chunk.span for chunk in chunks], np.intp).reshape(-1, len(Span._fields))
+    begins, lines_and_chars = columns_of(spans)
     runs = sorted({file.run for file in files})
     run_of = {run: place for place, run in enumerate(runs)}
     fields = ((file.source_file, file.path, file.language) for file in files)
@@ -153,8 +154,8 @@ def part_of(
         Columns(
             file_of=np.repeat(np.arange(len(files)), sizes).astype(np.uint16),
             lengths=np.minimum(lengths, MAX_LENGTH).astype(np.uint16),
-            begins=spans[:, ::2].astype(np.uint32),
-            sizes=np.stack([spans[:, 1] - spans[:, 0], spans[:, 3]], axis=1).astype(np.uint16),
+            begins=begins,
+            sizes=lines_and_chars,
             ends=np.cumsum([0, *map(len, names)]).astype(np.uint32),
             file_texts=file_texts_of(fields),
             first=_numbers(file.first for file in files),
