@@ -16,6 +16,7 @@ from apps.index.chunk_ids import chunk_id
 from apps.index.lexical import words
 from apps.index.mapped.best import best
 from apps.index.mapped.codes import Codes
+from apps.index.mapped.live_files import LiveFiles
 from apps.index.mapped.part import PART_ROWS, Part
 from apps.index.mapped.part_builder import PartBuilder, ReadFile
 from apps.index.mapped.root import MappedRoot
@@ -34,7 +35,7 @@ class Words:
     def __init__(self, texts: Sequence[EmbeddingText]) -> None:
         self.texts = texts
         parts = [_part(part) for part in slices(texts, PART_ROWS)]
-        pieces = [(part, np.ones(len(part), np.bool_)) for part in parts]
+        pieces = [LiveFiles(part, np.ones(len(part), np.bool_)) for part in parts]
         self._root = MappedRoot.of(Root(generation=1), pieces)
 
     def scores(self, question: str) -> Scores:
@@ -57,7 +58,7 @@ def ranked(found: Words, near: Callable[[str], Scores]) -> Callable[[str], Score
         similarity, lexical = near(text), found.scores(text)
         chosen = np.union1d(_best(similarity), _best(lexical)[lexical[_best(lexical)] > 0])
         passages = [
-            Passage("", found.texts[i].path, (_name(found.texts[i]),), similarity[i], lexical[i])
+            Passage("", found.texts[i].path, _name(found.texts[i]), similarity[i], lexical[i])
             for i in chosen
         ]
         order = chosen[rank(found.question(text), Passages.of(passages))]

@@ -19,11 +19,11 @@ from django.core.exceptions import ImproperlyConfigured
 
 from apps.core.config import BASE_DIR, Config, replaced_values, variables_in
 from apps.core.security import private_files
-from apps.core.security.authentication import LOOPBACK, allowed_hosts
-from apps.core.security.server_token import TOKEN_FILE
+from apps.core.security.authentication import LOOPBACK, TOKEN_FILE, allowed_hosts
 from apps.core.system import command_lines, posix, start_errors
 
-private_files.use_private_umask()  # before anything is written
+# Files that this process, and the programs that it starts, create are private.
+os.umask(private_files.OTHERS)
 environ.Env.read_env(BASE_DIR / ".env")
 CONFIG = Config.read(os.environ)
 # Which settings are not defaults: on pages, these cannot be changed.
@@ -170,7 +170,6 @@ def database(url: str) -> dict[str, object]:
         # Opening the database takes longer than most queries. A file that was removed or restored
         # is noticed after this time.
         config["CONN_MAX_AGE"] = 5
-        config["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
     if str(config["ENGINE"]).endswith("postgresql"):
         config["ENGINE"] = "apps.core.data.postgres"
     return config

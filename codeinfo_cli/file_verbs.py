@@ -139,21 +139,17 @@ def _listing(
         place = scope.locate(client, path, repos) if path else inside
         if place is not None:
             folder = place.path and f"{place.path}/"
-            listed = json.loads(client.post("/tools/list-files", _first(place, folder)))
             # A file is its own path.
-            filter_ = folder if listed["results"] else place.path
-            return {
-                "repository": place.repository,
-                "path": options.file_filter(globs, filter_),
-            }
-    return {
-        "repository": scope.chosen(client, repos, every),
-        "path": options.file_filter(globs),
-    }
+            filter_ = folder if _is_there(client, place.repository, folder) else place.path
+            path = options.file_filter(globs, filter_)
+            return {"repository": place.repository, "path": path}
+    return {"repository": scope.chosen(client, repos, every), "path": options.file_filter(globs)}
 
 
-def _first(place: scope.Place, folder: str) -> dict[str, Any]:
-    return {"repository": place.repository, "path": folder, "limit": 1}
+def _is_there(client: Client, repository: str, path: str) -> bool:
+    """Whether a file is ingested at a path, or below it."""
+    query = {"repository": repository, "path": path, "limit": 1}
+    return bool(json.loads(client.post("/tools/list-files", query))["results"])
 
 
 def _show_entries(client: Client, query: Mapping[str, Any], *, long: bool) -> int:
@@ -190,7 +186,9 @@ def open_(path: str, print_only: bool, repos: tuple[str, ...], every: bool, as_j
     name, first, last = split_lines(path)
     with connected() as client:
         place = scope.locate(client, name, repos)
-        _check(client, place)
+        if not _is_there(client, place.repository, place.path):
+            message = f"{place.path!r} is not ingested in {place.repository}."
+            raise CliError(message, "FILE_NOT_FOUND")
     where = quote(f"{place.repository}/{place.path}".rstrip("/"))
     url = f"{client.address.url}/code/{where}"
     if first is not None:
@@ -199,11 +197,3 @@ def open_(path: str, print_only: bool, repos: tuple[str, ...], every: bool, as_j
         terminal.json_out(json.dumps({"url": url}).encode())
     elif print_only or not webbrowser.open(url):
         out(url)
-
-
-def _check(client: Client, place: scope.Place) -> None:
-    """Raise CliError if no file or folder is there."""
-    query = {"repository": place.repository, "path": place.path, "limit": 1}
-    if not json.loads(client.post("/tools/list-files", query))["results"]:
-        message = f"{place.path!r} is not ingested in {place.repository}."
-        raise CliError(message, "FILE_NOT_FOUND")

@@ -5,6 +5,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import click
@@ -195,20 +196,16 @@ class _Capped:
             self._show({**row, "count": min(row["count"], self._most)} if "count" in row else row)
 
 
+@cache
+def _paths() -> scope.Paths:
+    return scope.Paths()
+
+
 def _show_file(row: Mapping[str, Any]) -> None:
     line = styled(_paths().of(row), "path")
     if "count" in row:
         line += styled(":", "mark") + str(row["count"])
     out(line)
-
-
-_known_paths: scope.Paths | None = None
-
-
-def _paths() -> scope.Paths:
-    global _known_paths
-    _known_paths = _known_paths or scope.Paths()
-    return _known_paths
 
 
 class _Lines:

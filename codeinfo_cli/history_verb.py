@@ -11,8 +11,6 @@ from codeinfo_cli.file_verbs import split_lines
 from codeinfo_cli.terminal import notes, out, styled, visible
 
 SHORT = 10  # characters of an id
-# The style of a line of a diff, by its first character
-SIDES = {"+": "added", "-": "removed", "@": "mark"}
 
 
 @click.command()
@@ -89,6 +87,6 @@ def _show_hunk(row: Mapping[str, Any], paths: scope.Paths, shown: str) -> str:
     head = f"{styled(paths.of(row), 'path')}  {row['kind']}{old}"
     if head != shown:
         out(head)
-    for line in row["chunk"].split("\n") if row["chunk"] else ():
-        out(styled(visible(line), SIDES[line[0]]) if line[:1] in SIDES else visible(line))
+    if row["chunk"]:
+        terminal.out_diff(row["chunk"])
     return head

@@ -205,7 +205,3 @@ def _fail(error: CliError, arguments: Sequence[str]) -> int:
         terminal.end_quietly()
         terminal.note(f"codeinfo: {error.message}")
     return error.status
-
-
-if __name__ == "__main__":
-    main()

@@ -2,8 +2,8 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -15,40 +15,37 @@ from codeinfo_cli.terminal import note, visible
 WORDS = {"queued": "Waiting", "scanning": "Looking for files", "embedding": "Ingesting"}
 
 
-class Bar(Protocol):
-    """Shows the status of a run."""
-
-    def show(self, status: Mapping[str, Any]) -> None:
-        """Called with each answer of GET /ingest/status."""
-
-    def paused(self) -> AbstractContextManager[None]:
-        """Called around a question to the user."""
-
-
 @contextmanager
-def progress_of(name: str) -> Iterator[Bar]:
+def progress_of(name: str) -> Iterator["Bar"]:
     """Show the progress of a run on stderr until the block ends."""
-    if not terminal.is_terminal(sys.stderr):
-        yield _Lines(name)
-        return
+    is_drawn = terminal.is_terminal(sys.stderr)
     console = Console(stderr=True, highlight=False)
     columns = [
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=None),
         TextColumn("{task.fields[facts]}", markup=False),
     ]
-    with Progress(*columns, console=console, transient=True, expand=True) as progress:
-        yield _Bar(progress, name)
+    with Progress(
+        *columns, console=console, transient=True, expand=True, disable=not is_drawn
+    ) as progress:
+        yield Bar(progress, visible(name))
 
 
-class _Bar:
+class Bar:
+    """Shows the status of a run."""
+
     def __init__(self, progress: Progress, name: str) -> None:
         self._progress = progress
-        self._name = visible(name)
-        self._task = progress.add_task(self._name, total=None, facts="")
+        self._name = name
+        self._task = progress.add_task(name, total=None, facts="")
+        self._word = ""
 
     def show(self, status: Mapping[str, Any]) -> None:
+        """Show an answer of GET /ingest/status."""
         word = WORDS.get(status["state"], status["state"])
+        if self._progress.disable and word != self._word and status["state"] in WORDS:
+            note(f"{word}: {self._name}")
+        self._word = word
         percent = status.get("percent")
         self._progress.update(
             self._task,
@@ -60,20 +57,7 @@ class _Bar:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
+        """Stop drawing, for a question to the user."""
         self._progress.stop()
         yield
         self._progress.start()
-
-
-class _Lines:
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._state = ""
-
-    def show(self, status: Mapping[str, Any]) -> None:
-        if status["state"] != self._state and status["state"] in WORDS:
-            self._state = status["state"]
-            note(f"{WORDS[self._state]}: {self._name}")
-
-    def paused(self) -> AbstractContextManager[None]:
-        return nullcontext()

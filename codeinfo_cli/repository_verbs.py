@@ -108,34 +108,24 @@ def status(name: str, as_json: bool) -> None:
     if name:
         _show_root(client, scope.here_or(client, "" if name == "." else name), as_json=as_json)
         return
-    health, runs = client.get("/health"), client.get("/ingest/runs")
-    known = client.get("/tools/ingested-repos")
+    health, runs = json.loads(client.get("/health")), json.loads(client.get("/ingest/runs"))
+    known = json.loads(client.get("/tools/ingested-repos"))
     address = client.address
     server = {"url": address.url, "pid": address.pid, "version": address.version}
     server |= {"dataFolder": str(data), "mcp": dict(address.mcp)}
     if as_json:
-        parts = {"server": json.dumps(server).encode(), "health": health}
-        _write_object(parts | {"runs": runs, "repositories": known})
+        parts = {"server": server, "health": health, "runs": runs, "repositories": known}
+        terminal.json_out(json.dumps(parts).encode())
         return
     out(f"{styled('server', 'name')}  {address.url}, version {address.version}")
     out(f"        process {address.pid}, data folder {visible(str(data))}")
-    _show_runs(json.loads(runs)["runs"])
-    _show_parts(json.loads(health)["parts"])
-    rows = json.loads(known)["repos"]
-    out(styled("repositories" if rows else "no repository is ingested", "name"))
-    _show_repositories(rows, "  ")
-
-
-def _write_object(members: Mapping[str, bytes]) -> None:
-    """Write an object of JSON texts, which stay as they are."""
-    texts = (json.dumps(name).encode() + b":" + text for name, text in members.items())
-    terminal.json_out(b"{" + b",".join(texts) + b"}")
-
-
-def _show_runs(runs: Sequence[Mapping[str, Any]]) -> None:
-    for run in runs:
+    for run in runs["runs"]:
         facts = facts_of(run) or run.get("message") or ""
         out(f"{styled('run', 'name')}     {run['state']} {visible(run['name'])}  {visible(facts)}")
+    _show_parts(health["parts"])
+    rows = known["repos"]
+    out(styled("repositories" if rows else "no repository is ingested", "name"))
+    _show_repositories(rows, "  ")
 
 
 def _show_parts(parts: Mapping[str, Any]) -> None:

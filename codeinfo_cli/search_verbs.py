@@ -1,10 +1,10 @@
 """`codeinfo search` and `codeinfo context`: questions in words."""
 
-import json
 import shutil
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,7 +12,6 @@ import click
 
 from codeinfo_cli import options, scope, terminal
 from codeinfo_cli.client import Client, connected
-from codeinfo_cli.errors import NOTHING
 from codeinfo_cli.terminal import counted, note, notes, out, styled, visible
 
 # Lines of a passage that are shown without --full
@@ -49,13 +48,10 @@ def search(
     is 1 if nothing is found.
     """
     with connected() as client:
-        query = {
-            "box": " ".join(question),
-            **_filters(client, repos, every, globs, language),
-            "limit": limit,
-        }
-        body = client.get(f"/search?{urlencode(_given(query), doseq=True)}")
-    _answer(body, full=full, files=files, as_json=as_json)
+        query = {"box": " ".join(question), "limit": limit}
+        query |= _filters(client, repos, every, globs, language)
+        body = client.get(f"/search?{urlencode(query, doseq=True)}")
+    terminal.answer_out(body, partial(_show, full=full, files=files), as_json=as_json)
 
 
 @click.command()
@@ -81,13 +77,10 @@ def context(
     The exit status is 1 if nothing is found.
     """
     with connected() as client:
-        query = {
-            "question": " ".join(question),
-            **_filters(client, repos, every, globs, language),
-            "max_tokens": tokens,
-        }
-        body = client.post("/tools/context", _given(query))
-    _answer(body, full=True, files=False, as_json=as_json)
+        query = {"question": " ".join(question), "max_tokens": tokens}
+        query |= _filters(client, repos, every, globs, language)
+        body = client.post("/tools/context", query)
+    terminal.answer_out(body, partial(_show, full=True, files=False), as_json=as_json)
 
 
 def _filters(
@@ -101,24 +94,7 @@ def _filters(
     }
 
 
-def _answer(body: bytes, *, full: bool, files: bool, as_json: bool) -> None:
-    """Show what a search returned. Exit with NOTHING if it found nothing."""
-    answer = json.loads(body)
-    if as_json:
-        terminal.json_out(body)
-    else:
-        _show_matches(answer, full=full, files=files)
-        _say(answer)
-    if not answer["results"]:
-        sys.exit(NOTHING)
-
-
-def _given(query: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what restricts nothing."""
-    return {key: value for key, value in query.items() if value not in ("", [], None)}
-
-
-def _show_matches(answer: Mapping[str, Any], *, full: bool, files: bool) -> None:
+def _show(answer: Mapping[str, Any], *, full: bool, files: bool) -> None:
     paths = scope.Paths()
     for number, row in enumerate(answer["results"]):
         kind = row.get("kind")
@@ -132,6 +108,7 @@ def _show_matches(answer: Mapping[str, Any], *, full: bool, files: bool) -> None
             out()
         out("  ".join([place, *_facts(row)]))
         _show_lines(row, full=full)
+    _say(answer)
 
 
 def _facts(row: Mapping[str, Any]) -> list[str]:

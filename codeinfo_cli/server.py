@@ -196,13 +196,8 @@ def _wait_for_the_one_before(data: Path) -> Address | None:
 
 def wait_for_end(data: Path, seconds: float) -> bool:
     """Wait until no process serves a data folder. Return False if that takes too long."""
-    until = time.monotonic() + seconds
     with posix.open_private(data / "server.lock") as lock:
-        while not posix.lock(lock, shared=True, wait=False):
-            if time.monotonic() > until:
-                return False
-            time.sleep(POLL_SECONDS)
-    return True
+        return posix.lock_within(lock, seconds, shared=True)
 
 
 def _last_lines(output: Path, most: int = 2_000) -> str:

@@ -29,9 +29,9 @@ def serve(no_migrate: bool) -> None:
         message = f"A server of this data folder is running: {address.url}"
         raise CliError(message, "RUNNING", next_step="codeinfo stop ends it.")
     server.choose_ports()
-    from manage import main as manage  # noqa: PLC0415 - found by `project.use`; imports Django
+    from manage import main as django  # noqa: PLC0415 - found by `project.use`; imports Django
 
-    manage(["codeinfo", "serve", *(["--no-migrate"] if no_migrate else [])])
+    django(["codeinfo", "serve", *(["--no-migrate"] if no_migrate else [])])
 
 
 @click.command()
@@ -119,6 +119,17 @@ def restore(file: str, data_dir: str | None, as_json: bool) -> None:
     The exit status is 1 if rows and index differ.
     """
     _django("restore", file, data_dir=data_dir, json=as_json)
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def manage(arguments: tuple[str, ...]) -> None:
+    """Run a command of Django's command line, such as verify_index or createsuperuser."""
+    from manage import main as django  # noqa: PLC0415 - found by `project.use`; imports Django
+
+    django(["codeinfo manage", *arguments])
 
 
 def _django(name: str, *arguments: str, **flags: object) -> None:

@@ -20,6 +20,8 @@ INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 # Parameters of SGR (ECMA-48)
 STYLES = {"path": "35", "line": "32", "mark": "36", "match": "1;31", "name": "1", "dim": "2"}
 STYLES |= {"added": "32", "removed": "31"}
+# The style of a line of a diff, by its first character
+SIDES = {"+": "added", "-": "removed", "@": "mark"}
 # What is written before a note of an answer
 LABELS = {"degraded": "Incomplete: ", "stale": "Changed since: "}
 
@@ -70,11 +72,8 @@ def has_colour() -> bool:
     """Whether stdout gets colours (https://no-color.org)."""
     if _colour != "auto":
         return _colour == "always"
-    return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and not _is_dumb()
-
-
-def _is_dumb() -> bool:
-    return os.environ.get("TERM") == "dumb"
+    is_dumb = os.environ.get("TERM") == "dumb"
+    return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and not is_dumb
 
 
 def is_terminal(stream: IO[Any]) -> bool:
@@ -92,6 +91,13 @@ def is_interactive() -> bool:
 def styled(text: str, style: str) -> str:
     """Return visible text in a style of STYLES."""
     return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if text and has_colour() else text
+
+
+def out_diff(text: str) -> None:
+    """Write lines of a diff to stdout, in the styles of their sides."""
+    for line in text.split("\n"):
+        shown, side = visible(line), SIDES.get(line[:1])
+        out(styled(shown, side) if side else shown)
 
 
 def out(line: str = "") -> None:

@@ -245,7 +245,7 @@ VERBS = (
         "manage",
         "Server",
         "Run a command of Django's command line.",
-        "manage_verb:manage",
+        "server_verbs:manage",
         (("codeinfo manage verify_index", "Of those that have no verb."),),
     ),
     Verb(

@@ -136,11 +136,10 @@ def find(name: str) -> Distribution | None:
 
 def licence_of(name: str) -> str:
     """Return the licence that a package declares. Raises SystemExit if it declares none."""
-    found = find(name)
-    if name in LICENCES or found is None:
-        if name not in LICENCES:
-            raise SystemExit(f"{name} is not installed: add its licence to LICENCES")
+    if name in LICENCES:
         return LICENCES[name]
+    if (found := find(name)) is None:
+        raise SystemExit(f"{name} is not installed: add its licence to LICENCES")
     metadata = found.metadata
     text = metadata.get("License-Expression") or metadata.get("License") or ""
     if text and "\n" not in text and len(text) < 60:

@@ -36,21 +36,8 @@ MANIFEST = HOME / "release/mcpb/manifest.json"
 MCP, API = HOME / "docs/mcp.md", HOME / "docs/api.md"
 BEGIN, END = "<!-- The tools. `make fix` writes this table. -->", "<!-- The end of the tools. -->"
 # Fields that the documents describe once for all tools, and arguments whose values they list there.
-OF_ALL = frozenset(
-    (
-        *(
-            "truncated",
-            "nextCursor",
-            "hint",
-            "degraded",
-            "partial",
-            "stale",
-            "changedFiles",
-            "gone",
-        ),
-        "workspace",
-    )
-)
+OF_ALL = {"truncated", "nextCursor", "hint", "degraded", "partial", "stale", "changedFiles", "gone"}
+OF_ALL |= {"workspace"}
 VALUES_BELOW = "format"
 # Fields whose members docs/questions.md describes.
 ELSEWHERE = frozenset({"answer"})

@@ -51,6 +51,7 @@ VARIABLES_SET: frozenset[str] = frozenset()
 # What these tests commit need not survive a loss of power: each commit would wait for the disk.
 if "init_command" in (_options := DATABASES["default"].get("OPTIONS", {})):
     _options["init_command"] = _options["init_command"].replace("=FULL", "=OFF")
+    DATABASES["default"]["TEST"] = {"NAME": str(FOLDER / "test.sqlite3")}
 
 # On standard error the expected complaints would drown the real ones.
 LOGGING["root"]["handlers"] = ["store"]

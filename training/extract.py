@@ -146,5 +146,5 @@ def _cut(lines: list[str], row: int, doc: tuple[int, int, str]) -> tuple[str, st
             code.append(lines[row])
             room -= len(lines[row]) + 1
         row += 1
-    declared = [name for _, name, _, _ in keyword_lines(code, "")]
+    declared = [declaration.name for declaration in keyword_lines(code, "")]
     return "\n".join(code)[:MOST_BODY], " ".join(declared[:MOST_NAMES])

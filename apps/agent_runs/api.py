@@ -36,17 +36,23 @@ async def command_list(request: HttpRequest, agent: str) -> JsonResponse:
 
 @require_POST
 async def run(request: HttpRequest, agent: str) -> JsonResponse:
-    """`POST /agents/<agent>/run`: 202 once the run has started."""
-    agent_request, text = _instruction(agent, body_of(request))
-    log = await runner.start(await starting.instruction(agent_request, text))
+    """`POST /agents/<agent>/run` `{instruction, conversationId?, working_folder?}`: 202 once the
+    run has started."""
+    body = object_of(body_of(request))
+    text = required_text(body, "instruction")
+    log = await runner.start(await starting.instruction(_agent_request(agent, body), text))
     return _started(log, agentName=agent)
 
 
 @require_POST
 async def run_command(request: HttpRequest, agent: str) -> JsonResponse:
-    """`POST /agents/<agent>/commands/run`: 202 once the first step has started."""
-    agent_request, name = _command(agent, body_of(request))
-    execution = await commands.start(await starting.command(agent_request, name))
+    """`POST /agents/<agent>/commands/run` `{commandName, conversationId?, working_folder?}`: 202
+    once the first step has started."""
+    body = object_of(body_of(request))
+    name = required_text(body, "commandName")
+    if "/" in name or "\\" in name or ".." in name:
+        raise InvalidInput("commandName must be the name of a command", code="COMMAND_INVALID")
+    execution = await commands.start(await starting.command(_agent_request(agent, body), name))
     return _started(execution.log, agentName=agent, commandName=name)
 
 
@@ -61,26 +67,8 @@ def _started(log: RunLog, **names: str) -> JsonResponse:
     return JsonResponse(wire | not_stored(log), status=202)
 
 
-# --- bodies; the first error wins -----------------------------------------------------------------
-
-
-def _instruction(agent: str, raw: bytes) -> tuple[AgentRequest, str]:
-    """`{instruction, conversationId?, working_folder?}`. Raises InvalidInput."""
-    body = object_of(raw)
-    text = required_text(body, "instruction")
-    return _agent_request(agent, body), text
-
-
-def _command(agent: str, raw: bytes) -> tuple[AgentRequest, str]:
-    """`{commandName, conversationId?, working_folder?}`. Raises InvalidInput."""
-    body = object_of(raw)
-    name = required_text(body, "commandName")
-    if "/" in name or "\\" in name or ".." in name:
-        raise InvalidInput("commandName must be the name of a command", code="COMMAND_INVALID")
-    return _agent_request(agent, body), name
-
-
 def _agent_request(agent: str, body: Mapping[str, Any]) -> AgentRequest:
+    """Raises InvalidInput."""
     conversation_id = _optional(body, "conversationId")
     if conversation_id is not None:
         check_id("conversationId", conversation_id)

@@ -22,13 +22,9 @@ class Fact:
     beyond: bool = False
 
 
-def facts(agent: Agent) -> tuple[Fact, ...]:
+def facts(agent: Agent) -> Iterator[Fact]:
     """The rights of an agent: repositories, tools, writes, programs, network, MCP servers."""
-    return tuple(_facts(agent))
-
-
-def _facts(agent: Agent) -> Iterator[Fact]:
-    yield Fact("Reads", _repositories(agent))
+    yield Fact("Reads", ", ".join(agent.repositories) or "every ingested repository")
     yield Fact("With", _tools(agent))
     # Other providers only have the tools of the index, which only read.
     rights = agent.rights if agent.may_be_codex else None
@@ -54,10 +50,6 @@ def _programs(rights: Rights) -> str:
         return "none"
     folders = ", ".join(map(str, rights.readable))
     return "programs in the working folder" + (f", which also read {folders}" if folders else "")
-
-
-def _repositories(agent: Agent) -> str:
-    return ", ".join(agent.repositories) or "every ingested repository"
 
 
 def _tools(agent: Agent) -> str:

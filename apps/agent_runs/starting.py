@@ -6,11 +6,12 @@ Every error is raised here or by the start of the first run, before the caller g
 import asyncio
 import uuid
 from dataclasses import dataclass, replace
+from itertools import starmap
 
 from channels.db import database_sync_to_async
 
 from apps.agent_runs import definitions
-from apps.agent_runs.definitions import AUTO, CODEX, Agent, home_of, with_home
+from apps.agent_runs.definitions import AUTO, CODEX, Agent, with_home
 from apps.agent_runs.folders import working_folder
 from apps.agents.prompts import agent_prompt
 from apps.agents.providers import registry
@@ -58,19 +59,14 @@ async def command(request: AgentRequest, name: str) -> tuple[StartTurn, ...]:
     agent = await _agent(request.agent)
     chosen = agent.command(name)
     turn = await _turn(request, agent, chosen.steps[0])
-    command_run, total = str(uuid.uuid4()), len(chosen.steps)
     assert turn.agent is not None
-    settings = replace(turn.agent, command_run=command_run)
-    return tuple(
-        replace(
-            turn,
-            message=text,
-            agent=replace(
-                settings, command={"name": chosen.name, "stepIndex": number, "totalSteps": total}
-            ),
-        )
-        for number, text in enumerate(chosen.steps, 1)
-    )
+    settings = replace(turn.agent, command_run=str(uuid.uuid4()))
+
+    def step(number: int, text: str) -> StartTurn:
+        command = {"name": chosen.name, "stepIndex": number, "totalSteps": len(chosen.steps)}
+        return replace(turn, message=text, agent=replace(settings, command=command))
+
+    return tuple(starmap(step, enumerate(chosen.steps, 1)))
 
 
 async def _agent(name: str) -> Agent:
@@ -96,7 +92,7 @@ async def _turn(request: AgentRequest, agent: Agent, text: str) -> StartTurn:
             system_prompt=agent_prompt("\n\n".join(filter(None, (agent.system_prompt, docs)))),
             tools=agent.tools,
             repositories=agent.repositories,
-            home=home_of(agent),
+            home=agent.home,
             folder=folder,
             rights=agent.rights,
             # Codex reads the model from its configuration.
@@ -131,22 +127,11 @@ def _open_conversation(conversation_id: str, agent: Agent) -> Conversation | Non
 
 async def _model(agent: Agent, last: str) -> str:
     """The model of the definition, else the last of the conversation, else the provider's first."""
-    provider = registry.providers().get(agent.provider)
-    if provider is None:
-        raise _unavailable(agent, "This version does not have this provider.")
-    state = await provider.availability()
-    if not state.available:
-        raise _unavailable(agent, state.reason or f"{provider.label} is not available.")
     if agent.model:
         return agent.model
     try:
-        models = [model.key for model in await provider.models()]
+        models = [model.key for model in await registry.get_provider(agent.provider).models()]
     except Unavailable as error:
-        raise _unavailable(agent, error.message) from error
-    if not models:
-        raise _unavailable(agent, f"{provider.label} offers no model.")
+        details = {"provider": agent.provider}
+        raise Unavailable(error.message, code="PROVIDER_UNAVAILABLE", details=details) from error
     return last if last in models else models[0]
-
-
-def _unavailable(agent: Agent, reason: str) -> Unavailable:
-    return Unavailable(reason, code="PROVIDER_UNAVAILABLE", details={"provider": agent.provider})

@@ -1,8 +1,6 @@
 """The Agents page: its HTML and form posts. Answers are sent over the chat's websocket."""
 
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -22,7 +20,7 @@ from apps.agents.providers import registry
 from apps.conversations import queries, runner, sidebar, transcript
 from apps.conversations.answers import markdown
 from apps.conversations.chat_body import placed
-from apps.conversations.models import ID_PATTERN, Conversation
+from apps.conversations.models import VALID_ID, Conversation
 from apps.conversations.picker import Picker, picker
 from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.stream import RunLog
@@ -69,7 +67,7 @@ def _page(request: HttpRequest) -> HttpResponse:
         "requested_agent": requested_name,
         "agents_home": config().agents_home,
         "page_keys": PAGE_KEYS,
-        "untitled": "" if agent else "Agents",
+        "untitled": "" if agent and not agent.problem else "Agents",
         "page_address": f"/agents?{urlencode({'a': agent.name})}" if agent else "/agents",
         **shown,
         **_about(agent, conversation),
@@ -97,8 +95,7 @@ def _agents() -> tuple[tuple[Agent, ...], Unavailable | None]:
 def _chosen(agents: tuple[Agent, ...], name: str) -> Agent | None:
     if name:
         return next((agent for agent in agents if agent.name == name), None)
-    usable = (agent for agent in agents if not agent.problem)
-    return next(usable, agents[0] if agents else None)
+    return min(agents, key=lambda agent: bool(agent.problem), default=None)
 
 
 def _about(agent: Agent | None, conversation: Conversation | None) -> dict[str, Any]:
@@ -108,7 +105,7 @@ def _about(agent: Agent | None, conversation: Conversation | None) -> dict[str, 
     return {
         "description": markdown.plain(agent.description),
         "provider": provider.label if provider else FIRST_AVAILABLE,
-        "facts": facts(agent),
+        "facts": list(facts(agent)),
         "works_in_folder": agent.may_be_codex,
         "picker": async_to_sync(_picker)(agent, conversation),
         "picker_url": PICKER,
@@ -163,7 +160,7 @@ async def send(request: HttpRequest) -> HttpResponse:
         log = await runner.start(placed(question, form))
     except CodeinfoError as error:
         return _problem(error)
-    return await _sent(form, log, {"turn": log.turn_id})
+    return await _sent(form, log)
 
 
 @require_POST
@@ -179,13 +176,13 @@ async def execute(request: HttpRequest) -> HttpResponse:
     except CodeinfoError as error:
         return _problem(error)
     # Text in the composer is not part of the command and stays.
-    return await _sent(form, execution.log, {"turn": execution.log.turn_id, "keepsDraft": True})
+    return await _sent(form, execution.log, keepsDraft=True)
 
 
 def _agent_request(form: QueryDict) -> AgentRequest:
     """Raises InvalidInput."""
     conversation_id = form.get("c", "")
-    if not re.match(ID_PATTERN, conversation_id):
+    if not VALID_ID.match(conversation_id):
         raise InvalidInput("The conversation's id cannot be used.")
     model = form.get("model", "")
     if len(model) > MAX_MODEL:
@@ -199,7 +196,7 @@ def _agent_request(form: QueryDict) -> AgentRequest:
     )
 
 
-async def _sent(form: QueryDict, log: RunLog, detail: Mapping[str, Any]) -> HttpResponse:
+async def _sent(form: QueryDict, log: RunLog, **more: Any) -> HttpResponse:
     # The provider of an existing conversation is fixed.
     fixed = await picker(log.provider, log.model, fixed=True, wait=False)
     context = {
@@ -211,7 +208,7 @@ async def _sent(form: QueryDict, log: RunLog, detail: Mapping[str, Any]) -> Http
         render_to_string("conversations/agents/_sent.html", context),
         headers={
             "HX-Push-Url": transcript.address(log.conversation_id, form.get("a", "")),
-            "HX-Trigger": json.dumps({"chat:sent": detail}),
+            "HX-Trigger": json.dumps({"chat:sent": {"turn": log.turn_id, **more}}),
         },
     )
 

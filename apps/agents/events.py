@@ -1,12 +1,11 @@
 """Events of an answer: two closed unions, consumed with `match`.
 
 A provider yields ModelEvents; the loop turns them into ChatEvents. Exactly one TurnFinished,
-TurnFailed or TurnStopped ends every stream of ChatEvents. `kind` is the discriminator for code that
-serialises events; the wire names of contract.md §2.4 are mapped in `apps.conversations`.
+TurnFailed or TurnStopped ends every stream of ChatEvents. `apps.conversations` gives them the wire
+names of contract.md §2.4.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 from apps.agents.messages import Timing, ToolCall, ToolResult, Usage
 
@@ -16,7 +15,6 @@ class TextDelta:
     """A fragment of the visible answer, in order."""
 
     text: str
-    kind: Literal["text"] = "text"
 
 
 @dataclass(frozen=True)
@@ -24,14 +22,11 @@ class ReasoningDelta:
     """A fragment of the model's reasoning, in order (contract.md §3)."""
 
     text: str
-    kind: Literal["reasoning"] = "reasoning"
 
 
 @dataclass(frozen=True)
 class TextReclassified:
     """The text of the round so far was reasoning: the model wrote only the marker of its end."""
-
-    kind: Literal["reclassified"] = "reclassified"
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,6 @@ class ToolCallRequested:
     """A tool call with complete arguments, for the loop to run after the round."""
 
     call: ToolCall
-    kind: Literal["tool_call"] = "tool_call"
 
 
 @dataclass(frozen=True)
@@ -49,15 +43,12 @@ class Heartbeat:
     Resets the idle timeout.
     """
 
-    kind: Literal["heartbeat"] = "heartbeat"
-
 
 @dataclass(frozen=True)
 class ThreadNamed:
     """The id under which the provider itself stores the conversation. May be repeated."""
 
     thread_id: str
-    kind: Literal["thread"] = "thread"
 
 
 @dataclass(frozen=True)
@@ -65,7 +56,6 @@ class Warned:
     """A temporary problem (`Reconnecting... 1/3`). Shown while the answer streams, never stored."""
 
     message: str
-    kind: Literal["warning"] = "warning"
 
 
 @dataclass(frozen=True)
@@ -73,14 +63,11 @@ class UsageReported:
     """Token counts of the round so far. A later report replaces an earlier one."""
 
     usage: Usage
-    kind: Literal["usage"] = "usage"
 
 
 @dataclass(frozen=True)
 class TurnStarted:
     """The first event of every answer."""
-
-    kind: Literal["started"] = "started"
 
 
 @dataclass(frozen=True)
@@ -88,7 +75,6 @@ class ToolStarted:
     """A tool starts: run by the loop, or by a provider that runs its own tools."""
 
     call: ToolCall
-    kind: Literal["tool_started"] = "tool_started"
 
 
 @dataclass(frozen=True)
@@ -96,7 +82,6 @@ class ToolFinished:
     """A tool has ended, with its payload or its error. Follows the ToolStarted of the same call."""
 
     result: ToolResult
-    kind: Literal["tool_finished"] = "tool_finished"
 
 
 @dataclass(frozen=True)
@@ -105,7 +90,6 @@ class TurnFinished:
 
     usage: Usage | None
     timing: Timing
-    kind: Literal["finished"] = "finished"
 
 
 @dataclass(frozen=True)
@@ -123,7 +107,6 @@ class TurnFailed:
     retryable: bool = True
     usage: Usage | None = None
     timing: Timing | None = None
-    kind: Literal["failed"] = "failed"
 
 
 @dataclass(frozen=True)
@@ -132,7 +115,6 @@ class TurnStopped:
 
     timing: Timing | None = None
     usage: Usage | None = None
-    kind: Literal["stopped"] = "stopped"
 
 
 ModelEvent = (

@@ -22,9 +22,9 @@ MAX_TOOL_CALLS = 16
 MAX_TOOL_ARGUMENT_BYTES = 32_000
 # Characters that remain of arguments that are too long.
 TRUNCATED_ARGUMENTS_CHARS = 500
-# Calls of a round that get an error result because there are too many. Calls after them are
+# Calls of one round that are recorded: 100 more, which get an error result. Calls after them are
 # dropped: thousands of errors would fill the next request.
-MAX_REJECTED_CALLS = 100
+MAX_RECORDED_CALLS = MAX_TOOL_CALLS + 100
 # Results of tools that the provider runs itself: bytes of the payload, characters of the error.
 MAX_RESULT = 256_000
 MAX_ERROR = 2_000
@@ -33,11 +33,6 @@ MAX_WARNINGS = 100
 MAX_TOKENS = 10**12
 
 DeltaT = TypeVar("DeltaT", TextDelta, ReasoningDelta)
-
-
-def max_recorded_calls() -> int:
-    """Return how many calls of a round are recorded, those with an error result included."""
-    return MAX_TOOL_CALLS + MAX_REJECTED_CALLS
 
 
 def max_provider_calls(max_rounds: int) -> int:
@@ -129,6 +124,6 @@ def truncate_result(event: ToolFinished) -> ToolFinished:
 
 
 def drop_implausible(usage: Usage) -> Usage:
-    """Set counts above MAX_TOKENS to None."""
+    """Set negative counts and counts above MAX_TOKENS to None."""
     counts = vars(usage).items()
-    return Usage(**{name: n if n is not None and n <= MAX_TOKENS else None for name, n in counts})
+    return Usage(**{name: n for name, n in counts if n is not None and 0 <= n <= MAX_TOKENS})

@@ -38,11 +38,11 @@ from apps.agents.events import (
 )
 from apps.agents.history import tool_message
 from apps.agents.limits import (
+    MAX_RECORDED_CALLS,
     AnswerLimits,
     call_limit_result,
     drop_implausible,
     fit_delta,
-    max_recorded_calls,
     past_time,
     truncate_call,
     truncate_result,
@@ -224,7 +224,7 @@ class _Answer:
             raise Unavailable(silence.message, code="PROVIDER_TIMEOUT") from error
 
     def _record_call(self, call: ToolCall) -> None:
-        if len(self.calls) < max_recorded_calls():
+        if len(self.calls) < MAX_RECORDED_CALLS:
             self.calls.append(self._with_unique_id(truncate_call(call)))
 
     def _with_unique_id(self, call: ToolCall) -> ToolCall:

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 from apps.agents.messages import Timing, Usage
 
-FIELDS = ("input_tokens", "output_tokens", "total_tokens", "cached_input_tokens")
-
 
 class Meter:
     """Counts the tokens and the time of one answer.
@@ -52,13 +50,10 @@ class Meter:
 
 def add_usage(left: Usage | None, right: Usage) -> Usage:
     """Add two counts field by field; a field that neither has stays None."""
-    right = _with_total(right)
-    if left is None:
-        return right
-    sums: dict[str, int | None] = {}
-    for name in FIELDS:
-        counts = [n for n in (getattr(left, name), getattr(right, name)) if n is not None]
-        sums[name] = sum(counts) if counts else None
+    sums = dict(vars(_with_total(right)))
+    for name, count in vars(left or Usage()).items():
+        if count is not None:
+            sums[name] = count + (sums[name] or 0)
     return Usage(**sums)
 
 

@@ -9,9 +9,8 @@ import re
 from typing import Any
 
 from apps.agents.messages import ToolResult
-from apps.tools.tools import TOOLS
+from apps.tools.tools import TOOLS_BY_NAME
 
-QUOTED = {tool.name: tool.quoted for tool in TOOLS}
 CLOSING = "</tool_result>"
 
 # Our own tags, and the control tokens of chat templates (ChatML and Llama 3, DeepSeek, Gemma,
@@ -33,7 +32,8 @@ def quote_result(result: ToolResult) -> str:
     data = json.dumps(_body(result), ensure_ascii=False, separators=(",", ":"), default=str)
     # The first character of each marker as its escape in JSON: the value is equal.
     data = MARKERS.sub(lambda marker: f"\\u{ord(marker[0][0]):04x}{marker[0][1:]}", data)
-    return f'<tool_result name="{_name(result)}">\n{data}\n{CLOSING}'
+    name = "".join(c for c in result.call.name if c.isalnum() or c in "_-.")[:64]
+    return f'<tool_result name="{name}">\n{data}\n{CLOSING}'
 
 
 def truncate_result_text(text: str, limit: int) -> str:
@@ -46,17 +46,13 @@ def truncate_result_text(text: str, limit: int) -> str:
     return f"{head}\n{note}\n{CLOSING}{tail}"
 
 
-def _name(result: ToolResult) -> str:
-    return "".join(c for c in result.call.name if c.isalnum() or c in "_-.")[:64]
-
-
 def _body(result: ToolResult) -> Any:
     if not result.ok:
-        return {"error": {"code": result.error_code, "message": result.error_message}}
-    quoted = QUOTED.get(result.call.name)
-    if quoted is None or not isinstance(result.payload, dict):
+        return {"error": result.error}
+    tool = TOOLS_BY_NAME.get(result.call.name)
+    if tool is None or not isinstance(result.payload, dict):
         return result.payload
     try:
-        return quoted(result.payload)
+        return tool.quoted(result.payload)
     except (AttributeError, KeyError, TypeError):
         return result.payload  # from another program of that name

@@ -20,7 +20,7 @@ from apps.retrieval.query import AREAS, Areas, listed, repositories_of
 from apps.retrieval.repositories import with_ids
 from apps.tools.list_repositories import LIST_REPOSITORIES
 from apps.tools.tool import Tool
-from apps.tools.tools import TOOLS
+from apps.tools.tools import TOOLS, TOOLS_BY_NAME
 
 
 def toolset(
@@ -147,14 +147,14 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
     if tool is None:
         return _unknown_tool(call, tools)
     if call.error:
-        return _error_result(call, "VALIDATION_FAILED", call.error)
+        return ToolResult(call, None, "VALIDATION_FAILED", call.error, seconds=0.0)
     with span("tool", tool=tool.name) as step, added_log_context(callId=call.id):
         try:
             payload = await in_thread(tool.run, call.arguments)
         except (CodeinfoError, DatabaseError) as error:
             if (failure := typed(error)) is None:
                 raise
-            result = _error_result(call, failure.code, failure.message, failure.details)
+            result = ToolResult(call, None, failure.code, failure.message, failure.details)
         else:
             result = ToolResult(call, payload)
         if result.error_code:
@@ -166,17 +166,7 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
 def _unknown_tool(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
     """Return the error result for a tool that does not exist or is not allowed here."""
     names = ", ".join(tool.name for tool in tools) or "none"
-    if call.name in {tool.name for tool in TOOLS}:
-        message = f"{call.name!r} may not be used here; there are: {names}"
-        return _error_result(call, "FORBIDDEN_TOOL", message)
-    return _error_result(
-        call, "UNKNOWN_TOOL", f"There is no tool {call.name!r}; there are: {names}"
-    )
-
-
-def _error_result(
-    call: ToolCall, code: str, message: str, details: JSON | None = None
-) -> ToolResult:
-    return ToolResult(
-        call, error_code=code, error_message=message, error_details=details, seconds=0.0
-    )
+    code, message = "UNKNOWN_TOOL", f"There is no tool {call.name!r}"
+    if call.name in TOOLS_BY_NAME:
+        code, message = "FORBIDDEN_TOOL", f"{call.name!r} may not be used here"
+    return ToolResult(call, None, code, f"{message}; there are: {names}", seconds=0.0)

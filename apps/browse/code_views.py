@@ -17,12 +17,11 @@ from apps.browse.lines import code_url
 from apps.browse.source import SourceView, open_block, open_source
 from apps.browse.source_request import SourceRequest
 from apps.core.error_map import status_of
-from apps.core.errors import CodeinfoError, InvalidInput
+from apps.core.errors import CodeinfoError
 from apps.index import queries
 from apps.lookup.texts.folders import languages_of, matching_files
+from apps.retrieval.query import invalid
 from apps.retrieval.repositories import find_root, partly_ingested, repo_id
-
-LOOK_UPS = {"callers": name_panel.callers, "uses": name_panel.uses}
 
 PAGE_KEYS = (
     (("/",), "Find a file"),
@@ -48,13 +47,8 @@ def code(request: HttpRequest, where: str = "") -> HttpResponse:
             place = code_page.file_or_folder(find_root(data["repo"]), data.get("path", ""))
         else:
             return _page(request, "browse/repositories.html", {"rows": _repositories()})
-        page = _file if place.is_file else _folder
-        if data.get("view") in VIEWS:
-            page = _history
-        elif data.get("view") == IMPACT:
-            page = _impact
-        elif data.get("view") == map_page.VIEW:
-            page = _map
+        pages = {**dict.fromkeys(VIEWS, _history), IMPACT: _impact, map_page.VIEW: _map}
+        page = pages.get(data.get("view", ""), _file if place.is_file else _folder)
         return page(request, place, data)
     except CodeinfoError as error:
         context = {
@@ -237,11 +231,8 @@ def imports(request: HttpRequest) -> HttpResponse:
 @require_safe
 def lines(request: HttpRequest) -> HttpResponse:
     """`GET /ui/code/lines?repo=&path=&start=&end=`: the highlighted lines of a block."""
-    return _part(
-        request,
-        "browse/_lines.html",
-        lambda: {"lines": open_block(SourceRequest.parse(request.GET.dict()))},
-    )
+    data, template = request.GET.dict(), "browse/_lines.html"
+    return _part(request, template, lambda: {"lines": open_block(SourceRequest.parse(data))})
 
 
 @require_safe
@@ -276,25 +267,20 @@ def _found(data: dict[str, str]) -> dict[str, Any]:
 def name(request: HttpRequest) -> HttpResponse:
     """`GET /ui/code/name?name=&repo=&path=&line=&part=`: the definitions of a name, its callers or
     its uses."""
-    part = request.GET.get("part", name_panel.PARTS[0])
-    template = f"browse/_name_{part if part in name_panel.PARTS else name_panel.PARTS[0]}.html"
+    part = request.GET.get("part")
+    part = part if part in name_panel.PARTS else "definitions"
 
     def context() -> dict[str, Any]:
         query = name_panel.NameQuery.parse(request.GET.dict())
-        look_up = LOOK_UPS.get(part, name_panel.definitions)
-        return {"query": query, "found": look_up(query)}
+        return {"query": query, "found": name_panel.PARTS[part](query)}
 
-    return _part(request, template, context)
+    return _part(request, f"browse/_name_{part}.html", context)
 
 
 def _after(data: dict[str, str]) -> int:
-    text = data.get("after", "")
-    if not text:
-        return 0
+    text = data.get("after") or "0"
     if not (text.isascii() and text.isdigit() and len(text) < 8):
-        raise InvalidInput(
-            "after must be a number", details={"details": ["after must be a number"]}
-        )
+        raise invalid("after must be a number")
     return int(text)
 
 

@@ -13,7 +13,7 @@ from apps.browse.history_page import CommitView
 from apps.browse.lines import code_url, source_url
 from apps.browse.source import read_source
 from apps.browse.source_request import SourceRequest
-from apps.core.drawing import spans
+from apps.core.drawing.sizes import spans
 from apps.core.errors import CodeinfoError
 from apps.index.models import Root
 from apps.lookup.history import HistoryQuery, history
@@ -99,13 +99,8 @@ class Fact(NamedTuple):
     url: str
 
 
-class FactGroup(NamedTuple):
-    heading: str
-    facts: Sequence[Fact]
-
-
 class Facts(NamedTuple):
-    groups: Sequence[FactGroup]
+    groups: Sequence[tuple[str, Sequence[Fact]]]  # by heading
     note: str  # what was not looked at
 
 
@@ -115,7 +110,7 @@ def facts_of(repo: str) -> Facts:
     rows = [row for row in overview.rows if row.role in HEADINGS]
     rows.sort(key=lambda row: list(HEADINGS).index(row.role))
     groups = [
-        FactGroup(HEADINGS[role], list(map(_fact, own)))
+        (HEADINGS[role], list(map(_fact, own)))
         for role, own in groupby(rows, key=lambda row: row.role)
     ]
     return Facts(groups, overview.note or overview.degraded)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import re2
 from django.template.loader import render_to_string
 
-from apps.core.drawing import Box, fitting, label_width, layered
+from apps.core.drawing.layered import Box, fitting, label_width, layered
 
 # The language of a fence in Markdown that holds such a text.
 FENCE = "calls"

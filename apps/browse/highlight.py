@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from html import escape
-from itertools import count, repeat
 from pathlib import PurePosixPath
 from typing import cast
 
@@ -20,6 +19,7 @@ from pygments.util import ClassNotFound
 from apps.browse.lexer_process import MAX_SECONDS, Tokens, lexers
 from apps.browse.marks import marked
 from apps.code.languages import FILE_TYPES, known_type
+from apps.code.values import words
 
 # Longer texts are shown plain.
 MAX_CHARS = 150_000
@@ -32,11 +32,9 @@ MAX_FILE_CHARS = 300_000
 # Lines that are lexed after those that are shown: a comment may begin in them and end there.
 LINES_AFTER = 200
 # Languages whose definitions a lexer can begin with. That of PHP must see `<?php` first.
-FROM_DEFINITIONS = frozenset(
-    """
-    python javascript jsx typescript tsx java kotlin go rust ruby c cpp csharp swift scala lua
-    haskell elixir zig
-    """.split()  # noqa: SIM905
+FROM_DEFINITIONS = words(
+    "python javascript jsx typescript tsx java kotlin go rust ruby c cpp csharp swift scala lua "
+    "haskell elixir zig"
 )
 # Files whose tokens are kept: a reader scrolls through one of them.
 MAX_CACHED_FILES = 4
@@ -107,17 +105,11 @@ def highlight_range(
 
 def numbered(lines: Sequence[SafeString], first: int | None) -> SafeString:
     """Lines of HTML as a block of code has them, numbered from `first`; None: without numbers"""
-    numbers = (
-        (f'<span class="ln">{number}</span>' for number in count(first))
-        if first is not None
-        else repeat("")
-    )
-    return mark_safe(
-        "".join(
-            f'<span class="line">{number}{line}\n</span>'
-            for number, line in zip(numbers, lines, strict=False)
-        )
-    )
+    html = []
+    for number, line in enumerate(lines, first or 0):
+        label = "" if first is None else f'<span class="ln">{number}</span>'
+        html.append(f'<span class="line">{label}{line}\n</span>')
+    return mark_safe("".join(html))
 
 
 def _tokens(text: str, lexer: type[Lexer]) -> Tokens:

@@ -54,9 +54,7 @@ def hit_of(match: Match, cutoff: float | None, box: Box) -> Hit:
     html = highlight_lines(chunk, path=match.rel_path, language=match.language, marks=marks)
     spans = box.spans(chunk.split("\n")) if box.required else []
     if len(spans) == len(html):
-        html = [
-            spans_marked(*pair) if pair[1] else pair[0] for pair in zip(html, spans, strict=True)
-        ]
+        html = list(map(spans_marked, html, spans))
     start = match.start_line
     numbers = [None if start is None else start + i for i in range(len(html))]
     return Hit(
@@ -82,9 +80,7 @@ def exact_hit(hit: LineMatch, box: Box) -> Hit:
     first, last = len(hit.before), len(raw) - len(hit.after)
     spans = box.spans(raw[first:last])
     if len(html) == len(raw):
-        html[first:last] = [
-            spans_marked(*pair) for pair in zip(html[first:last], spans, strict=True)
-        ]
+        html[first:last] = map(spans_marked, html[first:last], spans)
     return Hit(
         place.repo,
         place.path,
@@ -174,39 +170,29 @@ def definition_hit(definition: Definition) -> DefinitionHit:
     """A definition as the page shows it: without common indentation, with its name marked."""
     place, text = definition.place, textwrap.dedent(definition.chunk)
     html = highlight_lines(text, path=place.path, language=place.language)[:MAX_DEFINITION_LINES]
-    lines = tuple(
-        (definition.start_line + index, name_marked(line, definition.name))
-        for index, line in enumerate(html)
-    )
-    total = definition.end_line - definition.start_line + 1
+    start = definition.start_line
+    lines = tuple((n, name_marked(line, definition.name)) for n, line in enumerate(html, start))
+    total = definition.end_line - start + 1
     return DefinitionHit(
         place.repo,
         place.path,
-        definition.start_line,
+        start,
         definition.end_line,
         definition,
         lines,
         more=max(0, total - len(lines)),
-        cell=cell_label(
-            notebook_cells(place.repo, place.path), definition.start_line, definition.end_line
-        ),
+        cell=cell_label(notebook_cells(place.repo, place.path), start, definition.end_line),
         finding=find_params(definition.name, "text"),
     )
 
 
 def reference_files(references: Iterable[Reference], name: str) -> list[ReferenceFile]:
     """References grouped by file, in their order, with each line highlighted and `name` marked."""
-    files = groupby(references, key=lambda reference: reference.place)
-    return [
-        ReferenceFile(
-            place.repo,
-            place.path,
-            None,
-            None,
-            tuple(_reference_line(reference, name) for reference in group),
-        )
-        for place, group in files
-    ]
+    files = []
+    for place, group in groupby(references, key=lambda reference: reference.place):
+        lines = tuple(_reference_line(reference, name) for reference in group)
+        files.append(ReferenceFile(place.repo, place.path, None, None, lines))
+    return files
 
 
 def _reference_line(reference: Reference, name: str) -> ReferenceLine:

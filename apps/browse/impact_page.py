@@ -36,11 +36,6 @@ class ImpactRow(NamedTuple):
     text: str
 
 
-class Group(NamedTuple):
-    heading: str
-    rows: Sequence[ImpactRow]
-
-
 @dataclass(frozen=True)
 class ImpactView:
     """What a change affects.
@@ -51,7 +46,7 @@ class ImpactView:
     """
 
     base: str
-    groups: Sequence[Group]
+    groups: Sequence[tuple[str, Sequence[ImpactRow]]]  # by heading
     picture: SafeString
     notes: str
     hint: str
@@ -72,7 +67,7 @@ def impact_view(repo: str, data: Mapping[str, str]) -> ImpactView:
     return ImpactView(
         base or DEFAULT_BASE,
         [
-            Group(HEADINGS[kind], [_row(row, repo) for row in own])
+            (HEADINGS[kind], [_row(row, repo) for row in own])
             for kind, own in groupby(rows, key=lambda row: str(row["kind"]))
         ],
         _picture(rows, repo),

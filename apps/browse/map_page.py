@@ -10,14 +10,15 @@ from urllib.parse import urlencode
 from apps.browse.front_page import LanguageSpan, language_bar
 from apps.browse.graph import Drawing, Drawn, drawing_of
 from apps.browse.lines import code_url, source_url
-from apps.core.drawing import Box, treemap
+from apps.core.drawing.layered import Box
+from apps.core.drawing.sizes import treemap
 from apps.index.models import Root
 from apps.index.types import Filters
 from apps.lookup.deadline import Deadline
 from apps.lookup.overview.imported import file_imports
-from apps.lookup.overview.overview import files_of, languages_by_size
+from apps.lookup.overview.overview import languages_by_size
 from apps.lookup.overview.sizes import is_code
-from apps.lookup.symbols.project import LiveFile, RootProject
+from apps.lookup.symbols.project import LiveFile, RootProject, files_of
 from apps.retrieval.repositories import repo_id
 
 VIEW = "map"
@@ -120,21 +121,13 @@ class MapView:
     height: int = HEIGHT
 
 
-class _Item(NamedTuple):
-    """A file, by its path below a folder."""
-
-    path: str
-    size: int
-    language: str
-
-
 @dataclass(frozen=True)
 class _Node:
     """An entry of a folder. name: below that folder; items: below this one, or itself for a file"""
 
     name: str
     path: str
-    items: Sequence[_Item]
+    items: Sequence[LiveFile]
     is_folder: bool
     size: int
 
@@ -230,18 +223,17 @@ def map_view(root: Root, folder: str, cited: Sequence[Cited]) -> MapView:
     )
 
 
-def _inside(files: Sequence[LiveFile], folder: str) -> list[_Item]:
+def _inside(files: Sequence[LiveFile], folder: str) -> Sequence[LiveFile]:
     """The files below a folder, by their sizes; those of code if it has any, as data is large."""
     start = f"{folder}/" if folder else ""
     inside = [file for file in files if file.path.startswith(start) and file.size]
-    code = [file for file in inside if is_code(file)]
-    return [_Item(file.path, file.size, file.language) for file in code or inside]
+    return list(filter(is_code, inside)) or inside
 
 
-def _nodes(items: Sequence[_Item], folder: str) -> list[_Node]:
+def _nodes(items: Sequence[LiveFile], folder: str) -> list[_Node]:
     """The entries of a folder, largest first."""
     start = len(folder) + 1 if folder else 0
-    below: dict[str, list[_Item]] = defaultdict(list)
+    below: dict[str, list[LiveFile]] = defaultdict(list)
     files: set[str] = set()
     for item in items:
         name, slash, _ = item.path[start:].partition("/")

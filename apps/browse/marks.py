@@ -69,6 +69,8 @@ def counted(text: str, query: str) -> list[tuple[str, int]]:
 def spans_marked(html: SafeString, spans: Sequence[tuple[int, int]]) -> SafeString:
     """A highlighted line. The characters of its text in these spans, which are sorted, are inside
     `<mark>`, in each tag anew."""
+    if not spans:  # of most lines
+        return html
     inside = {place for start, end in spans for place in range(start, end)}
     parts: list[str] = []
     place, is_open = 0, False

@@ -1,6 +1,6 @@
 """A name in the code that a reader clicked: its definitions, its callers, its uses."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +11,6 @@ from apps.browse.highlight import highlight_lines
 from apps.browse.hits import ReferenceFile, reference_files
 from apps.browse.lines import Lines
 from apps.browse.marks import name_marked
-from apps.core.errors import InvalidInput
 from apps.lookup.symbols import (
     CallersQuery,
     SymbolQuery,
@@ -21,12 +20,12 @@ from apps.lookup.symbols import (
 )
 from apps.lookup.symbols.call_types import Caller
 from apps.lookup.symbols.types import Definition
+from apps.retrieval.query import invalid
 
 NAME_URL = "/ui/code/name"
 MAX_DEFINITIONS = 8
 MAX_CALLERS = 20
 MAX_USES = 30
-PARTS = ("definitions", "callers", "uses")
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,8 @@ class NameQuery:
         """Check `{name, repo?, path?, line?}`. Raises InvalidInput with all problems."""
         repo, path, line = (str(data.get(key) or "") for key in ("repo", "path", "line"))
         symbol = SymbolQuery.parse({"name": data.get("name"), "repository": [repo] if repo else []})
-        if not (line.isascii() and line.isdigit() and len(line) < 8) and line:
-            problem = "line must be a line number"
-            raise InvalidInput(problem, details={"details": [problem]})
+        if line and not (line.isascii() and line.isdigit() and len(line) < 8):
+            raise invalid("line must be a line number")
         return cls(symbol.name, repo, path, int(line or 0))
 
     @property
@@ -83,45 +81,29 @@ class NameLine(Lines):
 
 
 @dataclass(frozen=True)
-class FoundDefinitions:
-    """The definitions of a name, those in the file itself first."""
+class PanelPart:
+    """What a part of the panel shows."""
 
-    lines: tuple[NameLine, ...]
-    more: bool  # there are more than these
-    note: str  # how they match, if not exactly
-    degraded: str = ""
-
-
-@dataclass(frozen=True)
-class FoundCallers:
-    lines: tuple[NameLine, ...]
-    more: bool
-    notes: str  # what was not looked at
-    degraded: str = ""
-
-
-@dataclass(frozen=True)
-class FoundUses:
-    files: tuple[ReferenceFile, ...]
+    lines: Sequence[NameLine | ReferenceFile]  # uses by file
     count: int  # lines
-    more: bool
-    degraded: str = ""
+    more: bool  # there are more than these
+    note: str  # how definitions match, if not exactly; what was not looked at for callers
+    degraded: str
 
 
-def definitions(query: NameQuery) -> FoundDefinitions:
-    """The definitions in the repository; those in others if it has none. Raises as
-    `find_definitions`."""
+def definitions(query: NameQuery) -> PanelPart:
+    """The definitions in the repository, those in the file itself first; those in others if it has
+    none. Raises as `find_definitions`."""
     answer = find_definitions(query.symbol)
     note = NOTES.get(answer.match, "") if answer.results else ""
     if not answer.results and query.repo:
         answer = find_definitions(replace(query.symbol, repositories=()))
-        note = (
-            f"Not defined in {query.repo}. Other repositories define it." if answer.results else ""
-        )
+        if answer.results:
+            note = f"Not defined in {query.repo}. Other repositories define it."
     results = sorted(answer.results, key=lambda result: not _is_same_file(result, query))
-    lines = tuple(_definition_line(result, query) for result in results[:MAX_DEFINITIONS])
+    lines = [_definition_line(result, query) for result in results[:MAX_DEFINITIONS]]
     more = answer.truncated or len(results) > len(lines)
-    return FoundDefinitions(lines, more, note, answer.degraded)
+    return PanelPart(lines, len(lines), more, note, answer.degraded)
 
 
 NOTES: Mapping[str, str] = {
@@ -130,35 +112,31 @@ NOTES: Mapping[str, str] = {
 }
 
 
-def callers(query: NameQuery) -> FoundCallers:
+def callers(query: NameQuery) -> PanelPart:
     """The callers of the definition whose first line was clicked, else of all definitions of the
     name. Raises as `find_callers`."""
     wanted = CallersQuery(replace(query.symbol, limit=MAX_CALLERS))
     answer = find_callers(wanted)
-    here = [
-        definition
-        for definition in answer.definitions
-        if _is_clicked(definition.place.path, definition.line, query)
-    ]
-    if here and len(answer.definitions) > 1:
+    places = [(definition.place.path, definition.line) for definition in answer.definitions]
+    if (query.path, query.line) in places and len(places) > 1:
         answer = find_callers(replace(wanted, path=query.path, line=query.line))
-    lines = tuple(_caller_line(result, query.name) for result in answer.results)
-    return FoundCallers(lines, answer.truncated, answer.notes, answer.degraded)
+    lines = [_caller_line(result, query.name) for result in answer.results]
+    return PanelPart(lines, len(lines), answer.truncated, answer.notes, answer.degraded)
 
 
-def uses(query: NameQuery) -> FoundUses:
+def uses(query: NameQuery) -> PanelPart:
     """The lines with the name, by file. Raises as `find_references`."""
-    references = find_references(replace(query.symbol, limit=MAX_USES))
-    files = tuple(reference_files(references.results, references.name))
-    return FoundUses(files, len(references.results), references.truncated, references.degraded)
+    answer = find_references(replace(query.symbol, limit=MAX_USES))
+    files = reference_files(answer.results, answer.name)
+    return PanelPart(files, len(answer.results), answer.truncated, "", answer.degraded)
+
+
+# By their names in the URL.
+PARTS = {"definitions": definitions, "callers": callers, "uses": uses}
 
 
 def _is_same_file(each: Definition, query: NameQuery) -> bool:
     return (each.place.repo, each.place.path) == (query.repo, query.path)
-
-
-def _is_clicked(path: str, line: int, query: NameQuery) -> bool:
-    return (path, line) == (query.path, query.line)
 
 
 def _definition_line(each: Definition, query: NameQuery) -> NameLine:

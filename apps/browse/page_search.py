@@ -14,15 +14,15 @@ from apps.browse import line_search
 from apps.browse.box import Box
 from apps.browse.line_search import LinePage, grep_query
 from apps.browse.page_query import PageQuery
-from apps.browse.resolving import Names, read_box, refused
-from apps.browse.search_tree import FILTERS, Kind, Term, at_ref, path_filter
+from apps.browse.resolving import Names, read_box
+from apps.browse.search_tree import FILTERS, Term, at_ref, path_filter
 from apps.core.errors import CodeinfoError
 from apps.index import queries, unread
 from apps.index.types import Filters
 from apps.lookup.symbols import SymbolQuery, find_definitions, find_references
 from apps.lookup.texts.finding import found, started
 from apps.lookup.texts.patterns import Pattern
-from apps.retrieval.query import SearchQuery
+from apps.retrieval.query import SearchQuery, invalid
 from apps.retrieval.ranking.rank import RankingQuery
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.results import SearchResult
@@ -66,21 +66,19 @@ def interpreted(query: PageQuery) -> PageQuery:
     Raises InvalidInput with details.details, and Conflict INGEST_REQUIRED.
     """
     box = read_box(query.q)
-    fields = box.fields
     rest = box.rest(Names())
     parsed = box if rest == query.q else replace(read_box(rest), hints=box.hints)
     if not query.symbols and not (parsed.is_wanted or _lists_files(parsed)) and parsed.conditions:
-        raise refused(NOTHING)
-    names = [term.text for term in fields.get("repo", ())]
-    language = [term.text for term in fields.get("lang", ())]
-    paths = [term.text for term in fields.get("file", ())]
+        raise invalid(NOTHING)
+    values = {kind: [term.text for term in terms] for kind, terms in box.fields.items()}
+    names = _at_refs(values.get("repo", ()), values.get("rev", ()))
     return replace(
         query,
         q=rest,
         box=parsed,
-        repositories=tuple(dict.fromkeys(_at_refs(names, fields))) or query.repositories,
-        language=language[0] if language else query.language,
-        path=path_filter(paths[0]) if paths else query.path,
+        repositories=tuple(dict.fromkeys(names)) or query.repositories,
+        language=values["lang"][0] if values.get("lang") else query.language,
+        path=path_filter(values["file"][0]) if values.get("file") else query.path,
     )
 
 
@@ -89,10 +87,9 @@ def _lists_files(box: Box) -> bool:
     return box.wants_files and all(term.kind in FILTERS for term in box.conditions)
 
 
-def _at_refs(names: Sequence[str], fields: Mapping[Kind, Sequence[Term]]) -> Sequence[str]:
+def _at_refs(names: Sequence[str], refs: Sequence[str]) -> Sequence[str]:
     """The repositories of `repo:` at the refs of `rev:`; all that are ingested at them, if none is
     named."""
-    refs = [term.text for term in fields.get("rev", ())]
     if not refs:
         return names
     if names:

@@ -6,11 +6,11 @@ from functools import cached_property
 from apps.browse.box import Box
 from apps.browse.search_syntax import MAX_SHOWN, MAX_TERMS
 from apps.browse.search_tree import Term, path_filter
-from apps.core.errors import InvalidInput, NotFound
+from apps.core.errors import NotFound
 from apps.index import queries
 from apps.index.models import Root
 from apps.lookup.symbols.definitions import lines_defining
-from apps.retrieval.query import MAX_QUERY, language_named, parse_filters
+from apps.retrieval.query import MAX_QUERY, invalid, language_named, parse_filters
 from apps.retrieval.repositories import find_root, repo_id
 
 UNKNOWN_LANGUAGE = "this is not a language that codeinfo knows"
@@ -23,21 +23,17 @@ def read_box(text: str) -> Box:
     Conflict INGEST_REQUIRED for a symbol in an empty index.
     """
     if len(text) > MAX_QUERY:
-        raise refused(f"a search has at most {MAX_QUERY:,} characters")
+        raise invalid(f"a search has at most {MAX_QUERY:,} characters")
     box = Box.parse(text, Names())
     moved = {term for terms in box.fields.values() for term in terms}
     if len(set(box.conditions) - moved) > MAX_TERMS:
-        raise refused(f"at most {MAX_TERMS} texts, filters and words to leave out")
+        raise invalid(f"at most {MAX_TERMS} texts, filters and words to leave out")
     hints, defined = list(box.hints), set[tuple[str, str, str, int]]()
     for term in dict.fromkeys(t for t in box.conditions if t.kind == "sym"):
         lines = lines_defining(term.text, ignore_case=term.ignore_case)
         defined |= {(term.text, *line) for line in lines}
         hints += [] if lines else [f"{term.source[:MAX_SHOWN]}: nothing with this name is defined"]
     return replace(box, hints=tuple(hints), defined=frozenset(defined))
-
-
-def refused(problem: str) -> InvalidInput:
-    return InvalidInput(problem, details={"details": [problem]})
 
 
 class Names:

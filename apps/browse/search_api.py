@@ -10,13 +10,18 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from apps.browse.facets import MAX_VALUES, counts_of
 from apps.browse.page_query import MAX_PAGE, PageQuery
 from apps.browse.page_search import DEPTH, NOTHING, find_lines, find_passages, interpreted
-from apps.browse.resolving import refused
-from apps.core.errors import InvalidInput
 from apps.core.http.parsers import rendered
 from apps.core.types import JSON
 from apps.index.types import FileKey
 from apps.retrieval.paging import finished
-from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, SearchQuery, parse_limit
+from apps.retrieval.query import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    SearchQuery,
+    invalid,
+    parse_limit,
+    refuse,
+)
 from apps.retrieval.scope import with_hint
 from apps.tools.standing import standing
 from apps.tools.tool import called_at, log_call
@@ -30,7 +35,7 @@ def search(request: HttpRequest) -> HttpResponse:
     """The answer to a box. Words alone are answered as by `POST /tools/vector-search`."""
     query = interpreted(_read(request.GET))
     if not query.q:
-        raise refused(NOTHING)  # filters alone
+        raise invalid(NOTHING)  # filters alone
     box = query.box
     is_plain = not (box.conditions or box.wants_files or query.page > 1)
 
@@ -51,14 +56,13 @@ def _read(data: QueryDict) -> PageQuery:
     details.details."""
     text = data.get(BOX, "").strip()
     if not text:
-        raise refused("box is required")
+        raise invalid("box is required")
     problems: list[str] = []
     limit, page = (
         parse_limit(_number(data.get(name)), default, most, problems, name=name)
         for name, default, most in (("limit", DEFAULT_LIMIT, MAX_LIMIT), ("page", 1, MAX_PAGE))
     )
-    if problems:
-        raise InvalidInput(", ".join(problems), details={"details": problems})
+    refuse(problems)
     return PageQuery(
         q=text.replace("\n", " "),
         mode="",

@@ -27,7 +27,7 @@ from apps.index.paths import MappedPath, map_path
 from apps.index.root_directory import read_content, read_file
 from apps.lookup.cells import cell_label
 from apps.lookup.citations import Comparison
-from apps.lookup.ingested import definition_lines, live_file, stored_lines
+from apps.lookup.ingested import known_outline, live_file, stored_lines
 from apps.retrieval.repositories import find_root, repo_id
 
 # Longer files are shown in windows: MARGIN lines before and after the cited ones.
@@ -196,7 +196,8 @@ class SourceText:
     def starts(self) -> list[int]:
         """The first lines of the definitions; none if the file has changed since."""
         is_ingested = self.unchanged or self.problem
-        return definition_lines(self.root, self.row) if is_ingested else []
+        outline = known_outline(self.root, self.row.document) if is_ingested else []
+        return [symbol.start_line for symbol in outline]
 
 
 def read_source(request: SourceRequest) -> SourceText:

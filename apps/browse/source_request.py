@@ -7,6 +7,7 @@ from typing import Any
 from apps.browse.finds import Find
 from apps.browse.lines import source_url
 from apps.core.errors import InvalidInput
+from apps.retrieval.query import refuse
 
 SOURCE = "source"  # the value of `view` for the text of a notebook or of Markdown
 
@@ -39,22 +40,13 @@ class SourceRequest:
                 numbers[name] = _line(given.get(name))
             except ValueError:
                 problems.append(f"{name} must be a line number")
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
+        refuse(problems)
         start, end = numbers["start"], numbers["end"]
         if start and end and end < start:
             raise InvalidInput("end must not be before start")
-        find = Find.read(data)
-        return cls(
-            data["repo"],
-            data["path"],
-            start,
-            end or start,
-            numbers["around"],
-            numbers["cell"],
-            data.get("view") == SOURCE,
-            find,
-        )
+        is_source, find = data.get("view") == SOURCE, Find.read(data)
+        place = numbers["around"], numbers["cell"]
+        return cls(data["repo"], data["path"], start, end or start, *place, is_source, find)
 
     @property
     def is_whole(self) -> bool:

@@ -75,7 +75,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
         **problem,
         **(_results(query) if query.q and not problem else {}),
     }
-    response = _page_or_part(request, "browse/page.html", "browse/_results.html", context)
+    response = _page_or_part(request, context)
     if is_live:
         # A search for each keystroke must not add history entries.
         response["HX-Replace-Url"] = typed.url()
@@ -135,7 +135,10 @@ def _passages(query: PageQuery) -> dict[str, Any]:
         "is_best": len(result.matches) >= DEPTH,
         "hint": "" if results else _hint(query),
         "notes": list(_notes(query, result)),
-        **_cutoff(result, cutoff),
+        "cutoff": cutoff,
+        "weaker": result.weaker,
+        # No match passes the cutoff, so the fallback is shown.
+        "only_weak": bool(result.matches) and all(match.is_weak for match in result.matches),
     }
 
 
@@ -220,21 +223,10 @@ def _symbols(query: PageQuery) -> dict[str, Any]:
     }
 
 
-def _cutoff(result: SearchResult, cutoff: float | None) -> dict[str, Any]:
-    """The context of the cutoff. `only_weak`: no match passes it, so the fallback is shown."""
-    return {
-        "cutoff": cutoff,
-        "weaker": result.weaker,
-        "only_weak": bool(result.matches) and all(match.is_weak for match in result.matches),
-    }
-
-
-def _page_or_part(
-    request: HttpRequest, page: str, part: str, context: dict[str, Any], status: int = 200
-) -> HttpResponse:
+def _page_or_part(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     htmx = request.htmx  # type: ignore[attr-defined]
-    name = part if htmx and not htmx.history_restore_request else page
-    response = render(request, name, context, status=status)
+    is_part = htmx and not htmx.history_restore_request
+    response = render(request, f"browse/{'_results' if is_part else 'page'}.html", context)
     # One URL has two bodies, which a cache must keep apart.
     patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
     patch_cache_control(response, no_cache=True, private=True)

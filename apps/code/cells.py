@@ -88,7 +88,7 @@ def cells_of(lines: Sequence[str]) -> list[Cell]:
 def code_lines(lines: Sequence[str], kind: str = "") -> list[str]:
     """The code of the cells of a kind: lines of as many bytes, those of other cells and commands of
     the kernel blank. A command in a block is an expression, as the block must not be empty."""
-    code = [_blank(line) for line in lines]
+    code = list(map(blank, lines))
     for cell in cells_of(lines):
         if cell.kind == kind:
             code[cell.first : cell.end] = _without_commands(lines[cell.first : cell.end])
@@ -105,9 +105,9 @@ def _without_commands(lines: Sequence[str]) -> list[str]:
         at_start = is_cell_start and line.lstrip().startswith(("]", ";"))
         if continues or command or at_start:
             indent = len(line) - len(line.lstrip())
-            blank = _blank(line)
-            is_inside = command and not continues and 0 < indent < len(blank)
-            code.append(blank[:indent] + "0" + blank[indent + 1 :] if is_inside else blank)
+            spaces = blank(line)
+            is_inside = command and not continues and 0 < indent < len(spaces)
+            code.append(spaces[:indent] + "0" + spaces[indent + 1 :] if is_inside else spaces)
             continues = line.rstrip().endswith("\\")
         else:
             code.append(line)
@@ -115,5 +115,6 @@ def _without_commands(lines: Sequence[str]) -> list[str]:
     return code
 
 
-def _blank(line: str) -> str:
+def blank(line: str) -> str:
+    """Spaces, as many as a line has bytes."""
     return " " * len(line.encode())

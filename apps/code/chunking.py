@@ -12,7 +12,8 @@ from typing import Self
 
 from apps.code.languages import FileType, language_of
 from apps.code.syntax.documents import document_outlines
-from apps.code.syntax.pieces import Cut, Piece, cut_by_lines, outline_by_words
+from apps.code.syntax.keyword_lines import outline_by_words
+from apps.code.syntax.pieces import Cut, Piece, cut_by_lines
 from apps.code.values import Chunk, ChunkedFile, Symbol
 
 # Characters of a chunk.

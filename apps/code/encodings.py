@@ -4,7 +4,7 @@ import codecs
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from charset_normalizer import from_bytes
 
@@ -55,42 +55,25 @@ _MIXED = re.compile(
 )
 
 
-def _is_rare_in_rows(first: int, last: int, *others: int) -> Callable[[bytes], bool]:
-    """Whether a character is outside of the rows of frequent ones, by its first byte."""
-    rows = frozenset([*range(first, last + 1), *others])
-    return lambda code: code[0] not in rows or (len(code) == 1 and code[0] > 0x80)
+def _rows(first: int, last: int, others: bytes = b"") -> frozenset[int]:
+    return frozenset([*range(first, last + 1), *others])
 
 
-# Each standard lists frequent characters first, and the others in later rows.
-_RARE: Mapping[str, Callable[[bytes], bool]] = {
-    "gb18030": lambda code: (
-        not (
-            len(code) == 2
-            and code[1] > 0xA0
-            and (0xB0 <= code[0] <= 0xD7 or code[0] in (0xA1, 0xA3))
-        )
-    ),
-    "big5": _is_rare_in_rows(0xA3, 0xC6, 0xA1),
-    "cp932": lambda code: not (0x81 <= code[0] <= 0x83 or 0x88 <= code[0] <= 0x98),
-    "euc_jp": _is_rare_in_rows(0xB0, 0xCF, 0xA1, 0xA3, 0xA4, 0xA5),
-    "cp949": lambda code: (
-        not (
-            len(code) == 2
-            and code[1] > 0xA0
-            and (0xB0 <= code[0] <= 0xC8 or code[0] in (0xA1, 0xA3))
-        )
-    ),
-    "cp1251": lambda code: (
-        not (code[0] >= 0xC0 or code[0] in b"\xa8\xb8\xaf\xbf\xaa\xba\xb2\xb3\xab\xbb\x97\x96\xb9")
-    ),
-    "koi8_r": lambda code: code[0] < 0xC0 and code[0] not in b"\xa3\xb3",
-    "cp1252": lambda code: (
-        not (
-            code[0] >= 0xC0
-            or code[0] in b"\x80\x91\x92\x93\x94\x96\x97\x85\xa0\xa7\xa9\xab\xbb\xb0\xbf\xa1"
-        )
+# Encoding → first bytes of frequent characters. Each standard lists these in earlier rows.
+_FREQUENT: Mapping[str, frozenset[int]] = {
+    "gb18030": _rows(0xB0, 0xD7, b"\xa1\xa3"),
+    "big5": _rows(0xA3, 0xC6, b"\xa1"),
+    "cp932": _rows(0x88, 0x98, b"\x81\x82\x83"),
+    "euc_jp": _rows(0xB0, 0xCF, b"\xa1\xa3\xa4\xa5"),
+    "cp949": _rows(0xB0, 0xC8, b"\xa1\xa3"),
+    "cp1251": _rows(0xC0, 0xFF, b"\xa8\xb8\xaf\xbf\xaa\xba\xb2\xb3\xab\xbb\x97\x96\xb9"),
+    "koi8_r": _rows(0xC0, 0xFF, b"\xa3\xb3"),
+    "cp1252": _rows(
+        0xC0, 0xFF, b"\x80\x91\x92\x93\x94\x96\x97\x85\xa0\xa7\xa9\xab\xbb\xb0\xbf\xa1"
     ),
 }
+# Encodings that extend an EUC encoding, whose characters are the frequent ones.
+_EXTEND_EUC = ("gb18030", "cp949")
 _LAST_BEFORE_EUC = 0xA0
 _NO_TEXT = frozenset({"Cc", "Cn", "Co", "Cs"})  # categories of Unicode
 
@@ -221,10 +204,11 @@ def _doubts_by_letters(data: bytes, western: float | None) -> dict[str, float]:
 def _doubt(text: str, encoding: str) -> float:
     """Return the share of characters outside ASCII that a text in this encoding hardly has: what
     charset-normalizer needs whole paragraphs to see."""
-    rare = _RARE[encoding]
+    rows, extends = _FREQUENT[encoding], encoding in _EXTEND_EUC
     doubtful = sum(len(match[0]) for match in _MIXED.finditer(text))
     codes = [character.encode(encoding) for character in text if not character.isascii()]
-    doubt = (doubtful + sum(map(rare, codes))) / (len(codes) or 1)
+    rare = [c for c in codes if c[0] not in rows or (extends and c[1] <= _LAST_BEFORE_EUC)]
+    doubt = (doubtful + len(rare)) / (len(codes) or 1)
     # Half of the frequent characters of Big5 have a second byte in ASCII. EUC encodings have none.
     is_euc = len(codes) > 2 and all(code[-1] > _LAST_BEFORE_EUC for code in codes)
     return doubt + is_euc * (encoding == "big5")

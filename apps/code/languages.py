@@ -6,6 +6,7 @@ returns. The parse process imports this module too, so it imports no libraries.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from apps.code.contents import type_by_content
 from apps.code.values import words
@@ -25,32 +26,28 @@ class FileType:
 
 
 def _code(
-    name: str, extensions: str, *, grammar: str | None = None, lexer: str = "", names: str = ""
+    name: str,
+    extensions: str,
+    *,
+    grammar: str | None = None,
+    lexer: str = "",
+    names: str = "",
+    **flags: bool,
 ) -> FileType:
     return FileType(
-        name=name,
-        grammar=name if grammar is None else grammar,
-        lexer=lexer or name,
-        extensions=tuple(extensions.split()),
-        names=tuple(names.split()),
+        name,
+        name if grammar is None else grammar,
+        lexer or name,
+        tuple(extensions.split()),
+        tuple(names.split()),
+        **flags,
     )
 
 
-def _lines(name: str, extensions: str, *, lexer: str = "", names: str = "") -> FileType:
-    return _code(name, extensions, grammar="", lexer=lexer, names=names)
-
-
-def _page(name: str) -> FileType:
-    """Components of a framework: their grammars find the code in them."""
-    return FileType(name, name, "html", (name,), component=True)
-
-
-def _prose(
-    name: str, extensions: str, *, grammar: str = "", lexer: str, names: str = ""
-) -> FileType:
-    return FileType(
-        name, grammar, lexer, tuple(extensions.split()), tuple(names.split()), prose=True
-    )
+_lines = partial(_code, grammar="")
+_prose = partial(_code, grammar="", prose=True)
+# Components of a framework: their grammars find the code in them.
+_page = partial(_code, lexer="html", component=True)
 
 
 # Names and extensions are compared in lower case.
@@ -111,10 +108,10 @@ FILE_TYPES: tuple[FileType, ...] = (
     _code("nextflow", "nf", grammar="groovy", lexer="groovy"),
     _code("powershell", "ps1 psm1 psd1"),
     _lines("sql", "sql ddl psql"),
-    _page("vue"),
-    _page("svelte"),
-    _page("astro"),
-    _page("razor"),
+    _page("vue", "vue"),
+    _page("svelte", "svelte"),
+    _page("astro", "astro"),
+    _page("razor", "razor"),
     _code("cshtml", "cshtml", grammar="razor", lexer="html"),
     _lines("less", "less sass styl", lexer="css"),
     _lines(

@@ -55,10 +55,6 @@ def notebook_text(data: bytes) -> str | None:
     language = book.language
     for cell in book.cells:
         cell.kind = _kind(cell, language)
-    rows = _Rows(text)
-    for cell in book.cells:
-        cell.row = rows.of(cell.at)
-        cell.lines = [(rows.of(at), source) for at, source in cell.sources]
     count = text.count("\n") + (not text.endswith("\n"))
     lines = _in_place(book.cells, language, count) or _packed(book.cells, language, count)
     return "\n".join(lines) + "\n"
@@ -66,12 +62,10 @@ def notebook_text(data: bytes) -> str | None:
 
 @dataclass
 class _Cell:
-    at: int  # offset of its source
+    row: int  # of its source, in the file
     facts: dict[str, Any] = field(default_factory=dict)  # the members that tell its kind
-    sources: list[tuple[int, str]] = field(default_factory=list)  # offset, decoded string
-    kind: str = ""
-    row: int = 0
     lines: list[tuple[int, str]] = field(default_factory=list)  # row in the file, decoded string
+    kind: str = ""
 
 
 @dataclass
@@ -121,7 +115,7 @@ def _kind(cell: _Cell, language: str) -> str:
         _members(facts, "dotnet_interactive").get("language"),
         _members(facts, "polyglot_notebook").get("kernelName"),
     ]
-    match = _MAGIC.match("".join(source for _, source in cell.sources))
+    match = _MAGIC.match("".join(source for _, source in cell.lines))
     names += [match[1] or match[2]] if match else []
     for name in names:
         found = _PROSE.get(str(name).lower()) or (name and _language(name))
@@ -131,20 +125,6 @@ def _kind(cell: _Cell, language: str) -> str:
 
 
 # --- text -----------------------------------------------------------------------------------------
-
-
-class _Rows:
-    """Finds the rows of ascending offsets."""
-
-    def __init__(self, text: str) -> None:
-        self._text, self._at, self._row = text, 0, 0
-
-    def of(self, offset: int) -> int:
-        # The offset of a cell is that of its first source.
-        if offset > self._at:
-            self._row += self._text.count("\n", self._at, offset)
-            self._at = offset
-        return self._row
 
 
 def _in_place(cells: Sequence[_Cell], language: str, count: int) -> list[str] | None:
@@ -204,18 +184,18 @@ def _read(scanner: "_Scanner") -> _Notebook:
 
 def _cells(scanner: "_Scanner") -> Iterator[_Cell]:
     for _ in scanner.elements():
-        cell = _Cell(scanner.at)
+        cell = _Cell(scanner.row)
         for key in scanner.members():
             if key in ("source", "input"):
-                cell.at, cell.sources = scanner.at, list(scanner.strings())
+                cell.row, cell.lines = scanner.row, list(scanner.strings())
             elif key in ("cell_type", "metadata", "level"):
                 cell.facts[key] = scanner.value()
             else:
                 scanner.skip()
         level = cell.facts.get("level")
-        if cell.facts.get("cell_type") == "heading" and cell.sources and isinstance(level, int):
-            at, source = cell.sources[0]
-            cell.sources[0] = at, f"{'#' * max(1, min(level, 6))} {source}"
+        if cell.facts.get("cell_type") == "heading" and cell.lines and isinstance(level, int):
+            row, source = cell.lines[0]
+            cell.lines[0] = row, f"{'#' * max(1, min(level, 6))} {source}"
         yield cell
 
 
@@ -229,7 +209,15 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0  # offset of the next value
+        self._counted = self._row = 0  # offset to which line breaks are counted, and how many
         self._left = MAX_TOKENS
+
+    @property
+    def row(self) -> int:
+        """The row of the next value."""
+        self._row += self.text.count("\n", self._counted, self.at)
+        self._counted = self.at
+        return self._row
 
     def _next(self) -> str:
         match = _SPACE.match(self.text, self.at)
@@ -301,15 +289,15 @@ class _Scanner:
         yield from self._parts("[", "]")
 
     def strings(self) -> Iterator[tuple[int, str]]:
-        """Yield offset and value of each string in an array; or of one string."""
+        """Yield row and value of each string in an array; or of one string."""
         if self._next() != "[":
             if self.text.startswith("null", self.at):
                 self.skip()
             else:
-                yield self.at, self.string()
+                yield self.row, self.string()
             return
         for _ in self.elements():
-            yield self.at, self.string()
+            yield self.row, self.string()
 
     def check_end(self) -> None:
         if self._next():

@@ -40,6 +40,12 @@ _CAMEL_TEST = re.compile(r"[a-z0-9](?:Tests?|Spec|TestCase)$")
 _VERSION = re.compile(r"_?v(\d{1,4})$", re.IGNORECASE)
 
 
+def folders_of(path: str) -> Iterator[str]:
+    """Yield the folders of a path, from the uppermost. Each ends with a slash; a path that does so
+    is the last one itself."""
+    return (path[: at + 1] for at, letter in enumerate(path) if letter == "/")
+
+
 @lru_cache(maxsize=20_000)
 def kinds(path: str) -> frozenset[str]:
     """The kinds of a file among `test`, `example`, `prose`, `data`, `legacy`; most have none."""

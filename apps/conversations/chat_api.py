@@ -112,11 +112,9 @@ def _json(request: HttpRequest) -> Any:
 async def providers(request: HttpRequest) -> JsonResponse:
     """`GET /chat/providers`: all providers, with the reasons of those that are unavailable."""
     known = registry.providers().values()
-    return JsonResponse({"providers": await asyncio.gather(*map(_described, known))})
-
-
-async def _described(provider: Provider) -> dict[str, Any]:
-    return {"id": provider.id, "label": provider.label, **await _availability(provider)}
+    states = zip(known, await asyncio.gather(*map(_availability, known)), strict=True)
+    rows = [{"id": provider.id, "label": provider.label, **state} for provider, state in states]
+    return JsonResponse({"providers": rows})
 
 
 async def _availability(provider: Provider) -> dict[str, Any]:

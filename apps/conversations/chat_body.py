@@ -2,7 +2,6 @@
 
 import json
 import logging
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,10 +10,11 @@ from django.http import QueryDict
 
 from apps.agents.providers.codex.flags import FLAGS
 from apps.conversations import scope
-from apps.conversations.models import ID_PATTERN
+from apps.conversations.models import VALID_ID
 from apps.conversations.types import StartTurn
 from apps.core.config import PROVIDERS, config
 from apps.core.errors import InvalidInput
+from apps.core.security.access import check_length
 from apps.core.values.surrogates import storable
 from apps.index.types import Area
 from apps.retrieval.query import read_areas, write_area
@@ -22,7 +22,6 @@ from apps.retrieval.query import read_areas, write_area
 logger = logging.getLogger("codeinfo.conversations")
 
 DEFAULT_PROVIDER = "lmstudio"
-VALID_ID = re.compile(ID_PATTERN)
 
 
 def parse(raw: bytes) -> tuple[StartTurn, bool]:
@@ -30,9 +29,7 @@ def parse(raw: bytes) -> tuple[StartTurn, bool]:
 
     Raises InvalidInput with the code and message of the first broken rule.
     """
-    cap = config().log_max_client_bytes
-    if len(raw) > cap:
-        raise InvalidInput(f"The body is larger than {cap} bytes.", code="PAYLOAD_TOO_LARGE")
+    check_length(len(raw), config().log_max_client_bytes)
     body = object_of(raw)
     if "messages" in body:
         raise InvalidInput("conversationId required; history is loaded server-side")

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.agents.providers.codex.home import main_home
-from apps.agents.providers.codex.provider import INSTALL, NOT_INSTALLED, CodexProvider
+from apps.agents.providers.codex.provider import INSTALL, NOT_INSTALLED, TURNED_OFF, CodexProvider
 from apps.core.errors import Unavailable
 
 TEMPLATE = "conversations/_codex.html"
@@ -58,6 +58,7 @@ async def _setup(act: Callable[[Any], Any]) -> dict[str, Any]:
     return {
         "available": state.available,
         "reason": reason or state.reason or "",
+        "is_off": state.reason == TURNED_OFF,
         "installed": state.reason != NOT_INSTALLED,
         "login": login,
         "home": str(main_home()),

@@ -77,9 +77,9 @@ async def of_log(
                     await log.wait(position)
             except TimeoutError:
                 yield sse.HEARTBEAT
-            new = log.envelopes[position:]
+            new, before = log.events[position:], position
             position += len(new)
-            if frames := "".join(sse.frames(log, new, after)):
+            if frames := "".join(sse.frames(log, new, before, after)):
                 yield frames
     finally:
         if position < log.seq or not log.finished:

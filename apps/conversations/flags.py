@@ -83,13 +83,8 @@ def posted(form: QueryDict) -> dict[str, Any]:
 
 
 def _options(flag: CodexFlag, efforts: Sequence[str]) -> list[tuple[str, str]]:
-    offered = [
-        value
-        for value in flag.choices
+    return [
+        (value, label + (" (default)" if value == flag.default else ""))
+        for value, label in flag.choices.items()
         if flag is not EFFORT or not efforts or value in efforts or value == flag.default
     ]
-    return [(value, _label(flag, value)) for value in offered]
-
-
-def _label(flag: CodexFlag, value: str) -> str:
-    return flag.choices[value] + (" (default)" if value == flag.default else "")

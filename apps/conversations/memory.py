@@ -225,7 +225,7 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
     entry.conversation.last_message_at = answer.created_at
     entry.conversation.model = request.model
     entry.conversation.flags = flags
-    return StartedTurn.of(question, answer, entry.conversation, history)
+    return StartedTurn(question, answer, entry.conversation, history)
 
 
 def _take_failed(request: StartTurn, entry: UnsavedConversation) -> tuple[Turn | None, Turn | None]:

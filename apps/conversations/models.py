@@ -4,6 +4,7 @@ A running answer is a Turn with status `running`. A partial unique constraint on
 the database allows one live run per conversation (contract.md §6.3).
 """
 
+import re
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,6 +16,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 ID_PATTERN = r"^[A-Za-z0-9._:-]{1,128}\Z"
+VALID_ID = re.compile(ID_PATTERN)
 DEFAULT_TITLE = "Untitled conversation"
 
 

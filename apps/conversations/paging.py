@@ -53,15 +53,10 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Page(Generic[ModelT]):
-    """One page of rows.
-
-    next_cursor: set on every full page, also on the last one.
-    more: True if rows follow.
-    """
+    """One page of rows. `next_cursor` is set on every full page, also on the last one."""
 
     items: Sequence[ModelT]
     next_cursor: str | None
-    more: bool
 
 
 def newest_first(
@@ -81,15 +76,14 @@ def newest_first(
 
 
 def page_of(fetched: Sequence[ModelT], time_field: str, limit: int) -> Page[ModelT]:
-    """The page that begins with the first of `fetched`, which are in order. It is the last one if
-    they are no more than `limit`."""
+    """The page that begins with the first of `fetched`, which are in order."""
     items, rest = fetched[:limit], fetched[limit:]
     next_cursor = None
     if len(items) == limit:
         at = getattr(items[-1], time_field)
         tied = any(getattr(row, time_field) == at for row in rest)
         next_cursor = str(Cursor(at, str(items[-1].pk) if tied else ""))
-    return Page(items, next_cursor, bool(rest))
+    return Page(items, next_cursor)
 
 
 def _after(time_field: str, cursor: Cursor) -> Q:

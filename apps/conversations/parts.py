@@ -13,7 +13,7 @@
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from apps.agents.events import (
@@ -164,6 +164,18 @@ def _outcome(result: ToolResult) -> Part:
         return outcome
     full = {"errorFull": result.full_error} if result.error_details else {}
     return outcome | {"stage": "error", "error": result.error} | full
+
+
+def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    """All mappings in the parameters or the result of a tool, in order."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            yield value
+            waiting += reversed([*value.values()])
+        elif isinstance(value, list | tuple):
+            waiting += reversed(value)
 
 
 def tool_event(part: Part) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Queries for conversations and turns."""
 
-import re
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
@@ -12,7 +11,7 @@ from django.db.models.functions import Cast
 from apps.agents.messages import Message, Role
 from apps.conversations import tags
 from apps.conversations.branches import Tree, followed, hidden
-from apps.conversations.models import ID_PATTERN, Conversation, Turn
+from apps.conversations.models import VALID_ID, Conversation, Turn
 from apps.conversations.paging import Cursor, Page, newest_first
 from apps.conversations.parts import Part, content
 from apps.core.errors import NotFound
@@ -27,7 +26,6 @@ STATES = {
 NO_AGENT = "__none__"
 # Columns that only a search of conversations reads.
 SEARCHED = ("text", "repositories")
-VALID_ID = re.compile(ID_PATTERN)
 
 
 def visible() -> QuerySet[Conversation]:

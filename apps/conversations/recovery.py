@@ -39,12 +39,11 @@ def recover() -> int:
     """Called at start-up: mark every run of a dead process. Returns their number."""
     running = Turn.objects.filter(status=Turn.Status.RUNNING)
     dead = [turn.pk for turn in running.only("owner") if _is_dead(turn.owner)]
-    marked = _interrupt(running.filter(Q(pk__in=dead) | _stale()))
+    marked = _interrupt(running.filter(pk__in=dead))
     commands = CommandRun.objects.filter(status=CommandRun.Status.RUNNING)
     orphaned = [row.pk for row in commands.only("owner") if _is_dead(row.owner)]
     _release(commands.filter(pk__in=orphaned))
-    _release(leases.stale())
-    return marked
+    return marked + recover_stale()
 
 
 def recover_stale(conversation_id: str = "") -> int:
@@ -52,13 +51,10 @@ def recover_stale(conversation_id: str = "") -> int:
     number."""
     chosen = {"conversation": conversation_id} if conversation_id else {}
     running = Turn.objects.filter(status=Turn.Status.RUNNING, **chosen)
-    marked = _interrupt(running.filter(_stale()))
+    is_stale = Q(heartbeat_at=None) | Q(heartbeat_at__lt=timezone.now() - STALE)
+    marked = _interrupt(running.filter(is_stale))
     _release(leases.stale().filter(**chosen))
     return marked
-
-
-def _stale() -> Q:
-    return Q(heartbeat_at=None) | Q(heartbeat_at__lt=timezone.now() - STALE)
 
 
 def _interrupt(turns: QuerySet[Turn]) -> int:

@@ -15,7 +15,7 @@ from apps.agents.messages import Message
 from apps.conversations import leases, queries, recovery, searching
 from apps.conversations.branches import parse_turn_id
 from apps.conversations.flags import THREAD, merged, of_branch
-from apps.conversations.models import Conversation, Turn, now_ms
+from apps.conversations.models import VALID_ID, Conversation, Turn, now_ms
 from apps.conversations.parts import Part, content
 from apps.conversations.scope import SCOPE
 from apps.conversations.services import (
@@ -76,7 +76,7 @@ def _started(request: StartTurn, owner: str) -> StartedTurn:
         else:
             conversation, forks = claimed
             history = queries.history(request.conversation_id, question.parent)
-    return StartedTurn.of(question, answer, conversation, history, forks=forks)
+    return StartedTurn(question, answer, conversation, history, forks)
 
 
 def _parent(request: StartTurn) -> Turn | None:
@@ -278,7 +278,7 @@ def may_continue(turn_id: str) -> bool:
 
 def request_cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
     """Request a Stop of a conversation's run in any process. Returns False if there is none."""
-    if not all(queries.VALID_ID.match(one) for one in (conversation_id, inflight_id or "none")):
+    if not all(VALID_ID.match(one) for one in (conversation_id, inflight_id or "none")):
         return False
     if not queries.visible().filter(pk=conversation_id).exists():
         return False

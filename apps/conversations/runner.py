@@ -25,13 +25,14 @@ from apps.agents.providers.base import ModelRequest, Provider
 from apps.agents.stream_scheduler import stream_scheduler
 from apps.agents.tools import toolset
 from apps.conversations import leases, memory, recovery, rows, scope
-from apps.conversations.measures import measured
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import AgentSettings, Outcome, StartedTurn, StartTurn, Store
 from apps.conversations.work import database, spawn
 from apps.core.concurrency.hub import hub
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
+from apps.core.monitoring.metrics import TOKENS, TURNS
+from apps.core.monitoring.telemetry import span
 from apps.core.system import disk
 from apps.logs.context import bind_log_context
 from apps.tools.tool import Tool
@@ -128,22 +129,22 @@ def _tools(request: StartTurn) -> tuple[Tool, ...]:
 async def _begin(request: StartTurn, provider: Provider, *, has_tools: bool) -> RunLog:
     store, started, warning = await _started(request)
     if request.areas is None and request.agent is None:
-        request = replace(request, areas=scope.stored(started.flags))
+        request = replace(request, areas=scope.stored(started.conversation.flags))
     tools = _tools(request) if has_tools else ()
     log = RunLog(
         conversation_id=request.conversation_id,
-        inflight_id=started.inflight_id,
-        turn_id=started.turn_id,
+        inflight_id=started.answer.inflight_id,
+        turn_id=str(started.answer.pk),
         user_text=started.message,
-        user_turn_id=started.user_turn_id,
+        user_turn_id=str(started.question.pk),
         provider=provider.id,
         model=request.model,
-        started_at=started.started_at,
-        user_turn_at=started.asked_at,
+        started_at=started.answer.created_at,
+        user_turn_at=started.question.created_at,
         command=request.command,
         forks=started.forks,
         stored=store is rows,
-        owner_id=started.owner_id,
+        owner_id=started.conversation.owner_id,
     )
     run = Run(log, store, provider, _request(request, started, provider, tools))
     bind_log_context(
@@ -157,7 +158,7 @@ async def _begin(request: StartTurn, provider: Provider, *, has_tools: bool) -> 
         log.append(warning)
     _runs[log.turn_id] = run
     live_runs.add(log)
-    spawn(measured(log, _supervise(run)))
+    spawn(_measured(run))
     hub.notify(f"conversation:{log.conversation_id}")
     logger.info("chat run started", extra={"context": run.context | {"source": request.source}})
     return log
@@ -197,7 +198,7 @@ def _request(
         turn.model,
         messages,
         tools,
-        flags=started.flags,
+        flags=dict(started.conversation.flags),
         repositories=turn.repositories,
         areas=turn.areas or (),
         home=agent.home,
@@ -236,6 +237,21 @@ async def shutdown() -> None:
         run.closing = True
         run.stop.set()
     await asyncio.gather(*(run.done.wait() for run in runs))
+
+
+async def _measured(run: Run) -> None:
+    """Supervise a run within one trace span, the parent of its rounds and tool calls; count it."""
+    provider = run.log.provider
+    with span("chat turn", provider=provider, turn=run.log.turn_id) as step:
+        await _supervise(run)
+        end = Outcome.of(run.log.end)
+        TURNS.labels(provider, end.status).inc()
+        step.set(status=end.status)
+        if end.error:
+            step.fail(end.error["code"])
+        for kind, count in (end.usage or {}).items():
+            TOKENS.labels(provider, kind).inc(count)
+            step.set(**{kind: count})
 
 
 async def _supervise(run: Run) -> None:
@@ -306,12 +322,11 @@ async def _finish(run: Run, event: Terminal) -> None:
     log.transcript.apply(event)
     outcome = Outcome.of(event, log.snapshot().parts)
     ids = log.conversation_id, log.turn_id
-    if (problem := await _save(run, run.store.finish_turn, *ids, outcome)) is None:
-        pass
-    elif await database(memory.cannot_store, problem):
+    problem = await _save(run, run.store.finish_turn, *ids, outcome)
+    if problem is not None and await database(memory.cannot_store, problem):
         memory.defer_end(*ids, outcome)
         log.append(Warned(f"Not stored yet: {memory.reason(problem)}."))
-    else:
+    elif problem is not None:
         event = replace(NOT_SAVED, usage=event.usage, timing=event.timing)
     live_runs.remove(log)
     log.append(event)

@@ -5,7 +5,7 @@ one name a line. They hold plain text, so that every database compares them in t
 itself ignores the case of ASCII letters only.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,10 +14,9 @@ from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, 
 
 from apps.conversations.branches import hidden
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.parts import Part, content
+from apps.conversations.parts import Part, content, mappings
 
 MAX_REPOSITORIES = 100  # of one turn
-MAX_DEPTH = 6  # of the results of tools
 MAX_WORDS = 8
 # Characters of a snippet before and after the words.
 BEFORE, AFTER = 16, 100
@@ -37,8 +36,8 @@ def columns(parts: Sequence[Part], repositories: Sequence[str] = ()) -> dict[str
     names = dict.fromkeys(repositories)
     for part in parts:
         if part["type"] == "tool":
-            names |= dict.fromkeys(_repositories(part.get("parameters"), "repository"))
-            names |= dict.fromkeys(_repositories(part.get("result"), "repo"))
+            names |= dict.fromkeys(_texts_at("repository", part.get("parameters")))
+            names |= dict.fromkeys(_texts_at("repo", part.get("result")))
     lines = [name for name in list(names)[:MAX_REPOSITORIES] if not {"\n", "\0"} & set(name)]
     return {
         "text": content(parts).casefold().replace("\0", ""),
@@ -46,23 +45,15 @@ def columns(parts: Sequence[Part], repositories: Sequence[str] = ()) -> dict[str
     }
 
 
-def _repositories(value: Any, key: str, depth: int = 0) -> Iterator[str]:
-    """The strings under a key of the arguments or of the result of a tool."""
-    if depth > MAX_DEPTH:
-        return
-    if isinstance(value, Mapping):
-        for name, child in value.items():
-            if name == key:
-                yield from (one for one in _listed(child) if isinstance(one, str) and one)
-            elif isinstance(child, Mapping | list | tuple):
-                yield from _repositories(child, key, depth + 1)
-    elif isinstance(value, list | tuple):
-        for child in value:
-            yield from _repositories(child, key, depth + 1)
-
-
-def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else (value,)
+def _texts_at(key: str, value: Any) -> Iterator[str]:
+    """The texts under a key, alone or in a list, in the parameters or the result of a tool."""
+    for row in mappings(value):
+        texts = row.get(key)
+        yield from (
+            text
+            for text in (texts if isinstance(texts, list | tuple) else [texts])
+            if isinstance(text, str) and text
+        )
 
 
 def words_of(text: str) -> list[str]:

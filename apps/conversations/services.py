@@ -16,7 +16,7 @@ from django.db import transaction
 from apps.conversations import leases, queries, searching
 from apps.conversations.branches import Tree, parse_turn_id
 from apps.conversations.flags import merged, of_branch
-from apps.conversations.models import DEFAULT_TITLE, Conversation, Source, Turn, now_ms
+from apps.conversations.models import DEFAULT_TITLE, VALID_ID, Conversation, Source, Turn, now_ms
 from apps.core.concurrency.hub import hub
 from apps.core.config import config
 from apps.core.errors import Conflict, InvalidInput, NotFound
@@ -33,10 +33,9 @@ def title_for(message: str) -> str:
     return message.strip()[:TITLE_LENGTH] or DEFAULT_TITLE
 
 
-def changed(conversation_id: str) -> None:
-    """Notify the sidebars that show a conversation of its change."""
-    for owner_id in _owners([conversation_id]).values():
-        _notify(conversation_id, owner_id)
+def changed(*ids: str) -> None:
+    """Notify the sidebars that show these conversations of their change."""
+    _notify(_owners(ids))
 
 
 def _owners(ids: Sequence[str]) -> dict[str, Any]:
@@ -51,10 +50,11 @@ def _owners(ids: Sequence[str]) -> dict[str, Any]:
     return owners
 
 
-def _notify(conversation_id: str, owner_id: Any) -> None:
-    hub.notify("sidebar", conversation_id)
-    if owner_id is not None:
-        hub.notify(f"sidebar:{owner_id}", conversation_id)
+def _notify(owners: Mapping[str, Any]) -> None:
+    for conversation_id, owner_id in owners.items():
+        hub.notify("sidebar", conversation_id)
+        if owner_id is not None:
+            hub.notify(f"sidebar:{owner_id}", conversation_id)
 
 
 def create(
@@ -128,8 +128,7 @@ def delete(ids: Sequence[str]) -> int:
     owners = _owners(ids)
     Turn.objects.filter(conversation__in=ids).delete()
     _, deleted = Conversation.objects.filter(pk__in=ids).delete()
-    for conversation_id, owner_id in owners.items():
-        _notify(conversation_id, owner_id)
+    _notify(owners)
     return deleted.get(Conversation._meta.label, 0)
 
 
@@ -139,7 +138,7 @@ def checked_batch(ids: Sequence[str], *, archived_only: bool = False) -> list[st
     requested = list(dict.fromkeys(ids))
     if len(requested) > MAX_BATCH:
         raise InvalidInput(f"At most {MAX_BATCH} conversations at once.")
-    valid = [one for one in requested if queries.VALID_ID.match(one)]
+    valid = [one for one in requested if VALID_ID.match(one)]
     rows = dict(queries.visible().filter(pk__in=valid).values_list("id", "archived_at"))
     invalid = [one for one in requested if one not in rows]
     wrong_state = [one for one in requested if archived_only and one in rows and rows[one] is None]
@@ -156,13 +155,7 @@ def _archive(ids: Sequence[str], archived: bool) -> int:
     now = now_ms()
     others = Conversation.objects.filter(pk__in=ids, archived_at__isnull=archived)
     others.update(archived_at=now if archived else None, updated_at=now)
-    return notify_all(ids)
-
-
-def notify_all(ids: Sequence[str]) -> int:
-    """As `changed`, of several. Returns their number."""
-    for conversation_id, owner_id in _owners(ids).items():
-        _notify(conversation_id, owner_id)
+    changed(*ids)
     return len(ids)
 
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from apps.conversations import queries
 from apps.conversations.answers.exchange import exchanges_of
-from apps.conversations.models import Conversation, Share
+from apps.conversations.models import VALID_ID, Conversation, Share
 from apps.conversations.renderers import standalone
 from apps.core.errors import Conflict, NotFound
 from apps.core.principal import current
@@ -103,7 +103,7 @@ def links(conversation_id: str) -> tuple[Sequence[Share], Sequence[Share]]:
 def revoke(token_hash: str) -> None:
     """Delete a copy; no effect on one that is gone. Raises NotFound for that of another user, if
     the conversation is not visible either."""
-    if not queries.VALID_ID.match(token_hash):
+    if not VALID_ID.match(token_hash):
         raise NotFound("Link not found.")
     for row in Share.objects.filter(pk=token_hash).only("conversation", "creator"):
         if row.creator_id is None or row.creator_id != current().user_id:

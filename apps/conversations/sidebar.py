@@ -113,7 +113,10 @@ def _listed(query: SidebarQuery) -> dict[str, Any]:
     count = _reaching(query, rows)
     fetched = list(rows[: count + 1])
     shown = fetched[:count]
-    days = groupby(_lines(shown, query.text), key=lambda line: _group(line.row))
+    days = groupby(
+        _lines(shown, query.text),
+        key=lambda line: PINNED if line.row.pinned else day_label(line.row.last_message_at),
+    )
     return {
         "days": [(day, list(group)) for day, group in days],
         "subjects": sorted({repo_id(root) for root in published_roots()}),
@@ -139,10 +142,6 @@ def _reaching(query: SidebarQuery, rows: QuerySet[Conversation]) -> int:
     above = rows.filter(before, pinned=True) if row.pinned else rows.filter(Q(pinned=True) | before)
     needed = above.count() // PAGE * PAGE + PAGE
     return min(MOST, max(query.count, needed))
-
-
-def _group(row: Conversation) -> str:
-    return PINNED if row.pinned else day_label(row.last_message_at)
 
 
 def recent() -> list[Line]:

@@ -22,14 +22,6 @@ from apps.core.principal import Principal, current
 
 
 @dataclass(frozen=True)
-class Envelope:
-    """An event and its number in its run, from 1."""
-
-    seq: int
-    event: ChatEvent
-
-
-@dataclass(frozen=True)
 class Snapshot:
     """The state of a run after event `seq`.
 
@@ -45,7 +37,7 @@ class Snapshot:
 
 @dataclass(eq=False)
 class RunLog:
-    """The numbered events of one run, and the parts that they produce.
+    """The events of one run, numbered from 1, and the parts that they produce.
 
     `append` and `wait` are called on the event loop of the run, `snapshot` from any thread.
 
@@ -54,7 +46,7 @@ class RunLog:
     forks: it begins a branch (`StartedTurn.forks`).
     stored: False if only this process holds the run (`memory`).
     owner_id: the user who owns the conversation; None: nobody.
-    envelopes: all events so far; the last one of a finished run is Terminal.
+    events: all events so far; the last one of a finished run is Terminal.
     """
 
     conversation_id: str
@@ -70,7 +62,7 @@ class RunLog:
     forks: bool = False
     stored: bool = True
     owner_id: Any = None
-    envelopes: list[Envelope] = field(default_factory=list)
+    events: list[ChatEvent] = field(default_factory=list)
     transcript: Transcript = field(default_factory=Transcript)
     finished: bool = False
     _grown: asyncio.Event = field(default_factory=asyncio.Event)
@@ -79,29 +71,27 @@ class RunLog:
     @property
     def end(self) -> Terminal:
         """The last event of a run that has finished."""
-        event = self.envelopes[-1].event
+        event = self.events[-1]
         assert isinstance(event, Terminal)
         return event
 
     @property
     def seq(self) -> int:
-        return len(self.envelopes)
+        return len(self.events)
 
-    def append(self, event: ChatEvent) -> Envelope:
-        """Number an event, apply it to the transcript and wake the readers.
+    def append(self, event: ChatEvent) -> None:
+        """Log an event, apply it to the transcript and wake the readers.
 
         Raises RuntimeError after a terminal event.
         """
         if self.finished:
             raise RuntimeError("This run has ended.")
         with self._lock:
-            envelope = Envelope(self.seq + 1, event)
-            self.envelopes.append(envelope)
+            self.events.append(event)
             self.transcript.apply(event)
         self.finished = isinstance(event, Terminal)
         self._grown.set()
         self._grown = asyncio.Event()
-        return envelope
 
     def snapshot(self) -> Snapshot:
         """A consistent copy of the run so far."""
@@ -112,8 +102,8 @@ class RunLog:
     def snapshot_at(self, seq: int) -> Snapshot:
         """The state of the run after its event `seq`."""
         transcript = Transcript()
-        for envelope in self.envelopes[:seq]:
-            transcript.apply(envelope.event)
+        for event in self.events[:seq]:
+            transcript.apply(event)
         return Snapshot(seq, transcript.parts, tuple(transcript.warnings))
 
     async def wait(self, after: int) -> None:

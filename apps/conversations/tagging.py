@@ -11,8 +11,10 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.conversations import queries, tags
 from apps.conversations.models import Conversation
-from apps.conversations.services import changed, checked_batch, notify_all
+from apps.conversations.services import changed, checked_batch
 from apps.core.errors import InvalidInput
+
+Combine = Callable[[set[str], set[str]], set[str]]
 
 # Conversations that are read for `known`, newest first.
 MAX_READ = 1_000
@@ -37,38 +39,36 @@ def replace(conversation_id: str, texts: Iterable[str]) -> list[str]:
     return column.split()
 
 
-def add(ids: Sequence[str], text: str) -> int:
-    """Give all conversations a tag, or none. Returns their number.
+def change(ids: Sequence[str], text: str, combine: Combine) -> int:
+    """Give all conversations a tag, or take it from those that have it; or none. Returns the number
+    of conversations.
+
+    combine: the tags that one has, and the tag, to those that it gets.
 
     Raises InvalidInput, and Conflict BATCH_CONFLICT as `services.bulk_archive` does.
     """
-    tag = tags.normalised(text)
-    return _change(checked_batch(ids), lambda names: {*names, tag})
-
-
-def remove(ids: Sequence[str], text: str) -> int:
-    """Take a tag from all conversations that have it. As `add`."""
-    tag = tags.normalised(text)
-    return _change(checked_batch(ids), lambda names: names - {tag})
-
-
-def _change(ids: Sequence[str], change: Callable[[set[str]], set[str]]) -> int:
-    left = set(ids)
+    tag = {tags.normalised(text)}
+    batch = checked_batch(ids)
+    left = set(batch)
     while left:
         groups: dict[str, set[str]] = defaultdict(set)
         for pk, column in Conversation.objects.filter(pk__in=left).values_list("pk", "tags"):
             groups[column].add(pk)
         # All of them before the first write, which is not made if one is refused.
-        after = {column: tags.column(change(set(column.split()))) for column in groups}
+        after = {column: tags.column(combine(set(column.split()), tag)) for column in groups}
         left = set()
         for column, group in groups.items():
             rows = Conversation.objects.filter(pk__in=group, tags=column)
             if after[column] != column and rows.update(tags=after[column]) < len(group):
                 left |= group  # another request has changed one meanwhile
-    return notify_all(ids)
+    changed(*batch)
+    return len(batch)
 
 
-VERBS = {"add": (add, "Tagged"), "remove": (remove, "Untagged")}
+VERBS: dict[str, tuple[Combine, str]] = {
+    "add": (set.union, "Tagged"),
+    "remove": (set.difference, "Untagged"),
+}
 
 
 @require_GET
@@ -82,11 +82,11 @@ def dialog(request: HttpRequest) -> HttpResponse:
 def form(request: HttpRequest) -> HttpResponse:
     """`POST /ui/chat/tag` `c=&tag=&do=add|remove`: the content of the dialog after it."""
     conversation = queries.get(request.POST.get("c", ""))
-    work, _ = _verb(request)
+    combine, _ = _verb(request)
     text = request.POST.get("tag", "")
     context: dict[str, Any] = {"conversation": conversation}
     try:
-        work([conversation.pk], text)
+        change([conversation.pk], text, combine)
         conversation.refresh_from_db(fields=["tags"])
     except InvalidInput as error:
         context |= {"error": error, "typed": text}
@@ -97,12 +97,12 @@ def form(request: HttpRequest) -> HttpResponse:
 @require_POST
 def bulk(request: HttpRequest) -> HttpResponse:
     """`POST /ui/chat/bulk/tag` `id=…&id=…&tag=&do=add|remove`: all conversations, or none."""
-    work, past_tense = _verb(request)
-    count = work(request.POST.getlist("id"), request.POST.get("tag", ""))
+    combine, past_tense = _verb(request)
+    count = change(request.POST.getlist("id"), request.POST.get("tag", ""), combine)
     text = f"{past_tense} {count} conversation{'' if count == 1 else 's'}"
     trigger = {"toast": {"text": text}, "chat:bulk": {}}
     return HttpResponse(status=204, headers={"HX-Trigger": json.dumps(trigger)})
 
 
-def _verb(request: HttpRequest) -> tuple[Callable[[Sequence[str], str], int], str]:
+def _verb(request: HttpRequest) -> tuple[Combine, str]:
     return VERBS.get(request.POST.get("do", ""), VERBS["add"])

@@ -1,6 +1,5 @@
 """The initial content of a conversation's page."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +10,7 @@ from django.utils.safestring import mark_safe
 
 from apps.conversations import memory
 from apps.conversations.answers.exchange import exchanges_of
-from apps.conversations.models import ID_PATTERN, Conversation
+from apps.conversations.models import VALID_ID, Conversation
 from apps.conversations.renderers import html
 
 # Older exchanges are loaded on request: hundreds take long to render.
@@ -26,7 +25,7 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
     Raises Http404 for the conversation of another user.
     """
     requested_id = query.get("c", "")
-    conversation_id = requested_id if re.match(ID_PATTERN, requested_id) else str(uuid4())
+    conversation_id = requested_id if VALID_ID.match(requested_id) else str(uuid4())
     state = memory.load(conversation_id)
     if state.forbidden:
         raise Http404

@@ -1,9 +1,7 @@
 """The values of a run: its request, its rows, its outcome; and the protocol of its store."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, assert_never
 
@@ -98,49 +96,20 @@ class StartTurn:
 class StartedTurn:
     """The rows of a run that holds the run lock of its conversation.
 
-    turn_id, user_turn_id: ids of the assistant and the user turn.
-    inflight_id: id of the run on the wire.
-    message, asked_at: text and time of the user turn.
-    started_at: time of the assistant turn.
-    flags: the merged flags of the conversation; with the scope of a question that is asked again.
+    conversation: its flags are merged, with the scope of a question that is asked again.
     history: the earlier messages of the branch, oldest first.
     forks: the run follows another turn than the last of the branch that was followed.
-    owner_id: the user who owns the conversation; None: nobody.
     """
 
-    turn_id: str
-    user_turn_id: str
-    inflight_id: str
-    message: str
-    asked_at: datetime
-    started_at: datetime
-    flags: dict[str, Any]
+    question: Turn
+    answer: Turn
+    conversation: Conversation
     history: Sequence[Message]
     forks: bool = False
-    owner_id: Any = None
 
-    @classmethod
-    def of(
-        cls,
-        question: Turn,
-        answer: Turn,
-        conversation: Conversation,
-        history: Sequence[Message],
-        *,
-        forks: bool = False,
-    ) -> "StartedTurn":
-        return cls(
-            turn_id=str(answer.pk),
-            user_turn_id=str(question.pk),
-            inflight_id=answer.inflight_id,
-            message=content(question.parts),
-            asked_at=question.created_at,
-            started_at=answer.created_at,
-            flags=dict(conversation.flags),
-            history=history,
-            forks=forks,
-            owner_id=conversation.owner_id,
-        )
+    @property
+    def message(self) -> str:
+        return content(self.question.parts)
 
 
 @dataclass(frozen=True)
@@ -176,14 +145,7 @@ class Outcome:
 
 
 class Store(Protocol):
-    """Stores a run: the database (`rows`) or, while the database is unavailable, `memory`."""
-
-    def start_turn(self, request: StartTurn, owner: str) -> StartedTurn:
-        """Called when a run starts: take the run lock and save both turns.
-
-        `owner` is the signature of the process (`recovery.owner`).
-        """
-        ...
+    """Stores a run that has started: the database (`rows`) or, while it is away, `memory`."""
 
     def keep_alive(self, turn_id: str, parts: Sequence[Part] | None) -> bool:
         """Called after new events and at each heartbeat: save the parts so far, if any.
@@ -206,31 +168,24 @@ class Store(Protocol):
 
 
 def usage_wire(usage: Usage | None) -> dict[str, int] | None:
-    """Token counts by wire name (contract.md §1.1); a missing total is input plus output."""
+    """Token counts by wire name (contract.md §1.1)."""
     if usage is None:
         return None
-    total = usage.total_tokens
-    if total is None and usage.input_tokens is not None and usage.output_tokens is not None:
-        total = usage.input_tokens + usage.output_tokens
     counts = {
         "inputTokens": usage.input_tokens,
         "outputTokens": usage.output_tokens,
-        "totalTokens": total,
+        "totalTokens": usage.total_tokens,
         "cachedInputTokens": usage.cached_input_tokens,
     }
-    return {name: count for name, count in counts.items() if count is not None and count >= 0}
+    return {name: count for name, count in counts.items() if count is not None}
 
 
 def timing_wire(timing: Timing | None) -> dict[str, float] | None:
-    """Seconds and tokens per second by wire name (contract.md §1.1); only finite values above 0."""
+    """Seconds and tokens per second by wire name (contract.md §1.1); only values above 0."""
     if timing is None:
         return None
     numbers = {
         "totalTimeSec": timing.total_seconds,
         "tokensPerSecond": timing.tokens_per_second,
     }
-    return {
-        name: round(number, 3)
-        for name, number in numbers.items()
-        if number is not None and math.isfinite(number) and number > 0
-    }
+    return {name: number for name, number in numbers.items() if number}

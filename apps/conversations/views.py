@@ -1,7 +1,6 @@
 """The chat page: its HTML, fragments and form posts. Answers are sent over the websocket."""
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,7 +29,7 @@ from apps.conversations.answers import diagrams, markdown
 from apps.conversations.answers.exchange import exchange_of, exchanges_of
 from apps.conversations.answers.standing import standing_of
 from apps.conversations.chat_body import placed
-from apps.conversations.models import ID_PATTERN, Conversation
+from apps.conversations.models import VALID_ID, Conversation
 from apps.conversations.picker import picker, refuse_without_tools
 from apps.conversations.renderers import html
 from apps.conversations.sidebar import SidebarQuery
@@ -187,7 +186,7 @@ async def _start(request: HttpRequest, form: QueryDict) -> RunLog:
 def _question(form: QueryDict) -> StartTurn:
     """Raises InvalidInput."""
     conversation_id, model = form.get("c", ""), form.get("model", "")
-    if not re.match(ID_PATTERN, conversation_id):
+    if not VALID_ID.match(conversation_id):
         raise InvalidInput("The conversation's id cannot be used.")
     message = form.get("message", "")
     if not message.strip():

@@ -18,6 +18,7 @@ from typing import Any, cast
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from apps.core.values.addresses import bracketed
 from apps.core.values.parsers import (
     IPNetwork,
     NumberOr,
@@ -84,7 +85,7 @@ def _in_data(*parts: str) -> Callable[[dict[str, Any]], Path]:
 def _own_mcp(known: dict[str, Any]) -> str:
     bound = known["bind"]
     host = "127.0.0.1" if bound in ("0.0.0.0", "::", "localhost") else bound
-    return f"http://{f'[{host}]' if ':' in host else host}:{known['port']}/mcp"
+    return f"http://{bracketed(host)}:{known['port']}/mcp"
 
 
 @dataclass(frozen=True)

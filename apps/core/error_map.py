@@ -38,6 +38,8 @@ _statuses: dict[Key, int] = {
     "METHOD_NOT_ALLOWED": 405,
     "RATE_LIMITED": 429,
 }
+# The codes for the statuses of REST framework's exceptions.
+_codes = {status: key for key, status in _statuses.items() if isinstance(key, str)}
 _route_statuses: dict[tuple[str, str], int] = {}
 envelopes: dict[str, tuple[Envelope, Condition | None]] = {}
 
@@ -137,7 +139,10 @@ def typed(error: Exception) -> CodeinfoError | None:
         case CodeinfoError():
             return error
         case drf.APIException():
-            return typed_from_drf(error)
+            if error.status_code == 404:
+                return NotFound(str(error.detail))
+            code = _codes.get(error.status_code, "VALIDATION_FAILED")
+            return InvalidInput(str(error.detail), code=code)
         case OperationalError():
             if disk.is_full(error):
                 return disk.full_error()
@@ -152,21 +157,3 @@ def typed(error: Exception) -> CodeinfoError | None:
         case OSError() if error.errno in TOO_MANY_FILES:
             return Unavailable("Too many files are open.", code="OVERLOADED")
     return None
-
-
-DRF_CODES = {
-    401: "UNAUTHORIZED",
-    403: "FORBIDDEN",
-    404: "NOT_FOUND",
-    405: "METHOD_NOT_ALLOWED",
-    413: "PAYLOAD_TOO_LARGE",
-    415: "UNSUPPORTED_MEDIA_TYPE",
-}
-
-
-def typed_from_drf(error: drf.APIException) -> CodeinfoError:
-    """Return the CodeinfoError for an exception of REST framework."""
-    if error.status_code == 404:
-        return NotFound(str(error.detail))
-    code = DRF_CODES.get(error.status_code, "VALIDATION_FAILED")
-    return InvalidInput(str(error.detail), code=code)

@@ -1,7 +1,6 @@
 """The available embedding models, and the embedder of each."""
 
 import logging
-from functools import cache
 
 from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
@@ -26,6 +25,7 @@ logger = logging.getLogger("codeinfo.ingest")
 
 DEFAULT_MODEL = MODEL_ID
 PREFIXES = (OPENAI_PREFIX, LMSTUDIO_PREFIX)
+_STATIC = StaticCodeEmbedder()
 
 
 def available_models() -> list[EmbeddingModel]:
@@ -137,7 +137,7 @@ def get_embedder(model_id: str) -> Embedder:
     EMBED_MODEL_MISSING if the id is unknown or its server is not configured.
     """
     if model_id == MODEL_ID:
-        return _static()
+        return _STATIC
     server = server_of(model_id)
     if server is None:
         reason = "no server is on the Providers page, and CODEINFO_EMBEDDING_BASE_URL is not set"
@@ -148,8 +148,3 @@ def get_embedder(model_id: str) -> Embedder:
         return embedder
     path = config().data_dir.absolute() / "embedded.sqlite3"
     return CachedEmbedder(embedder, VectorCache(path, f"{server.api} {model_id}", limit))
-
-
-@cache
-def _static() -> StaticCodeEmbedder:
-    return StaticCodeEmbedder()

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import httpx
@@ -16,7 +16,7 @@ import numpy as np
 from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.core.http.replies import MAX_BYTES
-from apps.embedding.fitting import Fitting, Send
+from apps.embedding.fitting import Fitting
 from apps.embedding.replies import failure, most_bytes, read_vectors, unavailable
 from apps.embedding.retry import RetryPolicy
 from apps.embedding.servers import UNREACHABLE, ask_models, unreachable
@@ -57,7 +57,6 @@ class ServerEmbedder:
         self._lock = threading.Lock()
         self._calls: set[Future[Any]] = set()
         self._closed = False
-        self._limit: int | None = None
         self._dimension: int | None = None
         self._fitting = Fitting()
 
@@ -65,14 +64,12 @@ class ServerEmbedder:
     def id(self) -> str:
         return f"{self._server.kind}:{self._model}"
 
-    @property
+    @cached_property
     def max_tokens(self) -> int:
         """The context length that the server lists, else that of the setting, less the margin. The
         server is asked once."""
-        if self._limit is None:
-            context = self._context_length() or config().ingest_fallback_tokens
-            self._limit = math.floor(context * config().ingest_token_margin)
-        return self._limit
+        context = self._context_length() or config().ingest_fallback_tokens
+        return math.floor(context * config().ingest_token_margin)
 
     @property
     def cut_texts(self) -> int:
@@ -105,7 +102,7 @@ class ServerEmbedder:
         """See Embedder. A query that is too long is truncated."""
         if estimate_tokens(text) > SAFE_QUERY_TOKENS:
             text = head(text, self.max_tokens)
-        vectors = self._run(self._fitting.embed([text], self._sender(FOR_QUERY)))
+        vectors = self._run(self._fitting.embed([text], partial(self._embed, limits=FOR_QUERY)))
         return vectors[0]  # type: ignore[no-any-return]
 
     def close(self) -> None:
@@ -136,7 +133,8 @@ class ServerEmbedder:
 
         async def one(batch: list[str]) -> Vectors:
             async with gate:
-                return await self._fitting.embed(batch, self._sender(FOR_DOCUMENTS))
+                send = partial(self._embed, limits=FOR_DOCUMENTS)
+                return await self._fitting.embed(batch, send)
 
         tasks = [asyncio.create_task(one(batch)) for batch in batches]
         try:
@@ -145,9 +143,6 @@ class ServerEmbedder:
             # The first failure fails the call. The other batches are cancelled.
             for task in tasks:
                 task.cancel()
-
-    def _sender(self, limits: CallLimits) -> Send:
-        return partial(self._embed, limits=limits)
 
     async def _embed(self, batch: Sequence[str], limits: CallLimits) -> Vectors:
         attempts, client = RetryPolicy(limits.tries), wire().client(self._server)

@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.embedding.terms import Numbers, Terms, expand
+from apps.embedding.terms import Numbers, Terms, expand, pairs
 from apps.embedding.types import EmbeddingText, Vectors
 from apps.embedding.words import LONGEST_WORD, runs, stems, stems_of
 
@@ -97,7 +97,7 @@ def _terms_of_sums(
     terms = Terms.of(map(runs, chain.from_iterable(map(_fields, texts))))
     # Floating-point sums depend on their order. Sorted words make them independent of the batch.
     words = terms.split(stems_of).in_order()
-    field, word, frequency = words.by_text()
+    field, word, frequency = pairs(words.texts, words.numbers)
     text, kind = np.divmod(field, len(weights.field_scale))
     rows_of_words = [weights.rows_of(name) for name in words.names]
     places, counts = expand(np.array(list(map(len, rows_of_words)), np.intp), word)
@@ -131,10 +131,7 @@ class StaticCodeEmbedder:
 
     id = MODEL_ID
     max_tokens: int | None = None
-
-    @property
-    def cut_texts(self) -> int:
-        return 0
+    cut_texts = 0
 
     def embed_documents(self, texts: Sequence[EmbeddingText]) -> Vectors:
         vectors = np.empty((len(texts), DIMENSION), np.float32)

@@ -8,20 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.integer[Any]]
-
-
-class Counts(NamedTuple):
-    """Term frequencies: one entry for each pair of text and term. Arrays: (pairs,)."""
-
-    text: Numbers  # index of the text
-    term: Numbers  # number of the term
-    times: Numbers  # occurrences of the term in the text
 
 
 class Vocabulary(defaultdict[str, int]):
@@ -72,10 +64,6 @@ class Terms:
     def texts(self) -> Numbers:
         """The index of the text of each occurrence."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
-
-    def by_text(self) -> Counts:
-        """Term frequencies sorted by text, then term."""
-        return Counts(*pairs(self.texts, self.numbers))
 
 
 def expand(sizes: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import httpx
 
 from apps.core.http import replies
-from apps.core.values.addresses import connect_to_checked
 from apps.servers.types import Server
 
 Result = TypeVar("Result")
@@ -24,10 +23,8 @@ class Wire:
     """A running loop, and clients that follow no redirects."""
 
     def __init__(self) -> None:
-        self._client = replies.client(follow_redirects=False)
-        # Without a proxy, which would resolve the name again.
-        self._checked = replies.client(follow_redirects=False, trust_env=False)
-        self._checked.event_hooks["request"].append(connect_to_checked)
+        self._client = replies.client()
+        self._checked = replies.client(checked=True)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="embedding-wire", daemon=True

@@ -5,7 +5,7 @@ tell where it is, and symbol and names are unknown. The texts are in the text st
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
@@ -45,12 +45,18 @@ def read_chunks(wanted: Iterable[tuple[Root, str]]) -> dict[tuple[UUID, str], St
     by_root: dict[UUID, tuple[Root, dict[str, None]]] = {}
     for root, chunk_id in wanted:
         by_root.setdefault(root.id, (root, {}))[1][chunk_id] = None
-    found = {root_id: _facts_of(root, list(ids)) for root_id, (root, ids) in by_root.items()}
-    texts = _texts([(by_root[root_id][0], facts) for root_id, facts in found.items()])
+    found = [
+        (root, fact)
+        for root, ids in by_root.values()
+        for fact in _facts_of(root, list(ids)).values()
+    ]
+    texts = stored_texts({fact.sha256 for _, fact in found})
+    texts |= unchanged_texts(
+        (root, fact.path, fact.sha256) for root, fact in found if fact.sha256 not in texts
+    )
     return {
-        (root_id, chunk_id): StoredChunk(fact, text[fact.offset : fact.offset + fact.length])
-        for root_id, facts in found.items()
-        for chunk_id, fact in facts.items()
+        (root.id, fact.id): StoredChunk(fact, text[fact.offset : fact.offset + fact.length])
+        for root, fact in found
         if (text := texts.get(fact.sha256)) is not None
     }
 
@@ -89,26 +95,23 @@ def row_facts(ids: Iterable[str]) -> dict[str, ChunkFacts]:
     return facts
 
 
-def _texts(found: Sequence[tuple[Root, Mapping[str, ChunkFacts]]]) -> dict[str, str]:
-    """Return key → text of the files of some chunks. If the text store lacks a text, it is that of
-    an unchanged file on the disk, and the ingest worker checks the stores."""
-    keys = {fact.sha256 for _, facts in found for fact in facts.values()}
+def stored_texts(keys: Iterable[str]) -> dict[str, str]:
+    """Return key → text of those that the text store has."""
     try:
-        texts = get_texts().read(keys)
+        return get_texts().read(keys)
     except Unavailable as error:
         log.warning("no texts", extra={"context": {"reason": error.message}})
-        texts = {}
-    if keys - texts.keys():
-        for root, facts in found:
-            missing = {fact.sha256: fact.path for fact in facts.values()}
-            if missing.keys() - texts.keys():
-                unreadable(root.damage)
-            on_disk = {
-                key: unchanged_text(Path(root.path), path, key)
-                for key, path in missing.items()
-                if key not in texts
-            }
-            texts |= {key: text for key, text in on_disk.items() if text is not None}
+        return {}
+
+
+def unchanged_texts(files: Iterable[tuple[Root, str, str]]) -> dict[str, str]:
+    """Return key → text of files that the text store lacks, each given by its root, path and key:
+    those that are unchanged on the disk. The ingest worker checks the stores."""
+    texts: dict[str, str] = {}
+    for root, path, key in dict.fromkeys(files):
+        unreadable(root.damage)
+        if key not in texts and (text := unchanged_text(Path(root.path), path, key)) is not None:
+            texts[key] = text
     return texts
 
 
@@ -134,13 +137,10 @@ def _facts(chunk_id: str, row: SourceFile, index: int, span: spans.Span) -> Chun
         source_file=str(row.document),
         path=row.path,
         chunk_index=index,
-        start_line=span.start_line,
-        end_line=span.end_line,
         symbol="",
         names=(),
         signature="",
         language=row.language,
         sha256=row.sha256,
-        offset=span.offset,
-        length=span.length,
+        **span._asdict(),
     )

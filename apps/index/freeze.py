@@ -7,6 +7,9 @@ Two files are locked, as flock(2) does, and a killed process has unlocked them:
 
     changes.lock    shared by changes in progress; exclusive to who freezes the index
     freeze.lock     exclusive to who freezes the index, or waits to do so: no change begins
+
+Any number of threads change the index, or one freezes it; that one may also change it. Each other
+thread opens the files for itself, so threads of one process wait for each other as processes do.
 """
 
 import threading
@@ -30,50 +33,45 @@ class _Thread(threading.local):
     is_inside = False  # whether this thread changes the index, or has frozen it
 
 
-class Freeze:
-    """A reentrant lock: any number of threads that change the index, or one that freezes it.
+_thread = _Thread()
 
-    The thread that freezes the index may also change it. Each other thread opens the files for
-    itself, so threads of one process wait for each other as processes do.
+
+@contextmanager
+def changing(*, wait: bool = True) -> Iterator[None]:
+    """Hold the lock for a change of what is published. While another thread freezes the index,
+    wait, or raise Conflict BUSY if `wait` is false. Raises Unavailable if the files cannot be
+    locked."""
+    if _thread.is_inside:
+        yield
+        return
+    with _locked(FREEZE, shared=True, wait=wait):
+        # Who locks this one for itself has the other as well.
+        changes = _locked(CHANGES, shared=True)
+    with changes, _inside():
+        yield
+
+
+@contextmanager
+def frozen(check: Check = never_cancelled) -> Iterator[None]:
+    """Freeze the index: inside the block only this thread changes what is published.
+
+    Waits for changes in progress. `check` is called while waiting; an exception that it raises
+    ends the wait. Raises Unavailable if the files cannot be locked.
     """
+    with ExitStack() as locks:
+        for name in (FREEZE, CHANGES):
+            locks.enter_context(_wait_for(name, check))
+        locks.enter_context(_inside())
+        yield
 
-    def __init__(self) -> None:
-        self._thread = _Thread()
 
-    @contextmanager
-    def changing(self, *, wait: bool = True) -> Iterator[None]:
-        """Hold the lock for a change of what is published. While another thread freezes the index,
-        wait, or raise Conflict BUSY if `wait` is false. Raises Unavailable if the files cannot be
-        locked."""
-        if self._thread.is_inside:
-            yield
-            return
-        with _locked(FREEZE, shared=True, wait=wait):
-            # Who locks this one for itself has the other as well.
-            changes = _locked(CHANGES, shared=True)
-        with changes, self._inside():
-            yield
-
-    @contextmanager
-    def frozen(self, check: Check = never_cancelled) -> Iterator[None]:
-        """Freeze the index: inside the block only this thread changes what is published.
-
-        Waits for changes in progress. `check` is called while waiting; an exception that it raises
-        ends the wait. Raises Unavailable if the files cannot be locked.
-        """
-        with ExitStack() as locks:
-            for name in (FREEZE, CHANGES):
-                locks.enter_context(_wait_for(name, check))
-            locks.enter_context(self._inside())
-            yield
-
-    @contextmanager
-    def _inside(self) -> Iterator[None]:
-        self._thread.is_inside = True
-        try:
-            yield
-        finally:
-            self._thread.is_inside = False
+@contextmanager
+def _inside() -> Iterator[None]:
+    _thread.is_inside = True
+    try:
+        yield
+    finally:
+        _thread.is_inside = False
 
 
 def _locked(name: str, *, shared: bool = False, wait: bool = True) -> BinaryIO:
@@ -98,7 +96,3 @@ def _wait_for(name: str, check: Check) -> BinaryIO:
             return _locked(name, wait=False)
         check()
         time.sleep(POLL_SECONDS)
-
-
-# One per process. They are one lock, as the files are the same.
-index = Freeze()

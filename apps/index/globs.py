@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import translate
 from functools import lru_cache
 from glob import escape
@@ -37,23 +37,23 @@ def patterns(path: str) -> tuple[str, ...]:
 
 def matches(path: str, filter_path: str) -> bool:
     """Whether a path passes the filter. Takes time linear in the length of the path."""
-    return _compiled(_composed(filter_path)).fullmatch(_composed(path)) is not None
+    return _compiled(_composed(filter_path), patterns).fullmatch(_composed(path)) is not None
 
 
 def _area_patterns(path: str) -> tuple[str, ...]:
     """The patterns of an area (`index.types.Area`): `src` is a file or a folder, and no other file
     whose name begins so. Raises TooManyAlternatives."""
-    first, *rest = patterns(path)
-    stems = [first, *([] if has_wildcards(path) else rest)]
-    globs = [] if stems == [first, *rest] else rest
-    for stem in (pattern.removesuffix("*") for pattern in stems):
+    all_globs = patterns(path)
+    plain = 1 if has_wildcards(path) else len(all_globs)
+    globs = list(all_globs[plain:])
+    for stem in (pattern.removesuffix("*") for pattern in all_globs[:plain]):
         globs += [f"{stem}*"] if stem.endswith("/") else [stem, f"{stem}/*"]
     return tuple(globs)
 
 
 def is_in_area(path: str, area_path: str) -> bool:
     """Whether a path is in an area. Takes time linear in the length of the path."""
-    return _compiled_area(_composed(area_path)).fullmatch(_composed(path)) is not None
+    return _compiled(_composed(area_path), _area_patterns).fullmatch(_composed(path)) is not None
 
 
 def _composed(path: str) -> str:
@@ -82,16 +82,7 @@ def _alternatives(glob: str) -> Iterator[str]:
         yield glob
 
 
-@lru_cache(maxsize=256)
-def _compiled(path: str) -> re.Pattern[str]:
-    return _any_of(patterns(path))
-
-
-@lru_cache(maxsize=256)
-def _compiled_area(path: str) -> re.Pattern[str]:
-    return _any_of(_area_patterns(path))
-
-
-def _any_of(globs: Iterable[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=512)
+def _compiled(path: str, globs_of: Callable[[str], Iterable[str]]) -> re.Pattern[str]:
     # fnmatch makes each * atomic.
-    return re.compile("|".join(translate(glob) for glob in globs))
+    return re.compile("|".join(map(translate, globs_of(path))))

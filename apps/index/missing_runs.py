@@ -17,9 +17,9 @@ def unknown_runs() -> dict[str, int]:
     """
     paths = {root.id.hex: root.path for root in Root.objects.order_by("path")}
     named: dict[str, set[str]] = {path: set() for path in paths.values()}
-    for provenance in provenances():
-        if path := paths.get(provenance.owner.root):
-            named[path].update(provenance.runs)
+    for owner, runs in provenances():
+        if path := paths.get(owner.root):
+            named[path].update(runs)
     unknown = {}
     for path, ids in named.items():
         known = IngestRun.objects.filter(id__in=ids).values_list("id", flat=True)

@@ -30,8 +30,11 @@ def map_path(root: Root, rel_path: str = "") -> MappedPath:
     k = config()
     here, host = _mapped(root.path, k.host_ingest_dir)
     warning = UNMAPPED if k.in_container and not k.host_ingest_dir else None
-    path = _join(here, rel_path)
-    return MappedPath(path, path if host == here else _join(host, rel_path), warning)
+    if not rel_path:
+        return MappedPath(here, host, warning)
+    path = posixpath.join(here, rel_path)
+    # Mostly they are the same, and a search maps every row.
+    return MappedPath(path, path if host == here else posixpath.join(host, rel_path), warning)
 
 
 def host_path(path: str) -> str:
@@ -46,7 +49,3 @@ def _mapped(root: str, host_dir: str) -> tuple[str, str]:
     if not host_dir or not here.is_relative_to(CONTAINER_BASE):
         return str(here), str(here)
     return str(here), str(PurePosixPath(host_dir) / here.relative_to(CONTAINER_BASE))
-
-
-def _join(folder: str, rel_path: str) -> str:
-    return posixpath.join(folder, rel_path) if rel_path else folder

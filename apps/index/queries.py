@@ -1,7 +1,6 @@
 """Read-only queries: published roots, live files, and the state of runs."""
 
 import re
-from functools import partial
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 from uuid import UUID
@@ -16,6 +15,10 @@ from apps.index.query_cache import CachedQuery, per_generation
 _FILE = "file://"
 # URL@REF. Before an `@` that begins a segment of a path stands no ref (`ingest.remote.address`).
 _WITH_REF = re.compile(r"((?:[a-z]+://[^/]*/|[^/@]+@[^:@]+:).*[^/])@[^@]+")
+# Latest first; the run decides between equal times.
+_published = CachedQuery(
+    lambda: Root.objects.published().order_by("-last_ingest_at", "-last_run_id")
+)
 _clones = CachedQuery(lambda: Clone.objects.only("path", "url"))
 _locked = CachedQuery(lambda: IndexLock.objects.only("model", "dimension"))
 
@@ -24,19 +27,6 @@ def published_roots() -> list[Root]:
     """Return the published roots, latest ingest first. The objects are shared between callers:
     do not change them."""
     return list(_published.rows())
-
-
-def _published_at(root: Root) -> tuple[float, str]:
-    """Sort key: time of publication, and the run for equal times."""
-    at = root.last_ingest_at
-    return at.timestamp() if at else 0.0, str(root.last_run_id or "")
-
-
-# Sorted here, as compiling ORDER BY takes Django as long as the rest.
-_published = CachedQuery(
-    lambda: Root.objects.published().order_by(),
-    partial(sorted, key=_published_at, reverse=True),
-)
 
 
 def damages() -> dict[str, str]:

@@ -39,13 +39,8 @@ class CachedQuery(Generic[ModelT]):
     It is compiled to SQL once: that takes Django longer than the database takes to answer.
     """
 
-    def __init__(
-        self,
-        query: Callable[[], QuerySet[ModelT]],
-        in_order: Callable[[Iterable[ModelT]], list[ModelT]] = list,
-    ) -> None:
+    def __init__(self, query: Callable[[], QuerySet[ModelT]]) -> None:
         self._query = query
-        self._in_order = in_order
         self._cache = threading.local()
 
     def rows(self) -> Sequence[ModelT]:
@@ -53,9 +48,9 @@ class CachedQuery(Generic[ModelT]):
         # Read before the rows, so that the next call notices a write in between.
         version = _database_version()
         if version is None:
-            return self._in_order(self._read())
+            return list(self._read())
         if getattr(self._cache, "version", None) != version:
-            self._cache.rows, self._cache.version = self._in_order(self._read()), version
+            self._cache.rows, self._cache.version = list(self._read()), version
         rows: Sequence[ModelT] = self._cache.rows
         return rows
 

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from apps.code.chunking import digest_of
 from apps.code.notebooks import MAX_NOTEBOOK_BYTES, is_notebook_path, notebook_text
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
@@ -23,8 +24,8 @@ FILE_FLAGS = os.O_RDONLY | posix.O_NONBLOCK
 
 # Deeper folders are skipped: projects do not have them, and each level costs a system call.
 MAX_DEPTH = 100
-# A RootDirectory has at most this many folders open, and four other descriptors: the root, the
-# deepest folder, the next one and the file. Sockets need descriptors too.
+# A RootDirectory has at most this many folders open, and three other descriptors: the root, the
+# next folder and the file. Sockets need descriptors too.
 MAX_OPEN_LEVELS = 28
 # Statuses that are read with the entries of one folder. Each takes 600 bytes.
 MAX_STATUSES = 10_000
@@ -100,9 +101,9 @@ class RootDirectory:
     def __init__(self, root: Path) -> None:
         self._root = _open_root(root)
         self._at: str | None = ""  # the open folder; None after one could not be opened
-        self._names: list[str] = []  # of the open folders, from the root down
-        self._folders: list[int] = []  # their descriptors
-        self._deepest: int | None = None  # the folder of the last path, if it is below them
+        # Of the open folders, from the root down. The last may be a path: its parents are closed.
+        self._names: list[str] = []
+        self._folders = [self._root]  # their descriptors, after that of the root
 
     def __enter__(self) -> Self:
         return self
@@ -143,7 +144,7 @@ class RootDirectory:
             os.close(descriptor)
 
     def check_listable(self) -> None:
-        """Raise OSError if the root cannot be listed."""
+        """Raise OSError if the root cannot be listed. Reads one entry: it may have very many."""
         descriptor = posix.open_at(self._root, ".", LIST_FLAGS)
         try:
             with os.scandir(descriptor) as entries:
@@ -178,39 +179,23 @@ class RootDirectory:
             self._at = None
             self._go_to(folder.split("/") if folder else [])
             self._at = folder
-        return self._here(), name
+        return self._folders[-1], name
 
     def _go_to(self, folders: list[str]) -> None:
-        common = 0
-        while (
-            common < min(len(folders), len(self._names)) and folders[common] == self._names[common]
-        ):
-            common += 1
+        common = len(os.path.commonprefix([folders, self._names]))
         self._leave(common)
         for folder in folders[common:]:
-            inner = posix.enter_folder(folder, self._here())
-            if len(self._folders) < MAX_OPEN_LEVELS:
-                self._folders.append(inner)
-                self._names.append(folder)
-            else:
-                self._close_deepest()
-                self._deepest = inner
+            inner, name = posix.enter_folder(folder, self._folders[-1]), folder
+            if len(self._names) == MAX_OPEN_LEVELS:
+                name = f"{self._names[-1]}/{folder}"
+                self._leave(MAX_OPEN_LEVELS - 1)
+            self._folders.append(inner)
+            self._names.append(name)
 
     def _leave(self, depth: int) -> None:
-        self._close_deepest()
-        while len(self._folders) > depth:
+        while len(self._names) > depth:
             os.close(self._folders.pop())
             self._names.pop()
-
-    def _close_deepest(self) -> None:
-        if self._deepest is not None:
-            os.close(self._deepest)
-            self._deepest = None
-
-    def _here(self) -> int:
-        if self._deepest is not None:
-            return self._deepest
-        return self._folders[-1] if self._folders else self._root
 
 
 def _open_root(root: Path) -> int:
@@ -287,6 +272,14 @@ def read_content(root: Path, rel_path: str, directory: RootDirectory | None = No
     if len(data) > config().ingest_max_file_bytes:
         raise InvalidInput(f"Too large: {rel_path}", code="TOO_LARGE")
     return data
+
+
+def digest_at(root: Path, rel_path: str, encoding: str = "") -> str:
+    """Return the `digest_of` what is ingested of a file; "" if it cannot be read."""
+    try:
+        return digest_of(read_content(root, rel_path), encoding)
+    except (NotFound, InvalidInput):
+        return ""
 
 
 def content_of(rel_path: str, data: bytes) -> bytes:

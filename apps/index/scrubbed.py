@@ -30,11 +30,12 @@ class Scrubbed:
     def text(self) -> str:
         """A sentence for a person."""
         if self.total:
-            return f"Its files are compared with their checksums: {100 * self.done // self.total} %"
+            percent = 100 * self.done // self.total
+            return f"The index is being compared with its checksums: {percent} %"
         if not self.finished_at:
-            return "Its files were not compared with their checksums yet"
+            return "The index was not compared with its checksums yet"
         when = datetime.fromtimestamp(self.finished_at, UTC)
-        return f"Its files were compared with their checksums at {when:%Y-%m-%d %H:%M} UTC"
+        return f"The index was compared with its checksums at {when:%Y-%m-%d %H:%M} UTC"
 
 
 def read() -> Scrubbed:

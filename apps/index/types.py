@@ -48,14 +48,6 @@ def never_cancelled() -> None:
     """The `Check` of an operation that cannot be cancelled."""
 
 
-class Origin(NamedTuple):
-    """Which installation wrote an index, and for which root. Each index records it."""
-
-    installation: str  # Installation.uid
-    path: str  # Root.path
-    name: str  # Root.name
-
-
 class Area(NamedTuple):
     """Files that a question may be limited to: a repository, or some of its paths."""
 

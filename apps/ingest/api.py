@@ -1,6 +1,7 @@
 """The JSON routes of docs/contract.md §5. `apps.core.error_map` answers errors."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 from rest_framework.request import Request
@@ -12,14 +13,12 @@ from apps.embedding.catalogue import available_models
 from apps.index import queries
 from apps.ingest import bases, folders, services
 from apps.ingest.remote import clones
-from apps.ingest.runs.progress import status_of
 from apps.ingest.serializers import (
     BaseSerializer,
     ModelSerializer,
     ReembedSerializer,
     StartSerializer,
     bases_wire,
-    dirs_wire,
     model_wire,
     root_wire,
     run_wire,
@@ -41,14 +40,14 @@ class Status(APIView):
     """`GET /ingest/status/<runId>`."""
 
     def get(self, request: Request, run_id: str) -> Response:
-        return Response(status_wire(status_of(queries.find_run(run_id))))
+        return Response(status_wire(queries.find_run(run_id)))
 
 
 class Runs(APIView):
     """`GET /ingest/runs`: the runs in progress, then the queued ones."""
 
     def get(self, request: Request) -> Response:
-        return Response({"runs": [run_wire(run, status_of(run)) for run in queries.live_runs()]})
+        return Response({"runs": [run_wire(run) for run in queries.live_runs()]})
 
 
 class Cancel(APIView):
@@ -133,4 +132,4 @@ class Dirs(APIView):
     """`GET /ingest/dirs?path=`."""
 
     def get(self, request: Request) -> Response:
-        return Response(dirs_wire(folders.list_dirs(request.query_params.get("path", ""))))
+        return Response(asdict(folders.list_dirs(request.query_params.get("path", ""))))

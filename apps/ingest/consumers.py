@@ -5,14 +5,13 @@ Any message from the browser requests all of them again.
 """
 
 import asyncio
-from contextlib import ExitStack
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 
-from apps.core.concurrency.hub import Subscription, hub
+from apps.core.concurrency.hub import hub
 from apps.index import changes
 from apps.ingest import panels
 
@@ -46,19 +45,21 @@ class IngestPageConsumer(AsyncWebsocketConsumer):
         self.changed.set()
 
     async def _follow(self) -> None:
-        changed = self.changed
-        changed.set()
-        with ExitStack() as subscribed:
-            async with asyncio.TaskGroup() as group:
-                for topic in (changes.RUNS, changes.ROOTS, changes.CHROMA):
-                    notices = subscribed.enter_context(hub.subscribe(topic))
-                    group.create_task(_flag(notices, changed))
-                group.create_task(self._push_when(changed))
+        self.changed.set()
+        async with asyncio.TaskGroup() as group:
+            for topic in (changes.RUNS, changes.ROOTS, changes.CHROMA):
+                group.create_task(self._note(topic))
+            group.create_task(self._push_changes())
 
-    async def _push_when(self, changed: asyncio.Event) -> None:
+    async def _note(self, topic: str) -> None:
+        with hub.subscribe(topic) as notices:
+            async for _ in notices:
+                self.changed.set()
+
+    async def _push_changes(self) -> None:
         while True:
-            await changed.wait()
-            changed.clear()
+            await self.changed.wait()
+            self.changed.clear()
             try:
                 await self._push()
             except DatabaseError:
@@ -72,8 +73,3 @@ class IngestPageConsumer(AsyncWebsocketConsumer):
         self.sent = rendered
         if fresh:
             await self.send(text_data="\n".join(fresh))
-
-
-async def _flag(notices: Subscription, changed: asyncio.Event) -> None:
-    async for _ in notices:
-        changed.set()

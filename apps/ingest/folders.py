@@ -20,7 +20,7 @@ NAMED_BASES = 5
 
 @dataclass(frozen=True)
 class DirListing:
-    """The folders inside a folder."""
+    """The folders inside a folder, as `GET /ingest/dirs` sends them."""
 
     base: str  # the base that `path` is in
     path: str

@@ -8,7 +8,7 @@ import os
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from apps.code.languages import known_type
@@ -159,7 +159,7 @@ def _described(folder: Path, check: Check) -> GitFolder:
     except OutOfTime:
         return plain
     except Unavailable as error:
-        return GitFolder(str(folder), folder.name, problem=error.message)
+        return replace(plain, problem=error.message)
 
 
 def _measured(plain: GitFolder, repository: Repository, folder: Path, check: Check) -> GitFolder:
@@ -174,4 +174,4 @@ def _measured(plain: GitFolder, repository: Repository, folder: Path, check: Che
         if kind.grammar and not kind.prose and not kinds(path) & ASIDE:
             languages[kind.name] += count
     top = languages.most_common(1)
-    return GitFolder(plain.path, plain.name, files, size, top[0][0] if top else "")
+    return replace(plain, files=files, size=size, language=top[0][0] if top else "")

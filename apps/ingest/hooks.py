@@ -14,12 +14,10 @@ from django.utils.crypto import salted_hmac
 from django.views.decorators.csrf import csrf_exempt
 
 from apps.core.errors import InvalidInput
-from apps.core.security.access import MAX_HOOK
+from apps.core.security.access import MAX_HOOK, check_length
 from apps.index.models import Clone, Root
 from apps.ingest.remote.address import read
 from apps.ingest.runs.submit import queue_fetch
-
-PIECE = 1 << 16
 
 
 def secret_of(key: UUID) -> str:
@@ -33,24 +31,15 @@ def pushed(request: HttpRequest, key: UUID) -> HttpResponse:
     InvalidInput METHOD_NOT_ALLOWED, UNAUTHORIZED, PAYLOAD_TOO_LARGE or VALIDATION_FAILED."""
     if request.method != "POST":
         raise InvalidInput(f"{request.method} is not served here.", code="METHOD_NOT_ALLOWED")
-    body = _body(request)
+    # Its attribute `body` has a lower limit.
+    body = request.read(MAX_HOOK + 1)
+    check_length(len(body), MAX_HOOK)
     if not _is_authentic(request, body, secret_of(key)):
         raise InvalidInput("The signature or token is not right.", code="UNAUTHORIZED")
     clone = Clone.objects.filter(id=key).first()
     root = Root.objects.published().filter(path=clone.path).first() if clone else None
-    is_due = bool(clone and root and _is_about(clone, _ref(body)))
-    queued = bool(root and is_due and queue_fetch(root))
+    queued = bool(clone and root and _is_about(clone, _ref(body)) and queue_fetch(root))
     return JsonResponse({"status": "ok", "queued": queued}, status=202 if queued else 200)
-
-
-def _body(request: HttpRequest) -> bytes:
-    body = bytearray()
-    while piece := request.read(PIECE):
-        body += piece
-        if len(body) > MAX_HOOK:
-            message = f"The body is larger than {MAX_HOOK} bytes."
-            raise InvalidInput(message, code="PAYLOAD_TOO_LARGE")
-    return bytes(body)
 
 
 def _is_authentic(request: HttpRequest, body: bytes, secret: str) -> bool:
@@ -61,11 +50,7 @@ def _is_authentic(request: HttpRequest, body: bytes, secret: str) -> bool:
         "X-Gitea-Signature": signature,
         "X-Gitlab-Token": secret,
     }
-    given = [
-        (request.headers[name], value)
-        for name, value in expected.items()
-        if name in request.headers
-    ]
+    given = ((request.headers.get(name, ""), value) for name, value in expected.items())
     return any(hmac.compare_digest(one.encode(), value.encode()) for one, value in given)
 
 

@@ -7,6 +7,7 @@ in its place from any response.
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,18 +16,19 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from apps.core.config import config
-from apps.core.drawing import Chart, chart
+from apps.core.drawing.sizes import Chart, chart
 from apps.core.system import disk
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import endings, queries
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.types import TERMINAL_STATES
 from apps.index.vectors.following import Following, following, of_stores
-from apps.ingest import folders
+from apps.ingest import folders, skips
 from apps.ingest.discovery import refusal
 from apps.ingest.discovery.own_data import is_clone
-from apps.ingest.runs import orphans, progress
-from apps.ingest.types import RunStatus
+from apps.ingest.runs import orphans
+from apps.ingest.runs.progress import percent
+from apps.ingest.types import LeftOut
 
 # Runs in the chart.
 RUNS = 40
@@ -51,13 +53,22 @@ VIEWS: dict[str, tuple[str, ...]] = {
 }
 
 
+PhaseState = Literal["done", "current", "waiting"]
+# State of a run → those of its phases.
+PHASE_STATES: dict[str, tuple[PhaseState, ...]] = {
+    "queued": ("waiting", "waiting", "waiting"),
+    "scanning": ("current", "waiting", "waiting"),
+    "embedding": ("done", "current", "waiting"),
+}
+
+
 @dataclass(frozen=True)
 class Phase:
     """One step of a run."""
 
     name: str
     text: str  # its result, or what it does
-    state: Literal["done", "current", "waiting"]
+    state: PhaseState
 
 
 @dataclass(frozen=True)
@@ -65,14 +76,32 @@ class RunPanel:
     """A run as the page shows it."""
 
     run: IngestRun
-    status: RunStatus
-    phases: tuple[Phase, ...]  # empty after the run has ended
-    seconds: float | None  # since it started, until now or its end
-    problems: int = 0  # files of its root with a problem, if it published last
 
     @property
     def active(self) -> bool:
-        return self.status.state not in TERMINAL_STATES
+        return self.run.state not in TERMINAL_STATES
+
+    @property
+    def percent(self) -> float | None:
+        return percent(self.run)
+
+    @property
+    def left_out(self) -> LeftOut:
+        return skips.left_out_of(self.run)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it has taken until now, or until its end."""
+        end = self.run.finished_at or timezone.now()
+        return (end - self.run.started_at).total_seconds() if self.run.started_at else None
+
+    @cached_property
+    def problems(self) -> int:
+        """The number of files of its root with a problem, if it published last."""
+        if self.active:
+            return 0
+        live = SourceFile.objects.filter(root__last_run_id=self.run.id).live()
+        return live.with_problem().count()
 
     @property
     def cancelling(self) -> bool:
@@ -83,17 +112,12 @@ class RunPanel:
     def may_be_plain(self) -> bool:
         """Whether it failed because of its git repository, and can be repeated without git. What
         git fetches, or takes from a repository, has no folder without it."""
-        return self.status.error_code == refusal.CODE and not is_clone(Path(self.run.path))
-
-    @property
-    def may_be_forced(self) -> bool:
-        """Whether it needs confirmation, as most files have disappeared."""
-        return self.status.state == "needs_confirmation"
+        return self.run.error_code == refusal.CODE and not is_clone(Path(self.run.path))
 
     @property
     def reason(self) -> str:
         """Why it failed, in sentences. `last_error` often begins with the message."""
-        message, error = self.status.message or "", self.status.last_error or ""
+        message, error = self.run.message, self.run.last_error
         if message != endings.FAILED and not error.startswith(message):
             error = f"{message}. {error}"
         return error if error.endswith((".", "!", "?")) else f"{error}."
@@ -101,9 +125,16 @@ class RunPanel:
     @property
     def announcement(self) -> str:
         """Text of an ARIA live region. It changes with the state and at every 10 percent."""
-        if self.cancelling or self.status.state != "embedding" or self.status.percent is None:
-            return f"{self.run.name}: {self.status.message or self.status.state}"
-        return f"{self.run.name}: {int(self.status.percent // 10) * 10} percent"
+        if self.cancelling or self.run.state != "embedding" or self.percent is None:
+            return f"{self.run.name}: {self.run.message or self.run.state}"
+        return f"{self.run.name}: {int(self.percent // 10) * 10} percent"
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """Its steps; none after it has ended."""
+        texts = _found_text(self.run), _embedding_text(self.run), _publish_text(self.run)
+        names = "Discovery", "Embedding", "Publish"
+        return tuple(map(Phase, names, texts, PHASE_STATES.get(self.run.state, ())))
 
 
 @dataclass(frozen=True)
@@ -128,8 +159,8 @@ def context() -> dict[str, Any]:
     lock = queries.index_lock()
     rows = _rows()
     return {
-        "active": run_panel(active) if active else None,
-        "panel": run_panel(shown) if shown else None,
+        "active": RunPanel(active) if active else None,
+        "panel": RunPanel(shown) if shown else None,
         "rows": rows,
         "unready": sum(lock is None or row.root.model != lock.model for row in rows),
         "waiting": len(queries.queued_runs()),
@@ -173,7 +204,7 @@ def chosen_panel() -> RunPanel | None:
     """Return the latest run of a folder that somebody has chosen: not of the first root."""
     runs = IngestRun.objects.exclude(operation=IngestRun.Operation.REMOVE)
     run = runs.exclude(path=folders.first_root(config())).order_by("-queued_at").first()
-    return run_panel(endings.with_unsaved_ending(run)) if run else None
+    return RunPanel(endings.with_unsaved_ending(run)) if run else None
 
 
 def render(view: str) -> dict[str, str]:
@@ -205,55 +236,20 @@ def followed(roots: Sequence[Root]) -> list[Following]:
     return [whole._replace(vectors=vectors, total=total) for vectors, total in pairs]
 
 
-def run_panel(run: IngestRun) -> RunPanel:
-    status = progress.status_of(run)
-    end = run.finished_at or timezone.now()
-    seconds = (end - run.started_at).total_seconds() if run.started_at else None
-    return RunPanel(run, status, _phases(run, status), seconds, _problems(run, status))
+def _found_text(run: IngestRun) -> str:
+    if run.state != "embedding":
+        return "Finds files"
+    files = (run.file_total or 0) + run.unchanged + run.skipped
+    text = f"{files:,} found, {run.skipped:,} skipped"
+    return f"{text}, {run.unchanged:,} unchanged" if run.unchanged else text
 
 
-def _problems(run: IngestRun, status: RunStatus) -> int:
-    if status.state not in TERMINAL_STATES:
-        return 0
-    return SourceFile.objects.filter(root__last_run_id=run.id).live().with_problem().count()
-
-
-# State → number of finished phases.
-PHASES_BEHIND = {"queued": 0, "scanning": 0, "embedding": 1}
-
-
-def _phases(run: IngestRun, status: RunStatus) -> tuple[Phase, ...]:
-    if status.state not in PHASES_BEHIND:
-        return ()
-    behind = PHASES_BEHIND[status.state]
-    texts = {
-        "Discovery": _found_text(run, status) if behind else "Finds files",
-        "Embedding": _embedding_text(run, status),
-        "Publish": "Nothing is published in a dry run"
-        if run.dry_run
-        else "Makes all files searchable",
-    }
-    waits = status.state == "queued"
-    return tuple(
-        Phase(name, text, _phase_state(index, behind, waits))
-        for index, (name, text) in enumerate(texts.items())
-    )
-
-
-def _found_text(run: IngestRun, status: RunStatus) -> str:
-    skipped, unchanged = status.counts.skipped, run.unchanged
-    text = f"{(status.file_total or 0) + unchanged + skipped:,} found, {skipped:,} skipped"
-    return f"{text}, {unchanged:,} unchanged" if unchanged else text
-
-
-def _embedding_text(run: IngestRun, status: RunStatus) -> str:
-    if status.state != "embedding":
+def _embedding_text(run: IngestRun) -> str:
+    if run.state != "embedding":
         return "Splits files into passages and computes a vector for each"
-    done = f"{status.counts.embedded:,} of {status.counts.chunks:,} passages"
+    done = f"{run.embedded:,} of {run.chunks:,} passages"
     return f"{done} would be embedded" if run.dry_run else f"{done} have a vector"
 
 
-def _phase_state(index: int, behind: int, waits: bool) -> Literal["done", "current", "waiting"]:
-    if index < behind:
-        return "done"
-    return "current" if index == behind and not waits else "waiting"
+def _publish_text(run: IngestRun) -> str:
+    return "Nothing is published in a dry run" if run.dry_run else "Makes all files searchable"

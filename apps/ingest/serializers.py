@@ -1,6 +1,5 @@
 """Serializers of docs/contract.md §5: validation of requests, and JSON of responses."""
 
-from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
@@ -11,9 +10,9 @@ from apps.core.values.surrogates import has_surrogates
 from apps.core.values.times import wire_time
 from apps.embedding.types import EmbeddingModel
 from apps.index.models import IngestRun, Root
-from apps.ingest import bases, folders, refs
-from apps.ingest.folders import DirListing
-from apps.ingest.types import Counts, LeftOut, RunStatus
+from apps.ingest import bases, folders, refs, skips
+from apps.ingest.runs.progress import percent
+from apps.ingest.types import counts_of
 
 
 class UTF8StringField(serializers.CharField):
@@ -116,37 +115,32 @@ def bases_wire() -> JSON:
     }
 
 
-def status_wire(status: RunStatus) -> JSON:
+def status_wire(run: IngestRun) -> JSON:
     """`GET /ingest/status/<runId>`. Fields without a value are left out."""
-    optional = {
-        "message": status.message,
-        "lastError": status.last_error,
-        "errorCode": status.error_code,
-        "currentFile": status.current_file,
-        "fileIndex": status.file_index,
-        "fileTotal": status.file_total,
-        "percent": status.percent,
-        "etaMs": status.eta_ms,
-        "leftOut": left_out_wire(status.left_out),
+    left_out = skips.left_out_of(run)
+    optional: JSON = {
+        "message": run.message,
+        "lastError": run.last_error,
+        "errorCode": run.error_code,
+        "currentFile": run.current_file,
+        "fileIndex": run.file_index,
+        "fileTotal": run.file_total,
+        "percent": percent(run),
+        "etaMs": run.eta_ms,
     }
+    if left_out.text:
+        optional["leftOut"] = {"untracked": left_out.untracked, "ignored": left_out.ignored}
     return {
-        "runId": status.run_id,
-        "state": status.state,
-        "counts": asdict(status.counts),
-        **{name: value for name, value in optional.items() if value is not None},
+        "runId": str(run.id),
+        "state": run.state,
+        "counts": counts_of(run),
+        **{name: value for name, value in optional.items() if value not in (None, "")},
     }
 
 
-def run_wire(run: IngestRun, status: RunStatus) -> JSON:
+def run_wire(run: IngestRun) -> JSON:
     """One entry of `GET /ingest/runs`: the status, and what the run is about."""
-    return {**status_wire(status), "name": run.name, "path": run.path, "operation": run.operation}
-
-
-def left_out_wire(left_out: LeftOut) -> JSON | None:
-    """Return the numbers of what git does not track; None if it tracks all."""
-    if not left_out.text:
-        return None
-    return {"untracked": left_out.untracked, "ignored": left_out.ignored}
+    return {**status_wire(run), "name": run.name, "path": run.path, "operation": run.operation}
 
 
 def root_wire(root: Root, url: str | None) -> JSON:
@@ -160,7 +154,7 @@ def root_wire(root: Root, url: str | None) -> JSON:
         "model": root.model,
         "status": root.last_state,
         "lastIngestAt": at and wire_time(at),
-        "counts": asdict(Counts.of(root)),
+        "counts": counts_of(root),
         "lastError": root.last_error or None,
         "damage": root.damage or None,
         "url": url,
@@ -176,14 +170,4 @@ def model_wire(model: EmbeddingModel) -> JSON:
         "format": model.format,
         "size": model.size,
         "filename": model.filename,
-    }
-
-
-def dirs_wire(listing: DirListing) -> JSON:
-    """`GET /ingest/dirs`."""
-    return {
-        "base": listing.base,
-        "path": listing.path,
-        "dirs": list(listing.dirs),
-        "bases": list(listing.bases),
     }

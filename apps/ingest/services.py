@@ -258,7 +258,7 @@ def _drop_incomplete(cancelled: IngestRun) -> None:
         return
     # By the sweep, if that is not possible now.
     sweep.due.set()
-    with suppress(CodeinfoError, DatabaseError), freeze.index.changing(wait=False):
+    with suppress(CodeinfoError, DatabaseError), freeze.changing(wait=False):
         for root in incomplete:
             sweep.drop_root(root)
         lock.release()
@@ -276,7 +276,7 @@ def remove(path: str) -> bool:
     for run in endings.live().filter(path=path, automatic=True):
         cancel(run.id)
     # Do not wait for a freeze: the run of this removal has no heartbeat.
-    with freeze.index.changing(wait=False):
+    with freeze.changing(wait=False):
         return _remove(root)
 
 

@@ -8,7 +8,6 @@ from io import StringIO
 
 from django.db.models import Count, F, Q
 
-from apps.index import queries
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
 from apps.ingest.types import LeftOut
 
@@ -30,14 +29,6 @@ class SkipList:
     @property
     def total(self) -> int:
         return sum(count for _, count in self.reasons)
-
-
-def of_root(root: Root) -> SourceFileQuerySet:
-    return queries.live_files(root).listed()
-
-
-def of_run(run: IngestRun) -> SourceFileQuerySet:
-    return queries.listed_by(run)
 
 
 def left_out_of(run: IngestRun) -> LeftOut:

@@ -1,11 +1,13 @@
 """Value types of an ingest."""
 
+import os
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, field
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple
 
+from apps.core.values.texts import counted
+from apps.index.endings import NO_COUNTS
 from apps.index.models import IngestRun, Root
-from apps.index.types import RunState
 
 
 class FileStat(NamedTuple):
@@ -16,10 +18,6 @@ class FileStat(NamedTuple):
     # Programs cannot set the change time back. 0 if it was so recent that a later write may not
     # have changed it (the "racy" case of git's index).
     ctime_ns: int
-
-    def is_unchanged(self, earlier: "FileStat | None") -> bool:
-        """Whether the file has not been written to since it had the state `earlier`."""
-        return self == earlier and self.ctime_ns != 0
 
 
 class Candidate(NamedTuple):
@@ -39,6 +37,17 @@ class Skipped:
     reason: str  # shown to the user
     size: int  # bytes; 0 if unknown
     unreadable: bool = False  # it may exist, but cannot be read now
+
+
+class ListedFile(NamedTuple):
+    """A file that a discovery is to look at, or a folder that it does not enter."""
+
+    path: str  # relative to the root; that of a folder ends with a slash
+    reason: str = ""  # why it is skipped; "" if that is not decided yet
+    unreadable: bool = False  # as in `Skipped`
+    chosen: bool = False  # a `.codeinfoignore` includes it
+    # As of `RootDirectory.stat`; None if it is not known yet.
+    status: os.stat_result | None = None
 
 
 # Beyond this number, files that git does not track are not counted.
@@ -65,16 +74,12 @@ class LeftOut:
     def text(self) -> str:
         """Return "3 untracked files, 1 ignored file or folder left out"; "" if there is none."""
         parts = [
-            _counted(self.untracked, "untracked file"),
-            _counted(self.ignored, "ignored file or folder", "ignored files or folders"),
+            (self.untracked, "untracked file", ""),
+            (self.ignored, "ignored file or folder", "ignored files or folders"),
         ]
-        shown = ", ".join(part for part in parts if part)
+        shown = ", ".join(counted(*part) for part in parts if part[0])
         start = "At least " if self.untracked + self.ignored >= MAX_LEFT_OUT else ""
         return f"{start}{shown} left out" if shown else ""
-
-
-def _counted(number: int, one: str, more: str = "") -> str:
-    return f"{number:,} {one if number == 1 else more or f'{one}s'}" if number else ""
 
 
 @dataclass(frozen=True)
@@ -89,39 +94,6 @@ class Discovery:
     dirty: bool | None = None
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Totals of a run or a root. `embedded`: the chunks that have a vector."""
-
-    files: int = 0
-    chunks: int = 0
-    embedded: int = 0
-    skipped: int = 0
-
-    @classmethod
-    def of(cls, row: IngestRun | Root) -> Self:
-        return cls(row.files, row.chunks, row.embedded, row.skipped)
-
-    def __add__(self, other: "Counts") -> "Counts":
-        return Counts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
-
-    def __sub__(self, other: "Counts") -> "Counts":
-        return Counts(*map(int.__sub__, astuple(self), astuple(other)))
-
-
-@dataclass(frozen=True)
-class RunStatus:
-    """An IngestRun as API, websocket and page show it (docs/contract.md §5). None: not known."""
-
-    run_id: str
-    state: RunState
-    counts: Counts = field(default_factory=Counts)
-    message: str | None = None
-    last_error: str | None = None
-    error_code: str | None = None
-    current_file: str | None = None
-    file_index: int | None = None
-    file_total: int | None = None
-    percent: float | None = None
-    eta_ms: int | None = None
-    left_out: LeftOut = LeftOut()
+def counts_of(row: IngestRun | Root) -> dict[str, int]:
+    """Return the totals of a run or a root. `embedded`: the chunks that have a vector."""
+    return {name: getattr(row, name) for name in NO_COUNTS}

@@ -75,8 +75,8 @@ async def nearby(request: HttpRequest) -> HttpResponse:
 
 def _chosen_folders() -> list[str]:
     """The folders that are ingested, or being so."""
-    runs = [*queries.queued_runs(), *filter(None, [queries.active_run()])]
-    return [root.path for root in queries.published_roots()] + [run.path for run in runs]
+    runs = [run.path for run in queries.live_runs()]
+    return runs + [root.path for root in queries.published_roots()]
 
 
 def _view(data: QueryDict) -> str:
@@ -206,9 +206,7 @@ def ingest_again(request: HttpRequest) -> HttpResponse:
 def confirm_remove(request: HttpRequest) -> HttpResponse:
     """The dialog that confirms a removal."""
     roots = _roots(request.GET.getlist("root"))
-    response = render(request, "ingest/_remove.html", {"roots": roots})
-    response["HX-Retarget"], response["HX-Reswap"] = "#dialog-slot", "innerHTML"
-    return response
+    return render(request, "ingest/_remove.html", {"roots": roots})
 
 
 @_action
@@ -331,9 +329,10 @@ def _skip_source(request: HttpRequest) -> tuple[str, str, SourceFileQuerySet, Le
     """Return query string, name, files and left-out names of a skip list. Raises NotFound."""
     if "run" in request.GET:
         run = queries.find_run(request.GET["run"])
-        return f"run={run.id}", run.name, skips.of_run(run), skips.left_out_of(run)
+        return f"run={run.id}", run.name, queries.listed_by(run), skips.left_out_of(run)
     root = _root(request.GET.get("root", ""))
-    return f"root={root.id}", root.name, skips.of_root(root), skips.left_out_of_root(root)
+    files = queries.live_files(root).listed()
+    return f"root={root.id}", root.name, files, skips.left_out_of_root(root)
 
 
 def _page_number(request: HttpRequest) -> int:

@@ -26,6 +26,8 @@ from lmstudio.json_api import PredictionFragmentEvent, PredictionRxEvent, Predic
 
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.core.http import limits
+from apps.core.http.replies import MAX_LIST
 from apps.core.types import JSON
 from apps.core.values.addresses import Address
 from apps.lmstudio.errors import unavailable
@@ -37,7 +39,7 @@ from apps.lmstudio.types import (
     TextFragment,
     ToolCallReceived,
 )
-from apps.lmstudio.websocket import Bounds, apply_bounds, websocket
+from apps.lmstudio.websocket import Bounds, current_bounds, websocket
 
 Namespace = Literal["llm", "system"]
 MAX_QUOTED = 300  # characters of what the server says
@@ -77,27 +79,28 @@ class NamespaceClient(lmstudio.AsyncClient):
 
 @contextmanager
 def translate_errors(address: Address, token: str) -> Iterator[None]:
-    """Raise the SDK's errors in the block as Unavailable (see `failures`)."""
+    """Raise the SDK's errors and timeouts in the block as Unavailable (see `failures`)."""
     try:
         yield
-    except (lmstudio.LMStudioError, *DECODE_ERRORS) as error:
+    except (lmstudio.LMStudioError, TimeoutError, *DECODE_ERRORS) as error:
         raise _to_unavailable(error, address, token) from error
 
 
 @asynccontextmanager
 async def open_client(
-    address: Address, host: str, namespace: Namespace, token: str, bounds: Bounds
+    address: Address, host: str, namespace: Namespace, token: str, max_message: int
 ) -> AsyncIterator[NamespaceClient]:
-    """Connect a client. Leaving the block closes it and stops generation. Raises Unavailable."""
+    """Connect a client. Leaving the block closes it and stops generation. Raises Unavailable.
+
+    max_message: bytes of one message of the server.
+    """
     client = NamespaceClient(host, namespace, token)
+    bounds = Bounds(max_message)
+    current_bounds.set(bounds)
     try:
         with translate_errors(address, token):
-            try:
-                async with asyncio.timeout(CONNECT_SECONDS):
-                    with apply_bounds(bounds):
-                        await client.__aenter__()
-            except TimeoutError:
-                raise lmstudio.LMStudioWebsocketError("no handshake") from None
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await client.__aenter__()
         yield client
     except Unavailable as error:
         if bounds.refused:
@@ -109,7 +112,7 @@ async def open_client(
 
 async def downloaded_models(address: Address, host: str, token: str) -> Any:
     """Return the raw response: the SDK's parser fails at the first model that it does not know."""
-    async with open_client(address, host, "system", token, Bounds.of_list()) as client:
+    async with open_client(address, host, "system", token, MAX_LIST) as client:
         with translate_errors(address, token):
             return await client.system.remote_call("listDownloadedModels")
 
@@ -127,7 +130,7 @@ async def predict(
 
     Closing the generator cancels the generation and closes the connection. Raises Unavailable.
     """
-    async with open_client(address, host, "llm", token, Bounds.of_answer()) as client:
+    async with open_client(address, host, "llm", token, limits.MAX_FRAME_BYTES) as client:
         loading = _Loading(client, model)
         async with aclosing(loading.progress_events()) as progress_events:
             async for progress_event in progress_events:
@@ -245,7 +248,7 @@ def _to_unavailable(error: Exception, address: Address, token: str) -> Unavailab
             return unavailable("The model wrote a tool call that LM Studio could not read.")
         case lmstudio.LMStudioServerError():
             return unavailable(f"LM Studio failed: {_server_message(error, token)}")
-        case lmstudio.LMStudioWebsocketError():
+        case lmstudio.LMStudioWebsocketError() | TimeoutError():
             return unavailable(f"The connection to LM Studio at {address} failed or was cut.")
         case _:
             return unavailable("LM Studio sent something that this version does not understand.")

@@ -3,8 +3,8 @@
 The SDK opens websockets itself, in another task. A context variable passes the limits to that task.
 """
 
-from collections.abc import AsyncIterator, Generator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,6 @@ from wsproto.events import Event, Message
 
 from apps.core.http import limits
 from apps.core.http.limits import size
-from apps.core.http.replies import MAX_LIST
 
 
 @dataclass
@@ -25,34 +24,15 @@ class Bounds:
     """Limits of one connection.
 
     message: bytes of one message.
-    reply: bytes of all messages.
     refused: what exceeded a limit, a clause for the user; "" before.
     """
 
     message: int
-    reply: int
     refused: str = ""
 
-    @classmethod
-    def of_answer(cls) -> "Bounds":
-        return cls(limits.MAX_FRAME_BYTES, limits.MAX_REPLY_BYTES)
 
-    @classmethod
-    def of_list(cls) -> "Bounds":
-        return cls(MAX_LIST, limits.MAX_REPLY_BYTES)
-
-
-_bounds: ContextVar[Bounds] = ContextVar("bounds")
-
-
-@contextmanager
-def apply_bounds(bounds: Bounds) -> Iterator[None]:
-    """Apply limits to the websockets that tasks started in the block open."""
-    token = _bounds.set(bounds)
-    try:
-        yield
-    finally:
-        _bounds.reset(token)
+# Of the websockets that the current task, and tasks that it starts, open.
+current_bounds: ContextVar[Bounds] = ContextVar("current_bounds")
 
 
 class _Connection(Connection):
@@ -75,8 +55,8 @@ class _Connection(Connection):
         self._reply += length
         if self._message > self._bounds.message:
             self._refuse(f"a message of more than {self._bounds.message} bytes")
-        if self._reply > self._bounds.reply:
-            self._refuse(f"a reply of more than {self._bounds.reply} bytes")
+        if self._reply > limits.MAX_REPLY_BYTES:
+            self._refuse(f"a reply of more than {limits.MAX_REPLY_BYTES} bytes")
         if part.message_finished:
             self._message = 0
 
@@ -89,7 +69,7 @@ class _Connection(Connection):
 class _Session(AsyncWebSocketSession):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.connection = _Connection(_bounds.get())
+        self.connection = _Connection(current_bounds.get())
 
 
 @asynccontextmanager

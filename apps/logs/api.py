@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from apps.core.config import config
-from apps.core.errors import InvalidInput
+from apps.core.security.access import check_length
 from apps.logs import stream
 from apps.logs.serializers import EntrySerializer
 from apps.logs.store import get_store
@@ -19,8 +19,7 @@ class EntriesView(APIView):
     """POST stores one or several entries, all or none. GET returns entries that match filters."""
 
     def post(self, request: Request) -> JsonResponse:
-        if len(request.body) > config().log_max_client_bytes:
-            raise InvalidInput("The body is too large.", code="PAYLOAD_TOO_LARGE")
+        check_length(len(request.body), config().log_max_client_bytes)
         store = get_store()
         sequence = 0
         for entry in EntrySerializer.parse(request.data):

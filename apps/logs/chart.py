@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from apps.core.drawing import Chart, chart
+from apps.core.drawing.sizes import Chart, chart
+from apps.core.values.texts import counted
 from apps.logs.types import LogEntry
 
 COLUMNS = 40
@@ -41,9 +42,5 @@ def _clock(moment: int) -> str:
 
 def _words(counts: Counter[str]) -> str:
     """`12 lines, 1 error`."""
-    special = [_counted(counts[level], name) for level, name in NAMES.items() if counts[level]]
-    return ", ".join([_counted(counts.total(), "line"), *special])
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+    special = [counted(counts[level], name) for level, name in NAMES.items() if counts[level]]
+    return ", ".join([counted(counts.total(), "line"), *special])

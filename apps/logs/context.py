@@ -40,15 +40,11 @@ def log_context(request: str, **facts: Any) -> Iterator[None]:
 
 def with_context(work: Callable[P, T]) -> Callable[P, T]:
     """Return `work` for another thread, with the log context and trace span of this one."""
-    request, facts, span = request_id.get(), run_facts.get(), parent.get()
+    context = background_context()
 
     def run_in_context(*args: P.args, **kwargs: P.kwargs) -> T:
-        token = parent.set(span)
-        try:
-            with log_context(request, **facts):
-                return work(*args, **kwargs)
-        finally:
-            parent.reset(token)
+        # A copy, as several threads may be in it at once.
+        return context.copy().run(work, *args, **kwargs)
 
     return run_in_context
 

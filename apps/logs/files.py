@@ -49,7 +49,9 @@ class LogFile:
         """Return the last entries of this file and the previous one, oldest first."""
         remaining = TAIL_BYTES
         collected: list[bytes] = []
-        for path in (self.path, *_rotated_files(self.path)[:1]):
+        # The names of rotated files end in their date.
+        rotated = sorted(self.path.parent.glob(f"{self.path.name}.[0-9]*"))
+        for path in (self.path, *rotated[-1:]):
             content, from_start = _read_tail(path, remaining)
             lines = content.splitlines()
             collected = [*(lines if from_start else lines[1:]), *collected]
@@ -69,11 +71,6 @@ def _handler(path: Path, *, rotate: bool) -> logging.Handler:
             path, when="midnight", backupCount=RETENTION_DAYS, encoding="utf-8", delay=True
         )
     return logging.FileHandler(path, encoding="utf-8", delay=True)
-
-
-def _rotated_files(path: Path) -> list[Path]:
-    """Return the rotated files, newest first; their names end in the date."""
-    return sorted(path.parent.glob(f"{path.name}.[0-9]*"), reverse=True)
 
 
 def _read_tail(path: Path, size: int) -> tuple[bytes, bool]:

@@ -94,7 +94,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
         "filtered": bool(query.address),
         "stream_query": _joined(query.address, f"sinceSequence={selection.last}"),
         "page_address": f"/logs?{address}" if address else "/logs",
-        "rows": rows(entries[::-1]),
+        "rows": [EntryRow.of(entry) for entry in entries[::-1]],
         "most": PAGE_ENTRIES,
         "newest_address": "" if query.before is None else f"/logs?{query.address}",
         "older_address": "/logs?" + _joined(query.address, f"before={oldest}"),
@@ -113,10 +113,6 @@ def _joined(*parts: str) -> str:
     return "&".join(filter(None, parts))
 
 
-def rows(entries: list[LogEntry]) -> list[EntryRow]:
-    return [EntryRow.of(entry) for entry in entries]
-
-
 def render_event(
     name: str, entries: list[LogEntry], skipped: int, *, filtered: bool = False
 ) -> str:
@@ -128,8 +124,8 @@ def render_event(
         levels = [FilterOption(level, True, get_store().counts[level]) for level in LEVELS]
         return render_to_string("logs/_counts.html", {"levels": levels})
     template = "logs/_table.html" if name == "all" else "logs/_rows.html"
-    listed = {"rows": rows(entries), "skipped": skipped, "filtered": filtered}
-    return render_to_string(template, listed)
+    rows = [EntryRow.of(entry) for entry in entries]
+    return render_to_string(template, {"rows": rows, "skipped": skipped, "filtered": filtered})
 
 
 def _is_id(fact: str) -> bool:

@@ -65,11 +65,8 @@ MAX_DEPTH = 100
 INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
-def clean(value: Any, *, lines: bool = True, depth: int = 0) -> Any:
-    """Return a copy that is safe to store and show: JSON values, redacted, escaped, bounded.
-
-    lines: keep line feeds and tabs in texts.
-    """
+def clean(value: Any, *, depth: int = 0) -> Any:
+    """Return a copy that is safe to store and show: JSON values, redacted, escaped, bounded."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
@@ -83,7 +80,7 @@ def clean(value: Any, *, lines: bool = True, depth: int = 0) -> Any:
         }
     if isinstance(value, list | tuple | set | frozenset):
         return [clean(inner, depth=depth + 1) for inner in value]
-    return clean_text(str(value), lines=lines)
+    return clean_text(str(value), lines=True)
 
 
 def _clean_item(name: str, value: Any, depth: int) -> Any:
@@ -91,7 +88,7 @@ def _clean_item(name: str, value: Any, depth: int) -> Any:
 
 
 def clean_text(text: str, *, lines: bool = False) -> str:
-    """Redact and escape a text, and cut it to MAX_TEXT characters."""
+    """Redact and escape a text, and cut it to MAX_TEXT characters. lines: keep feeds and tabs"""
     # Cut twice: a secret that the first cut splits lies beyond the second cut.
     cleaned = visible(redacted(text[: 2 * MAX_TEXT]), lines=lines)
     if len(text) <= MAX_TEXT:

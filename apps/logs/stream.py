@@ -9,12 +9,11 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
 from dataclasses import replace
 
 from django.http import HttpRequest, StreamingHttpResponse
 
-from apps.core.concurrency.hub import Subscription, hub
+from apps.core.concurrency.hub import hub
 from apps.logs.store import TOPIC, LogStore
 from apps.logs.types import MAX_ENTRIES, LogEntry, LogQuery, Selection
 
@@ -60,7 +59,7 @@ async def json_frames(store: LogStore, query: LogQuery, after: int | None) -> As
                 yield f"id: {entry.sequence}\ndata: {entry.line}\n\n"
             # From here on no entry is skipped, however many come at once.
             remaining = replace(remaining, after=selection.last, limit=sys.maxsize)
-            if not await _wait_for_entry(notices):
+            if not await notices.next_within(HEARTBEAT_SECONDS):
                 yield HEARTBEAT
 
 
@@ -87,7 +86,7 @@ async def html_frames(
                 yield _event(name, selection.last, rows)
             yield _event("counts", selection.last, render_event("counts", [], 0))
             last, is_resumed = selection.last, True
-            while not await _wait_for_entry(notices):
+            while not await notices.next_within(HEARTBEAT_SECONDS):
                 yield HEARTBEAT
             await pause(BATCH_SECONDS)
 
@@ -108,13 +107,3 @@ def _skipped(selection: Selection) -> str:
 def _event(name: str, number: int, text: str) -> str:
     data = "\n".join(f"data: {line}" for line in text.splitlines())
     return f"event: {name}\nid: {number}\n{data}\n\n"
-
-
-async def _wait_for_entry(notices: Subscription) -> bool:
-    """Wait for an entry. Return False after HEARTBEAT_SECONDS without one."""
-    try:
-        async with asyncio.timeout(HEARTBEAT_SECONDS), aclosing(notices.batches()) as changes:
-            await anext(changes)
-    except TimeoutError:
-        return False
-    return True

@@ -84,6 +84,7 @@ class LogQuery:
 
         Levels and sources are comma separated or repeated; unknown ones are ignored.
         """
+        limit = _number(params, "limit")
         return cls(
             levels=_chosen(params, "level", LEVELS),
             sources=_chosen(params, "source", SOURCES),
@@ -91,7 +92,7 @@ class LogQuery:
             since=_number(params, "since"),
             until=_number(params, "until"),
             after=max(0, _number(params, "sinceSequence") or 0),
-            limit=_clamp_limit(_number(params, "limit")),
+            limit=MAX_ENTRIES if limit is None else min(MAX_ENTRIES, max(1, limit)),
         )
 
     @classmethod
@@ -150,7 +151,3 @@ def _number(params: QueryDict, name: str) -> int | None:
         return int(text)
     except ValueError:
         raise InvalidInput(f"{name} must be a whole number.", code="INVALID_QUERY") from None
-
-
-def _clamp_limit(limit: int | None) -> int:
-    return MAX_ENTRIES if limit is None else min(MAX_ENTRIES, max(1, limit))

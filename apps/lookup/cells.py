@@ -5,7 +5,8 @@ file too; of a packed notebook, whose lines of source share lines of the file, t
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -52,7 +53,7 @@ def cell_label(cells: Sequence[Cell], start: int | None, end: int | None) -> str
 def with_cells(output: dict[str, Any]) -> dict[str, Any]:
     """Add `cell`, and `cellLine`, the line within it, to the rows of an output that are lines of a
     notebook, and make their lines those of the file."""
-    known: dict[tuple[str, str], Sequence[Cell]] = {}
+    cells = cache(notebook_cells)
     changed: dict[str, Any] = {}
     for key in ROWS:
         rows = output.get(key)
@@ -62,10 +63,7 @@ def with_cells(output: dict[str, Any]) -> dict[str, Any]:
         for row in rows:
             place = {**output, **row}
             if _is_in_notebook(place):
-                file = place["repo"], place["relPath"]
-                if file not in known:
-                    known[file] = notebook_cells(*file)
-                row = _with_cell(row, known[file])
+                row = _with_cell(row, cells(place["repo"], place["relPath"]))
             changed[key].append(row)
     if isinstance(answer := output.get(ANSWER), dict):
         changed[ANSWER] = with_cells(answer)
@@ -105,11 +103,9 @@ def lines_in_text(cells: Sequence[Cell], first: int, last: int | None) -> tuple[
     """The lines of the text that are these lines of the file."""
     if not cells or cells[0].in_file is None:
         return first, last
-    inside = list(_overlapping(cells, first, last))
+    inside = [
+        cell
+        for cell in cells
+        if cell.in_file and cell.in_file[1] >= first and (last is None or cell.in_file[0] <= last)
+    ]
     return (inside[0].mark + 1, inside[-1].end) if inside else (cells[-1].end + 1, None)
-
-
-def _overlapping(cells: Sequence[Cell], first: int, last: int | None) -> Iterator[Cell]:
-    for cell in cells:
-        if cell.in_file and cell.in_file[1] >= first and (last is None or cell.in_file[0] <= last):
-            yield cell

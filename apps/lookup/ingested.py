@@ -2,19 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from pathlib import Path
 from unicodedata import normalize
 from uuid import UUID
 
 from apps.code.chunking import lines_of
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.index import queries, unread
-from apps.index.changes import unreadable
-from apps.index.chunks import unchanged_text
+from apps.index.chunks import stored_texts, unchanged_texts
 from apps.index.models import Root, SourceFile
-from apps.index.symbols import outline_of
-from apps.index.texts import get_texts
-from apps.index.types import Area
+from apps.index.symbols import definitions_of, outline_of
+from apps.index.types import Area, StoredSymbol
 from apps.retrieval.query import is_inside, listed
 from apps.retrieval.repositories import is_named, repo_id
 
@@ -72,18 +69,15 @@ def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
         if root is not None
     ]
     texts = stored_texts({row.sha256 for _, row in pairs})
-    lines: dict[str, list[str]] = {}
+    texts |= unchanged_texts(
+        (root, row.path, row.sha256) for root, row in pairs if row.sha256 not in texts
+    )
     for root, row in pairs:
-        text = texts.get(row.sha256)
-        if text is None:
-            unreadable(root.damage)
-            text = unchanged_text(Path(root.path), row.path, row.sha256)
-        if text is not None:
-            lines[str(row.document)] = lines_of(text)
-    for root, row in pairs:
-        if str(row.document) not in lines:
+        if row.sha256 not in texts:
             unread.text_lost(root, str(row.document))
-    return lines
+    return {
+        str(row.document): lines_of(texts[row.sha256]) for _, row in pairs if row.sha256 in texts
+    }
 
 
 def lines_of_file(root: Root, file: SourceFile) -> list[str]:
@@ -95,31 +89,23 @@ def lines_of_file(root: Root, file: SourceFile) -> list[str]:
     return lines
 
 
-def ingested_text(root: Root, source_file: str) -> str | None:
-    """The text of a file as it was ingested, its lines joined by "\n"; None if neither the stores
-    nor the disk have it."""
-    lines = ingested_lines([(root, source_file)]).get(source_file)
-    return None if lines is None else "\n".join(lines)
-
-
 def stored_lines(file: SourceFile) -> list[str] | None:
     """The lines as they were ingested, from the text store; None if it lacks them."""
     text = stored_texts({file.sha256}).get(file.sha256)
     return None if text is None else lines_of(text)
 
 
-def definition_lines(root: Root, file: SourceFile) -> list[int]:
-    """The first lines of the definitions in a file as it was ingested; none if the words of the
-    repository cannot be read."""
+def known_outline(root: Root, document: UUID | str) -> list[StoredSymbol]:
+    """The definitions in a file, by line; none if they cannot be read, which `unread` notes."""
     try:
-        return [symbol.start_line for symbol in outline_of(root, file.document)]
+        return outline_of(root, document)
     except Unavailable:
         return []
 
 
-def stored_texts(keys: set[str]) -> dict[str, str]:
-    """The texts that the store has, by SHA-256."""
+def known_definitions(root: Root, name: str) -> list[StoredSymbol]:
+    """The definitions of a name; none if they cannot be read, which `unread` notes."""
     try:
-        return get_texts().read(keys)
+        return definitions_of(root, name)
     except Unavailable:
-        return {}
+        return []

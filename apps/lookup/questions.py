@@ -22,6 +22,7 @@ from apps.index.queries import generation_files
 from apps.index.query_cache import per_generation
 from apps.index.symbols import outline_of
 from apps.lookup.deadline import Deadline
+from apps.lookup.relations.types import ASIDE
 from apps.lookup.symbols import SymbolQuery, find_definitions
 from apps.lookup.symbols.project import Key, RootProject
 from apps.retrieval.query import SearchQuery
@@ -39,7 +40,7 @@ MAX_SEARCHES = 40
 # Shorter names say too little, and are found everywhere.
 MIN_NAME = 4
 # Kinds of files that are not the product's own code.
-ASIDE = frozenset({"test", "example", "legacy", "prose", "data"})
+NOT_CODE = ASIDE | {"data"}
 TYPES = frozenset({"class", "interface", "struct", "trait", "type"})
 OUTLINED = TYPES | {"function", "method"}
 GENERAL = (
@@ -103,11 +104,6 @@ class _Graph:
     calls: dict[Key, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
     callers: dict[Key, set[Key]] = field(default_factory=lambda: defaultdict(set))
 
-    def add(self, caller: Key, callee: Key) -> None:
-        if caller != callee:
-            self.calls[caller][callee] = None
-            self.callers[callee].add(caller)
-
     def is_public(self, key: Key) -> bool:
         """Whether a question may name the definition: of this repository's own code, and with a
         name that stands for itself."""
@@ -116,7 +112,7 @@ class _Graph:
         if (
             len(definition.name) < MIN_NAME
             or definition.name.startswith("_")
-            or kinds(key[0]) & ASIDE
+            or kinds(key[0]) & NOT_CODE
         ):
             return False
         if PROTOTYPE in definition.flags or PRIVATE in definition.flags:
@@ -154,7 +150,7 @@ def _files(root: Root) -> list[tuple[str, str]]:
     """Path and language of the source files with the most chunks."""
     rows = generation_files(root).ingested().exclude(language="").order_by("-chunks", "path")
     files = rows.values_list("path", "language")[:MAX_ROWS]
-    return [(path, language) for path, language in files if not kinds(path) & ASIDE]
+    return [(path, language) for path, language in files if not kinds(path) & NOT_CODE]
 
 
 def _graph(project: RootProject, paths: Sequence[str]) -> _Graph:
@@ -168,9 +164,12 @@ def _graph(project: RootProject, paths: Sequence[str]) -> _Graph:
             left -= 1
             if (scope := facts.named_scope(call.scope)) == MODULE:
                 continue
+            caller = (path, scope)
             for target in targets(project.resolver, path, call):
-                if target.proven:
-                    graph.add((path, scope), (target.path, target.number))
+                callee = (target.path, target.number)
+                if target.proven and callee != caller:
+                    graph.calls[caller][callee] = None
+                    graph.callers[callee].add(caller)
     return graph
 
 
@@ -255,14 +254,12 @@ def _from_outlines(root: Root, count: int, known: Sequence[str], shows: _Answers
             for symbol in symbols
             if symbol.kind in OUTLINED and len(symbol.name) >= MIN_NAME and symbol.name[0] != "_"
         ]
-        longest = sorted(
-            public,
-            key=lambda symbol: (symbol.kind not in TYPES, symbol.start_line - symbol.end_line),
-        )
-        for definition in longest[:1]:
-            text = f"What does `{definition.path}` do, and where is it used?"
-            if f"`{definition.path}`" not in " ".join((*known, *questions)) and shows(text):
-                questions.append(text)
+        if not public:
+            continue
+        longest = max(public, key=lambda one: (one.kind in TYPES, one.end_line - one.start_line))
+        text = f"What does `{longest.path}` do, and where is it used?"
+        if f"`{longest.path}`" not in " ".join((*known, *questions)) and shows(text):
+            questions.append(text)
         if len(questions) >= count:
             break
     return questions[:count]

@@ -13,7 +13,7 @@ from apps.conversations.models import CommandRun, Source
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.types import JSON
 from apps.core.values.json_schema import TEXT, closed, object_schema, typed
-from apps.mcp.answers import ANSWER, STOPPED, failed, follow, required_text, result, stop, stopped
+from apps.mcp.answers import ANSWER, STOPPED, failed, required_text, result, stopped, to_end
 from apps.mcp.availability import CODE
 from apps.mcp.starting import begin
 from apps.mcp.steps import describe_step
@@ -36,11 +36,7 @@ async def run_instruction(arguments: Mapping[str, Any], call: Call) -> JSON:
     text = required_text(arguments, "instruction")
     with translate_errors():
         turn = await starting.instruction(_agent_request(arguments), text)
-        log = await begin(runner.start(turn), stop)
-    try:
-        await follow(log, call)
-    finally:
-        runner.stop(log)
+        log = await to_end(runner.start(turn), call)
     return {"agentName": arguments["agentName"]} | result(log)
 
 

@@ -1,6 +1,6 @@
 """How tools wait for the answer of a run, and return it."""
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from apps.agents.events import TurnFailed, TurnFinished, TurnStopped
@@ -12,6 +12,7 @@ from apps.core.errors import InvalidInput, Unavailable
 from apps.core.types import JSON
 from apps.core.values.json_schema import TEXT, closed, object_schema, typed
 from apps.core.values.surrogates import storable
+from apps.mcp.starting import begin
 from apps.mcp.steps import describe_step
 from apps.mcp.types import Call
 
@@ -24,11 +25,22 @@ def required_text(arguments: Mapping[str, Any], name: str) -> str:
     return text
 
 
-async def stop(log: RunLog) -> None:
+async def to_end(start: Coroutine[Any, Any, RunLog], call: Call) -> RunLog:
+    """Start a run, and return its log at the end. A cancelled call stops the run."""
+    log = await begin(start, _stop)
+    try:
+        await _follow(log, call)
+    finally:
+        # No effect on a run that has ended.
+        runner.stop(log)
+    return log
+
+
+async def _stop(log: RunLog) -> None:
     runner.stop(log)
 
 
-async def follow(log: RunLog, call: Call) -> None:
+async def _follow(log: RunLog, call: Call) -> None:
     """Wait for the end of a run, and report each step as it begins (`sse` adds heartbeats)."""
     reported, warned = "", 0
     while not log.finished:

@@ -3,8 +3,6 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
@@ -20,18 +18,19 @@ from apps.mcp.types import (
     McpEndpoint,
     McpTool,
     Report,
-    Workspace,
+    Work,
 )
 from apps.mcp.wire import Message, RpcError
 from apps.mcp.workspace import workspace_of
+from apps.tools.capping import FULL, FULL_META_KEY
 from apps.tools.tool import INDEX
 
 CALL_SECONDS = 600.0
 # In `_meta` of a result, so that no model pays for them: the URIs of the resources that it quotes.
 LINKS_META_KEY = "codeinfo/uris"
-# Fields of an answer that are in `_meta` too: what it stands on (`standing`); what to ask the user,
-# which the bridge does.
-BESIDE = {INDEX: "codeinfo/index", QUESTION: "codeinfo/question"}
+# Fields of an answer that are in `_meta`: what it stands on (`standing`); what to ask the user,
+# which the bridge does; its rows in the full form.
+BESIDE = {INDEX: "codeinfo/index", QUESTION: "codeinfo/question", FULL: FULL_META_KEY}
 # A form without fields: to accept it is to agree.
 NO_FIELDS: JSON = {"type": "object", "properties": {}}
 
@@ -46,50 +45,36 @@ def tool_named(endpoint: McpEndpoint, message: Message) -> McpTool:
     return tools[name]
 
 
-@dataclass(frozen=True)
-class PreparedCall:
-    """A tool and its arguments, as `read_arguments` returns them.
-
-    workspace, answers: as in Call.
-    seconds: time limit, by default CALL_SECONDS.
-    """
-
-    tool: McpTool
-    arguments: Mapping[str, Any]
-    protocol: ProtocolVersion
-    workspace: Workspace
-    answers: Mapping[str, Any]
-    seconds: float = 0
-
-    async def run(self, report: Report) -> JSON:
-        """Run the tool and return the `result` of the answer.
-
-        Raises what the tool raises, and Unavailable TIMED_OUT after `seconds`.
-        """
-        seconds = self.seconds or CALL_SECONDS
-        capabilities, workspace = self.protocol.capabilities, self.workspace
-        about = (self.protocol.version, report, capabilities, workspace)
-        call = Call(*about, answers=self.answers)
-        try:
-            async with asyncio.timeout(seconds) as limit:
-                return _result(self.tool, await self.tool.run(self.arguments, call))
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            message = f"The call was ended after {seconds:.0f} seconds. Ask for less at once."
-            raise Unavailable(message, code="TIMED_OUT", retryable=False) from error
-
-
 def prepare(
-    tool: McpTool, message: Message, protocol: ProtocolVersion, headers: Mapping[str, str]
-) -> PreparedCall:
-    """Read the arguments, and where the client works. Raises InvalidInput VALIDATION_FAILED."""
-    received = message.params.get("arguments") or {}
+    tool: McpTool,
+    message: Message,
+    protocol: ProtocolVersion,
+    headers: Mapping[str, str],
+    seconds: float,
+) -> Work:
+    """Read the arguments of a call. Raises InvalidInput VALIDATION_FAILED.
+
+    The work returns the `result` of the answer. It raises what the tool raises, and Unavailable
+    TIMED_OUT after `seconds`.
+    """
+    arguments = read_arguments(tool, message.params.get("arguments") or {})
     answers = message.params.get("inputResponses")
     # Handshake revisions do not define it, so it may be anything there.
     answers = answers if isinstance(answers, Mapping) else {}
-    arguments = read_arguments(tool, received)
-    return PreparedCall(tool, arguments, protocol, workspace_of(headers), answers)
+    workspace = workspace_of(headers)
+
+    async def run(report: Report) -> JSON:
+        call = Call(protocol.version, report, protocol.capabilities, workspace, answers)
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                return _result(tool, await tool.run(arguments, call))
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            problem = f"The call was ended after {seconds:.0f} seconds. Ask for less at once."
+            raise Unavailable(problem, code="TIMED_OUT", retryable=False) from error
+
+    return run
 
 
 def _result(tool: McpTool, value: JSON | Contents | InputRequired) -> JSON:
@@ -97,17 +82,21 @@ def _result(tool: McpTool, value: JSON | Contents | InputRequired) -> JSON:
         return {"content": list(value.items)}
     if isinstance(value, InputRequired):
         return _input_required(value)
-    beside = {key: value[name] for name, key in BESIDE.items() if name in value}
-    value = {key: member for key, member in value.items() if key not in BESIDE}
-    # Without spaces: every client's model pays for them.
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # File names that are not UTF-8 contain lone surrogates.
-    clean = encodable(text)
-    structured = value if clean == text else json.loads(clean)
+    _, beside = _encodable({key: value[name] for name, key in BESIDE.items() if name in value})
+    text, structured = _encodable({k: member for k, member in value.items() if k not in BESIDE})
     links = tool.links(structured) if tool.links else ()
     meta = ({LINKS_META_KEY: list(links)} if links else {}) | beside
     shown = {"_meta": meta} if meta else {}
-    return {"content": [{"type": "text", "text": clean}], "structuredContent": structured, **shown}
+    return {"content": [{"type": "text", "text": text}], "structuredContent": structured, **shown}
+
+
+def _encodable(value: JSON) -> tuple[str, JSON]:
+    """The text of a value, and the value, without the lone surrogates of names of files that are
+    not UTF-8."""
+    # Without spaces: every client's model pays for them.
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    clean = encodable(text)
+    return clean, value if clean == text else json.loads(clean)
 
 
 def _input_required(value: InputRequired) -> JSON:

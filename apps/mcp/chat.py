@@ -1,10 +1,8 @@
 """The endpoint `/mcp/chat`, also served on MCP_PORT: a model of this server answers questions."""
 
-from collections.abc import Sequence
-
 from apps.mcp.availability import gate
 from apps.mcp.question import CODEBASE_QUESTION
-from apps.mcp.types import McpEndpoint, McpTool
+from apps.mcp.types import McpEndpoint
 
 INSTRUCTIONS = (
     "codeinfo answers questions about the source repositories ingested on this machine. Its one "
@@ -19,15 +17,11 @@ INSTRUCTIONS = (
 )
 
 
-def tools() -> Sequence[McpTool]:
-    return (CODEBASE_QUESTION,)
-
-
 CHAT = McpEndpoint(
     name="codeinfo-chat",
     title="codeinfo questions",
     instructions=INSTRUCTIONS,
-    registry=tools,
+    registry=lambda: (CODEBASE_QUESTION,),
     legacy_name="codeinfo2-mcp",
     gate=gate,
 )

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from django.db.models import Case, IntegerField, Value, When
 
 from apps.browse.facets import languages
+from apps.core.concurrency.computed import in_thread
 from apps.core.errors import NotFound
 from apps.index.models import Root, SourceFile
 from apps.index.queries import published_roots
-from apps.mcp.database import in_database
 from apps.mcp.types import Completion
 from apps.retrieval.query import MAX_PATH
 from apps.retrieval.repositories import find_root, repo_id
@@ -22,18 +22,18 @@ REPOSITORY, PATH, LANGUAGE = "repository", "path", "language"
 
 async def complete_repository(beginning: str, others: Mapping[str, str]) -> Completion:
     """The ids of repositories, by name."""
-    return await in_database(_repositories, beginning)
+    return await in_thread(_repositories, beginning)
 
 
 async def complete_path(beginning: str, others: Mapping[str, str]) -> Completion:
     """The paths of the chosen repository, or of all: that begin with the text, then whose name in
     some folder does, then others that contain it."""
-    return await in_database(_paths, beginning, others.get(REPOSITORY, ""))
+    return await in_thread(_paths, beginning, others.get(REPOSITORY, ""))
 
 
 async def complete_language(beginning: str, others: Mapping[str, str]) -> Completion:
     """The languages of the chosen repository, or of all, most frequent first."""
-    return await in_database(_languages, beginning, others.get(REPOSITORY, ""))
+    return await in_thread(_languages, beginning, others.get(REPOSITORY, ""))
 
 
 def matching(values: Iterable[str], text: str) -> Completion:

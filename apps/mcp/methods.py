@@ -107,9 +107,3 @@ async def _list_templates_twice(
         endpoint, protocol, message
     )
     return result | {"resource_templates": result["resourceTemplates"]}
-
-
-def progress_token(params: Mapping[str, Any]) -> int | str | None:
-    """The token of the progress that the client requests; None if it requests none."""
-    token = (params.get("_meta") or {}).get("progressToken")
-    return token if isinstance(token, int | str) and not isinstance(token, bool) else None

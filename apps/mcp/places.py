@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from apps.core.errors import InvalidInput, NotFound
+from apps.core.errors import NotFound
 from apps.core.types import JSON
 from apps.index import queries
 from apps.index.models import Root
@@ -23,7 +23,7 @@ from apps.mcp.written_places import (
     read_lines,
     read_place,
 )
-from apps.retrieval.query import MAX_IDS
+from apps.retrieval.query import MAX_IDS, invalid
 from apps.retrieval.repositories import find_root, repo_id
 
 REPOSITORY, EVERY = "repository", "*"
@@ -123,11 +123,10 @@ def _place(text: str, scope: Any, allowed: Sequence[str]) -> Place:
     where = f"in the repository {elsewhere.repository!r}" if elsewhere else "in no ingested folder"
     # The home of the server's user is not told.
     shown = text if text.startswith("~") else read.path
-    problem = (
+    raise invalid(
         f"{shown} is {where}. Write a path within the repository, or below a `hostPath` of "
         "ListIngestedRepositories"
     )
-    raise InvalidInput(problem, details={"details": [problem]})
 
 
 def _exists(place: Place, named: _Named) -> bool:

@@ -5,8 +5,10 @@ resource, so that the model begins with its text.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from apps.core.errors import InvalidInput, NotFound
+from apps.core.concurrency.computed import in_thread
+from apps.core.errors import NotFound
 from apps.core.types import JSON
 from apps.index.queries import published_roots
 from apps.mcp.completion import (
@@ -17,11 +19,10 @@ from apps.mcp.completion import (
     complete_path,
     complete_repository,
 )
-from apps.mcp.database import in_database
 from apps.mcp.resource_uris import Address
 from apps.mcp.resources import contents_of
 from apps.mcp.types import MAX_NAME, MAX_TEXT, McpPrompt, PromptArgument
-from apps.retrieval.query import MAX_PATH
+from apps.retrieval.query import MAX_PATH, invalid
 from apps.retrieval.repositories import repo_id
 
 SYMBOL, FROM, TO, DIFF = "symbol", "from", "to", "diff"
@@ -99,8 +100,7 @@ async def review(arguments: Mapping[str, str]) -> Sequence[JSON]:
 
 def _require_one(arguments: Mapping[str, str], *names: str) -> None:
     if not any(arguments.get(name) for name in names):
-        problem = f"{' or '.join(names)} is required"
-        raise InvalidInput(problem, details={"details": [problem]})
+        raise invalid(f"{' or '.join(names)} is required")
 
 
 def _subject(arguments: Mapping[str, str]) -> str:
@@ -135,7 +135,7 @@ async def _messages(
     numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
     text = f"{task} Use the tools of codeinfo.{_filters(arguments)}\n\n{numbered}\n\n{RULES}"
     path = arguments.get(PATH)
-    embedded = await in_database(_named, arguments.get(REPOSITORY), path) if path else ()
+    embedded = await in_thread(_named, arguments.get(REPOSITORY), path) if path else ()
     return [_text(text), *further, *embedded]
 
 
@@ -144,19 +144,15 @@ def _named(repository: str | None, path: str) -> Sequence[JSON]:
     repositories have it."""
     if repository:
         return _embedded(repository, path)
-    every = {repo_id(root): None for root in published_roots()}
     embedded: dict[str, Sequence[JSON]] = {}
-    for candidate in every:
-        try:
+    for candidate in dict.fromkeys(map(repo_id, published_roots())):
+        with suppress(NotFound):
             embedded[candidate] = _embedded(candidate, path)
-        except NotFound:
-            continue
     if not embedded:
         raise NotFound(f"No ingested repository has {path}.", code="FILE_NOT_FOUND")
     if len(embedded) > 1:
         ids = ", ".join(list(embedded)[:MAX_NAMED])
-        problem = f"repository is required: {path} is in {ids}"
-        raise InvalidInput(problem, details={"details": [problem]})
+        raise invalid(f"repository is required: {path} is in {ids}")
     (messages,) = embedded.values()
     return messages
 

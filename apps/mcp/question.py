@@ -21,18 +21,17 @@ from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
 from apps.core.concurrency.computed import in_thread
 from apps.core.config import PROVIDERS, config
-from apps.core.errors import InvalidInput, Unavailable
+from apps.core.errors import Unavailable
 from apps.core.types import JSON
 from apps.core.values.json_schema import TEXT, closed, object_schema, one_of, text_schema
 from apps.core.values.surrogates import storable
 from apps.index.types import Area
-from apps.mcp.answers import ANSWER, CONVERSATION_ID, STOPPED, follow, required_text, result, stop
+from apps.mcp.answers import ANSWER, CONVERSATION_ID, STOPPED, required_text, result, to_end
 from apps.mcp.availability import default_provider, unavailable, unavailable_reason
 from apps.mcp.places import REPOSITORY, is_every
 from apps.mcp.scoping import NOTE, SCHEMA, Scope, in_workspace, scope_of
-from apps.mcp.starting import begin
 from apps.mcp.types import MAX_TEXT, Annotations, Call, InputRequired, McpTool
-from apps.retrieval.query import parse_repositories, write_area
+from apps.retrieval.query import parse_repositories, refuse, write_area
 from apps.retrieval.repositories import roots_named, with_ids
 
 NO_MODEL = "It offers no model."
@@ -54,12 +53,7 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON | InputRequired:
     if isinstance(scope, InputRequired):
         return scope
     turn = await _turn(scope.arguments, is_about_all=is_every(arguments.get(REPOSITORY)))
-    log = await begin(_start(turn), stop)
-    try:
-        await follow(log, call)
-    finally:
-        # No effect on a run that has ended.
-        runner.stop(log)
+    log = await to_end(_start(turn), call)
     try:
         return result(log) | ({NOTE: scope.note} if scope.note else {})
     except Unavailable as error:
@@ -99,8 +93,7 @@ def _areas(repository: Any) -> tuple[Area, ...]:
     REPO_NOT_FOUND or Conflict INGEST_REQUIRED for those that are not ingested."""
     problems: list[str] = []
     names = parse_repositories(repository, problems)
-    if problems:
-        raise InvalidInput(", ".join(problems), details={"details": problems})
+    refuse(problems)
     if names:
         roots_named(names)
     return with_ids(Area(name, "") for name in names)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from apps.core.concurrency.computed import in_thread
 from apps.core.concurrency.hub import hub
 from apps.core.concurrency.tasks import create_task
 from apps.core.errors import Conflict
@@ -27,10 +28,8 @@ from apps.index import changes, queries
 from apps.index.models import IngestRun
 from apps.index.types import TERMINAL_STATES
 from apps.ingest import services
-from apps.ingest.runs.progress import status_of
+from apps.ingest.runs.progress import percent
 from apps.ingest.serializers import status_wire
-from apps.ingest.types import RunStatus
-from apps.mcp.database import in_database
 from apps.mcp.starting import begin
 from apps.mcp.types import Annotations, Call, McpTool
 from apps.retrieval.query import MAX_ID
@@ -56,7 +55,7 @@ async def ingest_to_end(start: Callable[[], IngestRun], call: Call) -> IngestRun
     FORBIDDEN for a user who is not staff.
     """
     require_staff()
-    ingest = await begin(in_database(_named_when_busy, start), _cancel)
+    ingest = await begin(in_thread(_named_when_busy, start), _cancel)
     try:
         return await wait_for_end(ingest, call)
     except asyncio.CancelledError:
@@ -67,7 +66,7 @@ async def ingest_to_end(start: Callable[[], IngestRun], call: Call) -> IngestRun
 
 def outcome(run: IngestRun) -> JSON:
     """The end of a run as OUTPUT describes it."""
-    wire = status_wire(status_of(run))
+    wire = status_wire(run)
     return {name: wire[name] for name in OUTPUT["properties"] if name in wire}
 
 
@@ -93,7 +92,7 @@ def _busy() -> str:
 
 async def _cancel(ingest: IngestRun) -> None:
     # 0 seconds: do not wait for the worker to stop.
-    await in_database(services.cancel, ingest.id, 0.0)
+    await in_thread(services.cancel, ingest.id, 0.0)
 
 
 async def wait_for_end(
@@ -104,20 +103,19 @@ async def wait_for_end(
     reported = ""
     with hub.subscribe(changes.RUNS) as runs:
         while True:
-            row = await in_database(queries.find_run, ingest.id)
-            status = status_of(row)
-            if status.state in TERMINAL_STATES or await in_database(is_enough):
+            row = await in_thread(queries.find_run, ingest.id)
+            if row.state in TERMINAL_STATES or await in_thread(is_enough):
                 return row
-            if (step := _progress_text(status)) != reported:
-                await call.progress(step, status.file_index, status.file_total)
+            if (step := _progress_text(row)) != reported:
+                await call.progress(step, row.file_index, row.file_total)
                 reported = step
             await runs.next_within(POLL_SECONDS)
 
 
-def _progress_text(status: RunStatus) -> str:
+def _progress_text(run: IngestRun) -> str:
     """The message of the run with whole percents, so that not every file is reported."""
-    message = status.message or status.state
-    return message if status.percent is None else f"{message}: {status.percent:.0f} %"
+    message, done = run.message or run.state, percent(run)
+    return message if done is None else f"{message}: {done:.0f} %"
 
 
 INPUT = closed(

@@ -12,6 +12,7 @@ from django.core.signing import BadSignature, Signer
 
 from apps.browse.source import SourceText, read_source
 from apps.browse.source_request import SourceRequest
+from apps.core.concurrency.computed import in_thread
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.types import JSON
@@ -19,9 +20,9 @@ from apps.core.values.times import wire_time
 from apps.index import changes, queries
 from apps.index.models import Root
 from apps.mcp.completion import PATH, REPOSITORY, complete_path, complete_repository
-from apps.mcp.database import in_database
 from apps.mcp.resource_uris import SCHEME, Address, read_uri, uri_of
 from apps.mcp.types import McpResources, ResourcePage, ResourceTemplate
+from apps.retrieval.query import invalid
 from apps.retrieval.repositories import find_root, repo_id
 
 PAGE_SIZE = 100
@@ -43,7 +44,7 @@ _signer = Signer(salt="apps.mcp.resources")
 
 async def page(cursor: str | None) -> ResourcePage:
     """The repositories after the one that the cursor names, by id. Raises InvalidInput."""
-    return await in_database(_page, cursor)
+    return await in_thread(_page, cursor)
 
 
 async def read(uri: str) -> Sequence[JSON]:
@@ -51,12 +52,12 @@ async def read(uri: str) -> Sequence[JSON]:
 
     Raises NotFound if there is none, and InvalidInput for lines that the file does not have.
     """
-    return await in_database(contents_of, read_uri(uri))
+    return await in_thread(contents_of, read_uri(uri))
 
 
 async def version() -> object:
     """The ids of the repositories, which are the list."""
-    return await in_database(lambda: sorted(map(repo_id, queries.published_roots())))
+    return await in_thread(lambda: sorted(map(repo_id, queries.published_roots())))
 
 
 # --- the list -------------------------------------------------------------------------------------
@@ -176,8 +177,7 @@ def _selected(request: SourceRequest, text: SourceText) -> tuple[list[str], int,
         down = f"{'down' if text.shift > 0 else 'up'} by {abs(text.shift)}"
         notes.append(f"The file has changed: these lines have moved {down} since the ingest.")
     if first > len(lines):
-        problem = f"{text.row.path} has {len(lines):,} lines."
-        raise InvalidInput(problem, details={"details": [problem]})
+        raise invalid(f"{text.row.path} has {len(lines):,} lines.")
     return lines, first, min(last, len(lines)), notes
 
 

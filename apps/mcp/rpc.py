@@ -9,7 +9,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -30,6 +30,7 @@ from apps.core.types import JSON
 from apps.logs.context import request_id
 from apps.mcp import (
     blocking,
+    calls,
     client_calls,
     failures,
     guard,
@@ -40,8 +41,7 @@ from apps.mcp import (
     wire,
 )
 from apps.mcp.arguments import with_object
-from apps.mcp.calls import no_progress, prepare, tool_named
-from apps.mcp.methods import methods_of, pass_gate, progress_token, stateless_result
+from apps.mcp.methods import methods_of, pass_gate, stateless_result
 from apps.mcp.protocol_version import ProtocolVersion, protocol_version_of
 from apps.mcp.scoping import expect
 from apps.mcp.sessions import CallCancelled
@@ -56,13 +56,12 @@ from apps.mcp.specification import (
     load_models,
     wrong_params,
 )
-from apps.mcp.types import McpEndpoint, McpTool, Report
+from apps.mcp.types import McpEndpoint, McpTool, Report, Work
 from apps.mcp.wire import Message, RpcError
 from apps.mcp.workspace import workspace_of
 
 logger = logging.getLogger("codeinfo.mcp")
 
-Work = Callable[[Report], Awaitable[JSON]]
 View = Callable[[HttpRequest], Coroutine[Any, Any, HttpResponseBase]]
 Narrow = Callable[[McpEndpoint, QueryDict], McpEndpoint]
 
@@ -176,7 +175,7 @@ def serve(endpoint: McpEndpoint, narrow: Narrow | None = None) -> View:
         if call.method == subscriptions.METHOD:
             return _listen(call)
         if not call.tool:
-            return (await _reply(call, work, no_progress)).as_response()
+            return (await _reply(call, work, calls.no_progress)).as_response()
         if call.is_task:
             return _task(call, work).as_response()
         token = _stream_token(call, request)
@@ -228,7 +227,7 @@ async def _work(call: Call, request: HttpRequest) -> tuple[Call, Work]:
         with _refusing(call):
             arguments = call.message.params.get("arguments") or {}
             await pass_gate(call.endpoint, call.protocol, arguments)
-            tool = tool_named(call.endpoint, call.message)
+            tool = calls.tool_named(call.endpoint, call.message)
         call = replace(call, tool=tool)
         with _refusing(call):
             check_rate("api", address_of(request))
@@ -275,10 +274,10 @@ def _lookup(call: Call) -> Work:
 
 
 def _tool_work(call: Call, tool: McpTool, request: HttpRequest) -> tuple[Call, Work]:
-    prepared = prepare(tool, call.message, call.protocol, request.headers)
-    if not (tool.takes_long and tasks.is_declared(call.protocol) and tasks.has_room()):
-        return call, prepared.run
-    return replace(call, is_task=True), replace(prepared, seconds=tasks.WORK_SECONDS).run
+    is_task = tool.takes_long and tasks.is_declared(call.protocol) and tasks.has_room()
+    seconds = tasks.WORK_SECONDS if is_task else calls.CALL_SECONDS
+    work = calls.prepare(tool, call.message, call.protocol, request.headers, seconds)
+    return replace(call, is_task=is_task), work
 
 
 def _check_params(message: Message, protocol: ProtocolVersion) -> None:
@@ -289,9 +288,9 @@ def _check_params(message: Message, protocol: ProtocolVersion) -> None:
 
 def _stream_token(call: Call, request: HttpRequest) -> int | str | None:
     """The progress token of a call whose client accepts a stream; None: answer with one object."""
-    if EVENT_STREAM not in request.headers.get("Accept", ""):
-        return None
-    return progress_token(call.message.params)
+    token = (call.message.params.get("_meta") or {}).get("progressToken")
+    is_token = isinstance(token, int | str) and not isinstance(token, bool)
+    return token if is_token and EVENT_STREAM in request.headers.get("Accept", "") else None
 
 
 def _task(call: Call, work: Work) -> Reply:
@@ -299,7 +298,7 @@ def _task(call: Call, work: Work) -> Reply:
     return Reply(wire.success(call.id, stateless_result(call.endpoint, result)))
 
 
-def _answer(call: Call, work: Work) -> Callable[[Report], Awaitable[JSON]]:
+def _answer(call: Call, work: Work) -> Work:
     async def answer(report: Report) -> JSON:
         return (await _reply(call, work, report)).body
 
@@ -308,7 +307,7 @@ def _answer(call: Call, work: Work) -> Callable[[Report], Awaitable[JSON]]:
 
 async def _blocking(call: Call, work: Work) -> HttpResponseBase:
     """Answer with one object, which begins with white space if the call takes long."""
-    task = await blocking.ended_soon(_reply(call, work, no_progress))
+    task = await blocking.ended_soon(_reply(call, work, calls.no_progress))
     if task.done():
         return task.result().as_response()
     text = blocking.spaced(task, Reply.as_text)

@@ -21,7 +21,6 @@ from apps.index import queries
 from apps.index.models import IngestRun
 from apps.ingest import first_use
 from apps.ingest.first_use import FirstUse
-from apps.ingest.runs.progress import status_of
 from apps.mcp.places import EVERY, REPOSITORY, is_every, repository_of, with_places
 from apps.mcp.reingest import wait_for_end
 from apps.mcp.types import QUESTION, Call, InputRequired, Workspace
@@ -115,11 +114,11 @@ def _scope_or_missing(
         return Scope({}, missing=missing)
 
 
-def answer(tool: Tool, scope: Scope, *, is_compact: bool) -> JSON:
+def answer(tool: Tool, scope: Scope, **form: bool) -> JSON:
     """The answer to a call. If it is about the client's repositories only, and nothing there fits,
     its hint names up to MAX_NAMED others that answer nearer."""
     try:
-        output = tool.hinted(tool.run(scope.arguments, is_compact=is_compact))
+        output = tool.hinted(tool.run(scope.arguments, **form))
     except Conflict as error:
         if not scope.note or error.code != "INGEST_REQUIRED":
             raise
@@ -232,9 +231,9 @@ async def _ingested(folder: str, run: IngestRun, call: Call, *, is_only: bool) -
     else:
         is_there = await in_thread(repository_of, folder)
         return "" if is_there else ended.last_error or ended.message
-    status = status_of(await in_thread(queries.find_run, run.id))
-    done = f"{status.file_index or 0:,} of {status.file_total:,} files" if status.file_total else ""
-    text = f"it is being ingested: {done or status.message or status.state}"
+    row = await in_thread(queries.find_run, run.id)
+    done = f"{row.file_index or 0:,} of {row.file_total:,} files" if row.file_total else ""
+    text = f"it is being ingested: {done or row.message or row.state}"
     if is_only:
         problem = f"{folder}: {text}. Call again, or with `{REPOSITORY}: {EVERY}` for the others."
         raise Conflict(problem, code="BUSY")

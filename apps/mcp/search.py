@@ -5,7 +5,6 @@ from typing import Any
 
 from apps.core.concurrency.computed import in_thread
 from apps.core.config import config
-from apps.core.errors import InvalidInput
 from apps.core.types import JSON
 from apps.core.values.json_schema import TEXT, either, one_of
 from apps.mcp.indexing import INDEX_REPOSITORY
@@ -17,6 +16,7 @@ from apps.mcp.resources import RESOURCES
 from apps.mcp.scoping import NOTE, SCHEMA, Allowed, Scope, in_workspace, scope_of
 from apps.mcp.scoping import answer as scoped_answer
 from apps.mcp.types import Call, InputRequired, McpEndpoint, McpTool
+from apps.retrieval.query import invalid
 from apps.tools.tool import REPOSITORY, SNIPPET_LINES, Tool
 from apps.tools.tools import TOOLS
 
@@ -54,8 +54,7 @@ def chosen_format(arguments: Mapping[str, Any]) -> str:
     """The format that a call asks for. Raises InvalidInput."""
     chosen = arguments.get("format") or COMPACT
     if chosen not in (COMPACT, FULL):
-        problem = f"format must be {COMPACT} or {FULL}"
-        raise InvalidInput(problem, details={"details": [problem]})
+        raise invalid(f"format must be {COMPACT} or {FULL}")
     return str(chosen)
 
 
@@ -73,14 +72,17 @@ def _output_schema(tool: Tool) -> JSON:
     return schema | {"properties": schema["properties"] | more}
 
 
-def mcp_tool(tool: Tool, allowed: Allowed = None) -> McpTool:
+def mcp_tool(tool: Tool, allowed: Allowed = None, *, has_full: bool = False) -> McpTool:
     """Convert a tool, which may look into the `allowed` repositories. It runs in a thread; it only
-    reads: calls run in parallel."""
+    reads: calls run in parallel.
+
+    has_full: whether a compact answer has its rows in the full form, too
+    """
 
     def answer(arguments: Mapping[str, Any], scope: Scope | None) -> JSON:
         is_compact = chosen_format(arguments) == COMPACT
         scope = scope or scope_of(tool.parameters, arguments, (), allowed)
-        return scoped_answer(tool, scope, is_compact=is_compact)
+        return scoped_answer(tool, scope, is_compact=is_compact, has_full=has_full)
 
     async def run(arguments: Mapping[str, Any], call: Call) -> JSON | InputRequired:
         scope: Scope | InputRequired | None = None

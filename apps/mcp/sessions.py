@@ -9,7 +9,6 @@ expired one, is served, too, but can end its calls only by closing the connectio
 
 import asyncio
 import base64
-import binascii
 import json
 import time
 import uuid
@@ -49,27 +48,25 @@ def new_id(client: str = "") -> str:
 
 def client_of(headers: Mapping[str, str]) -> str:
     """Return the name of the client that opened a session; "" without one."""
-    session = headers.get(HEADER, "")
-    if not 0 < len(session) <= MAX_ID:
-        return ""
-    try:
-        _, _, name = _signer.unsign(session, max_age=MAX_AGE_SECONDS).partition(".")
-        return base64.urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode()
-    except (BadSignature, binascii.Error, UnicodeDecodeError):
-        return ""
+    _, _, name = _session_of(headers).partition(".")
+    return base64.urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode()
 
 
-def key_of(headers: Mapping[str, str], request_id: Id | None) -> str:
-    """Return the key of a call; "" if the request has no session, or no id."""
-    session = headers.get(HEADER, "")
-    if request_id is None or not 0 < len(session) <= MAX_ID:
-        return ""
-    try:
-        session = _signer.unsign(session, max_age=MAX_AGE_SECONDS)
-    except BadSignature:
+def key_of(headers: Mapping[str, str], request_id: Id) -> str:
+    """Return the key of a call; "" if the request has no session."""
+    if not (session := _session_of(headers)):
         return ""
     principal = current()
     return json.dumps([principal.kind, str(principal.user_id), session, request_id])
+
+
+def _session_of(headers: Mapping[str, str]) -> str:
+    """Return the session of a request without its signature; "" without a valid one."""
+    session = headers.get(HEADER, "")
+    try:
+        return _signer.unsign(session, max_age=MAX_AGE_SECONDS) if len(session) <= MAX_ID else ""
+    except BadSignature:
+        return ""
 
 
 def notified(message: Message, headers: Mapping[str, str]) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextvars import Context
 
 from apps.core.types import JSON
-from apps.mcp.types import Report
+from apps.mcp.types import Work
 
 # Clients time out on silent calls (docs/decisions.md M10).
 HEARTBEAT_SECONDS = 5.0
@@ -47,9 +47,7 @@ def event(message: JSON) -> str:
     return f"event: message\ndata: {json.dumps(message, allow_nan=False)}\n\n"
 
 
-async def frames(
-    token: int | str, work: Callable[[Report], Awaitable[JSON]], context: Context
-) -> AsyncIterator[str]:
+async def frames(token: int | str, work: Work, context: Context) -> AsyncIterator[str]:
     """Yield the progress of `work`, at least every HEARTBEAT_SECONDS, then what it returns.
 
     `work` must turn its failures into answers. It runs in a task in `context`, which is cancelled

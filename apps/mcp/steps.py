@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.conversations.parts import Part
-from apps.tools.tools import TOOLS
+from apps.tools.tools import TOOLS_BY_NAME
 
 LONGEST_QUERY = 80
-TOOLS_BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 def describe_step(parts: Sequence[Part]) -> str:

@@ -8,7 +8,7 @@ be guessed, and only the principal that started it, at the same endpoint, can us
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ from apps.core.values.times import wire_time
 from apps.mcp.context_methods import Handler
 from apps.mcp.protocol_version import ProtocolVersion
 from apps.mcp.specification import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
-from apps.mcp.types import McpEndpoint, Report
+from apps.mcp.types import McpEndpoint, Work
 from apps.mcp.wire import Message, RpcError
 
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -32,8 +32,6 @@ POLL_MS = 2_000
 # Further calls wait for their result, as those of other clients do.
 MAX_TASKS = 256
 
-# work(report): returns the JSON-RPC answer to the call.
-Answer = Callable[[Report], Awaitable[JSON]]
 Owner = tuple[str, str, str]
 
 
@@ -110,8 +108,11 @@ def has_room() -> bool:
     return len(live_tasks) < MAX_TASKS
 
 
-def start(endpoint: McpEndpoint, answer: Answer) -> JSON:
-    """Start a task that does `answer`, and return the result of the call that makes it."""
+def start(endpoint: McpEndpoint, answer: Work) -> JSON:
+    """Start a task that does `answer`, and return the result of the call that makes it.
+
+    answer: returns the JSON-RPC answer
+    """
     now = datetime.now(UTC)
     task = Task(secrets.token_urlsafe(24), owner_of(endpoint), now, now)
 

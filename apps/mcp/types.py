@@ -8,6 +8,8 @@ from apps.core.types import JSON
 
 # report(message, done, total): sends progress to the client.
 Report = Callable[[str, float | None, float | None], Awaitable[None]]
+# work(report): does what a request asks for, and returns the answer or its `result`.
+Work = Callable[[Report], Awaitable[JSON]]
 
 # A field of an answer: what its client may ask the user. It is not for the model.
 QUESTION = "_question"

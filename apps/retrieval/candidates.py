@@ -200,9 +200,9 @@ class Searcher:
 
     def _columns(
         self, rows: NDArray[np.intp], part_of: NDArray[np.intp]
-    ) -> tuple[Sequence[str], Sequence[str], Sequence[tuple[str, ...]]]:
+    ) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
         """Id, path and declared names of each row."""
-        chunks: dict[int, tuple[str, str, tuple[str, ...]]] = {}  # by place
+        chunks: dict[int, tuple[str, str, str]] = {}  # by place
         for part in dict.fromkeys(part_of.tolist()):
             places = np.flatnonzero(part_of == part)
             of_part = self._parts[part].part.chunks((rows[places] - self._first[part]).tolist())

@@ -16,7 +16,8 @@ async def follow_changes() -> None:
     """Map each root that is published, and unmap those that are removed. Runs until it is
     cancelled."""
     with hub.subscribe(changes.ROOTS) as notices:
-        async for _ in notices.batches():
+        while True:
+            await notices.next_batch()
             try:
                 await database_sync_to_async(_follow, thread_sensitive=False)()
             except DatabaseError:

@@ -1,10 +1,7 @@
 """A server of models, with its key."""
 
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import unquote, urlsplit
-
-from apps.core.values.addresses import connect_to_checked
 
 
 @dataclass(frozen=True)
@@ -57,13 +54,3 @@ class Server:
     def is_checked(self) -> bool:
         """Whether its name is resolved and checked for each connection."""
         return self.is_saved or self.kind == "lmstudio"
-
-    @property
-    def client_options(self) -> dict[str, Any]:
-        """Further options of an HTTP client. A checked address is reached without a proxy, because
-        a proxy would resolve its name again."""
-        return {"trust_env": False} if self.is_checked else {}
-
-    @property
-    def request_hooks(self) -> list[Any]:
-        return [connect_to_checked] if self.is_checked else []

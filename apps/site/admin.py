@@ -1,19 +1,12 @@
 """The admin's users and groups, with the fields that need no script, and its settings."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.forms import UserChangeForm
 from django.contrib.auth.models import Group, Permission, User
 from django.db.models import QuerySet
-
-# Django's classes are generic only in their stubs.
-if TYPE_CHECKING:
-    Users = UserAdmin[User]
-    UserForm = UserChangeForm[User]
-else:
-    Users, UserForm = UserAdmin, UserChangeForm
 
 # The header has the same links.
 admin.site.enable_nav_sidebar = False
@@ -26,7 +19,7 @@ def with_types(permissions: "QuerySet[Permission]") -> "QuerySet[Permission]":
     return permissions.select_related(None).prefetch_related("content_type")
 
 
-class PermissionsForm(UserForm):
+class PermissionsForm(UserChangeForm):  # type: ignore[type-arg]  # generic in its stubs only
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if permissions := self.fields.get("user_permissions"):
@@ -34,7 +27,7 @@ class PermissionsForm(UserForm):
 
 
 @admin.register(User)
-class CodeinfoUserAdmin(Users):
+class CodeinfoUserAdmin(UserAdmin):  # type: ignore[type-arg]
     # Two lists with buttons between them, and fields for dates, are beyond screen readers.
     filter_horizontal = ()
     form = PermissionsForm

@@ -8,6 +8,7 @@ import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -69,18 +70,17 @@ class McpClient:
 
 def endpoints(request: HttpRequest) -> tuple[Endpoint, ...]:
     """Return the endpoints, with the host name that the browser uses."""
-    token = bool(config().mcp_token)
+    endpoint = partial(Endpoint, token_needed=bool(config().mcp_token))
     return (
-        Endpoint(
+        endpoint(
             id="search",
             title="Search",
             name="codeinfo",
             path="/mcp",
             purpose="Your agent searches the code and writes the answer itself.",
             url=request.build_absolute_uri("/mcp"),
-            token_needed=token,
         ),
-        Endpoint(
+        endpoint(
             id="question",
             title="Question",
             name="codeinfo-question",
@@ -88,9 +88,8 @@ def endpoints(request: HttpRequest) -> tuple[Endpoint, ...]:
             purpose="codeinfo searches and writes the answer, with its citations.",
             url=request.build_absolute_uri("/mcp/chat"),
             also_at=_at_port(request, config().mcp_port),
-            token_needed=token,
         ),
-        Endpoint(
+        endpoint(
             id="agents",
             title="Agents",
             name="codeinfo-agents",
@@ -98,7 +97,6 @@ def endpoints(request: HttpRequest) -> tuple[Endpoint, ...]:
             purpose="Agents kept here carry out instructions, and commands in several steps.",
             url=request.build_absolute_uri("/mcp/agents"),
             also_at=_at_port(request, config().agents_mcp_port),
-            token_needed=token,
         ),
     )
 

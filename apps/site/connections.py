@@ -30,17 +30,13 @@ logger = logging.getLogger("codeinfo.site")
 
 def raise_file_limit() -> None:
     """Raise the soft limit of open files (`ulimit -n`) to the hard one, if that is allowed."""
-    limits = posix.file_limits()
-    if limits is None:
-        return
-    soft, hard = limits
+    soft, hard = posix.file_limits() or (inf, inf)
     target = int(min(hard, MAX_FILES))
-    if soft >= target:
-        return
-    try:
-        posix.raise_file_limit(target)
-    except (OSError, ValueError) as error:
-        logger.warning("the limit of open files stays at %s: %s", soft, error)
+    if soft < target:
+        try:
+            posix.raise_file_limit(target)
+        except (OSError, ValueError) as error:
+            logger.warning("the limit of open files stays at %s: %s", soft, error)
 
 
 def most_files() -> int | None:

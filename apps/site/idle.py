@@ -7,7 +7,7 @@ process.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -33,16 +33,12 @@ Lock = AbstractContextManager[object]
 class IdleStop:
     """Looks for use, and stops the reactor after `seconds` without.
 
-    connections: returns the number of open connections
+    connections: the open ones
     before_stop: called before the reactor stops, so that commands no longer find this server
     """
 
     def __init__(
-        self,
-        folder: Path,
-        seconds: float,
-        connections: Callable[[], int],
-        before_stop: Callable[[], None],
+        self, folder: Path, seconds: float, connections: Sized, before_stop: Callable[[], None]
     ) -> None:
         self._path = folder / USERS
         self._seconds = seconds
@@ -55,7 +51,7 @@ class IdleStop:
         self._loop.start(min(INTERVAL_SECONDS, self._seconds), now=False)
 
     def _look(self) -> object:
-        if self._connections():
+        if self._connections:
             self._used_at = time.monotonic()
             return None
         # Rows and locks are read in a thread. The loop waits for the result.
@@ -71,7 +67,7 @@ class IdleStop:
             self._used_at = now
             return
         with lock:
-            if self._connections():
+            if self._connections:
                 self._used_at = now
             elif now - self._used_at >= self._seconds:
                 logger.info("server not used", extra={"context": {"seconds": self._seconds}})

@@ -55,8 +55,3 @@ def versions() -> dict[str, str]:
         "Server version": __version__,
         "Python, Django": f"{platform.python_version()}, {django.get_version()}",
     }
-
-
-def report(facts: dict[str, str]) -> str:
-    """Return the facts as lines for a bug report."""
-    return "\n".join(f"{label}: {value}" for label, value in facts.items())

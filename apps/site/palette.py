@@ -139,14 +139,6 @@ def _files(
     ]
 
 
-def _symbols(text: str, until: float) -> Iterable[Option]:
-    return _defined(symbols_named(text, LIMIT))
-
-
-def _symbols_alike(text: str, until: float) -> Iterable[Option]:
-    return _defined(symbols_alike(text, LIMIT, until))
-
-
 def _defined(hits: Iterable[Hit]) -> Iterator[Option]:
     for root, symbol in hits:
         repo = repo_id(root)
@@ -191,9 +183,9 @@ def _snippet(line: str, text: str) -> Snippet:
 GROUPS: tuple[tuple[str, str, Find], ...] = (
     ("repositories", "Repositories", _repositories),
     ("files", "Files", partial(_files, files_named)),
-    ("symbols", "Symbols", _symbols),
+    ("symbols", "Symbols", lambda text, until: _defined(symbols_named(text, LIMIT))),
     ("conversations", "Conversations", _conversations),
     ("lines", "Lines with exactly this", _lines),
-    (ALIKE[0], "Symbols", _symbols_alike),
+    (ALIKE[0], "Symbols", lambda text, until: _defined(symbols_alike(text, LIMIT, until))),
     (ALIKE[1], "Files", partial(_files, files_alike)),
 )

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from apps.core.config import config
 from apps.core.error_map import plain, respond, status_of
 from apps.core.errors import CodeinfoError, InvalidInput
-from apps.core.security.access import BAD_HOST, MAX_BODY, MCP, host_is_served
+from apps.core.security.access import BAD_HOST, MAX_BODY, MCP, check_length, host_is_served
 from apps.mcp.specification import INVALID_REQUEST
 from apps.mcp.wire import RpcError
 
@@ -54,13 +54,7 @@ def check_body(head: RequestHead) -> None:
     if head.host is not None and not host_is_served(head.host):
         raise HostRefused
     if head.length is not None:
-        check_length(head.length)
-
-
-def check_length(length: int) -> None:
-    """Raise InvalidInput PAYLOAD_TOO_LARGE above the limit of all routes."""
-    if length > MAX_BODY:
-        raise InvalidInput(f"The body is larger than {MAX_BODY} bytes.", code="PAYLOAD_TOO_LARGE")
+        check_length(head.length, MAX_BODY)
 
 
 def response_to(error: CodeinfoError, head: RequestHead) -> HttpResponse:

@@ -19,6 +19,7 @@ from twisted.web.http import HTTPChannel
 
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.core.security import local_users
+from apps.core.security.access import MAX_BODY, check_length
 from apps.site import refusals
 from apps.site.connections import REFUSED, OpenConnections, Outlet, holder_of
 from apps.site.refusals import RequestHead
@@ -42,7 +43,7 @@ class BoundedRequest(WebRequest):
             return
         self.received += len(data)
         try:
-            refusals.check_length(self.received)
+            check_length(self.received, MAX_BODY)
         except InvalidInput as error:
             self.channel.refuse(error)
         else:
@@ -80,7 +81,7 @@ class BoundedChannel(HTTPChannel):
         self._cancel_deadline()
         if self._abort is not None and self._abort.active():
             self._abort.cancel()
-        self.factory.closed(self.transport)
+        self.factory.open.discard(self.transport)
         self.outlet.end()
         super().connectionLost(reason)
 
@@ -188,7 +189,7 @@ class BoundedRequests(HTTPFactory):
     def __init__(self, *arguments: Any, most: int | None = None, each: int | None = None) -> None:
         """most, each: as of OpenConnections"""
         super().__init__(*arguments)
-        self.open = OpenConnections(most, each)
+        self.open = OpenConnections(most, each)  # websockets included
         self._full = False
 
     def buildProtocol(self, addr: Any) -> Any:
@@ -202,13 +203,6 @@ class BoundedRequests(HTTPFactory):
         protocol = super().buildProtocol(addr)
         protocol.requestFactory = partial(BoundedRequest, parsePOSTFormSubmission=False)
         return protocol
-
-    def connections(self) -> int:
-        """Return the number of open connections, websockets included."""
-        return len(self.open)
-
-    def closed(self, transport: Any) -> None:
-        self.open.discard(transport)
 
     def log(self, request: WebRequest) -> None:
         """Log nothing."""

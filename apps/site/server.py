@@ -120,12 +120,8 @@ def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
 
     async def relay() -> None:
         while_serving.push_async_callback(subscriptions.close)
-        holding = asyncio.create_task(following.follow_changes())
-        while_serving.callback(holding.cancel)
-        warming = asyncio.create_task(warm_up())
-        while_serving.callback(warming.cancel)
-        deleting = asyncio.create_task(delete_expired_copies())
-        while_serving.callback(deleting.cancel)
+        for work in (following.follow_changes(), warm_up(), delete_expired_copies()):
+            while_serving.callback(asyncio.create_task(work).cancel)
         if config().redis_url:
             from apps.site.relay import Relay  # noqa: PLC0415 - needs a package that is an extra
 
@@ -212,8 +208,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         standby.watchdog = _watchdog()
         reactor.callWhenRunning(standby.watchdog.start)
         if seconds := config().idle_stop_seconds:
-            open_ones = server.http_factory.connections
-            idle = IdleStop(config().data_dir, seconds, open_ones, file.remove)
+            idle = IdleStop(config().data_dir, seconds, server.http_factory.open, file.remove)
             reactor.callWhenRunning(idle.start)
         file.write()
         on_ready()

@@ -10,20 +10,20 @@ from the process id, whether the file is of a live server (`codeinfo_cli.server`
 import json
 import logging
 import os
-import time
 from contextlib import suppress
 from typing import BinaryIO
 
 from apps.core import __version__
 from apps.core.config import Config
-from apps.core.security.server_token import server_token
+from apps.core.security.authentication import server_token
 from apps.core.system import posix
+from apps.core.values.addresses import bracketed
 
 NAME, LOCK = "server.json", "server.lock"
 EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "localhost": "127.0.0.1"}
 
-# A command that looks for a server has the lock for a moment: the server tries again.
-TRIES, RETRY_SECONDS = 50, 0.01
+# A command that looks for a server has the lock for a moment.
+LOCK_SECONDS = 0.5
 
 logger = logging.getLogger("codeinfo.site")
 
@@ -31,7 +31,7 @@ logger = logging.getLogger("codeinfo.site")
 def url(settings: Config) -> str:
     """Return the origin at which a program of this machine reaches the server."""
     bound = settings.bind
-    host = EVERY_ADDRESS.get(bound, f"[{bound}]" if ":" in bound else bound)
+    host = EVERY_ADDRESS.get(bound, bracketed(bound))
     return f"http://{host}:{settings.port}"
 
 
@@ -51,14 +51,6 @@ def facts(settings: Config) -> dict[str, object]:
     }
 
 
-def _locked(file: BinaryIO) -> bool:
-    for _ in range(TRIES):
-        if posix.lock(file, wait=False):
-            return True
-        time.sleep(RETRY_SECONDS)
-    return False
-
-
 class ServerFile:
     """The file of this process, from `write` to `remove`."""
 
@@ -71,7 +63,7 @@ class ServerFile:
         """Write the file with mode 0600. If that is not possible, log a warning."""
         try:
             self._lock = posix.open_private(self._path.with_name(LOCK))
-            if not _locked(self._lock):
+            if not posix.lock_within(self._lock, LOCK_SECONDS):
                 raise OSError("another server of this data folder has it")
             # For `codeinfo stop`, if server.json is lost.
             self._lock.truncate()

@@ -41,7 +41,7 @@ class BoundedSocket(WebSocketProtocol):
         super().connectionMade()
 
     def connectionLost(self, reason: Any) -> None:
-        self.factory.server_class.http_factory.closed(self.transport)
+        self.factory.server_class.http_factory.open.discard(self.transport)
         self.outlet.end()
         super().connectionLost(reason)
 

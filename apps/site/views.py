@@ -39,7 +39,8 @@ def home(request: HttpRequest) -> HttpResponse:
     context = {
         "roots": None,
         "versions": versions,
-        "report": overview.report(facts),
+        # Lines for a bug report.
+        "report": "\n".join(f"{label}: {value}" for label, value in facts.items()),
         "uptime": timedelta(seconds=health.uptime_seconds()),
         "data_dir": config().data_dir,
         **stored,

@@ -2,7 +2,7 @@
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from apps.core.types import JSON
 from apps.retrieval.paging import PAGE
@@ -15,49 +15,31 @@ TEXTS = ("chunk", "signature", "description", "lastError")
 AROUND = ("before", "after", "columns", "names")
 BESIDE = ("definitions", "libraries")
 SHORTENED = "The row was shortened: it is longer than an answer may be."
-# Between two rows: a comma and a space.
-SEPARATOR = 2
+# The full form beside a compact one, which does not count, and its name in `_meta` of MCP. It has
+# fewer characters than what the chat stores of a result has bytes (`agents.limits`).
+FULL, FULL_META_KEY = "_full", "codeinfo/full"
+MAX_FULL = 200_000
 TRUNCATED: JSON = {"truncated": True}
 
 
-def capped(output: JSON, limit: int) -> JSON:
-    """Return the output with its first rows, so that it has at most `limit` characters as JSON.
-    `truncated` is true if rows were left out. An output whose other fields exceed the limit has no
-    rows."""
-    key = next((key for key in ROWS if key in output), None)
-    if key is None or _size(output) <= limit:
-        return output
-    room = limit - _size(output | {key: [], "files": []} | TRUNCATED)
-    if key == "symbols" and any(isinstance(symbol, dict) for symbol in output[key]):
-        rows, _ = _first_symbols(output[key], room)
-        return output | {key: rows} | TRUNCATED
-    rows = []
-    for row in output[key]:
-        room -= _size(row) + SEPARATOR + _size(_files(output, [row]))
-        if room < 0:
-            break
-        rows.append(row)
-    files = {"files": _files(output, rows)} if "files" in output else {}
-    return output | {key: rows} | files | TRUNCATED
-
-
-def capped_form(output: JSON, form: Callable[[JSON], JSON], limit: int) -> JSON:
-    """Return `form(output)`, made of the first rows so that it has at most `limit` characters.
+def capped(output: JSON, limit: int, form: Callable[[JSON], JSON] = dict) -> JSON:
+    """Return `form(output)`, made of the first rows so that it has at most `limit` characters as
+    JSON. `truncated` is true if rows were left out. An output whose other fields exceed the limit
+    has no rows.
 
     form: returns fewer characters for fewer rows; it may group them
     """
     whole = form(output)
-    key = next((key for key in PAGED if key in output), "")
+    key = next((key for key in ROWS if key in output), "")
     if not key or _size(whole) <= limit:
-        return capped(whole, limit)
-    rows = output[key]
+        return whole
 
     def first(count: int) -> JSON:
-        return form(output | {key: rows[:count]} | TRUNCATED)
+        return form(_with_first(output, key, count))
 
-    counts = range(1, len(rows))
+    counts = range(1, _count(output[key]))
     fitting = bisect_right(counts, limit, key=lambda count: _size(first(count)))
-    if fitting or not rows or PAGE not in output:
+    if fitting or not output[key] or PAGE not in output:
         return first(fitting)
     row = _without_hint(first(1))
     return row if _size(row) <= limit else _with_short_row(output, key, form, limit)
@@ -90,32 +72,32 @@ def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[:length]}…"
 
 
-def _files(output: JSON, rows: Iterable[JSON]) -> list[JSON]:
-    """Return the summaries of the files of some rows."""
-    if not output.get("files"):
-        return []
-    paths = {row.get("hostPath") for row in rows}
-    return [file for file in output.get("files", []) if file["hostPath"] in paths]
+def _with_first(output: JSON, key: str, count: int) -> JSON:
+    """Return the output with its first rows, and the summaries of their files."""
+    rows, _ = _first(output[key], count)
+    cut = output | {key: rows} | TRUNCATED
+    if isinstance(files := output.get("files"), list):
+        paths = {row["hostPath"] for row in rows}
+        cut["files"] = [file for file in files if file["hostPath"] in paths]
+    return cut
 
 
-def _first_symbols(symbols: list[JSON], room: int) -> tuple[list[JSON], int]:
-    """Return the first symbols that fit, outer ones before those inside them, and the room left;
-    below 0 if one did not fit."""
+def _first(rows: Sequence[JSON], count: int) -> tuple[list[JSON], int]:
+    """Return the first rows, outer symbols before those inside them, and how many are lacking."""
     chosen: list[JSON] = []
-    for symbol in symbols:
-        room -= _size({**symbol, "children": []}) + SEPARATOR
-        if room < 0:
+    for row in rows:
+        if count == 0:
             break
-        children, room = _first_symbols(symbol.get("children", []), room)
-        chosen.append({**symbol, "children": children} if children else _childless(symbol))
-        if room < 0:
-            break
-    return chosen, room
+        children, count = _first(row.get("children", ()), count - 1)
+        inside = {"children": children} if children else {}
+        chosen.append({name: row[name] for name in row if name != "children"} | inside)
+    return chosen, count
 
 
-def _childless(symbol: JSON) -> JSON:
-    return {key: value for key, value in symbol.items() if key != "children"}
+def _count(rows: Sequence[JSON]) -> int:
+    return sum(1 + _count(row.get("children", ())) for row in rows)
 
 
-def _size(value: object) -> int:
-    return len(json.dumps(value, ensure_ascii=False, default=str))
+def _size(value: JSON) -> int:
+    counted = {name: member for name, member in value.items() if name != FULL}
+    return len(json.dumps(counted, ensure_ascii=False, default=str))

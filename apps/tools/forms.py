@@ -2,8 +2,7 @@
 
 The compact form is what MCP returns: about as many tokens as plain text. Lines are one text
 (`78-83`), and the text of a passage is a list of lines, because each escaped line break costs a
-token. References are grouped by file. Paths of the machine, models and ids are left out; `expand`
-adds them again for the page, which shows the tool calls of Codex.
+token. References are grouped by file. Paths of the machine, models and ids are left out.
 
 The quoted form is what the chat gives to a model: rows with citations, without host paths, ids and
 summaries, which are useless to it.
@@ -14,8 +13,6 @@ from typing import Any
 
 from apps.core.types import JSON
 
-# Above the lines of a definition is `@` and its symbol, and in a notebook the cell.
-NO_SYMBOL, DEFINITION, CELL = "@", " (definition)", " (cell "
 HEADED = "`12: text`, `12- text` for context, below `@symbol`, the definition that contains them."
 
 
@@ -74,7 +71,7 @@ def headed(
     rows: Iterable[JSON], name: str, *, head: Callable[[JSON], JSON] = lambda row: {}
 ) -> list[JSON]:
     """The numbered lines of each file, as the member `name`. Above the lines of a definition is `@`
-    and its symbol.
+    and its symbol, and in a notebook the cell.
 
     head: further fields of a file; rows for which they differ do not stand together
     """
@@ -85,10 +82,10 @@ def headed(
         key = row["repo"], row["relPath"], str(more)
         place = {"repo": row["repo"], "relPath": row["relPath"], **more, name: []}
         lines = files.setdefault(key, place)[name]
-        ending = DEFINITION if row["kind"] == "definition" else ""
-        cell = f"{CELL}{row['cell']})" if "cell" in row else ""
+        ending = " (definition)" if row["kind"] == "definition" else ""
+        cell = f" (cell {row['cell']})" if "cell" in row else ""
         heading = f"@{row.get('symbol') or ''}{ending}{cell}"
-        if heading != headings.get(key, NO_SYMBOL):
+        if heading != headings.get(key, "@"):
             headings[key] = heading
             lines.append(heading)
         lines += numbered(row)

@@ -2,9 +2,8 @@
 
 import json
 import logging
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, get_args
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from apps.core.config import config
 from apps.core.errors import CodeinfoError
@@ -12,7 +11,7 @@ from apps.core.types import JSON
 from apps.core.values.json_schema import TEXT, list_schema, object_schema, typed
 from apps.index.types import Filters
 from apps.lookup.deadline import Deadline
-from apps.lookup.relations.types import SECONDS, Role, Scope
+from apps.lookup.relations.types import SECONDS, Scope
 from apps.lookup.shaped import ShapedAnswer, answer_by_shape
 from apps.tools import schemas
 from apps.tools.forms import named, place
@@ -20,8 +19,6 @@ from apps.tools.tool import ANSWER
 
 log = logging.getLogger("codeinfo.tools")
 
-_POSSIBLE = "possible "
-_SPAN = re.compile(r":(\d{1,9})-(\d{1,9})(?= |\Z)")
 # The rows have at most this share of CODEINFO_TOOL_MAX_CHARS.
 SHARE = 0.4
 
@@ -131,42 +128,10 @@ def compact(output: Mapping[str, Any]) -> JSON:
     return {ANSWER: {**about, **facts, "rows": rows, **named(answer, "notes")}}
 
 
-def expanded(texts: Any, repositories: Collection[str]) -> Iterator[JSON]:
-    """The rows that `line_of` has made texts of, without paths of the machine. Leaves out texts
-    that are not in one of these repositories."""
-    for text in texts if isinstance(texts, list) else ():
-        head, _, chunk = str(text).partition(" | ")
-        span = _SPAN.search(head)
-        kind = next((one for one in get_args(Role) if _after_kind(head, one)), "")
-        rest = _after_kind(head, kind) if kind else ""
-        repo = max((one for one in repositories if rest.startswith(f"{one}/")), key=len, default="")
-        if span is None or not repo:
-            continue
-        symbol, _, of = head[span.end() :].strip().rpartition(" -> ")
-        symbol, of = (symbol, of) if symbol or "->" in head[span.end() :] else (of, "")
-        yield {
-            "repo": repo,
-            "relPath": head[head.index(rest) + len(repo) + 1 : span.start()],
-            "kind": kind,
-            "certainty": "possible" if head.startswith(_POSSIBLE) else "proven",
-            "startLine": int(span[1]),
-            "endLine": int(span[2]),
-            "symbol": symbol.strip(),
-            "of": of.removeprefix("-> "),
-            "chunk": chunk,
-        }
-
-
-def _after_kind(head: str, kind: str) -> str:
-    """What follows a kind at the beginning of a text; "" if it begins with another."""
-    plain = head.removeprefix(_POSSIBLE)
-    return plain[len(kind) + 1 :] if plain.startswith(f"{kind} ") else ""
-
-
 def line_of(row: Mapping[str, Any]) -> str:
     """A row as one text."""
     lines = place(row["repo"], row["relPath"], row["startLine"], row["endLine"])
-    kind = row["kind"] if row["certainty"] == "proven" else f"{_POSSIBLE}{row['kind']}"
+    kind = row["kind"] if row["certainty"] == "proven" else f"possible {row['kind']}"
     of = f" -> {row['of']}" if row.get("of") else ""
     symbol = f" {row['symbol']}" if row.get("symbol") else ""
     return f"{kind} {lines}{symbol}{of} | {row['chunk']}"

@@ -10,9 +10,9 @@ from typing import Any
 from apps.core.config import config
 from apps.core.errors import CodeinfoError
 from apps.core.types import JSON
-from apps.retrieval.paging import PAGE, finished
+from apps.retrieval.paging import finished
 from apps.retrieval.query import MAX_ID, MAX_PATH
-from apps.tools.capping import capped, capped_form
+from apps.tools.capping import FULL, MAX_FULL, capped
 from apps.tools.snippets import MAX_LINES
 
 log = logging.getLogger("codeinfo.tools")
@@ -62,17 +62,22 @@ class Tool:
         first = {name: answer[name] for name in NOTES if name in answer}
         return {**first, "hint": self.empty_hint} | answer
 
-    def run(self, arguments: Mapping[str, Any], *, is_compact: bool = False) -> JSON:
-        """Return the output, cut to CODEINFO_TOOL_MAX_CHARS. Raises as `function`."""
+    def run(
+        self, arguments: Mapping[str, Any], *, is_compact: bool = False, has_full: bool = False
+    ) -> JSON:
+        """Return the output, cut to CODEINFO_TOOL_MAX_CHARS. Raises as `function`.
+
+        has_full: whether the compact form has the full form of its rows beside it, as FULL
+        """
         output, most = dict(self.function(arguments)), config().tool_max_chars
         index = {INDEX: output.pop(INDEX)} if INDEX in output else {}
-        if is_compact:
-            form = capped_form(output, lambda rows: self.compact(finished(rows)), most)
-        elif PAGE in output:
-            form = capped_form(output, finished, most)
-        else:
-            form = capped(output, most)
-        return form | index
+
+        def compact(rows: JSON) -> JSON:
+            full = finished(rows)
+            beside = {FULL: capped(full | index, MAX_FULL)} if has_full else {}
+            return self.compact(full) | beside
+
+        return capped(output, most, compact if is_compact else finished) | index
 
 
 def text(longest: int, description: str = "") -> JSON:

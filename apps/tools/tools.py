@@ -43,3 +43,4 @@ TOOLS: tuple[Tool, ...] = (
     ),
     LIST_REPOSITORIES,
 )
+TOOLS_BY_NAME = {tool.name: tool for tool in TOOLS}

@@ -1,10 +1,10 @@
 """Keeps the server alive while the bridge is, and starts it if it has ended."""
 
 import asyncio
-import threading
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+from apps.core.concurrency.tasks import in_new_thread
 from codeinfo_cli import server
 from codeinfo_cli.server import Address, ServerUnavailable
 
@@ -19,7 +19,7 @@ class Link:
 
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._attaching: asyncio.Future[Hold] | None = None
+        self._attaching: asyncio.Task[Hold] | None = None
         self._held: list[AbstractContextManager[Address]] = []
         self._was_up = False
 
@@ -38,29 +38,20 @@ class Link:
         return self._was_up and (self.is_starting or not self.is_up)
 
     def start(self) -> None:
-        """Begin to attach."""
-        loop = asyncio.get_running_loop()
-        attaching: asyncio.Future[Hold] = loop.create_future()
+        """Begin to attach. The bridge can end while a server starts. That one ends unused."""
+        self._attaching = asyncio.create_task(in_new_thread(self._attach, "attach"))
         # If no message waits for it, a failure is not reported: the next message tries again.
-        attaching.add_done_callback(_retrieve)
-        self._attaching = attaching
+        self._attaching.add_done_callback(_retrieve)
 
-        def attach() -> None:
-            context = server.attached(self._data, idle_seconds=IDLE_SECONDS, any_port=True)
-            try:
-                hold = context, context.__enter__()
-            except (ServerUnavailable, OSError) as error:
-                failure = ServerUnavailable(str(error))
-                with suppress(RuntimeError):  # the bridge has ended
-                    loop.call_soon_threadsafe(attaching.set_exception, failure)
-                return
-            self._held.append(context)
-            self._was_up = True
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(attaching.set_result, hold)
-
-        # A daemon, so that the bridge can end while a server starts. That one ends unused.
-        threading.Thread(target=attach, daemon=True).start()
+    def _attach(self) -> Hold:
+        context = server.attached(self._data, idle_seconds=IDLE_SECONDS, any_port=True)
+        try:
+            address = context.__enter__()
+        except OSError as error:
+            raise ServerUnavailable(str(error)) from error
+        self._held.append(context)
+        self._was_up = True
+        return context, address
 
     async def address(self) -> Address:
         """Return the live server; start it if it has ended. Raises ServerUnavailable."""
@@ -72,7 +63,7 @@ class Link:
         _, address = await asyncio.shield(attaching)
         return address
 
-    def _is_live(self, attaching: "asyncio.Future[Hold]") -> bool:
+    def _is_live(self, attaching: "asyncio.Task[Hold]") -> bool:
         if attaching.exception() is not None:
             return False
         context, address = attaching.result()
@@ -83,6 +74,6 @@ class Link:
         return False
 
 
-def _retrieve(attaching: "asyncio.Future[Hold]") -> None:
+def _retrieve(attaching: "asyncio.Task[Hold]") -> None:
     if not attaching.cancelled():
         attaching.exception()

@@ -19,8 +19,6 @@ from codeinfo_cli.errors import FAILED, NOTHING, CliError
 
 # What an entry does that `exposed` finds
 EXPOSED = "lets a repository that you open there run its own code: an earlier codeinfo wrote it."
-# First letter of a line of a diff → style
-STYLES = {"+": "added", "-": "removed", "@": "mark"}
 
 
 class ClientName(click.ParamType[Client]):
@@ -208,7 +206,10 @@ def _make(
             for one, changes in plans.items()
         ]
         terminal.json_out(json.dumps(answers if len(clients) > 1 else answers[0]).encode())
-    _tell(refused)
+    for sentence in refused:
+        terminal.note(f"codeinfo: {sentence}")
+    if refused:
+        sys.exit(FAILED)
 
 
 def _planned(
@@ -231,21 +232,11 @@ def _planned(
     return plans, refused
 
 
-def _tell(refused: Sequence[str]) -> None:
-    """Write which files were left as they are, and exit with FAILED if there are any."""
-    for sentence in refused:
-        terminal.note(f"codeinfo: {sentence}")
-    if refused:
-        sys.exit(FAILED)
-
-
 def _show(client: Client, changes: Sequence[Change], unchanged: str) -> None:
     if not changes:
         terminal.out(f"codeinfo is {unchanged} in {client.label}: nothing to change.")
     for change in changes:
-        for line in change.diff.split("\n"):
-            shown, style = terminal.visible(line), STYLES.get(line[:1])
-            terminal.out(terminal.styled(shown, style) if style else shown)
+        terminal.out_diff(change.diff)
 
 
 def _agreed(has_changes: bool, options: Options) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from codeinfo_cli.clients import files, jsonc, texts, toml, yaml
 from codeinfo_cli.clients.client import NAME, Client, Machine
 from codeinfo_cli.clients.files import Change, Refused
-from codeinfo_cli.clients.jsonc import Damaged
+from codeinfo_cli.clients.jsonc import UNSAFE, Damaged
 from codeinfo_cli.clients.launch import Launch
 
 BOM = "\ufeff"
@@ -45,7 +45,7 @@ def plan_install(client: Client, machine: Machine, launch: Launch) -> list[Chang
         after = form.with_member(text, client.key, NAME, entry)
         held = before.get(client.key, {})
         if form.loads(after) != before | {client.key: held | {NAME: entry}}:
-            raise Damaged("it has a form that cannot be changed safely")
+            raise Damaged(UNSAFE)
         return text if held.get(NAME) == entry else after
 
     changes = [_change(client.config(machine), edit)]
@@ -83,7 +83,7 @@ def _without(client: Client, text: str) -> str:
     left = form.loads(after)
     # TOML has no empty tables that are not written.
     if left != before and left | {client.key: {}} != before:
-        raise Damaged("it has a form that cannot be changed safely")
+        raise Damaged(UNSAFE)
     return after
 
 

@@ -5,14 +5,16 @@ Comments and trailing commas are read, as VS Code, Zed and opencode write them.
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 MAX_DEPTH = 100
+UNSAFE = "it has a form that cannot be changed safely"
 SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
-SCALAR = re.compile(r"-?(?:0|[1-9]\d{0,999})(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+# Those that do not end are matched, too, so that no text is read twice.
+_STRING = r'"(?:[^"\\]|\\.)*"?'
+COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*.*?(?:\*/|(\Z))", re.DOTALL)
+TRAILING_COMMA = re.compile(rf"({_STRING}|[\w}}\]])(?:(\s*),(?=\s*[}}\]]))?", re.DOTALL)
+BRACKET = re.compile(rf"{_STRING}|[\[{{]|[\]}}]", re.DOTALL)
 REST_OF_LINE = re.compile(r"[ \t]*(?:/\*[^\n]*?\*/[ \t]*)*(?://[^\n]*)?(?=\r?\n)")
 REST_IS_BLANK = re.compile(r"[ \t]*\r?\n")
 INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
@@ -22,8 +24,7 @@ class Damaged(Exception):
     """The text is not JSON; the message says where."""
 
 
-@dataclass
-class Member:
+class Member(NamedTuple):
     """A member of an object: where its key begins, its value begins, and its value ends."""
 
     key: str
@@ -32,135 +33,70 @@ class Member:
     end: int
 
 
-@dataclass
-class Object:
-    """An object on the path: its braces, and its members in order."""
-
-    start: int
-    end: int = 0
-    members: list[Member] = field(default_factory=list)
-    comma: int = -1  # where a trailing comma is, or -1
-
-    def last(self, key: str) -> Member | None:
-        """The member that counts: if a key is there twice, the last one."""
-        return next((one for one in reversed(self.members) if one.key == key), None)
-
-
-class _Parser:
-    """Reads a text. `objects`: those found at the path, from the root on."""
-
-    def __init__(self, text: str, path: Sequence[str]) -> None:
-        self.text = text
-        self.path = path
-        self.objects: dict[int, Object] = {}
-
-    def document(self) -> Any:
-        start = self._skip(0)
-        value, end = self._value(start, 0, on_path=True)
-        if self._skip(end) != len(self.text):
-            raise self._damaged(end, "there is more after the end")
-        return value
-
-    def _skip(self, at: int) -> int:
-        end = _after_space(self.text, at)
-        if self.text.startswith("/*", end):
-            raise self._damaged(end, "a comment does not end")
-        return end
-
-    def _damaged(self, at: int, problem: str) -> Damaged:
-        line = self.text.count("\n", 0, at) + 1
-        return Damaged(f"line {line}: {problem}")
-
-    def _value(self, at: int, depth: int, *, on_path: bool) -> tuple[Any, int]:
-        if depth > MAX_DEPTH:
-            raise self._damaged(at, "it is nested too deep")
-        character = self.text[at : at + 1]
-        if character == "{":
-            return self._object(at, depth, on_path=on_path)
-        if character == "[":
-            return self._array(at, depth)
-        if character == '"':
-            return self._string(at)
-        match = SCALAR.match(self.text, at)
-        if match is None:
-            raise self._damaged(at, "a value is missing" if at >= len(self.text) else "no value")
-        return json.loads(match[0]), match.end()
-
-    def _string(self, at: int) -> tuple[str, int]:
-        match = STRING.match(self.text, at)
-        if match is None:
-            raise self._damaged(at, "a string is expected, or does not end")
-        try:
-            return str(json.loads(match[0])), match.end()
-        except ValueError:
-            raise self._damaged(at, "a string has an unknown escape") from None
-
-    def _array(self, at: int, depth: int) -> tuple[list[Any], int]:
-        values: list[Any] = []
-        at = self._skip(at + 1)
-        while not self.text.startswith("]", at):
-            value, at = self._value(at, depth + 1, on_path=False)
-            values.append(value)
-            at = self._separator(at, "]")
-        return values, at + 1
-
-    def _separator(self, at: int, closing: str) -> int:
-        at = self._skip(at)
-        if self.text.startswith(",", at):
-            return self._skip(at + 1)
-        if not self.text.startswith(closing, at):
-            raise self._damaged(at, f"a comma or {closing} is expected")
-        return at
-
-    def _object(self, at: int, depth: int, *, on_path: bool) -> tuple[dict[str, Any], int]:
-        values: dict[str, Any] = {}
-        layout = Object(at)
-        if on_path:
-            self.objects[depth] = layout
-            for deeper in [level for level in self.objects if level > depth]:
-                del self.objects[deeper]
-        at = self._skip(at + 1)
-        while not self.text.startswith("}", at):
-            start = at
-            key, at = self._string(at)
-            at = self._skip(at)
-            if not self.text.startswith(":", at):
-                raise self._damaged(at, "a colon is expected")
-            begin = self._skip(at + 1)
-            leads = on_path and depth < len(self.path) and key == self.path[depth]
-            if leads:
-                # A key that is there twice: the last one counts.
-                for level in [level for level in self.objects if level > depth]:
-                    del self.objects[level]
-            values[key], at = self._value(begin, depth + 1, on_path=leads)
-            layout.members.append(Member(key, start, begin, at))
-            after = self._skip(at)
-            layout.comma = after if self.text.startswith(",", after) else -1
-            at = self._separator(at, "}")
-        layout.end = at + 1
-        return values, at + 1
-
-
-def loads(text: str) -> Any:
+def loads(text: str) -> dict[str, Any]:
     """Return the value of a text; {} if there is nothing but blanks and comments.
 
     Raises Damaged.
     """
-    return _parse(text, ())[0]
-
-
-def _parse(text: str, path: Sequence[str]) -> tuple[Any, dict[int, Object]]:
-    parser = _Parser(text, path)
-    if _is_blank(text):
-        return {}, {}
-    value = parser.document()
+    plain = _plain(text)
+    if not plain.strip(" \t\r\n"):
+        return {}
+    _check_depth(plain)
+    try:
+        value = json.loads(plain, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise Damaged(f"line {error.lineno}: {error.msg}") from None
+    except ValueError as error:  # of a number
+        raise Damaged(str(error)) from None
     if not isinstance(value, dict):
         raise Damaged("line 1: an object is expected")
-    return value, parser.objects
+    return value
 
 
-def _is_blank(text: str) -> bool:
-    return _after_space(text, 0) == len(text)
+def _plain(text: str) -> str:
+    """Return the text with blanks in place of comments and trailing commas."""
+    text = COMMENT.sub(_blank, text)
+    return TRAILING_COMMA.sub(lambda one: one[1] if one[2] is None else f"{one[1]}{one[2]} ", text)
+
+
+def _blank(part: re.Match[str]) -> str:
+    """Return blanks as long as a comment that ends, or a string as it is."""
+    is_comment = part[1] is None and part[2] is None
+    return re.sub(r"[^\n]", " ", part[0]) if is_comment else part[0]
+
+
+def _check_depth(plain: str) -> None:
+    depth = 0
+    for bracket in BRACKET.finditer(plain):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(bracket[0], 0)
+        if depth > MAX_DEPTH:
+            line = plain.count("\n", 0, bracket.start()) + 1
+            raise Damaged(f"line {line}: it is nested too deep")
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _members(plain: str, start: int) -> list[Member]:
+    """Return the members of the object that begins at `start`."""
+    members = []
+    decode = json.JSONDecoder().raw_decode
+    at = _after_space(plain, start + 1)
+    while plain[at] != "}":
+        key, end = decode(plain, at)
+        begin = _after_space(plain, plain.index(":", end) + 1)
+        _, end = decode(plain, begin)
+        members.append(Member(key, at, begin, end))
+        at = _after_space(plain, end)
+        if plain[at] == ",":
+            at = _after_space(plain, at + 1)
+    return members
+
+
+def _last(members: list[Member], key: str) -> Member | None:
+    """Return the member that counts: if a key is there twice, the last one."""
+    return next((one for one in reversed(members) if one.key == key), None)
 
 
 def _after_space(text: str, at: int) -> int:
@@ -175,19 +111,19 @@ def with_member(text: str, key: str, name: str, value: Any) -> str:
     Raises Damaged.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
-    document, objects = _parse(text, (key, name))
-    if not objects:
+    document, plain = loads(text), _plain(text)
+    if not plain.strip(" \t\r\n"):
         head = text if not text or text.endswith("\n") else text + newline
         return head + _dumps({key: {name: value}}, "  ", "", newline) + newline
-    root = objects[0]
-    if key not in document:
+    root = _after_space(plain, 0)
+    servers = _last(_members(plain, root), key)
+    if servers is None:
         return _inserted(text, root, key, {name: value}, newline)
     if not isinstance(document[key], dict):
         raise Damaged(f"{key} is not an object")
-    servers = objects[1]
-    member = servers.last(name)
+    member = _last(_members(plain, servers.value_start), name)
     if member is None:
-        return _inserted(text, servers, name, value, newline)
+        return _inserted(text, servers.value_start, name, value, newline)
     indent = _indent_at(text, member.start)
     new = _dumps(value, _unit(text), indent, newline)
     return text[: member.value_start] + new + text[member.end :]
@@ -196,58 +132,61 @@ def with_member(text: str, key: str, name: str, value: Any) -> str:
 def without_member(text: str, key: str, name: str) -> str:
     """Return the text without the member `name` of the object `key`. Raises Damaged."""
     while True:
-        document, objects = _parse(text, (key, name))
+        document, plain = loads(text), _plain(text)
         if not isinstance(document.get(key), dict) or name not in document[key]:
             return text
-        servers = objects[1]
-        member = servers.last(name)
-        assert member is not None, "the document has it"
-        text = _cut(text, servers, member)
+        servers = _last(_members(plain, _after_space(plain, 0)), key)
+        assert servers is not None, "the document has it"
+        members = _members(plain, servers.value_start)
+        at = max(index for index, one in enumerate(members) if one.key == name)
+        text = _cut(text, servers.value_start, members, at)
 
 
-def _cut(text: str, holder: Object, member: Member) -> str:
-    at = holder.members.index(member)
-    start, end = member.start, member.end
+def _cut(text: str, holder: int, members: list[Member], at: int) -> str:
+    start, end = members[at].start, members[at].end
     comma = _after_space(text, end)
     if text.startswith(",", comma):
         # Comments before the comma are the member's.
         end = comma + 1
     elif at:
         # The comma before the last member goes, comments after it stay.
-        before = holder.members[at - 1].end
+        before = members[at - 1].end
         gap = text[before:start]
         place = _after_space(gap, 0)
         text = text[:before] + gap[:place] + gap[place + 1 :] + text[start:]
         start, end = start - 1, end - 1
     line = text.rfind("\n", 0, start) + 1
     rest = REST_IS_BLANK.match(text, end)
-    if text[line:start].strip() == "" and rest and line > holder.start:
+    if text[line:start].strip() == "" and rest and line > holder:
         return text[:line] + text[rest.end() :]
     return text[:start] + text[end:]
 
 
-def _inserted(text: str, holder: Object, key: str, value: Any, newline: str) -> str:
-    """Insert a member at the end of an object."""
+def _inserted(text: str, holder: int, key: str, value: Any, newline: str) -> str:
+    """Insert a member at the end of the object that begins at `holder`."""
     unit = _unit(text)
-    outer = _indent_at(text, holder.start)
-    if not holder.members:
+    outer = _indent_at(text, holder)
+    members = _members(_plain(text), holder)
+    if not members:
         indent = outer + unit
         new = newline + indent + _member(key, value, unit, indent, newline)
-        rest = text[holder.start + 1 :]
+        rest = text[holder + 1 :]
         closes = rest.lstrip(" \t")
         if closes.startswith("}"):
             rest = newline + outer + closes
-        return text[: holder.start + 1] + new + rest
-    last = holder.members[-1]
-    after = holder.comma + 1 if holder.comma >= 0 else last.end
+        return text[: holder + 1] + new + rest
+    last = members[-1]
+    comma = _after_space(text, last.end)
+    is_trailing = text.startswith(",", comma)
+    after = comma + 1 if is_trailing else last.end
     at = _end_of_line(text, after)
     indent = _indent_at(text, last.start)
-    if "\n" in text[holder.start : last.start]:
+    if "\n" in text[holder : last.start]:
         new = newline + indent + _member(key, value, unit, indent, newline)
     else:
         begin = newline + outer + unit if at > after else " "
         new = f"{begin}{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
-    if holder.comma >= 0:
+    if is_trailing:
         return text[:at] + new + "," + text[at:]
     return text[: last.end] + "," + text[last.end : at] + new + text[at:]
 

@@ -7,7 +7,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from codeinfo_cli.clients.jsonc import Damaged
+from codeinfo_cli.clients.jsonc import UNSAFE, Damaged
 
 
 def loads(text: str) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def with_member(text: str, key: str, name: str, value: dict[str, Any]) -> str:
         with suppress(tomllib.TOMLDecodeError):
             if tomllib.loads(added) == expected:
                 return added
-    raise Damaged("it has a form that cannot be changed safely")
+    raise Damaged(UNSAFE)
 
 
 def _appended(text: str, key: str, name: str, value: dict[str, Any]) -> str:

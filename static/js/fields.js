@@ -1,23 +1,33 @@
-// What is typed or chosen while an answer is on its way stays when that replaces the field: its next
-// self, under the same id, gets it.
+// What is typed or chosen stays when an answer replaces the field: what came while the answer was on its way,
+// and what is in another form than the one that was sent. The field's next self, under the same id, gets it.
 const changes = new Map(); // id of a field → when it was last changed
-const sent = new WeakMap(); // request → when
+const sent = new WeakMap(); // request → { at, values }: when, and the fields of its form by id
 let now = 0;
-let kept = [];
+let kept = []; // [{ field, value }]: `value` is what was sent of it
+
+const formOf = (element) => element.form ?? element.closest("form");
 
 document.addEventListener("input", ({ target }) => target.id && changes.set(target.id, (now += 1)));
-document.addEventListener("htmx:beforeRequest", ({ detail }) => sent.set(detail.xhr, now));
-document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  const ids = [...changes.keys()].filter((id) => changes.get(id) > sent.get(detail.xhr));
-  kept = ids.map((id) => document.getElementById(id)).filter(Boolean);
+document.addEventListener("htmx:beforeRequest", ({ detail: { elt, xhr } }) => {
+  const values = Object.fromEntries([...(formOf(elt)?.elements ?? [])].map(({ id, value }) => [id, value]));
+  sent.set(xhr, { at: now, values });
+});
+document.addEventListener("htmx:beforeSwap", ({ detail: { target, xhr, requestConfig } }) => {
+  const { at, values } = sent.get(xhr);
+  const isBeside = (field) => target.contains(requestConfig.elt) && field.form !== formOf(requestConfig.elt);
+  const fields = [...changes.keys()].map((id) => document.getElementById(id)).filter(Boolean);
+  kept = fields.filter((field) => changes.get(field.id) > at || isBeside(field)).map((field) => ({ field, value: values[field.id] ?? "" }));
 });
 document.addEventListener("htmx:afterSwap", () => {
-  for (const field of kept) {
+  for (const { field, value } of kept) {
     const next = document.getElementById(field.id);
     if (field.isConnected || !next || next.disabled || next.readOnly) continue;
+    // What was sent is done, and what was typed goes on behind it. A password never comes back.
+    const done = next.type !== "password" && !next.options && !next.value && field.value.startsWith(value) ? value.length : 0;
     if (field.matches("[type=checkbox], [type=radio]")) next.checked = field.checked;
-    else if (!next.options || [...next.options].some(({ value }) => value === field.value)) next.value = field.value;
+    else if (!next.options || [...next.options].some(({ value }) => value === field.value)) next.value = field.value.slice(done);
     // htmx has focused it, when it had another text.
-    if (next === document.activeElement && Number.isInteger(field.selectionStart)) next.setSelectionRange(field.selectionStart, field.selectionEnd);
+    if (next === document.activeElement && Number.isInteger(field.selectionStart)) next.setSelectionRange(field.selectionStart - done, field.selectionEnd - done);
+    if (field.closest("details")?.open) next.closest("details").open = true;
   }
 });

@@ -64,12 +64,8 @@ document.addEventListener("submit", ({ submitter }) => {
   if (submitter.closest("[data-layer]")) closeLayer();
 });
 
-// A confirmed action closes its dialog when the server has answered.
-document.addEventListener("htmx:afterRequest", (event) => {
-  if (event.target.matches("[data-close-when-sent]")) {
-    event.target.closest("dialog").close();
-    if (event.detail.successful) document.dispatchEvent(new Event("clearselection"));
-  }
+document.addEventListener("htmx:afterRequest", ({ target, detail: { successful } }) => {
+  if (successful && target.closest("[data-close-when-sent]")) document.dispatchEvent(new Event("clearselection"));
 });
 
 // The answer to an action may arrive after what the socket said later: a run over nothing new is over

@@ -3,8 +3,24 @@
 const FOCUSABLE = "a[href], button:not([disabled]), input:not([disabled]), select:not([disabled]), textarea:not([disabled]), [tabindex='0']";
 const opened = []; // [{ layer, opener }], front last
 
+// What a layer shows comes from the server: what was asked for last, and nothing that was asked for before
+// another layer opened or closed.
+const FILLED = "[data-layer], [data-dialog-slot]";
+let coming = null; // request
+
+function drop() {
+  coming?.abort();
+  coming = null;
+}
+
+document.addEventListener("htmx:confirm", ({ detail: { target } }) => target.matches(FILLED) && drop());
+document.addEventListener("htmx:beforeRequest", ({ detail: { target, xhr } }) => {
+  if (target.matches(FILLED)) coming = xhr;
+});
+
 export function openDialog(dialog, opener = document.activeElement) {
   if (dialog.open) return;
+  drop();
   dialog.showModal();
   // The browser gives the focus back, but not to an opener that was swapped meanwhile.
   dialog.addEventListener("close", () => opener?.isConnected || document.getElementById(opener?.id)?.focus(), { once: true });
@@ -13,6 +29,7 @@ export function openDialog(dialog, opener = document.activeElement) {
 
 export function openLayer(layer, opener = document.activeElement) {
   if (opened.some((entry) => entry.layer === layer)) return;
+  drop();
   layer.classList.add("is-open");
   opened.push({ layer, opener });
   (layer.querySelector("[data-autofocus]") ?? layer.querySelector(FOCUSABLE))?.focus();
@@ -21,6 +38,7 @@ export function openLayer(layer, opener = document.activeElement) {
 export function closeLayer() {
   const entry = opened.pop();
   if (!entry) return false;
+  drop();
   entry.layer.classList.remove("is-open");
   if (entry.layer.matches("[data-discard]")) entry.layer.replaceChildren();
   // The opener may have been swapped for its newer self: the id leads there.
@@ -74,10 +92,22 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !above() && closeLayer()) event.preventDefault();
 });
 
+// A dialog closes when what it has sent is done, unless it was closed before: it may be open again, for
+// something else.
+const late = new WeakSet(); // requests
+document.addEventListener("htmx:beforeRequest", ({ detail: { elt, xhr } }) => {
+  elt.closest("dialog")?.addEventListener("close", () => late.add(xhr), { once: true });
+});
+document.addEventListener("htmx:afterRequest", ({ target, detail: { successful, xhr } }) => {
+  const form = late.has(xhr) ? null : target.closest("[data-close-when-sent]");
+  if (form && (successful || form.dataset.closeWhenSent === "always")) form.closest("dialog").close();
+});
+
 // Layers whose content comes from the server open when it arrives.
 document.addEventListener("htmx:afterSwap", (event) => {
   const { target, requestConfig } = event.detail;
   if (!target) return; // an event stream's: no layer comes so
+  if (target.matches(FILLED)) coming = null;
   if (target.matches("[data-layer]") && target.children.length) openLayer(target, requestConfig.elt);
   const dialog = target.matches("[data-dialog-slot]") && target.querySelector("dialog");
   if (dialog) openDialog(dialog);

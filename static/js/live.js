@@ -77,8 +77,9 @@ document.addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => {
 document.addEventListener("htmx:afterRequest", ({ detail: { xhr } }) => disabled.has(xhr) && giveBack(disabled.get(xhr)));
 
 // htmx tells an answer's events to the control that has asked. If that was swapped meanwhile, nobody
-// would hear them.
-document.addEventListener("htmx:beforeRequest", ({ detail: { xhr, elt } }) => {
+// would hear them. If what the answer replaces was swapped too, it has no place, and nor have its other parts.
+document.addEventListener("htmx:beforeRequest", ({ detail: { xhr, elt, target } }) => {
+  elt.addEventListener("htmx:beforeOnLoad", (event) => elt.isConnected || target.isConnected || event.preventDefault(), { once: true });
   xhr.addEventListener("readystatechange", () => {
     const events = xhr.readyState === XMLHttpRequest.DONE && !elt.isConnected && xhr.getResponseHeader("HX-Trigger");
     if (!events) return;

@@ -110,6 +110,8 @@ async def test_an_invalid_agent_shows_its_problem_and_cannot_be_run(home: Path, 
     shown = await page("?a=broken")
     assert "This agent cannot be run." in shown
     assert "has no key &#x27;wrong&#x27;" in shown
+    assert f"Correct it in <code>{home}/broken</code>, then reload this page." in shown
+    assert "New conversation</h1>" not in shown
     assert 'hx-post="/ui/agents/send"' not in shown
 
 

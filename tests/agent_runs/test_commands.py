@@ -273,7 +273,7 @@ def test_a_killed_process_leaves_neither_lock_nor_half_told_command(
     note = answer.error or answer.command["ended"]
     assert note["code"] == "INTERRUPTED"
     started = rows.start_turn(question(agent=AgentSettings("reviewer")), recovery.owner())
-    assert started.turn_id
+    assert started.answer.pk
 
 
 def test_commands_of_live_processes_are_not_recovered() -> None:

@@ -219,7 +219,7 @@ def test_an_invalid_value_is_reported_with_its_key(home: Path, key: str) -> None
     [
         ("[codeinfo]\nrepositry = ['acme']\n", "[codeinfo] has no key 'repositry'"),
         ("codeinfo = 3\n", "[codeinfo] must be a table"),
-        ("x = [", "config.toml is no TOML"),
+        ("x = [", "config.toml is not valid TOML"),
         ("a\0b", "It holds a NUL"),
         ("x" * (MAX_BYTES + 1), "Too large: config.toml"),
     ],

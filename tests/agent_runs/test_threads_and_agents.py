@@ -33,11 +33,11 @@ async def finished_run(**changes: Any) -> RunLog:
 
 
 def final_of(log: RunLog) -> dict[str, Any]:
-    return list(RunFrames(log).events(log.envelopes))[-1]
+    return list(RunFrames(log).events(log.events))[-1]
 
 
 def streamed(log: RunLog) -> list[dict[str, Any]]:
-    return [one for e in log.envelopes for one in sse.messages(e.event, log.transcript)]
+    return [one for e in log.events for one in sse.messages(e, log.transcript)]
 
 
 class TestThread:
@@ -102,7 +102,7 @@ class TestWarning:
     async def test_is_a_separate_frame_and_not_part_of_the_answer(self, scripted: Scripted) -> None:
         scripted(self.script)
         log = await finished_run()
-        frames = list(RunFrames(log).events(log.envelopes))
+        frames = list(RunFrames(log).events(log.events))
         assert [frame["type"] for frame in frames] == [
             *("stream_warning", "stream_warning"),
             *("assistant_delta", "turn_final"),

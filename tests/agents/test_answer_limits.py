@@ -177,7 +177,7 @@ async def test_calls_beyond_the_limit_of_a_round_get_an_error_and_the_answer_con
     refused = recorded.results[16]
     assert refused.error_code == "TOOL_CALL_LIMIT"
     assert "may have 16 calls" in (refused.error_message or "")
-    assert (recorded.text, recorded.end.kind) == ("Done.", "finished")
+    assert (recorded.text, type(recorded.end)) == ("Done.", TurnFinished)
     sent = stub.requests[1].messages
     assert len(sent) < 200, "thousands of errors are not sent back to the model"
     assert "TOOL_CALL_LIMIT" in sent[2 + 1 + 16].text
@@ -189,7 +189,7 @@ async def test_the_call_limit_applies_to_each_round() -> None:
     recorded = await record(
         StubProvider(rounds), chat_request("m", (tool("VectorSearch", found(), ran),))
     )
-    assert (len(ran), recorded.end.kind) == (30, "finished")
+    assert (len(ran), type(recorded.end)) == (30, TurnFinished)
 
 
 @pytest.mark.fault("The model server fails")
@@ -205,7 +205,7 @@ async def test_too_long_arguments_are_reported_to_the_model_and_truncated() -> N
     started = [event.call for event in recorded.events if isinstance(event, ToolStarted)]
     assert len(json.dumps(dict(started[0].arguments))) < 1_000
     assert len(str(stub.requests[1].messages)) < 10_000
-    assert (recorded.text, recorded.end.kind) == ("Done.", "finished")
+    assert (recorded.text, type(recorded.end)) == ("Done.", TurnFinished)
 
 
 @pytest.mark.parametrize("part", ["name", "id"])
@@ -215,7 +215,7 @@ async def test_the_name_and_the_id_of_a_call_are_truncated(part: str) -> None:
     recorded = await record(stub, chat_request("m"))
     assert len(str(recorded.events)) < 10_000
     assert len(str(stub.requests[1].messages)) < 10_000
-    assert recorded.end.kind == "finished"
+    assert isinstance(recorded.end, TurnFinished)
 
 
 async def test_implausible_token_counts_are_dropped() -> None:

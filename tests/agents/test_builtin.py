@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from apps.agents.events import TextDelta
 from apps.agents.messages import Message, ToolCall, ToolResult
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.builtin import ADVICE, MAX_LINES, BuiltinProvider, inline, quoted
@@ -180,7 +181,7 @@ async def test_the_query_is_the_last_user_message() -> None:
 
 async def test_the_answer_arrives_in_pieces() -> None:
     recorded = await record(BuiltinProvider(), chat_request("search"))
-    assert [event.kind for event in recorded.events].count("text") == 3
+    assert sum(isinstance(event, TextDelta) for event in recorded.events) == 3
 
 
 async def test_it_explains_how_to_connect_a_model() -> None:
@@ -196,7 +197,7 @@ async def test_each_error_comes_with_advice(code: str) -> None:
     messages = [Message("user", "?"), Message("assistant", "", (call,))]
     messages.append(Message("tool", tool_result=result))
     events = [e async for e in BuiltinProvider().stream(ModelRequest("search", messages, TOOLS))]
-    assert "".join(e.text for e in events if e.kind == "text") == ADVICE[code]
+    assert "".join(e.text for e in events if isinstance(e, TextDelta)) == ADVICE[code]
 
 
 async def test_it_is_always_available() -> None:

@@ -15,6 +15,7 @@ from apps.agents.providers.listing import (
     ModelListCache,
 )
 from apps.core.errors import Unavailable
+from apps.servers.types import Server
 
 
 class ListServer:
@@ -24,7 +25,7 @@ class ListServer:
         self.answers = list(answers)
         self.requests = 0
 
-    async def list(self, name: str) -> Sequence[Model]:
+    async def list(self, server: Server) -> Sequence[Model]:
         self.requests += 1
         await asyncio.sleep(0)
         answer = self.answers.pop(0)
@@ -40,8 +41,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-async def keys(cache: ModelListCache[str], server: str = "here") -> list[str]:
-    return [model.key for model in await cache.models(server)]
+async def keys(cache: ModelListCache, address: str = "http://here") -> list[str]:
+    return [model.key for model in await cache.models(Server("openai", address))]
 
 
 async def settled() -> None:
@@ -79,7 +80,7 @@ async def test_a_list_past_the_stale_period_is_not_returned(clock: SimpleNamespa
 async def test_another_server_is_queried_at_once(clock: SimpleNamespace) -> None:
     cache = ModelListCache(ListServer("a", "b").list)
     await keys(cache)
-    assert await keys(cache, "elsewhere") == ["b"]
+    assert await keys(cache, "http://elsewhere") == ["b"]
 
 
 async def test_a_failure_is_cached_briefly_and_never_returned_after_it_expires(

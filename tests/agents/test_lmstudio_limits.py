@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from apps.agents.events import TurnFinished
 from apps.agents.providers.lmstudio import LMStudioProvider
 from tests.agents.fakes import TOOLS, chat_request, found, record, tool
 from tests.stand_ins.lmstudio_scripts import (
@@ -84,7 +85,7 @@ async def test_too_many_calls_get_errors_and_the_answer_continues(
     recorded = await record(LMStudioProvider(), chat_request("crowd", tools))
     assert len(ran) == 16
     assert recorded.results[16].error_code == "TOOL_CALL_LIMIT"
-    assert (recorded.text, recorded.end.kind) == ("Done.", "finished")
+    assert (recorded.text, type(recorded.end)) == ("Done.", TurnFinished)
 
 
 async def test_too_long_arguments_are_reported_to_the_model_and_the_answer_continues(

@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 import pytest
 
-from apps.agents.events import UsageReported
+from apps.agents.events import TextDelta, UsageReported
 from apps.agents.loop import run
 from apps.agents.messages import Message, ToolCall, ToolResult, Usage
 from apps.agents.providers.base import ModelRequest
@@ -304,7 +304,7 @@ async def test_closing_stops_the_generation(
 
     async def listen() -> None:
         async with aclosing(run(provider, chat_request("forever"), 3)) as events:
-            while (await anext(events)).kind != "text":
+            while not isinstance(await anext(events), TextDelta):
                 pass
             if way == "cancel":
                 current = asyncio.current_task()

@@ -50,8 +50,8 @@ async def test_text_and_reasoning_pass_through_in_order() -> None:
 async def test_a_tool_runs_between_two_rounds_and_the_model_reads_its_result() -> None:
     stub = StubProvider([[TextDelta("Let me look."), SEARCH], [TextDelta("There.")]])
     recorded = await record(stub, chat_request("m"))
-    kinds = [event.kind for event in recorded.events]
-    assert kinds == ["started", "text", "tool_started", "tool_finished", "text", "finished"]
+    kinds = [TurnStarted, TextDelta, ToolStarted, ToolFinished, TextDelta, TurnFinished]
+    assert list(map(type, recorded.events)) == kinds
     assert recorded.results[0].payload == found(match())
     assert recorded.results[0].seconds is not None
     assistant, text = stub.requests[1].messages[-2:]
@@ -69,8 +69,7 @@ async def test_several_tools_run_in_the_order_of_their_calls() -> None:
     tools = (tool("VectorSearch", found(), log),)
     recorded = await record(StubProvider([calls, [TextDelta("Done.")]]), chat_request("m", tools))
     assert log == [{"query": "1"}, {"query": "2"}]
-    kinds = [event.kind for event in recorded.events[1:-2]]
-    assert kinds == ["tool_started", "tool_finished"] * 2
+    assert list(map(type, recorded.events[1:-2])) == [ToolStarted, ToolFinished] * 2
 
 
 async def test_calls_of_two_rounds_with_the_same_id_get_unique_ids() -> None:
@@ -224,7 +223,7 @@ async def test_closing_the_answer_at_any_event_closes_the_providers_stream() -> 
         stub = StubProvider(script)
         async with aclosing(run(stub, chat_request("m"), 5)) as events:
             recorded = [await anext(events) for _ in range(count)]
-        assert [e.kind for e in recorded] == [e.kind for e in whole[:count]]
+        assert list(map(type, recorded)) == list(map(type, whole[:count]))
         assert stub.closed == len(stub.requests)
 
 
@@ -265,5 +264,5 @@ async def test_the_first_event_comes_before_the_request_to_the_provider() -> Non
 async def test_a_thread_and_a_warning_pass_through() -> None:
     stub = StubProvider([[ThreadNamed("t"), Warned("Reconnecting... 1/3"), TextDelta("So.")]])
     recorded = await record(stub, chat_request("m"))
-    assert [event.kind for event in recorded.events[1:-1]] == ["thread", "warning", "text"]
+    assert list(map(type, recorded.events[1:-1])) == [ThreadNamed, Warned, TextDelta]
     assert isinstance(recorded.end, TurnFinished)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from apps.agents.events import ToolCallRequested
+from apps.agents.events import ToolCallRequested, TurnFinished
 from apps.agents.providers.openai import OpenAIProvider
 from apps.agents.providers.openai_frames import CompletionDecoder
 from tests.agents.fakes import RecordedAnswer, chat_request, record
@@ -83,7 +83,7 @@ async def test_events_within_the_limit_are_all_received_wherever_they_are_split(
     done = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}' + ends
     with RawStandIn(http(frame * 200 + done, 200, STREAM)) as server:
         recorded = await answer(configure, server)
-    assert (len(recorded.text), recorded.end.kind) == (180_000, "finished")
+    assert (len(recorded.text), type(recorded.end)) == (180_000, TurnFinished)
 
 
 MEMORY = """
@@ -159,7 +159,7 @@ async def test_invalid_json_is_a_provider_error(value: str, server: OpenAIStandI
     server.scripts["odd"] = Script([[*say("Half"), Raw(frame.encode()), *say("!"), *end()]])
     recorded = await record(OpenAIProvider(), chat_request("odd"))
     assert recorded.text.startswith("Half")
-    assert recorded.end.kind == "finished" or recorded.failure.code == "PROVIDER_ERROR"
+    assert isinstance(recorded.end, TurnFinished) or recorded.failure.code == "PROVIDER_ERROR"
 
 
 def calls_of(frames: list[dict[str, Any]]) -> list[Any]:

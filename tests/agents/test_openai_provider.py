@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from apps.agents.events import TurnFinished
 from apps.agents.messages import Message, ToolCall, ToolResult
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.openai import OpenAIProvider
@@ -285,7 +286,7 @@ async def test_a_closed_connection_after_the_end_is_no_error(server: OpenAIStand
     whole = sum(len(piece) for piece in _frames(script))
     server.scripts["brusque"] = Script(script.rounds, cut_after=whole - 1)
     recorded = await record(OpenAIProvider(), chat_request("brusque"))
-    assert recorded.end.kind == "finished"
+    assert isinstance(recorded.end, TurnFinished)
 
 
 def _frames(script: Script) -> list[bytes]:

@@ -137,11 +137,11 @@ def test_a_wrong_key_is_reported(client: Client, server: OpenAIStandIn) -> None:
 @pytest.mark.parametrize(
     ("address", "problem"),
     [
-        ("", "must be an address such as"),
+        ("", "must be a URL such as"),
         ("http://169.254.169.254/v1", "must not lead to a link-local"),
-        ("http://user:pw@127.0.0.1/v1", "must be an address such as"),
-        ("http://127.0.0.1/v1?x=1", "must be an address such as"),
-        ("ftp://127.0.0.1", "must be an address such as"),
+        ("http://user:pw@127.0.0.1/v1", "must be a URL such as"),
+        ("http://127.0.0.1/v1?x=1", "must be a URL such as"),
+        ("ftp://127.0.0.1", "must be a URL such as"),
         ("http://127.0.0.1/" + "a" * 300, "must have at most 300 characters"),
     ],
 )

@@ -60,7 +60,7 @@ async def test_a_turn_is_stored_as_shown(rig: Rig, backend: Backend, scenario: S
     turn = await stored(log)
     assert turn.status == STATUS[scenario.end]
     assert turn.parts == log.transcript.parts
-    shown = [envelope.event for envelope in log.envelopes]
+    shown = log.events
     assert [type(event) for event in shown if isinstance(event, Terminal)] == [type(shown[-1])]
     assert content(turn.parts) == joined(shown, TextDelta)
     assert reasoning(turn.parts) == joined(shown, ReasoningDelta)
@@ -73,11 +73,11 @@ async def test_a_turn_is_stored_as_shown(rig: Rig, backend: Backend, scenario: S
 
 def assert_wires_agree(log: RunLog, turn: Turn) -> None:
     """Assert that both event streams have the same text, in order, and one end."""
-    frames = list(RunFrames(log).events(log.envelopes))
+    frames = list(RunFrames(log).events(log.events))
     deltas = [f["delta"] for f in frames if f["type"] == "assistant_delta"]
     finals = [f["status"] for f in frames if f["type"] == "turn_final"]
     assert ("".join(deltas), finals) == (content(turn.parts), [turn.status])
-    messages = [m for e in log.envelopes for m in sse.messages(e.event, log.transcript)]
+    messages = [m for e in log.events for m in sse.messages(e, log.transcript)]
     tokens = [m["content"] for m in messages if m["type"] == "token"]
     assert "".join(tokens) == content(turn.parts)
     assert [m["type"] for m in messages].count(

@@ -83,7 +83,7 @@ def refused_address(page: Page) -> None:
     card = page.get_by_role("region", name="OpenAI-compatible server")
     card.get_by_label("Address").fill("ftp://models")
     card.get_by_role("button", name="Save").click()
-    expect(card.get_by_role("alert")).to_contain_text("must be an address such as")
+    expect(card.get_by_role("alert")).to_contain_text("must be a URL such as")
 
 
 def unreachable_lmstudio(page: Page) -> None:

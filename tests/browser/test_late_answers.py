@@ -9,11 +9,14 @@ from django.template.loader import render_to_string
 from playwright.sync_api import Page, expect
 
 from tests.browser.chat import QUESTION, ask, ask_and_hold, done
-from tests.browser.chromium import Complaints, settled
+from tests.browser.chromium import Complaints, load_again, settled
 from tests.browser.conftest import OpenPage
 from tests.browser.conversations import made, remove
 from tests.browser.held import held
+from tests.browser.product import Product
+from tests.browser.repository import ingested
 from tests.stand_ins.openai_server import OpenAIStandIn
+from tests.support.ingested import write_files
 
 
 @pytest.fixture
@@ -115,6 +118,35 @@ def test_the_setup_is_of_the_client_that_was_pressed_last(open_page: OpenPage) -
     expect(page).to_have_url(address)
 
 
+def test_the_state_of_an_endpoint_comes_though_a_client_did_not(
+    open_page: OpenPage, complaints: Complaints
+) -> None:
+    complaints.expected += ["ERR_FAILED", "htmx:sendError"]
+    page = open_page("/connect")
+    clients = page.get_by_role("navigation", name="Client").get_by_role("link")
+    with held(page, "**/ui/site/question") as let_it_come:
+        clients.nth(1).click()
+    page.route("**/connect?*", lambda route: route.abort(), times=1)
+    clients.nth(2).click()
+    expect(page.get_by_text("The server does not answer")).to_be_visible()
+    let_it_come()
+    expect(page.get_by_text("Asking…")).to_have_count(0)
+
+
+def test_a_reembed_is_answered_though_another_preview_is_open(
+    open_page: OpenPage, product: Product
+) -> None:
+    files = {f"src/{name}.py": f"def reef_{name}():\n    return reef\n" for name in ("one", "two")}
+    with ingested(product, "reef", files):
+        write_files(product.repos / "reef", dict.fromkeys(files, "gone = 1\n"))
+        page = open_page("/search?repository=reef&q=reef", size=(1600, 900))
+        with held(page, "**/ui/ingest/reembed") as let_it_come:
+            page.locator("#source-body").get_by_role("button", name="Re-embed").click()
+        page.locator("[data-preview]").nth(1).locator("[data-row-focus]").focus()
+        let_it_come()
+        expect(page.get_by_text("Re-embed started")).to_be_visible()
+
+
 @pytest.mark.usefixtures("stand_in")
 def test_the_models_are_those_of_the_provider_that_was_chosen_last(open_page: OpenPage) -> None:
     page = open_page("/chat?provider=builtin")
@@ -160,6 +192,55 @@ def test_a_tag_that_is_typed_while_another_is_added_stays(chat: Page) -> None:
     expect(field).to_be_focused()
     field.press("1")
     expect(field).to_have_value("secon1d")
+
+
+def test_what_is_typed_right_after_a_tag_is_the_next_one(chat: Page) -> None:
+    chat.get_by_role("button", name="Actions for Late one").click()
+    chat.locator("#convo-menu").get_by_text("Tags…").click()
+    field = chat.get_by_label("Add a tag")
+    field.fill("first")
+    with held(chat, "**/ui/chat/tag") as let_it_come:
+        field.press("Enter")
+    field.press_sequentially("secnd")
+    for key in ("ArrowLeft", "ArrowLeft"):
+        field.press(key)
+    let_it_come()
+    expect(chat.get_by_role("list", name="Tags")).to_contain_text("first")
+    field.press("o")
+    expect(field).to_have_value("second")
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_what_is_typed_right_after_a_question_is_the_next_one(open_page: OpenPage) -> None:
+    page = open_page("/chat")
+    page.get_by_label("Model").select_option("plain")
+    message = page.get_by_label("Message")
+    message.fill("First?")
+    with held(page, "**/ui/chat/send") as let_it_come:
+        message.press("Enter")
+    message.press_sequentially("Second?")
+    let_it_come()
+    done(page)
+    expect(message).to_have_value("Second?")
+    load_again(page)
+    expect(message).to_have_value("Second?")
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_models_that_come_after_a_question_was_sent_are_left_out(open_page: OpenPage) -> None:
+    page = open_page("/chat?provider=openai")
+    page.get_by_label("Model").select_option("plain")
+    with held(page, "**/ui/chat/send") as let_it_come:
+        page.get_by_label("Message").fill("First?")
+        page.get_by_label("Message").press("Enter")
+    with held(page, "**/ui/chat/picker*") as let_the_models_come:
+        page.get_by_label("Provider").select_option("builtin")
+    let_it_come()
+    done(page)
+    expect(page.get_by_label("Provider")).to_be_disabled()
+    with page.expect_response("**/ui/chat/picker*"):
+        let_the_models_come()
+    expect(page.get_by_label("Model")).to_have_value("plain")
 
 
 @pytest.mark.usefixtures("stand_in")

@@ -56,7 +56,7 @@ def test_the_saved_server_answers_on_the_chat_page(
 def test_an_error_is_shown_and_the_field_has_the_focus(open_page: OpenPage) -> None:
     page = open_page("/lmstudio")
     check(page, "ftp://models")
-    expect(page.get_by_role("alert")).to_contain_text("must be an address such as")
+    expect(page.get_by_role("alert")).to_contain_text("must be a URL such as")
     field = page.get_by_label("LM Studio base URL")
     expect(field).to_be_focused()
     expect(field).to_have_value("ftp://models")

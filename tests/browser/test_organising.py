@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.axe import objections
 from tests.browser.chat import ask, done, turn
-from tests.browser.chromium import PHONE, load_again
+from tests.browser.chromium import PHONE, go, load_again
 from tests.browser.conftest import OpenPage
 from tests.browser.conversations import made, remove
 from tests.browser.product import Product
@@ -109,6 +109,33 @@ def test_a_slash_completes_a_prompt_and_sends_nothing(open_page: OpenPage) -> No
     expect(dialog).to_contain_text("Start with one of these")
 
 
+def test_a_prompt_that_is_being_changed_stays_so_when_another_is_saved_or_deleted(
+    open_page: OpenPage,
+) -> None:
+    dialog = edit_prompts(open_page("/chat"))
+    for name in ("One", "Two", "Three"):
+        save_prompt(dialog, name, f"{name}.")
+    saved = dialog.get_by_role("list", name="Saved prompts").get_by_role("listitem")
+    one, two, three = (saved.filter(has_text=name) for name in ("One", "Two", "Three"))
+    for prompt in (one, two, three):
+        prompt.locator("summary").click()
+    two.get_by_label("Text").fill("Two, changed.")
+    new = dialog.get_by_role("region", name="New prompt").get_by_label("Text")
+    new.fill("A new one.")
+    one.get_by_label("Text").fill("One, changed.")
+    one.get_by_role("button", name="Save").click()
+    expect(one.get_by_label("Text")).to_be_hidden()
+    delete_prompt(dialog, "Three")
+    expect(two.get_by_label("Text")).to_have_value("Two, changed.")
+    expect(two.get_by_label("Text")).to_be_visible()
+    expect(new).to_have_value("A new one.")
+    two.get_by_role("button", name="Save").click()
+    expect(two.get_by_label("Text")).to_be_hidden()
+    for name in ("One", "Two"):
+        delete_prompt(dialog, name)
+    expect(new).to_have_value("A new one.")
+
+
 def test_a_path_at_the_start_is_no_prompt_and_is_sent(open_page: OpenPage) -> None:
     page = open_page("/chat")
     page.get_by_label("Model").select_option("plain")
@@ -191,8 +218,10 @@ def test_a_conversation_is_tagged_from_its_menu_and_the_list_filters_by_it(page:
     field.press("Enter")
     expect(dialog.get_by_role("listitem")).to_have_count(2)
     assert objections(page) == []
+    field.fill("typed")
     dialog.get_by_role("button", name="Remove later").press("Enter")
     expect(dialog.get_by_role("listitem")).to_have_count(1)
+    expect(field).to_have_value("typed")
     dialog.get_by_role("button", name="Done").click()
     expect(row(page, "Tagged one")).to_contain_text("#needs-review")
     page.locator("#f-tag").select_option("needs-review")
@@ -245,3 +274,5 @@ def test_several_are_tagged_at_once(page: Page) -> None:
     dialog.get_by_role("button", name="Remove tag").click()
     expect(page.get_by_text("Untagged 1 conversation")).to_be_visible()
     expect(page.locator("#convos .convo__tags")).to_have_text(["#both"])
+    go(page, "/")
+    expect(page.locator(".convo__tags")).to_have_css("font-size", "12px")

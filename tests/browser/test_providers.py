@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.axe import objections
 from tests.browser.chromium import OpenPage, Profiles, go
+from tests.browser.held import held
 from tests.browser.narrow import sideways_at
 from tests.browser.product import Product, running
 from tests.stand_ins.openai_server import OpenAIStandIn
@@ -32,6 +33,20 @@ def profiles(browser: Browser, unset: Product) -> Iterator[Profiles]:
     made = Profiles(browser, unset.url)
     yield made
     made.close()
+
+
+def test_a_key_that_is_typed_during_a_test_stays_whole(open_page: OpenPage) -> None:
+    page = open_page("/providers")
+    card = page.get_by_role("region", name="OpenAI-compatible server")
+    key = card.get_by_label("API key")
+    key.fill("sk-ab")
+    with held(page, "**/ui/providers/openai") as let_it_come:
+        card.get_by_role("button", name="Test").click()
+    key.press("End")
+    key.press_sequentially("cd")
+    let_it_come()
+    expect(card.get_by_role("alert")).to_be_visible()
+    expect(key).to_have_value("sk-abcd")
 
 
 def test_a_server_is_tested_saved_asked_and_removed(
@@ -73,7 +88,7 @@ def test_an_error_is_shown_and_the_field_has_the_focus(open_page: OpenPage) -> N
     card = page.get_by_role("region", name="OpenAI-compatible server")
     card.get_by_label("Address").fill("ftp://models")
     card.get_by_role("button", name="Save").click()
-    expect(card.get_by_role("alert")).to_contain_text("must be an address such as")
+    expect(card.get_by_role("alert")).to_contain_text("must be a URL such as")
     expect(card.get_by_label("Address")).to_be_focused()
     expect(card.get_by_label("Address")).to_have_value("ftp://models")
     assert objections(page) == []

@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from apps.core.config import config
+from apps.core.system import posix
 from apps.site import server_file
 from codeinfo_cli import server
 from tests.house.sources import HOME
@@ -191,10 +192,10 @@ def test_a_server_writes_its_file_while_commands_look_for_it(
 ) -> None:
     """A command that looks for a server has the lock of a server for a moment."""
     configure(data_dir=tmp_path)
-    looking = server_file.posix.open_private(tmp_path / "server.lock")
-    assert server_file.posix.lock(looking, shared=True)
+    looking = posix.open_private(tmp_path / "server.lock")
+    assert posix.lock(looking, shared=True)
     # The command lets go when the server has tried once.
-    monkeypatch.setattr(server_file.time, "sleep", lambda _: looking.close())
+    monkeypatch.setattr(posix.time, "sleep", lambda _: looking.close())
     file = server_file.ServerFile(config())
     file.write()
     found = server.running(tmp_path)

@@ -10,7 +10,7 @@ from django.test import Client
 from apps.agents.providers.base import Availability, Model
 from apps.agents.providers.codex.account import Login
 from apps.agents.providers.codex.flags import chosen as flags_of
-from apps.agents.providers.codex.provider import NOT_INSTALLED, CodexProvider
+from apps.agents.providers.codex.provider import NOT_INSTALLED, TURNED_OFF, CodexProvider
 from apps.conversations import services
 from apps.conversations.models import Conversation
 
@@ -151,6 +151,15 @@ def test_missing_parts_are_shown_with_instructions(
     assert "config.toml" in page
     assert "Set up Codex" in shown(client, "/ui/chat/picker?provider=codex")
     assert "Set up Codex" in client.get("/providers").content.decode()
+
+
+def test_no_login_is_offered_where_the_environment_turns_codex_off(
+    client: Client, codex: Callable[..., Accounts]
+) -> None:
+    codex(available=False, reason=TURNED_OFF)
+    page = shown(client, "/ui/chat/codex")
+    assert "remove that setting" in page
+    assert "Log in" not in page and "codex login" not in page
 
 
 def test_the_providers_page_has_no_list_of_models_to_bring_up_to_date(

@@ -48,6 +48,20 @@ async def test_hostile_text_of_a_copy_does_nothing(async_client: AsyncClient) ->
         assert hrefs - {"?download=1"} == away
 
 
+async def test_the_cited_lines_of_an_answer_are_bounded(async_client: AsyncClient) -> None:
+    """Ranges of one long passage overlap. Those after the limit are listed without their lines."""
+    await conversation()
+    found = match("a.py", 1, chunk=("x" * 99 + "\n") * 2_000, endLine=2_000)
+    ranges = " ".join(f"(`httpx/a.py:{first}-2000`)" for first in range(1, 41))
+    await answered(call("ReadFile", {"results": [found]}), {"type": "text", "text": ranges})
+    copy = await opened(async_client, await share(async_client))
+    page = (await async_client.get("/chat?c=c1", headers={"accept": "text/html"})).content.decode()
+    for html, shown in ((copy, '<pre class="code"'), (page, '<pre class="source__text"')):
+        assert html.count(shown) == 3  # of 200,000 characters
+        assert "40–2000" in html
+    assert "Citations (40)" in visible(copy)
+
+
 async def test_what_is_highlighted_together_is_bounded(
     async_client: AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

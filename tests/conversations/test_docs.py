@@ -64,7 +64,7 @@ def test_the_parameters_of_a_restricted_mcp_are_documented() -> None:
     text = section("mcp.md", "### A restricted `/mcp`")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     examples = [each for row in rows for each in re.findall(r"`(\w+=[^`]+)`", row)]
-    assert {each.partition("=")[0] for each in examples} == {"tool", "repository", "area"}
+    assert {each.partition("=")[0] for each in examples} == {"tool", "repository", "area", "full"}
     for each in examples:
         assert narrowed(SEARCH, QueryDict(each)) != SEARCH
     assert narrowed(SEARCH, QueryDict("other=acme")) == SEARCH

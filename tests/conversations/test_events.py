@@ -123,7 +123,7 @@ class TestAnAnswerThatHasJustEnded:
         log = live_runs.ended("c1")
         assert log is not None
         for number in range(int(last) + 1):
-            said = "".join(e.event.text for e in log.envelopes[:number] if hasattr(e.event, "text"))
+            said = "".join(e.text for e in log.events[:number] if hasattr(e, "text"))
             events = await rest(async_client, f"{turn_id}:{number}")
             assert said + text(events) == "abcd"
 

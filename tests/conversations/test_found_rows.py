@@ -3,13 +3,8 @@
 from typing import Any
 
 import pytest
-from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
-from apps.tools.context.tool import CONTEXT
-from apps.tools.expand import expand
-from apps.tools.find_callers import FIND_CALLERS
-from apps.tools.find_imports import FIND_IMPORTS
 from tests.conversations.pages import answered, call, match, page, shown, visible
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
@@ -84,38 +79,6 @@ async def test_callers_of_callers_and_targets_of_imports_are_named() -> None:
     assert "2 files were not looked at." in text
     assert "import b imports file b.py" in text
     assert "import ssl imports not among the files searched" in text
-    assert "Libraries: json, os" in text
-
-
-async def test_rows_that_came_through_codex_say_the_same_of_their_lines() -> None:
-    context = rows(
-        row("a.py", 3, "store.put()\nreturn", "passage", symbol="send"),
-        row("b.py", 1, "class Store:\n    pass", "definition", symbol="Store", of="Store"),
-    )
-    defined = {"repo": "httpx", "relPath": "a.py", "symbol": "Client.build", "startLine": 1}
-    calls = rows(
-        row("a.py", 3, "build()", "proven", callee="Client.build", depth=1),
-        row("a.py", 9, "send()", "possible", callee="Client.send", depth=2),
-        definitions=[defined],
-    )
-    imports = rows(
-        row("a.py", 1, "import b", "imports", target="b.py"),
-        row("a.py", 2, "import re", "imports", target=None),
-        libraries=["json", "os"],
-    )
-    through = database_sync_to_async(expand)
-    text = await shown(
-        call("Context", await through(CONTEXT.compact(context)), question="How?"),
-        call(
-            "FindCallers", await through(FIND_CALLERS.compact(calls)), name="Client.build", depth=2
-        ),
-        call("FindImports", await through(FIND_IMPORTS.compact(imports)), name="a.py"),
-    )
-    assert "passage in send" in text and "definition Store · of Store" in text
-    assert "Best distance" not in text
-    assert "calls Client.send · 2 calls away" in text and "calls Client.build" not in text
-    assert "import b imports file b.py" in text
-    assert "import re imports not among the files searched" in text
     assert "Libraries: json, os" in text
 
 

@@ -35,7 +35,7 @@ Scripted = Callable[..., ScriptedProvider]
 
 
 def terminals(log: RunLog) -> list[Any]:
-    return [e.event for e in log.envelopes if isinstance(e.event, Terminal)]
+    return [e for e in log.events if isinstance(e, Terminal)]
 
 
 async def test_an_answer_is_logged_in_order_and_saved_as_it_was_streamed(
@@ -45,8 +45,8 @@ async def test_an_answer_is_logged_in_order_and_saved_as_it_was_streamed(
     scripted([ReasoningDelta("hm"), TextDelta("Be"), TextDelta("cause."), usage])
     log = await runner.start(question())
     await ended(log)
-    assert [e.seq for e in log.envelopes] == [1, 2, 3, 4, 5]
-    assert isinstance(log.envelopes[-1].event, TurnFinished)
+    assert log.seq == 5
+    assert isinstance(log.events[-1], TurnFinished)
     (turn,) = await answers()
     assert turn.status == "ok"
     assert turn.parts == log.transcript.parts
@@ -195,7 +195,7 @@ async def test_stop_does_not_wait_for_a_provider_that_will_not_listen(
     gate.open.set()
     (turn,) = await answers()
     assert (turn.status, turn.parts[0]["text"]) == ("stopped", "begun")
-    assert isinstance(log.envelopes[-1].event, TurnStopped)
+    assert isinstance(log.events[-1], TurnStopped)
 
 
 async def test_a_stop_asked_for_by_another_process_is_heard(scripted: Scripted) -> None:

@@ -40,7 +40,7 @@ def said(conversation_id: str, question: str, answer: str = "", **changes: Any) 
         "seconds": 0.1,
     }
     parts: list[dict[str, Any]] = [tool, {"type": "text", "text": answer}]
-    rows.finish_turn(conversation_id, started.turn_id, Outcome(status="ok", parts=parts))
+    rows.finish_turn(conversation_id, str(started.answer.pk), Outcome(status="ok", parts=parts))
 
 
 def listed(client: Client, **query: str) -> list[str]:

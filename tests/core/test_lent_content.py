@@ -17,7 +17,7 @@ from django.test import Client
 
 from apps.agent_runs.definitions.config import KEYS
 from apps.agents.providers.codex.flags import FLAGS
-from apps.core.security.server_token import server_token
+from apps.core.security.authentication import server_token
 from apps.core.types import JSON
 from apps.mcp.agents import AGENTS
 from apps.mcp.chat import CHAT

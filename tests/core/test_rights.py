@@ -14,8 +14,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.conversations.models import Conversation, Share, Turn
+from apps.core.security.authentication import server_token
 from apps.core.security.menu import PAGES, Page
-from apps.core.security.server_token import server_token
 from tests.support.calls import REQUESTS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

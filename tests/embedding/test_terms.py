@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from apps.embedding.terms import Counts, Terms, expand
+from apps.embedding.terms import Terms, expand, pairs
 
 TEXTS = ["b a b", "", "c_a b c_a c_a", "a"]
 PARTS = {"a": ["a"], "b": [], "c_a": ["c", "a"]}
@@ -15,14 +15,20 @@ def found() -> Terms:
     return Terms.of(text.split() for text in TEXTS)
 
 
-def named(names: list[str], counts: Counts) -> list[tuple[int, str, int]]:
-    return [(text, names[term], times) for text, term, times in np.array(counts).T.tolist()]
+def counts_of(terms: Terms) -> list[tuple[int, str, int]]:
+    """Text, term and times of each pair."""
+    counts = np.array(pairs(terms.texts, terms.numbers)).T.tolist()
+    return [(text, terms.names[term], times) for text, term, times in counts]
 
 
 def test_each_term_is_counted_in_each_text() -> None:
-    found_in_order = found().in_order()
-    by_text = named(found_in_order.names, found_in_order.by_text())
-    assert by_text == [(0, "a", 1), (0, "b", 2), (2, "b", 1), (2, "c_a", 3), (3, "a", 1)]
+    assert counts_of(found().in_order()) == [
+        (0, "a", 1),
+        (0, "b", 2),
+        (2, "b", 1),
+        (2, "c_a", 3),
+        (3, "a", 1),
+    ]
 
 
 def test_terms_are_split_into_parts() -> None:
@@ -44,14 +50,14 @@ def test_no_terms_have_no_counts(texts: list[str]) -> None:
     parts = Terms.of(text.split() for text in texts).split(PARTS).in_order()
     assert parts.sizes.tolist() == [0] * len(texts)
     assert parts.names == []
-    assert named([], parts.by_text()) == []
+    assert counts_of(parts) == []
 
 
 def test_counts_of_many_terms_equal_a_plain_count() -> None:
     random = np.random.default_rng(7)
     texts = [[f"w{number}" for number in random.zipf(1.3, 200) % 500] for _ in range(50)]
     many = Terms.of(texts)
-    assert {(text, name): times for text, name, times in named(many.names, many.by_text())} == {
+    assert {(text, name): times for text, name, times in counts_of(many)} == {
         (text, name): times
         for text, words in enumerate(texts)
         for name, times in Counter(words).items()

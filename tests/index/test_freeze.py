@@ -21,9 +21,9 @@ pytestmark = pytest.mark.door
 
 @pytest.mark.fault("A backup is made or stopped")
 def test_another_process_changes_nothing_while_the_index_is_frozen() -> None:
-    with freeze.index.frozen(), other_process() as other:
+    with freeze.frozen(), other_process() as other:
         assert other.says() == "BUSY"
-        with freeze.index.changing(wait=False), freeze.index.changing():
+        with freeze.changing(wait=False), freeze.changing():
             pass  # this thread may
     with other_process() as other:
         assert [other.says(), other.says(), other.end()] == ["free", "changing", "changed"]
@@ -32,11 +32,11 @@ def test_another_process_changes_nothing_while_the_index_is_frozen() -> None:
 @pytest.mark.fault("A backup is made or stopped")
 def test_what_waits_in_another_process_goes_on_after_the_freeze() -> None:
     with ExitStack() as beside:
-        with freeze.index.frozen():
+        with freeze.frozen():
             other = beside.enter_context(other_process())
             assert other.says() == "BUSY"
         assert other.says() == "changing"
-        with pytest.raises(Conflict, match="too long"), freeze.index.frozen(given_up):
+        with pytest.raises(Conflict, match="too long"), freeze.frozen(given_up):
             pass
         assert other.end() == "changed"
 
@@ -55,7 +55,7 @@ def test_a_killed_process_holds_up_no_freeze() -> None:
             killed.append(1)
             other.kill()
 
-        with freeze.index.frozen(check=kill), pytest.raises(Conflict):
+        with freeze.frozen(check=kill), pytest.raises(Conflict):
             change_in_a_thread()
     assert killed
 
@@ -65,7 +65,7 @@ def change_in_a_thread() -> None:
 
     def change() -> None:
         try:
-            with freeze.index.changing(wait=False):
+            with freeze.changing(wait=False):
                 pass
         except Conflict as error:
             raised.append(error)
@@ -82,16 +82,16 @@ def test_no_change_begins_while_a_freeze_waits_for_those_in_progress() -> None:
     asked, entered = threading.Event(), threading.Event()
 
     def freeze_it() -> None:
-        with freeze.index.frozen(check=asked.set):
+        with freeze.frozen(check=asked.set):
             entered.set()
 
     thread = threading.Thread(target=freeze_it)
-    with freeze.index.changing():
+    with freeze.changing():
         thread.start()
         assert asked.wait(PATIENCE)
         with pytest.raises(Conflict):
             change_in_a_thread()
-        with freeze.index.changing(wait=False):
+        with freeze.changing(wait=False):
             pass  # it has begun before
         assert not entered.is_set()
     assert entered.wait(PATIENCE)
@@ -113,7 +113,7 @@ def test_where_the_files_cannot_be_locked_nothing_changes_and_the_reason_is_told
         assert run.state == "error" and "cannot be locked" in run.last_error
         answer = client.post(f"/ingest/remove/{root.path}", "", content_type="application/json")
         assert answer.status_code == 503 and "cannot be locked" in answer.json()["message"]
-        with pytest.raises(Unavailable), freeze.index.frozen():
+        with pytest.raises(Unavailable), freeze.frozen():
             pass
     assert Root.objects.values_list("generation", "parts", "revision").get() == before
     assert run_ingest(repo).state == "completed"
@@ -123,8 +123,8 @@ def test_a_freeze_waits_for_another_and_can_be_given_up() -> None:
     with (
         locked_elsewhere(config().data_dir / freeze.FREEZE),
         pytest.raises(Conflict, match="too long"),
-        freeze.index.frozen(given_up),
+        freeze.frozen(given_up),
     ):
         pass
-    with freeze.index.frozen():
+    with freeze.frozen():
         pass

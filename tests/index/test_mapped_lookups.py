@@ -47,7 +47,7 @@ class Library:
     def root(self) -> MappedRoot:
         documents = {str(file.row.document) for file in self.live.values()}
         taken = lists.taken([self.parts], documents)
-        return MappedRoot.of(Root(generation=1), [(one.part, one.live) for one in taken])
+        return MappedRoot.of(Root(generation=1), taken)
 
     def check(self) -> None:
         root, stored = self.root, [symbol for file in self.live.values() for symbol in of(file)]

@@ -55,7 +55,7 @@ def part_rows(most: int, full: int) -> Iterator[None]:
 
 def answers(pieces: Sequence[LiveFiles], sources: Sequence[Source]) -> dict[str, object]:
     """What a root of these parts answers to all questions."""
-    root = MappedRoot.of(Root(generation=1), [(each.part, each.live) for each in pieces])
+    root = MappedRoot.of(Root(generation=1), pieces)
     ids = [chunk.id for source in sources for chunk in source.chunks]
     query = QueryCodes(unit_vectors(1, DIMENSION, 5)[0])
     rows, _, _ = nearest(root.parts, [part.live for part in root.parts], query, 5)
@@ -168,7 +168,7 @@ def test_merged_parts_of_any_size_answer_as_those_of_the_live_files(
 
 
 def test_a_document_is_cut_only_if_it_has_more_chunks_than_a_part_may_lack() -> None:
-    sources = Sources(Random(1), with_vector=1)
+    sources = Sources(Random(1))
     all_sources = [sources.source(chunks, 1) for chunks in (16, 6, 6, 90, 3)]
     part = whole(built(all_sources))
     with part_rows(30, 20):

@@ -55,7 +55,7 @@ def part_of(*files: ReadFile) -> Part:
 
 
 def root_of(*parts: Part) -> MappedRoot:
-    return MappedRoot.of(Root(generation=1), [(each.part, each.live) for each in map(whole, parts)])
+    return MappedRoot.of(Root(generation=1), list(map(whole, parts)))
 
 
 def found(root: MappedRoot, question: str, n: int = ALL) -> list[str]:
@@ -271,7 +271,7 @@ def test_random_parts_answer_as_the_formula_says_for_their_live_chunks(seed: int
     ]
     live = [[random.random() < 0.7 for _ in part] for part in parts]
     pieces = [piece(*each) for each in zip(parts, live, strict=True)]
-    root = MappedRoot.of(Root(generation=1), [(each.part, each.live) for each in pieces])
+    root = MappedRoot.of(Root(generation=1), pieces)
     formula = Formula(
         record
         for part, mask in zip(parts, live, strict=True)

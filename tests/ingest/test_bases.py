@@ -14,7 +14,7 @@ from django.test import Client
 
 from apps.core import config as configuration
 from apps.core.config import config
-from apps.core.security.server_token import server_token
+from apps.core.security.authentication import server_token
 from apps.embedding.static import MODEL_ID
 from apps.ingest import bases
 from tests.support.ingested import write_files

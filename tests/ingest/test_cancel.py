@@ -15,8 +15,8 @@ from apps.index import queries
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest import services
 from apps.ingest.discovery.discovery import Classifier
-from apps.ingest.discovery.types import ListedFile
 from apps.ingest.runs import queue, submit, sweep
+from apps.ingest.types import ListedFile
 from apps.ingest.worker.loop import Worker
 from apps.ingest.worker.supervisor import supervisor
 from tests.ingest.stages import STAGES, Nth, hook

@@ -245,13 +245,13 @@ def test_hashing_many_files_can_be_cancelled(
     ingest(write_files(repo, {"a.txt": large, "b.txt": large}))
     read: list[str] = []
 
-    def reading(folder: Path, path: str) -> bytes:
+    def reading(folder: Path, path: str, encoding: str) -> str:
         read.append(path)
         (job,) = queue.jobs.values()
         job.cancel()
-        return b""
+        return ""
 
-    monkeypatch.setattr(delta, "read_content", reading)
+    monkeypatch.setattr(delta, "digest_at", reading)
     assert run_ingest(repo).state == "cancelled"
     assert len(read) == 1
 

@@ -276,7 +276,7 @@ def test_an_end_that_cannot_be_written_is_known_and_written_when_possible(
     assert queries.find_run(run.id).state == "completed"
     assert queries.active_run() is None
     shown = panels.context()
-    assert shown["active"] is None and shown["panel"].status.state == "completed"
+    assert shown["active"] is None and shown["panel"].run.state == "completed"
     assert services.cancel(run.id) == "complete"
     # A heart that stands still ends nothing that has ended.
     IngestRun.objects.update(heartbeat_at=run.queued_at - 2 * recovery.STALE)

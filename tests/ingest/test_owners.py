@@ -48,7 +48,7 @@ def test_an_ingest_writes_whose_it_is(repo: Path, index: None) -> None:
     (path,) = parts_of(root)
     run = IngestRun.objects.get().id.hex
     expected = Owner(installation_id(), root.id.hex, run, str(repo), "ships", root.model)
-    assert part.provenance_of(path).owner == expected
+    assert part.provenance_of(path)[0] == expected
     assert installation_id() == str(Installation.objects.get().uid)
 
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 from apps.embedding.static import MODEL_ID
 from apps.index.changes import run_changed
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index.queries import listed_by
 from apps.ingest import panels, skips
 from apps.ingest.consumers import IngestPageConsumer
 from tests.ingest.pages import HTMX, make_root, make_run
@@ -165,7 +166,7 @@ def test_a_removal_is_not_taken_for_the_last_ingest() -> None:
 
 def test_progress_is_spoken_by_tenths() -> None:
     run = make_run(state="embedding", file_index=29, file_total=100)
-    assert panels.run_panel(run).announcement == "redis: 20 percent"
+    assert panels.RunPanel(run).announcement == "redis: 20 percent"
 
 
 def test_names_cannot_become_markup(client: Client) -> None:
@@ -291,10 +292,10 @@ def test_the_skip_list_counts_by_kind_and_filters() -> None:
         ("ok.py", ""),
     ):
         skip(run, path, reason)
-    everything = skips.page(skips.of_run(run))
+    everything = skips.page(listed_by(run))
     assert everything.reasons == (("Binary", 3), ("Too large", 2))
     assert everything.total == 5
-    large = skips.page(skips.of_run(run), "Too large")
+    large = skips.page(listed_by(run), "Too large")
     assert [file.path for file in large.files] == ["big.py", "huge.py"]
     assert large.next_page is None
 
@@ -304,7 +305,7 @@ def test_the_skip_list_has_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run()
     for number in range(5):
         skip(run, f"{number}.bin", "Binary")
-    pages = [skips.page(skips.of_run(run), number=number) for number in (1, 2, 3)]
+    pages = [skips.page(listed_by(run), number=number) for number in (1, 2, 3)]
     assert [len(each.files) for each in pages] == [2, 2, 1]
     assert [each.next_page for each in pages] == [2, 3, None]
 

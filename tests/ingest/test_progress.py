@@ -15,7 +15,7 @@ from apps.ingest import services
 from apps.ingest.runs import queue
 from apps.ingest.runs.finish import finish
 from apps.ingest.runs.job import Job, RunCancelled
-from apps.ingest.runs.progress import Progress, status_of
+from apps.ingest.runs.progress import Progress
 from apps.ingest.serializers import status_wire
 from tests.ingest.stages import hook
 from tests.support.ingested import ingest, run_ingest
@@ -38,7 +38,7 @@ def run() -> IngestRun:
 
 def wire(run: IngestRun) -> dict[str, Any]:
     run.refresh_from_db()
-    return status_wire(status_of(run))
+    return status_wire(run)
 
 
 def test_percent_and_eta_follow_the_files(run: IngestRun) -> None:

@@ -17,7 +17,8 @@ from apps.index.texts import get_texts
 from apps.ingest import services
 from apps.ingest.runs import submit, sweep
 from apps.ingest.runs.job import RunCancelled
-from apps.ingest.verification import compare_all, outcome
+from apps.ingest.verification import outcome
+from apps.ingest.verification.outcome import compare_all
 from apps.ingest.worker.supervisor import supervisor
 from tests.support.ingested import ingest, write_files
 from tests.support.locked import locked_elsewhere
@@ -106,14 +107,14 @@ def test_a_frozen_index_publishes_when_it_is_thawed_and_removing_is_refused(
 
     def change() -> None:
         waiting.set()
-        with freeze.index.changing():
+        with freeze.changing():
             done.set()
 
-    with freeze.index.frozen():
+    with freeze.frozen():
         other = threading.Thread(target=change)
         other.start()
         assert waiting.wait(PATIENCE)
-        with freeze.index.changing():  # whoever has frozen it may
+        with freeze.changing():  # whoever has frozen it may
             assert not done.is_set()
     assert done.wait(PATIENCE)
     other.join()
@@ -133,10 +134,10 @@ def test_removing_is_refused_while_the_index_is_frozen(repo: Path, index: None) 
 
 
 def test_waiting_to_freeze_can_be_given_up() -> None:
-    freezing, entered, leave = freeze.Freeze(), threading.Event(), threading.Event()
+    entered, leave = threading.Event(), threading.Event()
 
     def change() -> None:
-        with freezing.changing():
+        with freeze.changing():
             entered.set()
             leave.wait(PATIENCE)
 
@@ -146,11 +147,11 @@ def test_waiting_to_freeze_can_be_given_up() -> None:
     thread = threading.Thread(target=change)
     thread.start()
     assert entered.wait(PATIENCE)
-    with pytest.raises(RunCancelled), freezing.frozen(stop):
+    with pytest.raises(RunCancelled), freeze.frozen(stop):
         pass
     leave.set()
     thread.join()
-    with freezing.frozen(), freezing.changing():
+    with freeze.frozen(), freeze.changing():
         pass
 
 
@@ -171,7 +172,7 @@ def test_a_freeze_that_begins_while_a_root_is_removed_waits_for_its_end(
     begun, over, order = threading.Event(), threading.Event(), []
 
     def freeze_it() -> None:
-        with freeze.index.frozen(check=begun.set):
+        with freeze.frozen(check=begun.set):
             order.append("frozen")
             begun.set()
             over.wait(PATIENCE)

@@ -23,7 +23,7 @@ from apps.ingest.runs import sweep
 from apps.ingest.runs.job import RunCancelled
 from apps.ingest.runs.scrub import Scrub
 from apps.ingest.runs.submit import work_waiting
-from apps.ingest.verification import compare_all
+from apps.ingest.verification.outcome import compare_all
 from apps.ingest.worker import loop, supervisor
 from apps.ingest.worker.loop import Worker
 from apps.site import health
@@ -248,7 +248,7 @@ def test_a_scrub_gives_way_and_continues_where_it_was(
     assert len(compared) == 1
     state = scrubbed.read()
     assert (state.finished_at, state.total > 0) == (0, True)
-    assert "Its files are compared with their checksums: " in state.text
+    assert "The index is being compared with its checksums: " in state.text
     scrub.run(lambda: None)
     assert sorted(compared) == sorted({*compared})
     assert len(compared) == 2
@@ -258,12 +258,12 @@ def test_a_scrub_gives_way_and_continues_where_it_was(
 def test_health_tells_when_all_files_were_compared(
     client: Client, ships: Root, worker: Worker
 ) -> None:
-    words = "compared with their checksums"
+    words = "compared with its checksums"
     detail = client.get("/health").json()["parts"]["index"]["detail"]
-    assert detail == f"1 repository. Its files were not {words} yet."
+    assert detail == f"1 repository. The index was not {words} yet."
     scrubbed_index(worker)
     detail = client.get("/health").json()["parts"]["index"]["detail"]
-    assert detail.startswith(f"1 repository. Its files were {words} at 20")
+    assert detail.startswith(f"1 repository. The index was {words} at 20")
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"unknown": 1}', '"text"', "\0"])

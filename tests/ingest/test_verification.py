@@ -17,7 +17,8 @@ from apps.index.mapped.part import Part
 from apps.index.models import IndexLock, IngestRun, RemovedRoot, Root, SourceFile
 from apps.index.texts import get_texts
 from apps.ingest.runs.job import RunCancelled
-from apps.ingest.verification import rows, verify_root
+from apps.ingest.verification import rows
+from apps.ingest.verification.compare import verify_root
 from tests.ingest.stages import Nth, hook
 from tests.support.index import first_is_zero
 from tests.support.ingested import ingest, outdate, write_files

@@ -51,7 +51,7 @@ def test_link_local_and_metadata_addresses_are_refused_however_they_are_written(
 @pytest.mark.fault("An address that leads elsewhere")
 @pytest.mark.parametrize("text", NONSENSE)
 def test_an_address_that_is_not_a_servers_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="must be an address such as"):
+    with pytest.raises(ValueError, match="must be a URL such as"):
         Address.parse(text)
 
 

@@ -209,6 +209,7 @@ def test_the_environment_wins(
     assert "Set by <code>LMSTUDIO_BASE_URL</code>" in page
     assert "set by <code>CODEINFO_LMSTUDIO_API_TOKEN</code>" in page
     assert 'name="key"' not in page
+    assert "Reset to default" not in page
     refused = press(client, "check", 422, typed="http://127.0.0.1:9")
     assert "LMSTUDIO_BASE_URL sets the address" in refused
 

@@ -11,7 +11,6 @@ import pytest
 from apps.lookup.relations import implementations
 from apps.lookup.relations import subtypes as below
 from apps.lookup.symbols import callers, imports
-from apps.tools.expand import expand
 from apps.tools.find_callers import FIND_CALLERS
 from apps.tools.find_references import FIND_REFERENCES
 from tests.lookup.harbours import FILES
@@ -150,11 +149,6 @@ def test_implementations_in_the_compact_form(post: Post) -> None:
             ]
         },
     }
-    expanded = expand(output)["results"]
-    assert [(each["kind"], each["startLine"]) for each in expanded] == [
-        ("implementation", 11),
-        ("implementation", 16),
-    ]
 
 
 # --- tests ----------------------------------------------------------------------------------------

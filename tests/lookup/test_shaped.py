@@ -9,7 +9,6 @@ import pytest
 
 from apps.agents.tools import toolset
 from apps.index.types import Area
-from apps.tools.expand import expand
 from apps.tools.vector_search import VECTOR_SEARCH
 from tests.lookup.harbours import FILES
 from tests.lookup.shaped import ask, unhurried
@@ -269,17 +268,14 @@ def test_context_has_the_rows_first_and_counts_their_tokens(post: Post) -> None:
 
 
 @pytest.mark.parametrize("query", ["What calls `weigh`?", "entry points", "Where is weigh tested?"])
-def test_the_compact_form_can_be_expanded(query: str) -> None:
+def test_the_compact_form_says_each_row_in_one_text(query: str) -> None:
     full = VECTOR_SEARCH.run({"query": query})["answer"]["rows"]
     compact = VECTOR_SEARCH.run({"query": query}, is_compact=True)
-    assert all(isinstance(row, str) for row in compact["answer"]["rows"])
-    names = ("repo", "relPath", "kind", "certainty", "startLine", "endLine", "chunk")
-    assert [
-        [row[name] for name in names] + [row["symbol"], row["of"]]
-        for row in expand(compact)["answer"]["rows"]
-    ] == [
-        [row[name] for name in names] + [row.get("symbol", ""), row.get("of", "")] for row in full
-    ]
+    for row, text in zip(full, compact["answer"]["rows"], strict=True):
+        lines = f"{row['repo']}/{row['relPath']}:{row['startLine']}-{row['endLine']}"
+        parts = (row["kind"], lines, row.get("symbol", ""), row.get("of", ""), row["chunk"])
+        assert all(part in text for part in parts)
+        assert text.startswith("possible ") == (row["certainty"] == "possible")
 
 
 def test_a_chat_quotes_the_rows_to_a_model() -> None:

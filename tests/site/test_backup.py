@@ -578,7 +578,7 @@ def test_a_backup_that_is_stopped_leaves_nothing_and_those_that_were_killed_are_
     with pytest.raises(RunCancelled):
         make(tmp_path / "x.tar.gz", force=False, check=stop, report=lambda message: None)
     assert list(tmp_path.iterdir()) == []
-    with freeze.index.changing(wait=False):
+    with freeze.changing(wait=False):
         pass
 
 

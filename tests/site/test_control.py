@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apps.core.errors import InvalidInput
-from apps.core.security.server_token import server_token
+from apps.core.security.authentication import server_token
 from apps.ingest.runs.job import RunCancelled
 from apps.site.control import api
 from apps.site.control.verbs import VERBS

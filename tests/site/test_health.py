@@ -117,7 +117,7 @@ def test_a_damaged_repository_is_named_until_it_is_whole(
     Root.objects.update(damage="")
     monkeypatch.setattr(health, "runner", CheckRunner())
     detail = client.get("/health").json()["parts"]["index"]["detail"]
-    assert detail.startswith("1 repository. Its files were ")
+    assert detail.startswith("1 repository. The index was ")
 
 
 @pytest.fixture

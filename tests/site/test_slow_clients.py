@@ -133,7 +133,7 @@ def test_connections_that_are_refused_are_few_and_cost_nobody_one(
         patch.setattr(local_users, "check_connection", refuse)
         strangers = [connected(factory) for _ in range(MAX_REFUSED + 1)]
     assert [each.transport.disconnected for each in strangers[-2:]] == [False, True]
-    assert factory.connections() == 0
+    assert len(factory.open) == 0
     assert not connected(factory).transport.disconnected
     strangers[0].dataReceived(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert strangers[0].transport.value().startswith(b"HTTP/1.1 403 ")

@@ -134,6 +134,7 @@ async def test_a_script_has_its_modules_in_it_and_none_twice() -> None:
     assert modules[1][-1] == "js/chat.js" and "js/chat/stream.js" in modules[1]
     assert modules[2] == ["js/agents.js"]
     assert not set(modules[0]) & set(modules[1])
+    assert re.findall(r"^ *// *(.*)$", app, re.M) == modules[0], "comments are not sent"
     # What another file has is imported from the address that pages name, so that it runs once.
     assert f'}} from "{static("js/app.js")}";' in chat
     assert f'import {{ js_chat_stream_js }} from "{static("js/chat.js")}";' in agents

@@ -18,11 +18,11 @@ django.setup()
 from apps.core.errors import Conflict
 from apps.index import freeze
 try:
-    with freeze.index.changing(wait=False):
+    with freeze.changing(wait=False):
         print("free", flush=True)
 except Conflict as refused:
     print(refused.code, flush=True)
-with freeze.index.changing():
+with freeze.changing():
     print("changing", flush=True)
     sys.stdin.read()
 print("changed", flush=True)

@@ -8,6 +8,7 @@ import numpy as np
 from apps.embedding.types import Vectors
 from apps.index.mapped import part_builder
 from apps.index.mapped.codes import Codes
+from apps.index.mapped.live_files import LiveFiles
 from apps.index.mapped.part import Mask, Part
 from apps.index.mapped.part_builder import NewChunk, NewFile
 from apps.index.mapped.root import MappedRoot
@@ -49,4 +50,4 @@ def mapped_of(
     """A root with a part for each matrix. live: bool (rows,) of each part; all if it is None."""
     parts = [part_of(each) for each in units]
     masks = live or [np.ones(len(each), np.bool_) for each in units]
-    return MappedRoot.of(root or Root(generation=1), list(zip(parts, masks, strict=True)))
+    return MappedRoot.of(root or Root(generation=1), list(map(LiveFiles, parts, masks)))

@@ -27,7 +27,7 @@ RUNS = tuple(UUID(int=number) for number in range(1, 4))
 
 @dataclass(frozen=True)
 class Source:
-    """A file as a run reads it. Some of its chunks have no vector, and so no row."""
+    """A file, or the rest of one, as a run reads it."""
 
     row: SourceFile
     symbols: tuple[Symbol, ...]
@@ -49,7 +49,6 @@ class Sources:
 
     random: Random
     made: Iterator[int] = field(default_factory=count)
-    with_vector: float = 0.8  # the share of chunks
 
     def source(self, chunks: int, symbols: int) -> Source:
         number, random = next(self.made), self.random
@@ -62,7 +61,6 @@ class Sources:
             sha256=sha256,
             run_id=random.choice(RUNS),
         )
-        with_vector = [index for index in range(chunks) if random.random() < self.with_vector]
         records = [
             ChunkRecord(
                 chunk_id(row.document, index),
@@ -74,7 +72,7 @@ class Sources:
                 index,
                 self._chunk(index),
             )
-            for index in with_vector
+            for index in range(random.choice((0, 0, 1)), chunks)
         ]
         named = tuple(self._symbol() for _ in range(symbols))
         codes = Codes.of(unit_vectors(len(records), DIMENSION, number))

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from apps.ingest.verification import Difference, compare_all
+from apps.ingest.verification.outcome import compare_all
+from apps.ingest.verification.types import Difference
 
 
 def verify(**options: Any) -> list[Difference]:

@@ -1,13 +1,15 @@
 """Outputs are cut to a number of characters, at the end of a row."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.tools.capping import capped
+from apps.tools.capping import FULL, MAX_FULL, capped
+from apps.tools.grep import GREP
 
 ROW = st.fixed_dictionaries(
     {"hostPath": st.sampled_from(["/a", "/b"]), "chunk": st.text(max_size=40)}
@@ -60,3 +62,12 @@ def test_the_first_symbols_stay(symbols: list[Any], limit: int) -> None:
 @pytest.mark.parametrize("output", [{"answer": "x" * 100}, {"results": []}])
 def test_an_output_without_rows_stays(output: dict[str, Any]) -> None:
     assert capped(output, 200) == output
+
+
+def test_the_full_form_beside_a_compact_one_is_limited() -> None:
+    """The chat would show a longer result as a text, of which nothing can be cited."""
+    rows = [{"hostPath": f"/{number}", "chunk": "x" * 300} for number in range(2_000)]
+    tool = replace(GREP, function=lambda _: {"results": rows}, compact=lambda _: {"results": []})
+    full = tool.run({}, is_compact=True, has_full=True)[FULL]
+    assert full["truncated"] and full["results"] == rows[: len(full["results"])]
+    assert 0.9 * MAX_FULL < size(full) <= MAX_FULL

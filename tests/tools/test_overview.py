@@ -12,7 +12,6 @@ from apps.agents.tools import toolset
 from apps.index.types import Area
 from apps.lookup.symbols.project import reset_facts
 from apps.tools.context.tokens import estimate
-from apps.tools.expand import expand
 from apps.tools.overview import OVERVIEW
 from tests.lookup.symbols.conftest import Post, post
 from tests.support.ingested import ingested_once
@@ -215,16 +214,6 @@ def test_what_no_time_is_left_for_is_said_to_be_missing(
     assert "Imports were counted in 0 of 1" in answer["notes"]
     assert not {row["kind"] for row in answer["results"]} & {"readme", "build", "tests", "imported"}
     assert {one["lines"] for one in answer["languages"]} == {None} and answer["modules"]
-
-
-def test_the_page_gets_the_rows_back(post: Post) -> None:
-    full = overview(post, "harbour")["results"]
-    compact = OVERVIEW.run({"repository": "harbour"}, is_compact=True)
-    expanded = expand(compact)["results"]
-    fields = ("repo", "relPath", "kind", "startLine", "chunk", "hostPath")
-    assert [[row[f] for f in fields] for row in expanded] == [
-        [row[f] for f in fields] for row in full
-    ]
 
 
 def test_a_chat_sees_only_what_it_is_limited_to() -> None:

@@ -8,8 +8,7 @@
 Nothing is written there. An invalid folder or command is listed with its problem.
 """
 
-from apps.agent_runs.definitions.folders import agent_named, all_agents, project_docs
-from apps.agent_runs.definitions.homes import home_of, with_home
+from apps.agent_runs.definitions.folders import agent_named, all_agents, project_docs, with_home
 from apps.agent_runs.definitions.types import AUTO, CODEX, Agent, Command
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "Command",
     "agent_named",
     "all_agents",
-    "home_of",
     "project_docs",
     "with_home",
 ]

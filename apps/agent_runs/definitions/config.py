@@ -93,7 +93,7 @@ def parse(text: str) -> JSON:
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidInput(f"config.toml is no TOML: {error}") from error
+        raise InvalidInput(f"config.toml is not valid TOML: {error}") from error
     ours = document.pop(OURS, {})
     if not isinstance(ours, dict):
         raise InvalidInput(f"[{OURS}] must be a table")

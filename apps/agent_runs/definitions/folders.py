@@ -2,12 +2,13 @@
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from apps.agent_runs.definitions import commands
 from apps.agent_runs.definitions.config import parse as parse_config
-from apps.agent_runs.definitions.homes import with_home
 from apps.agent_runs.definitions.types import Agent, Command
+from apps.agents.providers.codex.home import prepare
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
 from apps.core.values.surrogates import encodable
@@ -73,6 +74,20 @@ def _read(folder: Path) -> Agent:
         return with_home(_agent(name, folder))
     except (CodeinfoError, OSError) as error:
         return Agent(name, problem=_why(error))
+
+
+def with_home(agent: Agent) -> Agent:
+    """Prepare the agent's Codex home, with a copy of the chat's login if it has none.
+
+    Returns the agent, with a warning if that failed.
+    """
+    try:
+        if agent.home is not None:
+            prepare(agent.home)
+    except OSError as error:
+        warning = f"Its Codex home {agent.home} cannot be made ready: {error.strerror}."
+        return replace(agent, warnings=(*agent.warnings, warning))
+    return agent
 
 
 def _agent(name: str, folder: Path) -> Agent:

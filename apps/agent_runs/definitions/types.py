@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from apps.agents.providers.base import Rights
 from apps.agents.providers.codex.sandbox import is_decided
+from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.principal import current
 
@@ -72,6 +74,13 @@ class Agent:
     def may_be_codex(self) -> bool:
         """Whether Codex may answer for it, with its rights and its Codex configuration."""
         return self.provider in (CODEX, AUTO)
+
+    @property
+    def home(self) -> Path | None:
+        """The folder of its Codex threads and login; None for other providers."""
+        if self.provider != CODEX:
+            return None
+        return config().data_dir.absolute() / "codex" / "agents" / self.name
 
     @property
     def servers(self) -> tuple[str, ...]:

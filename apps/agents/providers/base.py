@@ -123,7 +123,8 @@ class Provider(Protocol):
         """Called when providers are listed or preselected. Never raises; returns in seconds."""
 
     async def models(self) -> Sequence[Model]:
-        """Called when a page or a client lists models. Returns the preferred model first."""
+        """Called when a page or a client lists models. Returns at least one, the preferred one
+        first. Raises Unavailable."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Called for each round of a turn. Closing the generator must stop the generation."""

@@ -87,7 +87,8 @@ def _head(kind: str, is_proven: bool) -> str:
 
 def _definition(row: JSON) -> str:
     """A definition as its citation, and a fence with exactly the cited lines."""
-    name = f" (definition of {row['symbol'][:40]})" if _is_plain(row.get("symbol") or "") else ""
+    is_plain = re.fullmatch(r"[\w.:#$<>-]+", row.get("symbol") or "")
+    name = f" (definition of {row['symbol'][:40]})" if is_plain else ""
     return f"{_cited(row)}{name}\n\n{fenced(row['chunk'], row.get('language') or '')}"
 
 
@@ -151,10 +152,6 @@ def _picture(calls: Sequence[JSON], rows: Sequence[JSON]) -> str:
 
 def _node(name: str, row: JSON) -> graph.Node:
     return graph.Node(name, f"{row['repo']}/{row['relPath']}", row["startLine"])
-
-
-def _is_plain(text: str) -> bool:
-    return re.fullmatch(r"[\w.:#$<>-]+", text) is not None
 
 
 def inline(text: str) -> str:

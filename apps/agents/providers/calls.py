@@ -1,4 +1,4 @@
-"""Validate the arguments of a tool call from a server."""
+"""Describe tools to servers, and validate the arguments of their calls."""
 
 import json
 import math
@@ -9,6 +9,8 @@ from uuid import uuid4
 from apps.agents.messages import ToolCall
 from apps.agents.providers.characters import clean_json
 from apps.core.http.limits import MAX_DEPTH, is_deep
+from apps.core.types import JSON
+from apps.tools.tool import Tool
 
 
 def _reject_constant(text: str) -> NoReturn:
@@ -23,6 +25,12 @@ def _finite_float(text: str) -> float:
 
 # Takes line breaks in texts, which models write; raises ValueError and RecursionError.
 DECODER = json.JSONDecoder(strict=False, parse_constant=_reject_constant, parse_float=_finite_float)
+
+
+def function(tool: Tool, parameters: JSON) -> JSON:
+    """Return a tool as the API of OpenAI and the SDK of LM Studio take it."""
+    described = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {"type": "function", "function": described}
 
 
 def new_id() -> str:

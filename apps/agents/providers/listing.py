@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from apps.agents.providers.base import Availability, Model
 from apps.core.errors import Unavailable
@@ -19,35 +18,33 @@ FAILED_SECONDS = 2.0
 # and must not wait for it.
 STALE_SECONDS = 60.0
 
-ServerT = TypeVar("ServerT", bound=Hashable)
-
 
 @dataclass(frozen=True)
-class _CacheEntry(Generic[ServerT]):
+class _CacheEntry:
     """`expires` is a `time.monotonic()` value; `problem` is set if the request failed."""
 
-    server: ServerT
+    server: Server
     expires: float
     models: Sequence[Model] = ()
     problem: Unavailable | None = None
 
-    def is_valid(self, server: ServerT, grace: float = 0.0) -> bool:
+    def is_valid(self, server: Server, grace: float = 0.0) -> bool:
         """Return True if the entry is of this server and expired at most `grace` seconds ago."""
         return self.server == server and time.monotonic() <= self.expires + grace
 
 
-class ModelListCache(Generic[ServerT]):
+class ModelListCache:
     """Caches the list of one server. A different server is queried at once.
 
     Concurrent callers share one request.
     """
 
-    def __init__(self, fetch: Callable[[ServerT], Awaitable[Sequence[Model]]]) -> None:
+    def __init__(self, fetch: Callable[[Server], Awaitable[Sequence[Model]]]) -> None:
         self._fetch = fetch
-        self._cached: _CacheEntry[ServerT] | None = None
-        self._pending: tuple[ServerT, asyncio.Task[_CacheEntry[ServerT]]] | None = None
+        self._cached: _CacheEntry | None = None
+        self._pending: tuple[Server, asyncio.Task[_CacheEntry]] | None = None
 
-    async def models(self, server: ServerT) -> Sequence[Model]:
+    async def models(self, server: Server) -> Sequence[Model]:
         """Return the models, best first. Raises Unavailable, possibly a cached one."""
         cached = self._cached
         if cached is None or not cached.is_valid(server):
@@ -59,7 +56,7 @@ class ModelListCache(Generic[ServerT]):
             raise cached.problem
         return cached.models
 
-    def _refresh_task(self, server: ServerT) -> "asyncio.Task[_CacheEntry[ServerT]]":
+    def _refresh_task(self, server: Server) -> "asyncio.Task[_CacheEntry]":
         """Return the running refresh of this server, or start one."""
         if self._pending is not None:
             pending, task = self._pending
@@ -70,7 +67,7 @@ class ModelListCache(Generic[ServerT]):
         self._pending = server, task
         return task
 
-    async def _refresh(self, server: ServerT) -> _CacheEntry[ServerT]:
+    async def _refresh(self, server: Server) -> _CacheEntry:
         try:
             models = await self._fetch(server)
         except Unavailable as problem:

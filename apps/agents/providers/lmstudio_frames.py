@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from apps.agents.events import Heartbeat, ModelEvent, ToolCallRequested, UsageReported
-from apps.agents.limits import max_recorded_calls, truncate_call
+from apps.agents.limits import MAX_RECORDED_CALLS, truncate_call
 from apps.agents.messages import ToolCall, Usage
 from apps.agents.providers.calls import new_id, with_arguments
 from apps.agents.providers.characters import Characters, clean
@@ -49,7 +49,7 @@ class PredictionDecoder:
             case TextFragment():
                 return self._decode_fragment(event)
             case ToolCallReceived():
-                if len(self._calls) < max_recorded_calls():
+                if len(self._calls) < MAX_RECORDED_CALLS:
                     self._calls.append(_call(event))
                 return [Heartbeat()]
             case ModelLoading():

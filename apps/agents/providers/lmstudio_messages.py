@@ -8,10 +8,10 @@ from typing import Any, assert_never
 from apps.agents.history import fit
 from apps.agents.messages import Message, ToolCall
 from apps.agents.providers.base import ModelRequest
+from apps.agents.providers.calls import function
 from apps.core.config import config
 from apps.core.types import JSON
 from apps.lmstudio.types import PredictionRequest
-from apps.tools.tool import Tool
 
 # Code has about three characters a token; prose has more, so this is conservative.
 CHARS_PER_TOKEN = 3
@@ -24,7 +24,7 @@ def prediction_request(request: ModelRequest, context: int | None) -> Prediction
 
     Drops older turns first; the limit is also CODEINFO_OPENAI_CONTEXT_CHARS.
     """
-    tools = [_tool(tool) for tool in request.tools]
+    tools = [function(tool, _with_camel_case(tool.parameters)) for tool in request.tools]
     max_chars = config().openai_context
     if context is not None:
         tokens = context - min(context // 4, MAX_ANSWER_TOKENS)
@@ -74,15 +74,6 @@ def _sendable(value: Any) -> Any:
             return [json.dumps(v) if isinstance(v, list) else _sendable(v) for v in value]
         case _:
             return value
-
-
-def _tool(tool: Tool) -> JSON:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": _with_camel_case(tool.parameters),
-    }
-    return {"type": "function", "function": function}
 
 
 def _with_camel_case(parameters: JSON) -> JSON:

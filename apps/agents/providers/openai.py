@@ -75,7 +75,7 @@ async def list_chat_models(server: Server) -> tuple[Model, ...]:
     if not response.is_success:
         raise unavailable(_refusal(response.status_code, server), retryable=True)
     chatting = (entry for entry in _entries(answer) if _is_chat_model(entry))
-    models = tuple(map(_model, islice(chatting, MAX_MODELS)))
+    models = tuple(Model(entry["id"], entry["id"]) for entry in islice(chatting, MAX_MODELS))
     if not models:
         raise unavailable(f"{server.origin} offers no chat model.", retryable=True)
     return models
@@ -102,7 +102,3 @@ def _is_chat_model(entry: Mapping[str, Any]) -> bool:
     return str(entry.get("type"))[:MAX_NAME] not in NON_CHAT_TYPES and not NON_CHAT_NAMES.search(
         entry["id"]
     )
-
-
-def _model(entry: Mapping[str, Any]) -> Model:
-    return Model(entry["id"], entry["id"])

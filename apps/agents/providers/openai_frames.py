@@ -11,7 +11,7 @@ from typing import Any
 
 from apps.agents import limits
 from apps.agents.events import ModelEvent, ToolCallRequested, UsageReported
-from apps.agents.limits import max_recorded_calls, reject_long_arguments
+from apps.agents.limits import MAX_RECORDED_CALLS, reject_long_arguments
 from apps.agents.messages import ToolCall, Usage
 from apps.agents.providers.calls import DECODER, new_id, with_arguments
 from apps.agents.providers.characters import Characters, clean
@@ -134,7 +134,7 @@ class CallAssembler:
     A fragment belongs to the call with its index; without an index, to the call with its id;
     without both, to the last call. Some servers number all calls 0: under the same index, a
     different id starts another call, and so does a name after complete arguments, or another name
-    after some. Calls beyond `max_recorded_calls` are dropped.
+    after some. Calls beyond `MAX_RECORDED_CALLS` are dropped.
     """
 
     _calls: list[_Call] = field(default_factory=list)
@@ -159,7 +159,7 @@ class CallAssembler:
             else self._call_without_index(id, name)
         )
         if call is None or _starts_another(call, id, name):
-            if len(self._calls) >= max_recorded_calls():
+            if len(self._calls) >= MAX_RECORDED_CALLS:
                 return None
             call = _Call()
             self._calls.append(call)
@@ -181,7 +181,7 @@ class CallAssembler:
         for call in (one for assembled in self._calls for one in _read(assembled)):
             call = replace(call, id=new_id()) if call.id in calls else call
             calls[call.id] = call
-        return list(calls.values())[: max_recorded_calls()]
+        return list(calls.values())[:MAX_RECORDED_CALLS]
 
 
 def _starts_another(call: _Call, id: str, name: str) -> bool:
@@ -212,7 +212,7 @@ def _values(text: str) -> list[Any]:
     """The objects of arguments, at least one. Raises ValueError and RecursionError."""
     values: list[Any] = []
     text = text.strip().removeprefix("```json").removeprefix("```").strip()
-    for _ in range(max_recorded_calls() if text else 0):
+    for _ in range(MAX_RECORDED_CALLS if text else 0):
         value, end = DECODER.raw_decode(text)
         if isinstance(value, str):  # JSON in JSON
             value = DECODER.decode(value)

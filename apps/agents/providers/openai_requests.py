@@ -14,6 +14,7 @@ import re2
 from apps.agents.history import count_chars, fit, shorten, without_calls
 from apps.agents.messages import Message, ToolCall
 from apps.agents.providers.base import ModelRequest
+from apps.agents.providers.calls import function
 from apps.core.config import config
 from apps.core.types import JSON
 from apps.retrieval.query import MAX_QUERY
@@ -29,7 +30,8 @@ def body_of(model: str, messages: Sequence[Message], tools: Sequence[Tool]) -> J
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    return body | ({"tools": _tools(tools)} if tools else {})
+    functions = [function(tool, tool.parameters) for tool in tools]
+    return body | ({"tools": functions} if tools else {})
 
 
 def _message(message: Message) -> JSON:
@@ -56,20 +58,6 @@ def _call(call: ToolCall) -> JSON:
         "type": "function",
         "function": {"name": call.name, "arguments": arguments},
     }
-
-
-def _tools(tools: Sequence[Tool]) -> list[JSON]:
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.parameters,
-            },
-        }
-        for tool in tools
-    ]
 
 
 # A refusal for want of context takes a third of the messages away; so often at most.

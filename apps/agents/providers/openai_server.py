@@ -29,16 +29,14 @@ def ssl_context() -> ssl.SSLContext:
 def client(server: Server, **options: Any) -> httpx.AsyncClient:
     """Return a client with the server's key, its user name and password, and options of
     `replies.client`."""
-    made = replies.client(
+    return replies.client(
         base_url=server.bare_url,
         auth=server.basic_auth,
         headers=server.headers,
         verify=ssl_context(),
-        **server.client_options,
+        checked=server.is_checked,
         **options,
     )
-    made.event_hooks["request"].extend(server.request_hooks)
-    return made
 
 
 def checked(server: Server) -> Server:

@@ -6,7 +6,6 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from apps.agents.events import ReasoningDelta, TextDelta, TextReclassified
@@ -42,7 +41,6 @@ NOT_OFFERED = "The model wrote a call of {name!r} as text; it may not be called 
 _IN_REASONING = re.compile(r"<(?:tool_call|function_call)s?>|<function=|\[TOOL_CALLS\]")
 
 
-@dataclass
 class PrintedCalls:
     """Holds back the text of a round while it may be nothing but calls.
 
@@ -51,14 +49,10 @@ class PrintedCalls:
         agent that can do nothing but search runs them.
     """
 
-    offered: Sequence[Tool] = ()
-    may_run: bool = True
-    problem: str = field(default="", init=False)
-    _held: str = field(default="", init=False)
-    _is_text: bool = field(default=False, init=False)
-    _reasoning: str = field(default="", init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, offered: Sequence[Tool] = (), may_run: bool = True) -> None:
+        self.offered, self.may_run = offered, may_run
+        self.problem = self._held = self._reasoning = ""
+        self._is_text = False
         self._reader = self._new_reader()
         self._read = 0  # characters of `_held`
 

@@ -273,12 +273,10 @@ class CallReader:
         ending = closing or _closing(self.rest, element.end(), "tool_call")
         end = ending.start() if ending else len(self.rest)
         body = self.rest[element.end() : end].strip()
-        arguments = (
-            _json_arguments(body) if body.startswith("{") else _parameters(body, bool(ending))
-        )
+        arguments: Any = parsed(body) if body.startswith("{") else _parameters(body, bool(ending))
         after = closing.end() if closing else end
-        self._is_broken = arguments is None  # no text after its end makes it a call
-        return ([] if arguments is None else [(name, arguments)]), after
+        self._is_broken = not isinstance(arguments, dict)  # no text after its end makes it a call
+        return ([] if self._is_broken else [(name, arguments)]), after
 
     def _gemma(self) -> tuple[list[Printed], int]:
         """`call:NAME{key:<|"|>text<|"|>}`: keys without quotes, and texts between tokens."""
@@ -334,11 +332,6 @@ class CallReader:
 def _closing(text: str, start: int, *tags: str) -> "re.Match[str] | None":
     """The first end of an element with one of these tags."""
     return next((one for one in _ELEMENT_END.finditer(text, start) if one["tag"] in tags), None)
-
-
-def _json_arguments(body: str) -> Mapping[str, Any] | None:
-    value = parsed(body)
-    return value if isinstance(value, dict) else None
 
 
 def _parameters(body: str, has_end: bool) -> Texts | None:

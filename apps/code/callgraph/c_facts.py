@@ -14,7 +14,6 @@ from apps.code.callgraph.facts import (
     MODULE,
     PRIVATE,
     PROTOTYPE,
-    UNKNOWN_CHAIN,
     Chain,
 )
 from apps.code.callgraph.scopes import Scopes, extended, field, text
@@ -33,8 +32,6 @@ DECLARATORS = words(
     "pointer_declarator reference_declarator function_declarator array_declarator "
     "init_declarator parenthesized_declarator attributed_declarator"
 )
-
-
 NAMES = frozenset({"identifier", "type_identifier", "namespace_identifier", "field_identifier"})
 
 
@@ -158,15 +155,12 @@ def _function(scopes: Scopes, node: Any) -> None:
     name = _innermost(field(node, "declarator"))
     owner = ""
     if name is not None and name.type == "qualified_identifier":
-        *scope, last = _qualified(name)
-        owner = scope[-1] if scope else ""
+        owner = "".join(_qualified(name)[-2:-1])
         while name.type == "qualified_identifier":
             name = field(name, "name")
-    is_static = any(
-        child.type == "storage_class_specifier" and child.text == b"static"
-        for child in node.named_children
-    )
-    flags = (PRIVATE,) if is_static and scopes.enclosing_class() == MODULE else ()
+    storage = [c.text for c in node.named_children if c.type == "storage_class_specifier"]
+    is_private = b"static" in storage and scopes.enclosing_class() == MODULE
+    flags = (PRIVATE,) if is_private else ()
     scopes.define(node, name, "function", owner=owner, returns=_returned(node), flags=flags)
 
 
@@ -180,17 +174,16 @@ def _declaration(scopes: Scopes, node: Any) -> None:
         if value is not None and value.type == "lambda_expression":
             scopes.notes["name", value.id] = name
         elif type_.type == "placeholder_type_specifier":
-            scopes.bind(name, chain(value) if value is not None else UNKNOWN_CHAIN)
+            scopes.bind(name, chain(value))
         else:
             scopes.bind(name, annotation(type_))
 
 
 def _prototype(scopes: Scopes, node: Any, name: Any) -> None:
     """A function that is declared: in a class, its methods are defined elsewhere."""
-    if scopes.scope != MODULE and scopes.definitions[scopes.scope].kind == "class":
-        flags = (PROTOTYPE,)
+    if scopes.in_class:
         returns = _returned(node)
-        scopes.define(node, name, "function", opens=False, returns=returns, flags=flags)
+        scopes.define(node, name, "function", opens=False, returns=returns, flags=(PROTOTYPE,))
 
 
 def _field(scopes: Scopes, node: Any) -> None:
@@ -235,10 +228,8 @@ def _class(scopes: Scopes, node: Any) -> None:
         if clause.type == "base_class_clause":
             types = [child for child in clause.named_children if child.type != "access_specifier"]
             bases += [annotation(type_)[:-1] for type_ in types]
-    known = tuple(base for base in bases if base)
-    short = _name(name) if name is not None else ""
-    if name is not None and name.type == "qualified_identifier":
-        short = _qualified(name)[-1]
+    known = tuple(filter(None, bases))
+    short = _qualified(name)[-1] if name is not None else ""
     scopes.define(node, name, "class", name=short, bases=known)
 
 

@@ -58,9 +58,8 @@ def _definitions(resolver: Resolver, values: frozenset[Value]) -> Iterator[tuple
         if value.kind == "definition":
             yield value.path, value.number
         elif value.kind == "instance":
-            for member in resolver.member(value, "__call__"):
-                if member.kind == "definition":
-                    yield member.path, member.number
+            for method in resolver.methods(value, "__call__"):
+                yield method.path, method.number
 
 
 def possible(resolver: Resolver, path: str, call: Call) -> Iterator[tuple[str, int]]:
@@ -103,6 +102,5 @@ def ancestors(resolver: Resolver, path: str, index: int) -> Iterator[tuple[str, 
     if method.scope == MODULE or facts.definitions[method.scope].kind != "class":
         return
     owner = Value("super", path, method.scope, Value("instance", path, method.scope))
-    for value in resolver.member(owner, method.name):
-        if value.kind == "definition":
-            yield value.path, value.number
+    for value in resolver.methods(owner, method.name):
+        yield value.path, value.number

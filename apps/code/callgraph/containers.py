@@ -1,6 +1,6 @@
 """Members of lists and mappings, and the bindings that reach a place."""
 
-from apps.code.callgraph.facts import Binding, Definition, Import
+from apps.code.callgraph.facts import Binding, Item
 from apps.code.callgraph.values import EXTERNAL_VALUES, Value, Values, only
 from apps.code.values import words
 
@@ -15,7 +15,6 @@ GIVES_CONTAINER = words(
 )
 # Methods that call a function with each element.
 GIVES_EACH = words("forEach map some every flatMap findIndex for_each")
-Item = Definition | Binding | Import
 
 
 def container_member(value: Value, name: str) -> Values:

@@ -12,7 +12,7 @@ from typing import Any
 from tree_sitter import Node, Query, QueryCursor
 
 from apps.code.callgraph.facts import MODULE, PAGE, Facts
-from apps.code.callgraph.languages import rules_of
+from apps.code.callgraph.languages import GRAMMARS
 from apps.code.callgraph.rules import Rules
 from apps.code.callgraph.scopes import Scopes
 from apps.code.syntax.code import language, parse
@@ -25,7 +25,7 @@ INCOMPLETE = (AttributeError, IndexError, RecursionError, StopIteration, TypeErr
 
 def facts_of(lines: Sequence[str], grammar: str) -> Facts:
     """The facts of a file; none if the grammar has no rules. A faulty grammar may never return."""
-    rules = rules_of(grammar)
+    rules = GRAMMARS.get(grammar)
     if rules is None:
         return Facts()
     code = parse(("\n".join(lines) + "\n").encode(), grammar)

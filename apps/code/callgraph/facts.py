@@ -5,9 +5,10 @@ An expression is a chain: the name on its left, then what is applied to it, from
 below. Expressions that a chain cannot express are UNKNOWN_CHAIN.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 Chain = tuple[str, ...]
@@ -97,6 +98,10 @@ class Call(NamedTuple):
     chain: Chain
 
 
+# What a name may stand for in its scope.
+Item = Definition | Binding | Import
+
+
 @dataclass(frozen=True)
 class Facts:
     """The facts of a file, each kind in order of appearance."""
@@ -106,19 +111,17 @@ class Facts:
     imports: Sequence[Import] = ()
     calls: Sequence[Call] = ()
     package: str = ""  # as the file states it
-    complete: bool = field(default=True)  # false: MAX_FACTS was exceeded
 
     @cached_property
-    def names(self) -> dict[tuple[int, str], list[Definition | Binding | Import]]:
+    def names(self) -> dict[tuple[int, str], list[Item]]:
         """(scope, name) → what has this name there."""
-        table: dict[tuple[int, str], list[Definition | Binding | Import]] = {}
-        every: Iterable[Definition | Binding | Import]
-        for every in (self.definitions, self.bindings, self.imports):
-            for item in every:
-                is_hidden = isinstance(item, Import) and item.exported
-                is_outside = isinstance(item, Definition) and item.owner
-                if item.name and not is_hidden and not is_outside:
-                    table.setdefault((item.scope, item.name), []).append(item)
+        table: dict[tuple[int, str], list[Item]] = {}
+        items: Iterator[Item] = chain(self.definitions, self.bindings, self.imports)
+        for item in items:
+            is_hidden = isinstance(item, Import) and item.exported
+            is_outside = isinstance(item, Definition) and item.owner
+            if item.name and not is_hidden and not is_outside:
+                table.setdefault((item.scope, item.name), []).append(item)
         return table
 
     @cached_property
@@ -156,25 +159,17 @@ class Facts:
         return min(having)[1] if having else MODULE
 
     def as_json(self) -> list[Any]:
-        return [
-            self.definitions,
-            self.bindings,
-            self.imports,
-            self.calls,
-            self.package,
-            self.complete,
-        ]
+        return [getattr(self, field.name) for field in fields(self)]
 
     @classmethod
     def from_json(cls, value: Sequence[Any]) -> "Facts":
-        definitions, bindings, imports, calls, package, complete = value
+        definitions, bindings, imports, calls, package = value
         return cls(
             [_definition(definition) for definition in definitions],
             [Binding._make([*plain, tuple(value)]) for *plain, value in bindings],
             [Import(*fields) for fields in imports],
             [Call._make([*plain, tuple(chain)]) for *plain, chain in calls],
             package,
-            complete,
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from apps.code.callgraph.facts import Definition, Import
 from apps.code.callgraph.go_facts import VISITS
 from apps.code.callgraph.project import Project, folder_of, join
-from apps.code.callgraph.rules import Names, Rules
+from apps.code.callgraph.rules import Names, Rules, star_imports
 from apps.code.callgraph.values import EXTERNAL_VALUES, UNKNOWN_VALUES, Value, Values, only
 from apps.code.values import words
 
@@ -25,9 +25,8 @@ class GoRules(Rules):
         values = self._package_name(names, path, name)
         if values:
             return values
-        facts = names.project.facts(path)
-        for import_ in facts.imports if facts else ():
-            if import_.name == "*" and (files := self.import_paths(names.project, path, import_)):
+        for star in star_imports(names.project, path):
+            if files := self.import_paths(names.project, path, star):
                 return self._package_name(names, files[0], name) or UNKNOWN_VALUES
         return EXTERNAL_VALUES
 

@@ -171,8 +171,8 @@ def _type(scopes: Scopes, node: Any) -> None:
     type_ = field(node, "type")
     # The methods of the other type do not belong to the new one, but its fields do.
     is_named = type_.type in ("type_identifier", "qualified_type", "pointer_type", "generic_type")
-    bases = (annotation(type_)[:-1],) if is_named else ()
-    index = scopes.define(node, field(node, "name"), "class", bases=tuple(b for b in bases if b))
+    base = annotation(type_)[:-1] if is_named else ()
+    index = scopes.define(node, field(node, "name"), "class", bases=(base,) if base else ())
     if type_.type in ("slice_type", "array_type", "map_type", "channel_type"):
         element = annotation(type_)
         scopes.bind(node, element[:-1], name=ELEMENT, scope=index)

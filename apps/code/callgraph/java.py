@@ -20,7 +20,13 @@ from apps.code.callgraph.facts import (
 from apps.code.callgraph.project import Project
 from apps.code.callgraph.rules import Names, Rules
 from apps.code.callgraph.scopes import Scopes, children, extended, field, passed, text
-from apps.code.callgraph.values import EXTERNAL_VALUES, NO_VALUES, UNKNOWN_VALUES, Values
+from apps.code.callgraph.values import (
+    EXTERNAL_VALUES,
+    NO_VALUES,
+    UNKNOWN_VALUES,
+    Values,
+    ordered,
+)
 from apps.code.values import words
 
 LITERALS = words(
@@ -103,7 +109,7 @@ def _class(scopes: Scopes, node: Any) -> None:
             types = lists[0].named_children if lists else child.named_children
             bases += [annotation(one)[:-1] for one in types]
     flags = (TYPE,) if node.type == "interface_declaration" else ()
-    known = tuple(base for base in bases if base)
+    known = tuple(filter(None, bases))
     scopes.define(node, field(node, "name"), "class", bases=known, flags=flags)
     for parameter in children(node, "parameters"):  # of a record
         scopes.bind(field(parameter, "name"), annotation(field(parameter, "type")))
@@ -124,13 +130,9 @@ def _constructor(scopes: Scopes, node: Any) -> None:
 def _variables(scopes: Scopes, node: Any) -> None:
     type_ = field(node, "type")
     for declarator in node.children_by_field_name("declarator"):
-        value = field(declarator, "value")
-        if text(type_) == "var":
-            scopes.bind(
-                field(declarator, "name"), chain(value) if value is not None else UNKNOWN_CHAIN
-            )
-        else:
-            scopes.bind(field(declarator, "name"), annotation(type_))
+        is_var = text(type_) == "var"
+        value = chain(field(declarator, "value")) if is_var else annotation(type_)
+        scopes.bind(field(declarator, "name"), value)
 
 
 def _parameter(scopes: Scopes, node: Any) -> None:
@@ -269,7 +271,7 @@ class JavaRules(Rules):
         owner = type_.rpartition(".")[2]
         for file in self._files(names.project, type_):
             values = names.union(
-                names.member(value, name) for value in names.module_names(file, owner)
+                names.member(value, name) for value in ordered(names.module_names(file, owner))
             )
             if values and values != UNKNOWN_VALUES:
                 return values

@@ -106,9 +106,9 @@ STEPS: steps.Steps = {
 
 
 def annotation(node: Any) -> list[Chain]:
-    """The chains of the objects that a type allows. null stands for nothing."""
+    """The chains of the objects that a type allows; none without one. null stands for nothing."""
     types: list[Chain] = []
-    stack = [node]
+    stack = [node] if node is not None else []
     while stack and len(types) < MAX_VALUES:
         part = stack.pop()
         if part.type in PASSING:
@@ -120,6 +120,14 @@ def annotation(node: Any) -> list[Chain]:
         else:
             types += _simple_type(part)
     return types
+
+
+def declared(type_: Any, value: Any) -> list[Chain]:
+    """The chains of what is declared with a type, a value, or both."""
+    values = annotation(type_)
+    if values and values != [UNKNOWN_CHAIN]:
+        return values
+    return values_of(value) if value is not None else [UNKNOWN_CHAIN]
 
 
 def _simple_type(node: Any) -> list[Chain]:

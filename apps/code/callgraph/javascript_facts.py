@@ -15,7 +15,7 @@ from apps.code.callgraph.facts import (
     UNKNOWN_CHAIN,
     Chain,
 )
-from apps.code.callgraph.javascript_chains import WRAPPERS, annotation, chain, values_of
+from apps.code.callgraph.javascript_chains import WRAPPERS, annotation, chain, declared, values_of
 from apps.code.callgraph.javascript_components import (
     add_member,
     call,
@@ -60,7 +60,7 @@ def _class(scopes: Scopes, node: Any) -> None:
     name = scopes.notes.get(("name", node.id)) or field(node, "name")
     given = "default" if name is None and is_default(node) else ""
     flags = (TYPE,) if node.type == "interface_declaration" else ()
-    known = tuple(base for base in bases if base)
+    known = tuple(filter(None, bases))
     scopes.define(node, name, "class", name=given, bases=known, flags=flags)
 
 
@@ -95,8 +95,7 @@ def _function(scopes: Scopes, node: Any) -> None:
 
 
 def _returned(node: Any) -> tuple[Chain, ...]:
-    type_ = field(node, "return_type")
-    return tuple(annotation(type_)) if type_ is not None else ()
+    return tuple(annotation(field(node, "return_type")))
 
 
 def _flags(node: Any) -> tuple[str, ...]:
@@ -112,9 +111,8 @@ def _method(scopes: Scopes, node: Any) -> None:
 
 
 def _signature(scopes: Scopes, node: Any) -> None:
-    scopes.define(
-        node, field(node, "name"), "function", returns=_returned(node), flags=(PROTOTYPE,)
-    )
+    returns = _returned(node)
+    scopes.define(node, field(node, "name"), "function", returns=returns, flags=(PROTOTYPE,))
 
 
 def _parameters(scopes: Scopes, node: Any) -> None:
@@ -130,7 +128,7 @@ def _parameters(scopes: Scopes, node: Any) -> None:
         )
         if pattern.type == "assignment_pattern":
             pattern = field(pattern, "left")
-        values = annotation(type_) if type_ is not None else []
+        values = annotation(type_)
         if not values:
             values = [_passed(node, at)] if value is None else values_of(value)
         _bind(scopes, pattern, values)
@@ -194,10 +192,7 @@ def _variable(scopes: Scopes, node: Any) -> None:
         returns = extended(chain(value), CALL)
         scopes.define(value, name, "function", flags=(MADE,), returns=(returns,), opens=False)
         return
-    values = annotation(type_) if type_ is not None else []
-    if not values or values == [UNKNOWN_CHAIN]:
-        values = values_of(value) if value is not None else values or [UNKNOWN_CHAIN]
-    _bind(scopes, name, values)
+    _bind(scopes, name, declared(type_, value))
 
 
 def _names_value(scopes: Scopes, node: Any, name: Any, value: Any, **fields: Any) -> bool:
@@ -220,9 +215,7 @@ def _names_value(scopes: Scopes, node: Any, name: Any, value: Any, **fields: Any
 
 def _pair(scopes: Scopes, node: Any) -> None:
     key, value = field(node, "key"), field(node, "value")
-    if scopes.scope == MODULE or scopes.definitions[scopes.scope].kind != "class":
-        return
-    if not _names_value(scopes, node, key, value):
+    if scopes.in_class and not _names_value(scopes, node, key, value):
         scopes.bind_each(key, values_of(value))
 
 
@@ -300,8 +293,7 @@ def _new(scopes: Scopes, node: Any) -> None:
 
 def _return(scopes: Scopes, node: Any) -> None:
     if node.named_children and node.named_children[0].type != "comment":
-        function = scopes.function()
-        scopes.returns(_returned_values(scopes, node.named_children[0]), function)
+        scopes.returns(_returned_values(scopes, node.named_children[0]))
 
 
 def _returned_values(scopes: Scopes, node: Any) -> list[Chain]:

@@ -11,7 +11,7 @@ from apps.code.callgraph.facts import (
     TYPE_PARAMETER,
     UNKNOWN_CHAIN,
 )
-from apps.code.callgraph.javascript_chains import annotation, values_of
+from apps.code.callgraph.javascript_chains import annotation, declared
 from apps.code.callgraph.javascript_modules import FUNCTIONS
 from apps.code.callgraph.scopes import Scopes, field, text, type_of
 
@@ -25,19 +25,10 @@ def visit_field(scopes: Scopes, node: Any) -> None:
         scopes.notes["name", value.id] = name
         return
     if type_ is not None and (function := _function_type(type_)) is not None:
-        scopes.define(
-            node,
-            name,
-            "function",
-            opens=False,
-            returns=tuple(annotation(field(function, "return_type"))),
-            flags=(PROTOTYPE,),
-        )
+        returns = tuple(annotation(field(function, "return_type")))
+        scopes.define(node, name, "function", opens=False, returns=returns, flags=(PROTOTYPE,))
         return
-    values = annotation(type_) if type_ is not None else []
-    if not values or values == [UNKNOWN_CHAIN]:
-        values = values_of(value) if value is not None else [UNKNOWN_CHAIN]
-    scopes.bind_each(name, values)
+    scopes.bind_each(name, declared(type_, value))
 
 
 def _function_type(type_: Any) -> Any:

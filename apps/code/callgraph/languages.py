@@ -29,10 +29,6 @@ GRAMMARS: Mapping[str, Rules] = {
 NO_RULES = Rules()
 
 
-def rules_of(grammar: str) -> Rules | None:
-    return GRAMMARS.get(grammar)
-
-
 @lru_cache(maxsize=10_000)
 def rules_for(path: str) -> Rules:
     """The rules for a file, by its name; rules that know nothing for other languages. Those of a

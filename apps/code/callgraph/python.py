@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from apps.code.callgraph.facts import Import
 from apps.code.callgraph.project import Project, folder_of, join
 from apps.code.callgraph.python_facts import VISITS
-from apps.code.callgraph.rules import Names, Rules
-from apps.code.callgraph.values import EXTERNAL_VALUES, UNKNOWN_VALUES, Value, Values, only
+from apps.code.callgraph.rules import Names, Rules, star_imports
+from apps.code.callgraph.values import EXTERNAL_VALUES, UNKNOWN_VALUES, Value, Values, known, only
 
 BUILTINS = frozenset(dir(builtins))
 SUFFIXES = (".py", ".pyi", "/__init__.py", "/__init__.pyi")
@@ -28,17 +28,12 @@ class PythonRules(Rules):
     )
 
     def global_name(self, names: Names, path: str, name: str) -> Values:
-        facts = names.project.facts(path)
         is_sure = True
-        for import_ in facts.imports if facts else ():
-            if import_.name == "*":
-                files = self.import_paths(names.project, path, import_)
-                if not files:
-                    is_sure = False
-                for file in files[:1]:
-                    values = self._exported(names, file, name)
-                    if values:
-                        return values
+        for star in star_imports(names.project, path):
+            files = self.import_paths(names.project, path, star)
+            is_sure = is_sure and bool(files)
+            if files and (values := self._exported(names, files[0], name)):
+                return values
         if name in BUILTINS:
             return EXTERNAL_VALUES
         return EXTERNAL_VALUES if is_sure and name.startswith("__") else UNKNOWN_VALUES
@@ -46,29 +41,19 @@ class PythonRules(Rules):
     def _exported(self, names: Names, path: str, name: str) -> Values:
         """A name of a file that may itself come from `import *`."""
         own = names.module_names(path, name)
-        if own:
-            return own
-        value = names.member(Value("module", path), name)
-        return frozenset(member for member in value if member.kind not in ("unknown", "external"))
+        return own or known(names.member(Value("module", path), name))
 
     def imported(self, names: Names, path: str, each: Import) -> Values:
-        if each.member:
-            for file in self._files(names.project, path, each.module):
-                values = names.member(Value("module", file), each.member)
-                if values != UNKNOWN_VALUES:
-                    return values
-            inner = f"{each.module}{'' if each.module.endswith('.') else '.'}{each.member}"
-            submodules = self._files(names.project, path, inner)
-            if submodules:
-                return only(Value("module", submodules[0]))
-            if self._files(names.project, path, each.module):
-                return UNKNOWN_VALUES
-            return EXTERNAL_VALUES
         files = self._files(names.project, path, each.module)
-        if files:
-            return only(Value("module", files[0]))
+        for file in files if each.member else ():
+            values = names.member(Value("module", file), each.member)
+            if values != UNKNOWN_VALUES:
+                return values
+        modules = self._submodules(names.project, path, each) if each.member else files
+        if modules:
+            return only(Value("module", modules[0]))
         # `import a.b` of a namespace package binds `a`, whose members are looked up by path.
-        return EXTERNAL_VALUES
+        return UNKNOWN_VALUES if files else EXTERNAL_VALUES
 
     def module_member(self, names: Names, module: Value, name: str) -> Values:
         own = names.module_names(module.path, name)
@@ -80,9 +65,7 @@ class PythonRules(Rules):
                 return only(Value("module", file))
         if own:
             return own
-        facts = names.project.facts(module.path)
-        stars = [import_ for import_ in facts.imports if import_.name == "*"] if facts else []
-        for star in stars:
+        for star in star_imports(names.project, module.path):
             for file in self.import_paths(names.project, module.path, star)[:1]:
                 inner = names.member(Value("module", file), name)
                 if inner and inner != UNKNOWN_VALUES:
@@ -90,13 +73,14 @@ class PythonRules(Rules):
         return UNKNOWN_VALUES
 
     def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
-        files = self._files(project, path, each.module)
-        if each.member and each.member != "*":
-            dot = "" if each.module.endswith(".") else "."
-            inner = self._files(project, path, f"{each.module}{dot}{each.member}")
-            if inner:
-                return inner[:1]
-        return files[:1]
+        is_of_module = each.member in ("", "*")
+        modules = [] if is_of_module else self._submodules(project, path, each)
+        return (modules or self._files(project, path, each.module))[:1]
+
+    def _submodules(self, project: Project, path: str, each: Import) -> Sequence[str]:
+        """The files of a module that `from module import member` may mean."""
+        dot = "" if each.module.endswith(".") else "."
+        return self._files(project, path, f"{each.module}{dot}{each.member}")
 
     def _files(self, project: Project, path: str, module: str) -> Sequence[str]:
         """The files that a module may be."""

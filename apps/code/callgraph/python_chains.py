@@ -115,9 +115,10 @@ def _cast(node: Any) -> Chain:
 
 
 def annotation(node: Any) -> list[Chain]:
-    """The chains of the objects that an annotation allows. None stands for nothing."""
+    """The chains of the objects that an annotation allows; none without one. None stands for
+    nothing."""
     types: list[Chain] = []
-    stack = [node]
+    stack = [node] if node is not None else []
     while stack and len(types) < MAX_UNION:
         part = stack.pop()
         kind = part.type

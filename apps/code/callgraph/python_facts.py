@@ -46,60 +46,42 @@ def _decorators(node: Any) -> set[str]:
 
 
 def _function(scopes: Scopes, node: Any) -> None:
-    in_class = scopes.scope != MODULE and scopes.definitions[scopes.scope].kind == "class"
-    decorators = _decorators(node)
-    is_property = bool(decorators & PROPERTIES)
+    in_class, decorators = scopes.in_class, _decorators(node)
     returned = field(node, "return_type")
-    types = annotation(returned) if returned is not None else []
+    types = annotation(returned)
     if "contextmanager" in decorators or "asynccontextmanager" in decorators:
         types = [(*type_[:-1], "%manager") if type_[-1] == CONTAINER else type_ for type_ in types]
-    index = scopes.define(
-        node,
-        field(node, "name"),
-        "function",
-        returns=tuple(types),
-        flags=(PROPERTY,) if is_property else (),
-    )
+    flags = (PROPERTY,) if decorators & PROPERTIES else ()
+    name = field(node, "name")
+    index = scopes.define(node, name, "function", returns=tuple(types), flags=flags)
     if returned is not None or "abstractmethod" in decorators:
         scopes.notes["annotated", index] = True
-    first = ""
-    if in_class and "staticmethod" not in decorators:
-        first = (
-            CLASS if "classmethod" in decorators or text(field(node, "name")) == "__new__" else SELF
-        )
-    _parameters(scopes, field(node, "parameters"), first)
+    of_class = "classmethod" in decorators or text(name) == "__new__"
+    is_bound = in_class and "staticmethod" not in decorators
+    first = (CLASS if of_class else SELF) if is_bound else ""
+    _parameters(scopes, node, first)
 
 
-def _parameters(scopes: Scopes, parameters: Any, first: str) -> None:
+def _parameters(scopes: Scopes, function: Any, first: str) -> None:
     """Bind parameters. `first`: what the first one means, if it is the object."""
-    for parameter in parameters.named_children if parameters is not None else ():
+    for parameter in children(function, "parameters"):
         name = parameter if parameter.type == "identifier" else field(parameter, "name")
         if name is None and parameter.named_children:
             name = parameter.named_children[0]
-        if name is None or name.type not in (
-            "identifier",
-            "list_splat_pattern",
-            "dictionary_splat_pattern",
-        ):
-            continue
-        if name.type != "identifier":
+        kind = name.type if name is not None else ""
+        if kind in ("list_splat_pattern", "dictionary_splat_pattern"):
             scopes.bind(name, UNKNOWN_CHAIN, name=text(name).lstrip("*"))
-            continue
-        if first:
+        elif kind == "identifier" and first:
             scopes.notes["self", scopes.scope] = text(name)
             scopes.bind(name, (first,))
             first = ""
-            continue
-        type_ = field(parameter, "type")
-        chains = annotation(type_) if type_ is not None else []
-        if not chains:
-            chains = [UNKNOWN_CHAIN]
-        scopes.bind_each(name, chains)
+        elif kind == "identifier":
+            scopes.bind_each(name, annotation(field(parameter, "type")) or [UNKNOWN_CHAIN])
 
 
 def _lambda(scopes: Scopes, node: Any) -> None:
     scopes.define(node, None, "")
-    _parameters(scopes, field(node, "parameters"), "")
+    _parameters(scopes, node, "")
 
 
 def _call(scopes: Scopes, node: Any) -> None:
@@ -112,7 +94,7 @@ def _call(scopes: Scopes, node: Any) -> None:
 
 def _assignment(scopes: Scopes, node: Any) -> None:
     left, right, type_ = (field(node, name) for name in ("left", "right", "type"))
-    values = annotation(type_) if type_ is not None else []
+    values = annotation(type_)
     if not values or (values == [UNKNOWN_CHAIN] and right is not None):
         values = values_of(right) if right is not None else []
     if right is not None and right.type == "call":
@@ -135,14 +117,11 @@ def _bind_target(scopes: Scopes, left: Any, values: Iterable[Chain], right: Any 
                 scopes.bind(left, value, name=text(field(left, "attribute")), scope=index)
     elif left.type in ("pattern_list", "tuple_pattern", "list_pattern"):
         targets = left.named_children
-        sources = (
-            right.named_children
-            if right is not None and right.type in ("expression_list", "tuple")
-            else []
-        )
+        is_row = right is not None and right.type in ("expression_list", "tuple")
+        is_paired = is_row and len(right.named_children) == len(targets)
         for at, target in enumerate(targets):
-            paired = len(sources) == len(targets)
-            _bind_target(scopes, target, values_of(sources[at]) if paired else [UNKNOWN_CHAIN])
+            values = values_of(right.named_children[at]) if is_paired else [UNKNOWN_CHAIN]
+            _bind_target(scopes, target, values)
 
 
 def _named(scopes: Scopes, node: Any) -> None:
@@ -157,25 +136,22 @@ def _for(scopes: Scopes, node: Any) -> None:
 
 def _with(scopes: Scopes, node: Any) -> None:
     value = field(node, "value")
-    if value is None or value.type != "as_pattern":
-        return
-    target = field(value, "alias")
-    expression = value.named_children[0]
-    if target is not None and target.named_children:
-        entered = (*chain(expression), "__enter__", CALL)
-        _bind_target(scopes, target.named_children[0], [entered])
+    if value is not None and value.type == "as_pattern":
+        _bind_alias(scopes, value, [(*chain(value.named_children[0]), "__enter__", CALL)])
 
 
 def _except(scopes: Scopes, node: Any) -> None:
     value = field(node, "value") or (node.named_children[0] if node.named_children else None)
-    if value is None or value.type != "as_pattern":
-        return
-    target = field(value, "alias")
-    kinds = value.named_children[0]
-    types = kinds.named_children if kinds.type == "tuple" else [kinds]
-    if target is not None and target.named_children:
-        chains = [(*chain(type_), INSTANCE) for type_ in types[:MAX_UNION]]
-        _bind_target(scopes, target.named_children[0], chains)
+    if value is not None and value.type == "as_pattern":
+        kinds = value.named_children[0]
+        types = kinds.named_children if kinds.type == "tuple" else [kinds]
+        _bind_alias(scopes, value, [(*chain(type_), INSTANCE) for type_ in types[:MAX_UNION]])
+
+
+def _bind_alias(scopes: Scopes, pattern: Any, values: Iterable[Chain]) -> None:
+    """Bind what follows `as`."""
+    for target in children(pattern, "alias")[:1]:
+        _bind_target(scopes, target, values)
 
 
 def _return(scopes: Scopes, node: Any) -> None:
@@ -184,9 +160,6 @@ def _return(scopes: Scopes, node: Any) -> None:
 
 
 def _yield(scopes: Scopes, node: Any) -> None:
-    index = scopes.function()
-    if index == MODULE:
-        return
     values = values_of(node.named_children[0]) if node.named_children else []
     scopes.returns([(*value, CONTAINER) for value in values])
 

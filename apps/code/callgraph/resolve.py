@@ -1,10 +1,10 @@
 """Follow the names of an expression across files, to the definitions that they mean."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from apps.code.callgraph.containers import Item, container_member, reaching
+from apps.code.callgraph.containers import container_member, reaching
 from apps.code.callgraph.facts import (
     ARGUMENT,
     CALL,
@@ -27,8 +27,8 @@ from apps.code.callgraph.facts import (
     Call,
     Chain,
     Definition,
-    Facts,
     Import,
+    Item,
 )
 from apps.code.callgraph.languages import rules_for
 from apps.code.callgraph.project import Project
@@ -39,7 +39,9 @@ from apps.code.callgraph.values import (
     Value,
     Values,
     bound_to,
+    known,
     only,
+    ordered,
 )
 
 # Limits of one call: names that are followed, and how deep. Beyond, a value is unknown.
@@ -84,7 +86,7 @@ class Resolver:
             for part in chain[1:]:
                 if part == INSTANCE:
                     values = self._types(values)
-                values = self.union(self._apply(value, part) for value in values)
+                values = self.union(self._apply(value, part) for value in ordered(values))
             return values
 
         return self._guarded((path, scope, chain, row, indent, receiver), follow)
@@ -140,24 +142,14 @@ class Resolver:
             return self._self(path, scope, name, receiver)
         if name.startswith(LOCAL):
             return only(Value("definition", path, int(name[len(LOCAL) :])))
-        facts = self.project.facts(path)
-        if facts is None:
-            return UNKNOWN_VALUES
-        return self._lookup(path, facts, scope, name, row, indent, receiver)
+        return self._lookup(path, scope, name, row, indent, receiver)
 
     def _lookup(
-        self,
-        path: str,
-        facts: Facts,
-        scope: int,
-        name: str,
-        row: int,
-        indent: int,
-        receiver: Value | None,
+        self, path: str, scope: int, name: str, row: int, indent: int, receiver: Value | None
     ) -> Values:
         """What a name means in a scope, or in those around it."""
-        rules, start = rules_for(path), scope
-        while True:
+        rules, start, facts = rules_for(path), scope, self.project.facts(path)
+        while facts is not None:
             items = facts.names.get((scope, name), [])
             if scope != MODULE and (definition := facts.definitions[scope]).kind == "class":
                 if rules.sees_members and (members := self._own_member(path, scope, name)):
@@ -175,24 +167,28 @@ class Resolver:
             if scope == MODULE:
                 return self.global_name(path, name)
             scope = facts.definitions[scope].scope
+        return UNKNOWN_VALUES
 
     def _own_member(self, path: str, index: int, name: str) -> Values:
         """The member of an enclosing class; empty if it is not known to have one."""
-        values = self.member(Value("instance", path, index), name)
-        return frozenset(value for value in values if value.kind not in ("unknown", "external"))
+        return known(self.member(Value("instance", path, index), name))
 
     def _owner_member(self, path: str, owner: str, name: str) -> Values:
         groups = (
             self._own_member(type_.path, type_.number, name)
-            for type_ in rules_for(path).type_named(self, path, owner)
+            for type_ in ordered(rules_for(path).type_named(self, path, owner))
             if type_.number != MODULE
         )
         return self.union(groups)
 
     def module_names(self, path: str, name: str) -> Values:
         """What a name means at the top level of a file; empty if the file does not have it."""
+        return self._of_items(path, self._named(path, MODULE, name), None)
+
+    def _named(self, path: str, scope: int, name: str) -> Sequence[Item]:
+        """What has a name in a scope of a file."""
         facts = self.project.facts(path)
-        return self._of_items(path, facts.names.get((MODULE, name), []) if facts else [], None)
+        return facts.names.get((scope, name), ()) if facts else ()
 
     def defined(self, path: str, name: str, wanted: Callable[[Definition], bool]) -> Values:
         """The definitions of a file with a name, in any scope, that pass."""
@@ -246,7 +242,7 @@ class Resolver:
                 return Value("instance", path, scope)
             if definition.owner:
                 values = rules_for(path).type_named(self, path, definition.owner)
-                types = [value for value in values if value.number != MODULE]
+                types = [value for value in ordered(values) if value.number != MODULE]
                 return types[0]._replace(kind="instance") if types else None
             scope = definition.scope
         return None
@@ -279,29 +275,27 @@ class Resolver:
             return only(value.receiver)
         if value.kind == "definition":  # List[int] is List
             return only(value)
-        facts = self.project.facts(value.path)
-        if facts and (items := facts.names.get((value.number, ELEMENT))):
+        if items := self._named(value.path, value.number, ELEMENT):
             return self._of_items(value.path, items, None)
         for name in ("__getitem__", "__iter__"):
-            methods = [method for method in self.member(value, name) if method.kind == "definition"]
-            if methods:
-                return self.union(self._called(method) for method in methods)
+            if methods := self.methods(value, name):
+                return self.union(map(self._called, methods))
         return UNKNOWN_VALUES
 
+    def methods(self, value: Value, name: str) -> list[Value]:
+        """The members of a value with this name that are definitions."""
+        members = ordered(self.member(value, name))
+        return [member for member in members if member.kind == "definition"]
+
     def _called(self, value: Value) -> Values:
-        """What a call of a value returns."""
-        if value.kind in ("unknown", "external"):
-            return only(value)
+        """What a call of a known value returns."""
         if value.kind == "method" and value.receiver:
             return only(value.receiver)
-        if value.kind == "each" and value.receiver:
-            return UNKNOWN_VALUES
         definition = self.definition(value)
         if definition is None:
             return UNKNOWN_VALUES
         if value.kind == "instance":
-            methods = [v for v in self.member(value, "__call__") if v.kind == "definition"]
-            return self.union(self._called(method) for method in methods) or UNKNOWN_VALUES
+            return self.union(map(self._called, self.methods(value, "__call__"))) or UNKNOWN_VALUES
         if definition.kind == "class":
             return only(Value("instance", value.path, value.number))
         returned = partial(self.evaluate, value.path, value.number, receiver=value.receiver)
@@ -315,10 +309,9 @@ class Resolver:
         if definition is None:
             return UNKNOWN_VALUES
         if definition.kind == "class":
-            methods = self.member(value._replace(kind="instance"), "constructor")
-            return self.union(self._passed(v, part) for v in methods if v.kind == "definition")
-        facts = self.project.facts(value.path)
-        items = facts.names.get((value.number, part), []) if facts else []
+            methods = self.methods(value._replace(kind="instance"), "constructor")
+            return self.union(self._passed(method, part) for method in methods)
+        items = self._named(value.path, value.number, part)
         return self._of_items(value.path, items, value.receiver) if items else UNKNOWN_VALUES
 
     def global_name(self, path: str, name: str) -> Values:
@@ -337,39 +330,35 @@ class Resolver:
         if value.kind == "container":
             return container_member(value, name)
         definition = self.definition(value)
-        if definition is None or value.kind == "method":
+        if definition is None:
             return UNKNOWN_VALUES
         if MADE in definition.flags:
             values = self.evaluate(value.path, definition.scope, definition.returns[0][:-1])
-            return self.union(self.member(one, name) for one in values)
+            return self.union(self.member(one, name) for one in ordered(values))
         if definition.kind != "class":
-            names = facts.names if (facts := self.project.facts(value.path)) else {}
-            known = [names.get((value.number, key)) for key in (name, MEMBER.format(name))]
-            return self._of_items(value.path, known[0] or known[1] or (), None) or UNKNOWN_VALUES
+            items = self._named(value.path, value.number, name)
+            items = items or self._named(value.path, value.number, MEMBER.format(name))
+            return self._of_items(value.path, items, None) or UNKNOWN_VALUES
         return self._guarded(key, lambda: self._class_member(value, definition, name))
 
     def _class_member(self, value: Value, definition: Definition, name: str) -> Values:
         """The member of a class, its own first, then those of its bases."""
-        facts = self.project.facts(value.path)
-        receiver = value.receiver if value.kind == "super" else value
         if value.kind == "super":
-            return self._inherited(value, definition, name, receiver)
-        items = facts.names.get((value.number, name), []) if facts else []
-        if not all(isinstance(item, Definition) and PROTOTYPE in item.flags for item in items):
-            return self._bound(self._of_items(value.path, items, receiver), receiver, items)
-        rules = rules_for(value.path)
-        outside = rules.outside_members(self, value, definition, name)
-        if outside:
-            return self._bound(outside, receiver, ())
+            return self._inherited(value, definition, name, value.receiver)
+        items = self._named(value.path, value.number, name)
+        if all(isinstance(item, Definition) and PROTOTYPE in item.flags for item in items):
+            outside = rules_for(value.path).outside_members(self, value, definition, name)
+            if outside:
+                return self._bound(outside, value, ())
         if items:
-            return self._bound(self._of_items(value.path, items, receiver), receiver, items)
-        return self._inherited(value, definition, name, receiver)
+            return self._bound(self._of_items(value.path, items, value), value, items)
+        return self._inherited(value, definition, name, value)
 
-    def _bound(self, values: Values, receiver: Value | None, items: Iterable[Item]) -> Values:
+    def _bound(self, values: Values, receiver: Value, items: Iterable[Item]) -> Values:
         """Methods with the object that they are called on; properties as the value they have."""
         members: set[Value] = set()
         methods = {item.row for item in items if isinstance(item, Definition)}
-        for value in values:
+        for value in ordered(values):
             definition = self.definition(value)
             if value.kind != "definition" or definition is None or definition.kind == "class":
                 members.add(value)
@@ -386,15 +375,14 @@ class Resolver:
     ) -> Values:
         is_external = bool(definition.bases)
         for base in definition.bases:
-            for ancestor in self.evaluate(value.path, definition.scope, base):
-                parent = self.definition(ancestor)
-                if ancestor.kind != "definition" or parent is None or parent.kind != "class":
+            members = NO_VALUES
+            for ancestor in ordered(self.evaluate(value.path, definition.scope, base)):
+                if not self._is_class(ancestor):
                     is_external = is_external and ancestor.kind == "external"
                     continue
-                is_external = False
                 inherited = self.member(Value("instance", ancestor.path, ancestor.number), name)
-                known = [v for v in inherited if v.kind not in ("unknown", "external")]
-                if known:
-                    return frozenset(bound_to(v, receiver) for v in inherited)
+                members |= inherited if known(inherited) else NO_VALUES
                 is_external = inherited == EXTERNAL_VALUES
+            if members:
+                return frozenset(bound_to(v, receiver) for v in members)
         return EXTERNAL_VALUES if is_external else UNKNOWN_VALUES

@@ -30,6 +30,12 @@ class Names(Protocol):
         """The definitions of a file with a name, in any scope, that pass."""
 
 
+def star_imports(project: Project, path: str) -> Sequence[Import]:
+    """The imports by which a file has all names of a module."""
+    facts = project.facts(path)
+    return [import_ for import_ in facts.imports if import_.name == "*"] if facts else ()
+
+
 class Rules:
     """The rules of one language."""
 

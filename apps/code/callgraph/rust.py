@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from apps.code.callgraph.facts import Definition, Import
 from apps.code.callgraph.project import Project, folder_of, join
-from apps.code.callgraph.rules import Names, Rules
+from apps.code.callgraph.rules import Names, Rules, star_imports
 from apps.code.callgraph.rust_facts import UNWRAPS, VISITS
 from apps.code.callgraph.values import (
     EXTERNAL_VALUES,
@@ -13,7 +13,9 @@ from apps.code.callgraph.values import (
     UNKNOWN_VALUES,
     Value,
     Values,
+    known,
     only,
+    ordered,
 )
 from apps.code.values import words
 
@@ -34,69 +36,55 @@ class RustRules(Rules):
 
     def global_name(self, names: Names, path: str, name: str) -> Values:
         if name == "crate":
-            root = _crate(names.project, path)
-            return only(Value("module", root)) if root else UNKNOWN_VALUES
+            return _module(_crate(names.project, path)) or UNKNOWN_VALUES
         if name in ("self", ""):
-            return only(Value("module", path))
+            return _module(path)
         if name == "super":
-            parent = _parent(names.project, path)
-            return only(Value("module", parent)) if parent else UNKNOWN_VALUES
-        if values := self._of_stars(names, path, name, exported=False):
-            return values
-        root = _workspace(names.project, name)
-        return only(Value("module", root)) if root else EXTERNAL_VALUES
+            return _module(_parent(names.project, path)) or UNKNOWN_VALUES
+        values = self._of_stars(names, path, name)
+        return values or _module(_workspace(names.project, name)) or EXTERNAL_VALUES
 
     def imported(self, names: Names, path: str, each: Import) -> Values:
-        if each.module == "self" and not each.exported and each.member.startswith("mod "):
-            file = _child(names.project, path, each.member[4:])
-            return only(Value("module", file)) if file else UNKNOWN_VALUES
+        if each.module == "self" and each.member.startswith("mod "):
+            return _module(_child(names.project, path, each.member[4:])) or UNKNOWN_VALUES
         return self._item(names, path, each.module, each.member)
 
     def _item(self, names: Names, path: str, module: str, name: str) -> Values:
         """The item of a path such as `crate::a::b`."""
         first, *rest = [*(part for part in module.split("::") if part), name]
-        values = (
-            names.module_names(path, first)
-            if first not in ("crate", "self", "super")
-            else NO_VALUES
-        )
-        values = values or names.global_name(path, first)
+        is_word = first in ("crate", "self", "super")
+        own = NO_VALUES if is_word else names.module_names(path, first)
+        values = own or names.global_name(path, first)
         for part in rest:
             if part == "super":
-                groups = [names.global_name(value.path, "super") for value in values]
+                groups = [names.global_name(value.path, "super") for value in ordered(values)]
                 values = names.union(groups)
             elif part != "self":
-                values = names.union(names.member(value, part) for value in values)
+                values = names.union(names.member(value, part) for value in ordered(values))
         return values or UNKNOWN_VALUES
 
     def module_member(self, names: Names, module: Value, name: str) -> Values:
         if name == "super":
             return names.global_name(module.path, "super")
-        if own := names.module_names(module.path, name):
-            return own
-        return self._of_stars(names, module.path, name, exported=True) or UNKNOWN_VALUES
+        own = names.module_names(module.path, name)
+        return own or self._of_stars(names, module.path, name) or UNKNOWN_VALUES
 
-    def _of_stars(self, names: Names, path: str, name: str, *, exported: bool) -> Values:
-        """What a name means by `use …::*`; empty if none has it. exported: also by `pub use`"""
-        facts = names.project.facts(path)
-        for import_ in facts.imports if facts else ():
-            if import_.name == "*" and (exported or not import_.exported):
-                values = self._item(names, path, import_.module, name)
-                if values and not values & (UNKNOWN_VALUES | EXTERNAL_VALUES):
-                    return values
+    def _of_stars(self, names: Names, path: str, name: str) -> Values:
+        """What a name means by `use …::*`; empty if none has it."""
+        for star in star_imports(names.project, path):
+            values = self._item(names, path, star.module, name)
+            if values == known(values):  # it is never empty
+                return values
         return NO_VALUES
 
     def outside_members(
         self, names: Names, owner: Value, definition: Definition, name: str
     ) -> Values:
-        own = names.defined(owner.path, name, lambda member: member.owner == definition.name)
-        if own:
-            return own
-        files = [file for file in names.project.defining(name) if file.endswith(".rs")]
-        return names.union(
-            names.defined(file, name, lambda member: member.owner == definition.name)
-            for file in files
-        )
+        def members(file: str) -> Values:
+            return names.defined(file, name, lambda member: member.owner == definition.name)
+
+        files = (file for file in names.project.defining(name) if file.endswith(".rs"))
+        return members(owner.path) or names.union(map(members, files))
 
     def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
         if each.member.startswith("mod "):
@@ -114,6 +102,11 @@ class RustRules(Rules):
                 break
             at = inner
         return [at] if at and at != path else ()
+
+
+def _module(path: str | None) -> Values:
+    """The module of a file; empty without one."""
+    return only(Value("module", path)) if path else NO_VALUES
 
 
 def _crate(project: Project, path: str) -> str | None:

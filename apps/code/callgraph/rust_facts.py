@@ -178,32 +178,18 @@ def _type(scopes: Scopes, node: Any) -> None:
 def _impl(scopes: Scopes, node: Any) -> None:
     trait, type_ = field(node, "trait"), field(node, "type")
     index = scopes.notes.get(("type", annotation(type_)[0]))
-    if trait is not None and index is not None:
+    if trait is not None and index is not None and (base := annotation(trait)[:-1]):
         definition = scopes.definitions[index]
-        base = annotation(trait)[:-1]
-        scopes.definitions[index] = definition._replace(
-            bases=(*definition.bases, *([base] if base else []))
-        )
+        scopes.definitions[index] = definition._replace(bases=(*definition.bases, base))
 
 
 def _function(scopes: Scopes, node: Any) -> None:
-    outer = node.parent.parent if node.parent is not None else None
-    owner = (
-        annotation(field(outer, "type"))[-2:-1]
-        if outer is not None and outer.type == "impl_item"
-        else ()
-    )
-    returned = field(node, "return_type")
-    returns = (annotation(returned),) if returned is not None else (LITERAL_CHAIN,)
+    name, returned, outer = field(node, "name"), field(node, "return_type"), node.parent.parent
+    is_method = outer is not None and outer.type == "impl_item"
+    owner = "".join(annotation(field(outer, "type"))[-2:-1]) if is_method else ""
+    returns = (annotation(returned) if returned is not None else LITERAL_CHAIN,)
     flags = (PROTOTYPE,) if node.type == "function_signature_item" else ()
-    scopes.define(
-        node,
-        field(node, "name"),
-        "function",
-        owner=owner[0] if owner else "",
-        returns=returns,
-        flags=flags,
-    )
+    scopes.define(node, name, "function", owner=owner, returns=returns, flags=flags)
     _parameters(scopes, node)
 
 
@@ -238,10 +224,7 @@ def _bind(scopes: Scopes, pattern: Any, value: Chain) -> None:
 
 def _let(scopes: Scopes, node: Any) -> None:
     type_, value = field(node, "type"), field(node, "value")
-    if type_ is not None:
-        known = annotation(type_)
-    else:
-        known = chain(value) if value is not None else UNKNOWN_CHAIN
+    known = annotation(type_) if type_ is not None else chain(value)
     _bind(scopes, field(node, "pattern"), known)
 
 

@@ -66,6 +66,11 @@ class Scopes:
         """The index of the innermost open definition, or MODULE."""
         return self._stack[-1][1] if self._stack else MODULE
 
+    @property
+    def in_class(self) -> bool:
+        """Whether the innermost open definition is a class."""
+        return bool(self._stack) and self.definitions[self._stack[-1][1]].kind == "class"
+
     def leave(self, position: int) -> None:
         """Close the definitions that end before a byte position."""
         while self._stack and self._stack[-1][0] <= position:
@@ -87,13 +92,12 @@ class Scopes:
         **fields: Any,
     ) -> int:
         """Add a definition and open it. `fields` are the other fields of Definition."""
-        at = name_node or node
-        name = name or (text(name_node) if name_node is not None else "")
+        name = name or text(name_node)
         scope = self.scope if scope is None else scope
         owner = fields.get("owner", "")
         path = ".".join(filter(None, (self._path(scope), owner, name))) if name else ""
         start, end = node.start_point, node.end_point
-        row, column = self.position(at)
+        row, column = self.position(name_node or node)
         self.definitions.append(
             Definition(name, path, kind, start.row, end.row, row, column, scope, **fields)
         )
@@ -107,9 +111,7 @@ class Scopes:
         while scope != MODULE and len(names) < MAX_DEPTH:
             definition = self.definitions[scope]
             if definition.name:
-                names.append(
-                    f"{definition.owner}.{definition.name}" if definition.owner else definition.name
-                )
+                names.append(".".join(filter(None, (definition.owner, definition.name))))
             scope = definition.scope
         return ".".join(reversed(names))
 
@@ -136,9 +138,8 @@ class Scopes:
     def add_import(
         self, node: Node, name: str, module: str, member: str = "", *, exported: bool = False
     ) -> None:
-        self.imports.append(
-            Import(self.scope, name, module, member, node.start_point.row, exported)
-        )
+        row = node.start_point.row
+        self.imports.append(Import(self.scope, name, module, member, row, exported))
 
     def call(self, name_node: Node, chain: Chain) -> None:
         """Add a call of a chain whose last part is at `name_node`."""
@@ -193,21 +194,12 @@ class Scopes:
         return row, column
 
     def facts(self) -> Facts:
-        return Facts(
-            self.definitions,
-            self.bindings,
-            self.imports,
-            self.calls,
-            self.package,
-            not self.is_full,
-        )
+        return Facts(self.definitions, self.bindings, self.imports, self.calls, self.package)
 
 
 def text(node: Node | None) -> str:
     """The text of a name; "" without one, as in code that does not parse."""
-    if node is None:
-        return ""
-    return str(node.text[: 4 * MAX_NAME].decode("utf-8", "replace"))[:MAX_NAME]
+    return str(node.text[: 4 * MAX_NAME].decode("utf-8", "replace"))[:MAX_NAME] if node else ""
 
 
 def field(node: Node, name: str) -> Any:

@@ -11,7 +11,8 @@ Steps = Mapping[str, Step]
 
 
 def follow(node: Node, steps: Steps, literals: Container[str]) -> Chain:
-    """The chain of an expression. `literals`: types of nodes that have a built-in type."""
+    """The chain of an expression; unknown without one. `literals`: types of nodes that have a
+    built-in type."""
     parts: list[str] = []
     while node is not None and len(parts) <= MAX_CHAIN:
         step = steps.get(node.type)

@@ -1,5 +1,6 @@
 """What an expression may stand for."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from apps.code.callgraph.facts import MODULE
@@ -27,8 +28,18 @@ UNKNOWN_VALUES: Values = frozenset([NOTHING])
 EXTERNAL_VALUES: Values = frozenset([EXTERNAL])
 
 
+def ordered(values: Values) -> Iterable[Value]:
+    """The values in an order that is the same in each process: where a circle is cut depends on
+    which value is followed first."""
+    return sorted(values, key=str) if len(values) > 1 else values
+
+
 def only(value: Value) -> Values:
     return frozenset([value])
+
+
+def known(values: Values) -> Values:
+    return values - UNKNOWN_VALUES - EXTERNAL_VALUES
 
 
 def bound_to(value: Value, receiver: Value | None) -> Value:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tree_sitter import Language, Node, Parser
 from tree_sitter_language_pack import get_language
 
-from apps.code.cells import SIGN, cells_of, code_lines
+from apps.code.cells import SIGN, blank, cells_of, code_lines
 from apps.code.languages import grammar_of
 from apps.code.syntax import razor
 from apps.code.syntax.macros import readable
@@ -47,9 +47,7 @@ def _notebook_code(lines: Sequence[str], grammar: str, kind: str = "") -> bytes:
     for cell in cells:
         alone = "\n".join(code[cell.first : cell.end]).encode()
         if cell.kind == kind and _root(alone, grammar).has_error:
-            code[cell.first : cell.end] = [
-                " " * len(line.encode()) for line in code[cell.first : cell.end]
-            ]
+            code[cell.first : cell.end] = map(blank, code[cell.first : cell.end])
     return "\n".join(code).encode()
 
 

@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from apps.code.syntax.code import Code
 from apps.code.syntax.kinds import kind_in
-from apps.code.syntax.outline import MAX_SIGNATURE, Captures, Name, last_row, scopes_around
+from apps.code.syntax.outline import MAX_SIGNATURE, Captures, Name, key_of, last_row, scopes_around
 from apps.code.syntax.pieces import Declaration, Outline
 
 # Grammars in which one function is written as several consecutive definitions.
@@ -24,7 +24,7 @@ def _each(captures: Captures, found: Outline, source: bytes) -> Iterator[Declara
     index_of = {key: index for index, key in enumerate(scopes)}
     innermost = scopes_around(scopes, captures.names)
     for name, enclosing in zip(captures.names.values(), innermost, strict=True):
-        key = name.scope or name.extent
+        key = name.scope or (key_of(name.whole) if name.whole else None)
         own = index_of.get(key, -1) if key else -1
         parent = found.definitions[own].parent if own >= 0 else enclosing
         if name.text:

@@ -7,11 +7,11 @@ process imports this module too.
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from apps.code.cells import MARKDOWN, cells_of, notebook_language
-from apps.code.syntax.openapi import Block, of_openapi
+from apps.code.syntax.openapi import block_of, of_openapi
 from apps.code.syntax.pieces import MAX_DECLARATIONS, Declaration, Definition, Outline
 
 HEADING = "heading"
@@ -51,36 +51,30 @@ def document_outlines(lines: Sequence[str], name: str) -> list[Outline]:
 def sections(headings: Iterable[Heading], count: int) -> Outline:
     """The outline of a text of `count` lines: each heading begins a section."""
     outline = Outline(separator=" > ")
+    found = outline.definitions
     stack: list[tuple[int, int]] = []  # level and index of the open sections
-    ends: dict[int, int] = {}
-    found: list[Heading] = []
-    parents: list[int] = []
-    for heading in headings:
-        if len(found) == MAX_DECLARATIONS:
-            break
-        while stack and stack[-1][0] >= heading.level:
-            ends[stack.pop()[1]] = heading.row - 1
-        parents.append(stack[-1][1] if stack else -1)
-        stack.append((heading.level, len(found)))
-        found.append(heading._replace(title=heading.title[:MAX_TITLE]))
-    for index, (heading, parent) in enumerate(zip(found, parents, strict=True)):
-        last = ends.get(index, count - 1)
-        definition = Definition(heading.title, HEADING, heading.row, last, parent, heading.title)
-        outline.definitions.append(definition)
-    for index, (_, _, first, last, _, title) in enumerate(outline.definitions):
+    for row, level, text in islice(headings, MAX_DECLARATIONS):
+        while stack and stack[-1][0] >= level:
+            index = stack.pop()[1]
+            found[index] = found[index]._replace(last=row - 1)
+        parent, title = stack[-1][1] if stack else -1, text[:MAX_TITLE]
+        stack.append((level, len(found)))
+        found.append(Definition(title, HEADING, row, count - 1, parent, title))
+    for index, (_, _, first, last, _, title) in enumerate(found):
         path = outline.path(index)
         outline.names.append((first, title))
         outline.declarations.append(Declaration(title, path, HEADING, first + 1, last + 1, title))
     return outline
 
 
-def _flat(blocks: Sequence[Block]) -> Outline:
+def _flat(blocks: list[Definition]) -> Outline:
+    """The outline of parts that have no other parts."""
     return Outline(
-        [Definition(name, kind, first, last, -1, name) for name, kind, first, last in blocks],
-        [(block.first, block.name) for block in blocks],
+        blocks,
+        [(block.first, block.label) for block in blocks],
         [
             Declaration(name, name, kind, first + 1, last + 1, name)
-            for name, kind, first, last in blocks
+            for name, kind, first, last, _, _ in blocks
         ],
     )
 
@@ -222,7 +216,7 @@ _NEXT = re.compile(
 )
 
 
-def _of_sql(lines: Sequence[str]) -> Iterator[Block]:
+def _of_sql(lines: Sequence[str]) -> Iterator[Definition]:
     """What `CREATE` statements define. `public."order"` is `order`."""
     row = 0
     while row < len(lines):
@@ -237,7 +231,7 @@ def _of_sql(lines: Sequence[str]) -> Iterator[Block]:
         kind = match[1].lower()
         name = _last_part(match[2])
         last = _end_of_statement(lines, row, is_routine=kind in _ROUTINES)
-        yield Block(name, _KINDS.get(kind, kind), row, last)
+        yield block_of(name, _KINDS.get(kind, kind), row, last)
         row = last + 1
 
 
@@ -269,7 +263,7 @@ def _end_of_statement(lines: Sequence[str], first: int, *, is_routine: bool) -> 
     return last
 
 
-BLOCKS: Mapping[str, Callable[[Sequence[str]], Iterator[Block]]] = {
+BLOCKS: Mapping[str, Callable[[Sequence[str]], Iterator[Definition]]] = {
     "yaml": of_openapi,
     "json": of_openapi,
     "sql": _of_sql,

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from apps.code.syntax.pieces import Declaration, Outline
+
 # Characters of a line that are searched for a declaration.
 MAX_LINE = 400
 _ANY = re.compile(
@@ -74,16 +76,20 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
 }
 
 
-def keyword_lines(lines: Sequence[str], language: str) -> Iterator[tuple[int, str, str, str]]:
-    """The lines that declare a name by a keyword: number (1-based), name, kind and signature.
+def outline_by_words(lines: Sequence[str], language: str) -> Outline:
+    """The outline of code without a grammar. `language`: FileType.name"""
+    declared = list(keyword_lines(lines, language))
+    return Outline(names=[(one.start - 1, one.name) for one in declared], declarations=declared)
 
-    language: FileType.name
-    """
+
+def keyword_lines(lines: Sequence[str], language: str) -> Iterator[Declaration]:
+    """The declarations in lines of code that begin with a keyword. `language`: FileType.name"""
     pattern = _PATTERNS.get(language, _ANY)
     width = _COBOL_COLUMNS if pattern is _COBOL else MAX_LINE
     for number, line in enumerate(lines, start=1):
         if match := pattern.match(line[:width]):
-            kind = next(kind for kind, text in match.groupdict().items() if text is not None)
+            name, kinds = match["name"], match.groupdict().items()
+            kind = next(kind for kind, text in kinds if text is not None)
             kind = match["keyword"].lower().split()[0] if kind == "keyword" else kind
             signature = " ".join(line[:width].split()).rstrip(" {:=(")
-            yield number, match["name"], kind, signature
+            yield Declaration(name, name, kind, number, number, signature)

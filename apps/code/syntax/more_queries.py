@@ -3,31 +3,28 @@
 from collections.abc import Mapping
 
 
+def any_of(*keywords: str) -> str:
+    """The condition that @keyword is one of some words."""
+    words = " ".join(f'"{keyword}"' for keyword in keywords)
+    return f"(#any-of? @keyword {words})"
+
+
 def _list(kind: str, role: str, *keywords: str) -> str:
     """A list of Clojure that begins with one of some words and a name."""
-    words = " ".join(f'"{keyword}"' for keyword in keywords)
-    return (
-        f"((list_lit . (sym_lit) @keyword . (sym_lit name: (sym_name) @name)) {role}@{kind}"
-        f" (#any-of? @keyword {words}))"
-    )
+    words = "(list_lit . (sym_lit) @keyword . (sym_lit name: (sym_name) @name))"
+    return f"({words} {role}@{kind} {any_of(*keywords)})"
 
 
 def _command(kind: str, *names: str) -> str:
     """A command of CMake that defines its first argument."""
-    words = " ".join(f'"{name}" "{name.upper()}"' for name in names)
-    return (
-        f"((normal_command (identifier) @keyword (argument_list . (argument) @name)) @{kind}"
-        f" (#any-of? @keyword {words}))"
-    )
+    words = "(normal_command (identifier) @keyword (argument_list . (argument) @name))"
+    return f"({words} @{kind} {any_of(*names, *map(str.upper, names))})"
 
 
 def _groovy(kind: str, name: str, *keywords: str) -> str:
     """A block of Groovy after one of some words. Its grammar knows no others."""
-    words = " ".join(f'"{keyword}"' for keyword in keywords)
-    return (
-        f"((command . (unit . (identifier) @keyword .) . {name}) @def @{kind}"
-        f" (#any-of? @keyword {words}))"
-    )
+    words = f"(command . (unit . (identifier) @keyword .) . {name})"
+    return f"({words} @def @{kind} {any_of(*keywords)})"
 
 
 _GROOVY_BLOCK = "(block . (unit . (identifier) @name .))"

@@ -7,8 +7,8 @@ Takes time linear in the size of the file, also if it is malformed.
 import re
 from collections.abc import Generator, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
+from apps.code.syntax.pieces import Definition
 from apps.code.values import words
 
 METHODS = words("get put post delete options head patch trace query")
@@ -30,16 +30,12 @@ _TOKEN = re.compile(
 )
 
 
-class Block(NamedTuple):
-    """A named part of a file that has no other parts."""
-
-    name: str
-    kind: str
-    first: int  # row, 0-based
-    last: int  # row, included
+def block_of(name: str, kind: str, first: int, last: int) -> Definition:
+    """A part of a file that has no other parts. Rows are 0-based, the last one is included."""
+    return Definition(name, kind, first, last, -1, name)
 
 
-def of_openapi(lines: Sequence[str]) -> Iterator[Block]:
+def of_openapi(lines: Sequence[str]) -> Iterator[Definition]:
     """The operations and schemas of a file; none of another file."""
     text = "\n".join(lines)
     # Most files have neither word, which is quicker to see.
@@ -47,7 +43,7 @@ def of_openapi(lines: Sequence[str]) -> Iterator[Block]:
         return
     starts = [*accumulate((len(line) + 1 for line in lines), initial=0)]
     open_keys: list[tuple[int, str]] = []  # indent and key, outer before inner
-    current: Block | None = None
+    current: Definition | None = None
     indent_of_current = last = row = 0
     while row < len(lines):
         line, row = lines[row], row + 1
@@ -64,7 +60,7 @@ def of_openapi(lines: Sequence[str]) -> Iterator[Block]:
         open_keys += [(indent, key)] if key else []
         keys = tuple(key for _, key in open_keys)
         if key and (found := _block(keys)):
-            current, indent_of_current = Block(*found, row - 1, row - 1), indent
+            current, indent_of_current = block_of(*found, row - 1, row - 1), indent
         # Deeper ones have no blocks, but may be text.
         if value[:1] == "{" and len(keys) < 3 and (key or not keys):
             start = starts[row - 1] + indent + len(stripped[:MAX_LINE]) - len(value)
@@ -90,14 +86,14 @@ def _key(line: str) -> tuple[str, str]:
 
 def _in_brackets(
     text: str, at: int, row: int, outer: tuple[str, ...]
-) -> Generator[Block, None, int]:
+) -> Generator[Definition, None, int]:
     """Yield the blocks of a value in brackets, and return its last row.
 
     at: offset of its first bracket; row: that it is in; outer: the keys that lead to it
     """
     opened: list[str] = []  # brackets
     keys = [*outer]  # and the key of each bracket
-    current: Block | None = None
+    current: Definition | None = None
     depth = begun = last = 0  # of the current block, the row of a key, and of the token before
     key = ""
     for token in _TOKEN.finditer(text, at):
@@ -124,7 +120,7 @@ def _in_brackets(
             keys[-1] = key
             is_deep = len(keys) > 3 or "[" in opened
             if not is_deep and (found := _block(tuple(keys))):
-                current, depth = Block(*found, begun, begun), len(opened)
+                current, depth = block_of(*found, begun, begun), len(opened)
     return row
 
 

@@ -63,11 +63,6 @@ class Name(NamedTuple):
     pattern: int  # index of the pattern in the query
 
     @property
-    def extent(self) -> Key | None:
-        """The key of the whole declaration."""
-        return key_of(self.whole) if self.whole else None
-
-    @property
     def rank(self) -> tuple[bool, int]:
         """Sort key of several patterns that match one name: definitions first, then the order of
         the query."""

@@ -26,7 +26,7 @@ IS = (b":is=", b"v-bind:is=")
 # Directives of Svelte that call a function.
 ACTIONS = (b"use", b"transition", b"in", b"out", b"animate")
 # Values of `type` of a script with code.
-CODE_TYPES = ("module", "javascript", "babel", "typescript")
+CODE_TYPES = (b"module", b"javascript", b"babel", b"typescript")
 
 Range = tuple[int, int]  # first byte, and the one after the last
 
@@ -80,19 +80,18 @@ def page_of(source: bytes, root: Node, grammar: str) -> Page:
     return page
 
 
-# Collects a node. Returns True if its children are to be visited too.
-Visit = Callable[[Page, Node], bool]
+# Collects a node. Returns True if its children are to be visited, too.
+Visit = Callable[[Page, Node], bool | None]
 
 
-def _script(page: Page, node: Node) -> bool:
+def _script(page: Page, node: Node) -> None:
     given = _attributes(node)
     kind = given.get(b"type", b"module")
-    if any(word in kind for word in map(str.encode, CODE_TYPES)):
+    if any(word in kind for word in CODE_TYPES):
         page.has_jsx |= given.get(b"lang", b"") in (b"tsx", b"jsx")
         for child in node.named_children:
             if child.type == "raw_text":
                 page.script(child.start_byte, child.end_byte)
-    return False
 
 
 def _attributes(element: Node) -> dict[bytes, bytes]:
@@ -110,20 +109,18 @@ def _template(page: Page, node: Node) -> bool:
     return _attributes(node).get(b"lang", b"html") == b"html"
 
 
-def _frontmatter(page: Page, node: Node) -> bool:
+def _frontmatter(page: Page, node: Node) -> None:
     page.script(node.start_byte, node.end_byte)
-    return False
 
 
-def _whole(page: Page, node: Node) -> bool:
+def _whole(page: Page, node: Node) -> None:
     start = node.start_byte
     if page.source[start - 1 : start] == b"@":  # `{@attach expression}`
         start += len((node.text or b"").partition(b" ")[0])
     page.expression(start, node.end_byte)
-    return False
 
 
-def _svelte_text(page: Page, node: Node) -> bool:
+def _svelte_text(page: Page, node: Node) -> None:
     """`{expression}`, which may be the component in `<svelte:component this={Panel}>`."""
     attribute = node.parent and node.parent.parent and node.parent.parent.parent
     is_this = (
@@ -133,28 +130,26 @@ def _svelte_text(page: Page, node: Node) -> bool:
     )
     if is_this and COMPONENT.fullmatch(node.text or b""):
         page.tags.append(node)
-        return False
-    return _whole(page, node)
+    else:
+        _whole(page, node)
 
 
-def _interpolation(page: Page, node: Node) -> bool:
+def _interpolation(page: Page, node: Node) -> None:
     """`{{ expression }}`"""
     for child in node.named_children:
         page.expression(child.start_byte, child.end_byte)
-    return False
 
 
-def _braced(page: Page, node: Node) -> bool:
+def _braced(page: Page, node: Node) -> None:
     """`{expression}`"""
     page.expression(node.start_byte + 1, node.end_byte - 1)
-    return False
 
 
-def _directive(page: Page, node: Node) -> bool:
+def _directive(page: Page, node: Node) -> None:
     """An attribute of Vue whose value is an expression. That of a slot is a pattern."""
     text = node.text or b""
     if text.startswith((b"v-slot", b"#")):
-        return False
+        return
     stack = list(node.named_children)
     while stack:
         part = stack.pop()
@@ -168,10 +163,9 @@ def _directive(page: Page, node: Node) -> bool:
                 continue
             match = FOR.search(value) if text.startswith(b"v-for") else None
             page.expression(part.start_byte + (match.end() if match else 0), part.end_byte)
-    return False
 
 
-def _each(page: Page, node: Node) -> bool:
+def _each(page: Page, node: Node) -> None:
     """`{#each items as item (key)}`: what follows `as` is a pattern, and then a key."""
     is_pattern = False
     for child in node.children:
@@ -181,21 +175,18 @@ def _each(page: Page, node: Node) -> bool:
             page.expression(child.start_byte + before.end(), child.end_byte)
         elif not is_pattern and child.type.startswith("raw_text"):
             page.expression(child.start_byte, child.end_byte)
-    return False
 
 
-def _render(page: Page, node: Node) -> bool:
+def _render(page: Page, node: Node) -> None:
     """`{@render snippet(x)}`"""
     for child in node.named_children:
         if child.type == "snippet_name":
             page.expression(child.start_byte, node.end_byte - 1)
-    return False
 
 
-def _snippet(page: Page, node: Node) -> bool:
+def _snippet(page: Page, node: Node) -> None:
     """`{#snippet row(item)}` defines a function; its parameters are patterns."""
     page.tags += [child for child in node.named_children if child.type == "snippet_name"]
-    return False
 
 
 def _action(page: Page, node: Node) -> bool:
@@ -214,14 +205,13 @@ def _action(page: Page, node: Node) -> bool:
     return (node.text or b"").startswith(b"{")  # `{@attach expression}`
 
 
-def _quoted(page: Page, node: Node) -> bool:
+def _quoted(page: Page, node: Node) -> None:
     for match in BRACED.finditer(node.text or b""):
         page.expression(node.start_byte + match.start(1), node.start_byte + match.end(1))
-    return False
 
 
-def _skipped(page: Page, node: Node) -> bool:
-    return False
+def _skipped(page: Page, node: Node) -> None:
+    """What has no code."""
 
 
 def _tag(page: Page, node: Node) -> bool:
@@ -240,8 +230,11 @@ def tag_of(source: bytes, name: Node) -> bytes:
     return match[0] if match else b""
 
 
-_TAGS: dict[str, Visit] = {"start_tag": _tag, "self_closing_tag": _tag}
-_COMMON: dict[str, Visit] = {"script_element": _script, "style_element": _skipped, **_TAGS}
+_COMMON: Mapping[str, Visit] = {
+    "script_element": _script,
+    "style_element": _skipped,
+    **dict.fromkeys(("start_tag", "self_closing_tag"), _tag),
+}
 PAGES: Mapping[str, Mapping[str, Visit]] = {
     "vue": {
         **_COMMON,

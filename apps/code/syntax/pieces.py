@@ -4,6 +4,7 @@ The parent of the parse process imports this module too, so it does not import t
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -11,13 +12,13 @@ from typing import NamedTuple
 
 from apps.code.cells import cells_of
 from apps.code.syntax.cut import TextLines, Unit, cut_lines, merge
-from apps.code.syntax.keyword_lines import keyword_lines
 
 MAX_NAMES = 100
 # Files with more declarations are generated, and their outlines are of no use.
 MAX_DECLARATIONS = 2_000
 # Parts of a symbol path; outer ones are left out.
 MAX_DEPTH = 8
+ROW = itemgetter(0)  # of a name
 
 
 class Piece(NamedTuple):
@@ -106,34 +107,17 @@ def cut_of(text: TextLines, parts: Sequence[Sequence[Unit]], outlines: Sequence[
     """Merge the units of each part into pieces, and add symbols, names and signatures from the
     first outline that has them."""
     scopes = [_Scopes(outline) for outline in outlines]
-    names = _Names(
-        sorted((name for outline in outlines for name in outline.names), key=itemgetter(0))
-    )
+    names = sorted((name for outline in outlines for name in outline.names), key=ROW)
     pieces: list[Piece] = []
     ranges = [rows for units in parts for rows in merge(text, units)]
     for first, last in _trimmed(text.lines, ranges):
         enclosing = [scope.of(first, last) for scope in scopes]
         symbol, signature = next((found for found in enclosing if found[0]), ("", ""))
-        pieces.append(Piece(first + 1, last + 1, symbol, names.between(first, last), signature))
+        pieces.append(Piece(first + 1, last + 1, symbol, _between(names, first, last), signature))
     declared = [declaration for outline in outlines for declaration in outline.declarations]
     if len(outlines) > 1:
         declared.sort(key=lambda declaration: (declaration.start, -declaration.end))
     return Cut(pieces, declared[:MAX_DECLARATIONS])
-
-
-def outline_by_words(lines: Sequence[str], language: str) -> Outline:
-    """The outline of code without a grammar. `language`: FileType.name"""
-    declared = list(declared_by_words(lines, language))
-    return Outline(
-        names=[(declaration.start - 1, declaration.name) for declaration in declared],
-        declarations=declared,
-    )
-
-
-def declared_by_words(lines: Sequence[str], language: str) -> Iterator[Declaration]:
-    """The declarations in lines of code that begin with a keyword. `language`: FileType.name"""
-    for number, name, kind, signature in keyword_lines(lines, language):
-        yield Declaration(name, name, kind, number, number, signature)
 
 
 def _trimmed(lines: Sequence[str], ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -148,22 +132,10 @@ def _trimmed(lines: Sequence[str], ranges: list[tuple[int, int]]) -> Iterator[tu
             yield first, last
 
 
-class _Names:
-    """Finds the names declared in ranges of rows, which must be passed in order."""
-
-    def __init__(self, names: list[tuple[int, str]]) -> None:
-        self._names = names
-        self._at = 0
-
-    def between(self, first: int, last: int) -> tuple[str, ...]:
-        """At most MAX_NAMES distinct names in rows first..last."""
-        names: dict[str, None] = {}
-        while self._at < len(self._names) and self._names[self._at][0] <= last:
-            row, name = self._names[self._at]
-            if row >= first and len(names) < MAX_NAMES:
-                names[name] = None
-            self._at += 1
-        return tuple(names)
+def _between(names: Sequence[tuple[int, str]], first: int, last: int) -> tuple[str, ...]:
+    """At most MAX_NAMES distinct names in rows first..last. names: sorted by row"""
+    begin, end = bisect_left(names, first, key=ROW), bisect_right(names, last, key=ROW)
+    return tuple(dict.fromkeys(name for _, name in names[begin:end]))[:MAX_NAMES]
 
 
 class _Scopes:

@@ -15,7 +15,7 @@ query language of tree-sitter, with these captures:
 Queries: https://tree-sitter.github.io/tree-sitter/using-parsers/queries/.
 """
 
-from apps.code.syntax.more_queries import MORE_PATTERNS
+from apps.code.syntax.more_queries import MORE_PATTERNS, any_of
 from apps.code.values import words
 
 NAMED: dict[str, str] = {
@@ -116,14 +116,13 @@ _C = """
 
 
 def _elixir_call(kind: str, *keywords: str) -> str:
-    words = " ".join(f'"{keyword}"' for keyword in keywords)
     return f"""
 ((call target: (identifier) @keyword
     (arguments . [(identifier) @name
                   (call target: (identifier) @name)
                   (binary_operator left: (identifier) @name)
                   (binary_operator left: (call target: (identifier) @name))])) @def @{kind}
-  (#any-of? @keyword {words}))"""
+  {any_of(*keywords)})"""
 
 
 _ELIXIR = f"""

@@ -16,6 +16,9 @@ from apps.conversations.answers.passages import Passage
 
 # Limit per answer; further references stay text.
 MAX_REFERENCES = 2_000
+# Limit per answer of characters of the lines that it cites, which may overlap. Citations after it
+# have only their place.
+MAX_CITED_CHARS = 400_000
 # Limit per answer of passages in its list that it does not cite. Its tool calls show all.
 MAX_UNCITED = 50
 # Of these, search results of one file, over all searches of the answer.
@@ -47,10 +50,6 @@ class Citation:
         return fragment_url(
             self.passage.repo, self.passage.path, self.start, self.end, cell=self.passage.cell
         )
-
-    @property
-    def tab(self) -> str:
-        return f"{self.passage.name}:{self.start}"
 
     @property
     def label(self) -> str:
@@ -134,11 +133,21 @@ class Citations:
             _add_lines(listed, passage)
             others.append(passage)
         return [
-            Source(c.number, c.passage, c.lines, c.url, c.fragment, c.text) for c in self.used
+            Source(c.number, c.passage, c.lines, c.url, c.fragment, text)
+            for c, text in zip(self.used, self.texts(), strict=True)
         ] + [
             Source(None, passage, passage.lines, passage.url, passage.fragment, passage.text)
             for passage in others
         ]
+
+    def texts(self) -> list[str]:
+        """The cited lines of each citation; "" if they are unknown, and after MAX_CITED_CHARS."""
+        texts: list[str] = []
+        chars = 0
+        for citation in self.used:
+            texts.append(citation.text if chars < MAX_CITED_CHARS else "")
+            chars += len(texts[-1])
+        return texts
 
     @property
     def counts(self) -> str:

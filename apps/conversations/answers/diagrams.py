@@ -183,30 +183,22 @@ def _first_line(stderr: str) -> str:
 def _diagram(outputs: Sequence[bytes]) -> Diagram | NotDrawn:
     """Parse and sanitise the output of the drawing processes, which is untrusted."""
     try:
-        light, dark = map(_text, outputs)
-        root = ElementTree.fromstring(_checked(light))
-        width, height = _size(root)
-        return Diagram(
-            _data_uri(root), _data_uri(ElementTree.fromstring(_checked(dark))), width, height
-        )
+        light, dark = map(_parsed, outputs)
+        return Diagram(_data_uri(light), _data_uri(dark), *_size(light))
     except (ElementTree.ParseError, ValueError, OverflowError) as error:
         return NotDrawn(f"The drawing is not valid SVG: {error}"[:MAX_REASON_CHARS])
     except RecursionError:
         return NotDrawn("The drawing is nested too deeply.")
 
 
-def _text(output: bytes) -> str:
+def _parsed(output: bytes) -> ElementTree.Element:
     svg = json.loads(output)
     if not isinstance(svg, str):
         raise ValueError("the process did not write a drawing")
-    return svg
-
-
-def _checked(svg: str) -> str:
     # Entities are the one way in which parsing XML itself can hurt.
     if "<!" in svg.replace("<!--", ""):
         raise ValueError("it declares a document type")
-    return svg
+    return ElementTree.fromstring(svg)
 
 
 def _size(root: ElementTree.Element) -> tuple[int, int]:

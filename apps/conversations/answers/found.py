@@ -11,6 +11,7 @@ from apps.browse.highlight import highlight_texts
 from apps.browse.lines import fragment_url, source_url
 from apps.conversations.answers.citations import Citations
 from apps.conversations.answers.passages import Passage
+from apps.core.values.texts import counted
 
 MAX_PREVIEW_LINES, MAX_PREVIEW_CHARS = 4, 300
 # How a search result is counted; the rows of other tools have words of their own.
@@ -139,7 +140,3 @@ def _beginning(passage: Passage) -> str:
 def distance(value: float | None) -> str:
     """Three digits, or a dash where there is none."""
     return "—" if value is None else f"{value:.3f}"
-
-
-def counted(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"

@@ -27,7 +27,7 @@ from apps.browse.highlight import Blocks, block_language, numbered
 from apps.browse.sanitise import is_safe_link, sanitise
 from apps.conversations.answers import diagrams
 from apps.conversations.answers.citations import Citation, Citations
-from apps.conversations.answers.numbering import Numbering
+from apps.conversations.answers.numbering import number
 from apps.core.values.surrogates import escaped
 from apps.lookup.citations.references import ANY_REFERENCE, SPACE
 
@@ -140,7 +140,7 @@ class AnswerRenderer:
 
     def _block(self, source: str) -> Draw:
         tokens = _parser.parse(source, self.env)
-        Numbering(self.citations).apply(tokens)
+        number(tokens, self.citations)
         drawn: list[Draw] = []
         position = 0
         while position < len(tokens):

@@ -14,65 +14,62 @@ from apps.lookup.citations.references import (
 )
 
 
-class Numbering:
-    """Replaces references in inline tokens by citation tokens."""
+def number(tokens: list[Token], citations: Citations) -> None:
+    """Replace the references in inline tokens by citation tokens."""
+    for token in tokens:
+        if token.type == "inline" and token.children:
+            token.children = tidied(_numbered(token.children, citations))
 
-    def __init__(self, citations: Citations) -> None:
-        self.citations = citations
 
-    def apply(self, tokens: list[Token]) -> None:
-        for token in tokens:
-            if token.type == "inline" and token.children:
-                token.children = tidied(self._children(token.children))
+def _numbered(children: list[Token], citations: Citations) -> list[Token]:
+    numbered: list[Token] = []
+    in_link = 0
+    for child in children:
+        in_link += {"link_open": 1, "link_close": -1}.get(child.type, 0)
+        if child.type == "code_inline" and not in_link:
+            numbered += _code(child, citations)
+        elif child.type == "text" and not in_link:
+            numbered += _text(child.content, numbered, citations)
+        else:
+            numbered.append(child)
+    return numbered
 
-    def _children(self, children: list[Token]) -> list[Token]:
-        numbered: list[Token] = []
-        in_link = 0
-        for child in children:
-            in_link += {"link_open": 1, "link_close": -1}.get(child.type, 0)
-            if in_link:
-                numbered.append(child)
-            elif child.type == "code_inline":
-                numbered.extend(self._code(child))
-            elif child.type == "text":
-                numbered.extend(self._text(child.content, numbered))
-            else:
-                numbered.append(child)
-        return numbered
 
-    def _code(self, token: Token) -> list[Token]:
-        """One citation, or several: `a.py:3-7, 12`."""
-        text = token.content.strip()
-        match = WHOLE_REFERENCE.match(text)
-        if match is None:
-            return [token]
-        cited: list[Token] = []
-        for span in (match, *MORE_LINES.finditer(match["more"])):
-            citation = self._cite(match["path"], span)
-            plain = text[: match.start("more")] if span is match else span[0][1:].strip()
-            cited += [_cite_token(citation) if citation else _text_token(plain), _text_token(", ")]
-        is_cited = any(piece.type == "citation" for piece in cited)
-        return [*cited[:-1], _text_token(match["mark"])] if is_cited else [token]
+def _code(token: Token, citations: Citations) -> list[Token]:
+    """One citation, or several: `a.py:3-7, 12`."""
+    text = token.content.strip()
+    match = WHOLE_REFERENCE.match(text)
+    if match is None:
+        return [token]
+    cited: list[Token] = []
+    for span in (match, *MORE_LINES.finditer(match["more"])):
+        citation = _cite(citations, match["path"], span)
+        plain = text[: match.start("more")] if span is match else span[0][1:].strip()
+        cited += [_cite_token(citation) if citation else _text_token(plain), _text_token(", ")]
+    is_cited = any(piece.type == "citation" for piece in cited)
+    return [*cited[:-1], _text_token(match["mark"])] if is_cited else [token]
 
-    def _cite(self, path: str, span: re.Match[str]) -> Citation | None:
-        return self.citations.cite(path.replace("\\", "/"), *span_of(span))
 
-    def _text(self, text: str, before: list[Token]) -> list[Token]:
-        """before: what stands before the text. A path there, in code or in bold, becomes a citation
-        if the text begins with its lines."""
-        pieces: list[Token] = []
-        done = 0
-        lines = LINES_IN_WORDS.match(text)
-        place, path = _last_path(before) if lines else (None, "")
-        if lines and place is not None and (cited := self._cite(path, lines)):
-            before[place] = _cite_token(cited)
-            done = lines.end()
-        for reference in references(text, addresses=True):
-            citation = self.citations.cite(reference.path, reference.first, reference.last)
-            if citation:
-                pieces += [_text_token(text[done : reference.begin]), _cite_token(citation)]
-                done = reference.end
-        return [*pieces, _text_token(text[done:])]
+def _cite(citations: Citations, path: str, span: re.Match[str]) -> Citation | None:
+    return citations.cite(path.replace("\\", "/"), *span_of(span))
+
+
+def _text(text: str, before: list[Token], citations: Citations) -> list[Token]:
+    """before: what stands before the text. A path there, in code or in bold, becomes a citation if
+    the text begins with its lines."""
+    pieces: list[Token] = []
+    done = 0
+    lines = LINES_IN_WORDS.match(text)
+    place, path = _last_path(before) if lines else (None, "")
+    if lines and place is not None and (cited := _cite(citations, path, lines)):
+        before[place] = _cite_token(cited)
+        done = lines.end()
+    for reference in references(text, addresses=True):
+        citation = citations.cite(reference.path, reference.first, reference.last)
+        if citation:
+            pieces += [_text_token(text[done : reference.begin]), _cite_token(citation)]
+            done = reference.end
+    return [*pieces, _text_token(text[done:])]
 
 
 def _last_path(tokens: list[Token]) -> tuple[int | None, str]:

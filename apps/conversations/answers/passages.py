@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from apps.browse.lines import fragment_url, source_url
+from apps.browse.lines import fragment_url, source_url, span_of
 from apps.lookup.citations.baseline import cited_at
 from apps.tools.list_files import described
 from apps.tools.tool import INDEX
@@ -113,9 +113,7 @@ class Passage:
 
 def line_range(start: int | None, end: int | None) -> str:
     """ "371–377", "246", or "—" where the lines are not known."""
-    if start is None:
-        return "—"
-    return str(start) if end is None or end == start else f"{start}–{end}"
+    return span_of(start, start if end is None else end) or "—"
 
 
 def passages_of(result: Any) -> list[Passage]:

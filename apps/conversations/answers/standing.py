@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from apps.browse.lines import fragment_url, source_url
 from apps.conversations.answers.citations import Citation
+from apps.conversations.answers.passages import line_range
 from apps.lookup.citations import HOLDS, Checked, Cited, check
 from apps.lookup.citations.text import summary_of
 
@@ -23,16 +24,10 @@ class CheckedCitation:
     @property
     def state(self) -> str:
         """`moved to api.py:12–20`, or what else has become of it."""
-        verdict, path, start, end = (
-            self.checked.verdict,
-            self.checked.path,
-            self.checked.start,
-            self.checked.end,
-        )
-        if verdict == "moved" and start:
-            name = path.rpartition("/")[2]
-            return f"moved to {name}:{start}" + (f"–{end}" if end != start else "")
-        return WORDS.get(verdict, "")
+        it = self.checked
+        if it.verdict == "moved" and it.start:
+            return f"moved to {it.path.rpartition('/')[2]}:{line_range(it.start, it.end)}"
+        return WORDS.get(it.verdict, "")
 
     @property
     def is_lost(self) -> bool:

@@ -11,10 +11,11 @@ from django.utils.safestring import SafeString
 from apps.browse.finds import Find
 from apps.conversations.answers import markdown
 from apps.conversations.answers.citations import Citations
-from apps.conversations.answers.found import FoundFile, counted, found_files
+from apps.conversations.answers.found import FoundFile, found_files
 from apps.conversations.answers.passages import Passage, passages_of
 from apps.conversations.parts import Part
-from apps.tools.tools import TOOLS
+from apps.core.values.texts import counted
+from apps.tools.tools import TOOLS_BY_NAME
 
 State = Literal["running", "ok", "failed"]
 SUBJECTS = ("query", "question", "pattern", "name", "path")
@@ -27,7 +28,6 @@ NAME_NOTES = {
 TOKEN_WORDS = "token for the model", "tokens for the model"
 MAX_SUBJECTS = 5  # definitions that are named whose callers are listed
 STATES: dict[str, State] = {"started": "running", "success": "ok", "error": "failed"}
-TOOL_NAMED = {tool.name: tool for tool in TOOLS}
 STAGE_WORDS: dict[State, str] = {"running": "Running", "ok": "Success", "failed": "Failed"}
 
 
@@ -205,7 +205,7 @@ class ToolStep:
         """That nothing was found, and what to try; "" if something was, or is not looked for."""
         if all(self._members.get(key) != [] for key in ("results", "symbols")):
             return ""
-        tool = TOOL_NAMED.get(self.name)
+        tool = TOOLS_BY_NAME.get(self.name)
         hint = self._members.get("hint") or (tool.empty_hint if tool else "")
         return str(hint or "Nothing was found.")
 
@@ -241,7 +241,7 @@ class ToolStep:
         """What a result is called, singular and plural."""
         if self._members.get("mode") in ("files", "count"):
             return "file", "files"
-        tool = TOOL_NAMED.get(self.name)
+        tool = TOOLS_BY_NAME.get(self.name)
         return tool.result_words if tool else ("match", "matches")
 
     @cached_property

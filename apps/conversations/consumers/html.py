@@ -191,7 +191,8 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         with hub.subscribe(topic) as changes:
             if mark != hub.version(topic):
                 changes.wake(self.conversation_id)
-            async for _ in changes.batches():
+            while True:
+                await changes.next_batch()
                 await self.send(render_to_string("conversations/_pulse.html"))
                 await asyncio.sleep(SIDEBAR_SECONDS)
 
@@ -208,9 +209,6 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
                 context = {"away": away, "conversation_id": self.conversation_id, "oob": True}
                 await self.send(render_to_string("conversations/_away.html", context))
             await between_looks(DATABASE_SECONDS)
-
-    async def send(self, text_data: str = "", **more: Any) -> None:
-        await super().send(text_data=text_data, **more)
 
 
 async def _next_run(begun: "asyncio.Queue[RunLog]", changes: Subscription) -> RunLog | None:

@@ -29,7 +29,6 @@ from apps.core.errors import CodeinfoError, NotFound
 from apps.core.principal import current
 from apps.index import queries as ingest
 from apps.index.models import IngestRun
-from apps.ingest.runs import progress
 from apps.ingest.serializers import status_wire
 
 logger = logging.getLogger("codeinfo.conversations")
@@ -125,10 +124,10 @@ class JsonConsumer(AsyncWebsocketConsumer):
         frames = RunFrames(log)
         while not (log.finished and after == log.seq):
             await log.wait(after)
-            envelopes = log.envelopes[after:]
-            after += len(envelopes)
-            for message in frames.events(envelopes):
+            new = log.events[after:]
+            for message in frames.events(new, after):
                 await self.send_frame(message)
+            after += len(new)
             await asyncio.sleep(DELTA_SECONDS)
 
     async def follow_sidebar(self) -> None:
@@ -141,13 +140,13 @@ class JsonConsumer(AsyncWebsocketConsumer):
             run = await database_sync_to_async(ingest.active_run)()
             await self._send_ingest("ingest_snapshot", run)
             async for run_id in changes:
-                run = await database_sync_to_async(_ingest_run)(run_id)
+                run = await database_sync_to_async(IngestRun.objects.filter(pk=run_id).first)()
                 if run is not None:
                     await self._send_ingest("ingest_update", run)
                 await asyncio.sleep(INGEST_SECONDS)
 
     async def _send_ingest(self, kind: str, run: IngestRun | None) -> None:
-        status = status_wire(progress.status_of(run)) if run is not None else None
+        status = status_wire(run) if run is not None else None
         await self.send_frame(frame(kind, next(self.ingest_numbers), status=status))
 
 
@@ -158,10 +157,6 @@ def _sidebar(conversation_id: str) -> Frame:
     except NotFound:
         return frame("conversation_delete", seq, conversationId=conversation_id)
     return frame("conversation_upsert", seq, conversation=wire.conversation(row))
-
-
-def _ingest_run(run_id: str) -> IngestRun | None:
-    return IngestRun.objects.filter(pk=run_id).first()
 
 
 # Messages of the client ----------------------------------------------------------------------

@@ -24,7 +24,7 @@ from apps.agents.events import (
     Warned,
 )
 from apps.conversations.parts import Part, call_event, content, reasoning, tool_event
-from apps.conversations.stream import Envelope, RunLog, Snapshot
+from apps.conversations.stream import RunLog, Snapshot
 from apps.conversations.types import Outcome
 from apps.core.values.times import wire_time
 
@@ -60,9 +60,12 @@ class RunFrames:
         del inflight["seq"]
         return self._frame("inflight_snapshot", now.seq + FRAMES_BEFORE, inflight=inflight)
 
-    def events(self, envelopes: Sequence[Envelope]) -> Iterator[Frame]:
-        """The frames of consecutive events; neighbouring deltas of one kind are joined."""
-        for event, last in joined(envelopes):
+    def events(self, events: Sequence[ChatEvent], before: int = 0) -> Iterator[Frame]:
+        """The frames of consecutive events; neighbouring deltas of one kind are joined.
+
+        before: number of the event before them.
+        """
+        for event, last in joined(events, before):
             if isinstance(event, TextReclassified):
                 yield self.snapshot(self.log.snapshot_at(last))
                 continue
@@ -109,19 +112,21 @@ def frame(kind: str, seq: int, **fields: Any) -> Frame:
 
 
 def joined(
-    envelopes: Sequence[Envelope], kinds: tuple[type[Delta], ...] = (TextDelta, ReasoningDelta)
+    events: Sequence[ChatEvent],
+    before: int,
+    kinds: tuple[type[Delta], ...] = (TextDelta, ReasoningDelta),
 ) -> Iterator[tuple[ChatEvent, int]]:
-    """Events with their numbers. Neighbouring deltas of one of the kinds become one."""
+    """Events with their numbers, the first after `before`. Neighbouring deltas of one of the kinds
+    become one."""
     texts: list[str] = []
-    for index, envelope in enumerate(envelopes):
-        event = envelope.event
+    pairs = zip(events, [*events[1:], None], strict=False)
+    for number, (event, following) in enumerate(pairs, before + 1):
         if not isinstance(event, kinds):
-            yield event, envelope.seq
+            yield event, number
             continue
         texts.append(event.text)
-        following = envelopes[index + 1].event if index + 1 < len(envelopes) else None
         if type(following) is not type(event):
-            yield type(event)("".join(texts)), envelope.seq
+            yield type(event)("".join(texts)), number
             texts.clear()
 
 

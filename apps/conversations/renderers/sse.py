@@ -26,7 +26,7 @@ from apps.agents.events import (
 from apps.conversations.models import Turn
 from apps.conversations.parts import Transcript, call_event, content
 from apps.conversations.renderers.json import inflight_of, joined
-from apps.conversations.stream import Envelope, RunLog
+from apps.conversations.stream import RunLog
 
 HEARTBEAT = ":\n\n"
 # In place of the number: the end of an answer that is read from its row.
@@ -34,9 +34,9 @@ END = "end"
 EVENT_ID = re.compile(rf"\A([0-9a-f-]{{36}}):([0-9]{{1,18}}|{END})\Z")
 
 
-def frames(log: RunLog, envelopes: Sequence[Envelope], after: int = 0) -> Iterator[str]:
-    """The frames of events of a run that are numbered above `after`."""
-    for event, seq in joined(envelopes, (TextDelta,)):
+def frames(log: RunLog, events: Sequence[ChatEvent], before: int, after: int) -> Iterator[str]:
+    """The frames numbered above `after` of consecutive events, which follow event `before`."""
+    for event, seq in joined(events, before, (TextDelta,)):
         if isinstance(event, TextReclassified) and seq > after:
             # Replaces what the reader has: a token cannot be taken back.
             state = {"type": "snapshot", "inflight": inflight_of(log, log.snapshot_at(seq))}

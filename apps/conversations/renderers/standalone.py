@@ -17,6 +17,7 @@ from apps.browse.sanitise import standalone
 from apps.conversations.answers.citations import Citation
 from apps.conversations.answers.exchange import Exchange
 from apps.conversations.answers.markdown import AnswerRenderer
+from apps.conversations.parts import mappings
 from apps.conversations.renderers.html import answer_texts
 from apps.core.http.static_files import static_files
 from apps.core.values.slices import grouped
@@ -53,10 +54,10 @@ def _sections(views: Sequence[Exchange], folders: Mapping[str, str]) -> Iterator
     for contexts in grouped(ended, _chars, CHARS_AT_ONCE):
         cited = [citation for context in contexts for citation in context["used"]]
         blocks = iter(
-            highlight_texts([(c.text, c.passage.path, c.passage.language) for c in cited])
+            highlight_texts([(text, c.passage.path, c.passage.language) for c, text in cited])
         )
         for context in contexts:
-            pairs = [(c, _lines(c, next(blocks))) for c in context["used"]]
+            pairs = [(c, _lines(c, text, next(blocks))) for c, text in context["used"]]
             yield render_to_string("conversations/_shared.html", context | {"cited": pairs})
 
 
@@ -73,17 +74,17 @@ def _context(number: int, view: Exchange, folders: Mapping[str, str]) -> dict[st
         "question": _without(folders, view.question),
         "answer": mark_safe(standalone(html, {c.url: f"#c{number}-{c.number}" for c in used})),
         "status": view.status,
-        "used": used,
+        "used": list(zip(used, renderer.citations.texts(), strict=True)),
     }
 
 
 def _chars(context: Mapping[str, Any]) -> int:
-    return len(context["answer"]) + sum(len(citation.text) for citation in context["used"])
+    return len(context["answer"]) + sum(len(text) for _, text in context["used"])
 
 
-def _lines(citation: Citation, lines: Sequence[SafeString]) -> str:
-    """The cited lines with their numbers; "" of a passage whose text is not known."""
-    return numbered(lines, citation.start) if citation.text else ""
+def _lines(citation: Citation, text: str, lines: Sequence[SafeString]) -> str:
+    """The cited lines with their numbers; "" without their text."""
+    return numbered(lines, citation.start) if text else ""
 
 
 def _folders(views: Sequence[Exchange]) -> dict[str, str]:
@@ -94,21 +95,9 @@ def _folders(views: Sequence[Exchange]) -> dict[str, str]:
         mapped = map_path(root)
         folders |= dict.fromkeys((mapped.container_path, mapped.host_path), repo_id(root))
     for part in (part for view in views for part in view.parts if part["type"] == "tool"):
-        for row in _mappings(part["result"]):
+        for row in mappings(part["result"]):
             folders |= _of_row(row)
     return {folder: folders[folder] for folder in sorted(folders, key=len, reverse=True)}
-
-
-def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
-    """All mappings in a result."""
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Mapping):
-            yield value
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
 
 
 def _of_row(row: Mapping[str, Any]) -> dict[str, str]:

@@ -130,7 +130,7 @@ class Background:
                         [*self._command, str(theirs.fileno())],
                         env={**self._env, **programs.import_path(), **crashes.VARIABLES},
                         stdin=subprocess.DEVNULL,
-                        stderr=crashes.file(),
+                        stderr=crashes.file,
                         pass_fds=[theirs.fileno()],
                         # Ctrl-C in a terminal does not go to it.
                         start_new_session=True,

@@ -12,7 +12,7 @@ import asyncio
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from apps.core.concurrency.tasks import call_in_loop
@@ -41,20 +41,18 @@ class Subscription:
         self._ready.clear()
         return keys
 
-    async def next_within(self, seconds: float) -> None:
-        """Wait for a change, for `seconds` at most: other processes may not notify."""
+    async def next_within(self, seconds: float) -> bool:
+        """Wait for a change, for `seconds` at most: other processes may not notify. Return whether
+        one came."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.next_batch()
-
-    async def batches(self) -> AsyncGenerator[list[str], None]:
-        """Yield all keys that changed, together, for a subscriber that reads them together."""
-        while True:
-            yield await self.next_batch()
+                return True
+        return False
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        async for keys in self.batches():
-            for key in keys:
+        while True:
+            for key in await self.next_batch():
                 yield key
 
 

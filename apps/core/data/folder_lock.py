@@ -4,7 +4,6 @@
 """
 
 import os
-import time
 from pathlib import Path
 
 from apps.core.config import config
@@ -12,8 +11,6 @@ from apps.core.errors import Unavailable
 from apps.core.system import posix
 
 NAME = "data.lock"
-
-RETRY_SECONDS = 0.05
 
 _descriptor: int | None = None
 _is_inherited = False
@@ -48,7 +45,7 @@ def claim(seconds: float = 0.0) -> None:
     release()
     try:
         _descriptor = posix.open_nofollow(folder / NAME, os.O_RDWR | os.O_CREAT)
-        is_ours = _lock(_descriptor, seconds)
+        is_ours = posix.lock_within(_descriptor, seconds, shared=config().shares_data)
     except OSError as error:
         release()
         reason = (
@@ -71,15 +68,6 @@ def release() -> None:
     if _descriptor is not None:
         os.close(_descriptor)
         _descriptor = None
-
-
-def _lock(descriptor: int, seconds: float) -> bool:
-    until = time.monotonic() + seconds
-    while not posix.lock(descriptor, shared=config().shares_data, wait=False):
-        if time.monotonic() >= until:
-            return False
-        time.sleep(RETRY_SECONDS)
-    return True
 
 
 def _is_held(path: Path) -> bool:

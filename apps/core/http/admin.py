@@ -1,7 +1,7 @@
 """What the admin's pages of all apps share."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
@@ -10,15 +10,8 @@ from django.shortcuts import redirect
 
 from apps.core.errors import CodeinfoError, NotFound
 
-# Django's class is generic only in its stubs.
-if TYPE_CHECKING:
-    Base = admin.ModelAdmin[Any]
-    AllValues = admin.AllValuesFieldListFilter
-else:
-    Base, AllValues = admin.ModelAdmin, admin.AllValuesFieldListFilter
 
-
-class Table(Base):
+class Table(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in its stubs only
     """An admin of rows that nobody adds here."""
 
     list_per_page = 50
@@ -51,7 +44,7 @@ class ReadOnly(Table):
         return False
 
 
-class Values(AllValues):
+class Values(admin.AllValuesFieldListFilter):
     """A filter by the values of a column, in which the empty text has a name."""
 
     def choices(self, changelist: Any) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from apps.core.http import limits
 from apps.core.system.unused import without
+from apps.core.values.addresses import connect_to_checked
 
 # The command `httpx`, which imports rich and click.
 with without("httpx._main"):
@@ -135,18 +136,25 @@ def _of_request(response: httpx.Response) -> Feed:
     return ReplyCounter(min(most, response.request.extensions.get(MAX_BYTES, most))).feed
 
 
-def client(counter: CounterOf = _of_request, **options: Any) -> httpx.AsyncClient:
+def client(
+    counter: CounterOf = _of_request, *, checked: bool = False, **options: Any
+) -> httpx.AsyncClient:
     """Return an HTTP client for other servers. Its calls also raise ReplyRefused.
+
+    checked: resolve and check the server's name for each connection, without a proxy, which would
+        resolve it again
 
     A reply is limited to limits.MAX_REPLY_BYTES; `extensions={MAX_BYTES: n}` of a request lowers
     that, and `counter` may limit its parts. Redirects are not followed, and cookies are not stored.
     If the environment names a proxy that httpx cannot use, such as one of SOCKS, each call is
     refused.
     """
-    hooks = {"response": [_counted(counter)]}
+    resolving = [connect_to_checked] if checked else []
+    hooks = {"request": resolving, "response": [_counted(counter)]}
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     headers = {**UNPACKED, **options.pop("headers", {})}
     options |= {"headers": headers, "event_hooks": hooks, "cookies": cookies}
+    options.setdefault("trust_env", not checked)
     try:
         return httpx.AsyncClient(**options)
     except (ImportError, ValueError, httpx.InvalidURL):

@@ -134,7 +134,8 @@ class StaticFiles:
         else:
             sources[path] = _stat(path)
             body = path.read_bytes()
-        return StaticFile(body, TYPES.get(path.suffix) or _type(path), sources)
+        kind = TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0]
+        return StaticFile(body, kind or "application/octet-stream", sources)
 
 
 def _find(name: str) -> Path:
@@ -155,10 +156,6 @@ def _stat(path: Path) -> Stat:
     except OSError:
         return 0, 0
     return found.st_mtime_ns, found.st_size
-
-
-def _type(path: Path) -> str:
-    return mimetypes.guess_type(path.name)[0] or "application/octet-stream"
 
 
 static_files = StaticFiles()

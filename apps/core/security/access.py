@@ -150,10 +150,15 @@ def check_api(request: HttpRequest) -> None:
         raise InvalidInput("A bearer token or a login is needed.", code="UNAUTHORIZED")
     length = measured_length(request)
     cap = config().log_max_client_bytes if request.path in ("/chat", "/logs") else MAX_BODY
-    if length > cap:
-        raise InvalidInput(f"The body is larger than {cap} bytes.", code="PAYLOAD_TOO_LARGE")
+    check_length(length, cap)
     if request.method in UNSAFE and length and request.content_type != "application/json":
         raise InvalidInput("The body must be application/json.", code="UNSUPPORTED_MEDIA_TYPE")
+
+
+def check_length(length: int, most: int) -> None:
+    """Raise InvalidInput PAYLOAD_TOO_LARGE for a body of more than `most` bytes."""
+    if length > most:
+        raise InvalidInput(f"The body is larger than {most} bytes.", code="PAYLOAD_TOO_LARGE")
 
 
 def measured_length(request: HttpRequest) -> int:

@@ -3,6 +3,8 @@
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -16,10 +18,12 @@ from django.http import HttpRequest
 from apps.core.config import Config, config
 from apps.core.errors import InvalidInput
 from apps.core.principal import ANONYMOUS, LOCAL, TOKEN, Principal, of_user
-from apps.core.security.server_token import server_token
 
 # A socket or a stream ends within this time after its user has logged out or lost rights.
 RECHECK_SECONDS = 15.0
+# In the data folder: the token that replaces those that are not configured, if a login is required
+# and other machines can connect (`codeinfo.settings`).
+TOKEN_FILE = "access-token.txt"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
@@ -67,6 +71,14 @@ def _has_token(authorization: str, token: str) -> bool:
     return bool(token and is_bearer(authorization, token)) or is_of_server_file(authorization)
 
 
+@cache
+def server_token() -> str:
+    """Return the token of this process, with which the `codeinfo` command calls it: new at each
+    start, and in `server.json`, which only the user who runs codeinfo can read. It serves every
+    route, besides the tokens that are configured."""
+    return secrets.token_urlsafe(32)
+
+
 def is_of_server_file(authorization: str) -> bool:
     """Return True if an Authorization header has the token of this server's `server.json`, which
     only the user who runs codeinfo can read."""
@@ -93,23 +105,14 @@ async def _user_of_session(request: HttpRequest) -> Principal:
 
     ANONYMOUS if the database is unavailable; tokens still work then.
     """
-    if hasattr(request, "auser"):
-        try:
-            return of_user(await request.auser())
-        except DatabaseError:
-            return ANONYMOUS
     key = request.COOKIES.get(settings.SESSION_COOKIE_NAME)
-    if not key:
-        return ANONYMOUS
-    principal: Principal = await sync_to_async(_user_of_key)(key)
+    principal = ANONYMOUS
+    with suppress(DatabaseError):
+        if hasattr(request, "auser"):
+            principal = of_user(await request.auser())
+        elif key:
+            principal = await sync_to_async(_read_user)(key)
     return principal
-
-
-def _user_of_key(key: str) -> Principal:
-    try:
-        return _read_user(key)
-    except DatabaseError:
-        return ANONYMOUS
 
 
 def _read_user(key: str) -> Principal:

@@ -82,9 +82,15 @@ def is_on_this_machine(request: HttpRequest) -> bool:
     return (
         current().is_staff
         and rule(config()) in ("own", "credentials")
-        and _names_loopback(str(request.META.get("REMOTE_ADDR", "")))
         and (host == "localhost" or _names_loopback(host.strip("[]")))
-        and not any(name in request.headers for name in FORWARDED)
+        and comes_from_here(request)
+    )
+
+
+def comes_from_here(request: HttpRequest) -> bool:
+    """Return True if the client connects over loopback, and is no reverse proxy."""
+    return _names_loopback(str(request.META.get("REMOTE_ADDR", ""))) and not any(
+        name in request.headers for name in FORWARDED
     )
 
 

@@ -32,11 +32,6 @@ class ExposedFile:
     reason: str
 
 
-def use_private_umask() -> None:
-    """Make all files private that this process, and the programs that it starts, create."""
-    os.umask(OTHERS)
-
-
 def files_elsewhere() -> list[Path]:
     """Return the files of codeinfo that may be outside the data folder: log files and database."""
     log = config().log_file_path
@@ -68,10 +63,14 @@ def _problems(data_dir: Path, elsewhere: Iterable[Path], *, change: bool) -> Ite
     if os.name != "posix":
         return
     for folder, name in islice(_entries(data_dir, elsewhere), MAX_ENTRIES):
-        with suppress(FileNotFoundError):  # deleted meanwhile
+        try:
             reason = _keep_private(folder, name, change=change)
-            if reason is not None:
-                yield ExposedFile(folder.path / name, reason)
+        except FileNotFoundError:  # deleted meanwhile
+            continue
+        except OSError as error:
+            reason = error.strerror or str(error)
+        if reason is not None:
+            yield ExposedFile(folder.path / name, reason)
 
 
 @dataclass(frozen=True)
@@ -110,10 +109,7 @@ def _single(path: Path) -> Iterator[tuple[_Folder, str]]:
 
 
 def _keep_private(folder: _Folder, name: str, *, change: bool) -> str | None:
-    """Return None if the entry is private or was made so, else why it is not.
-
-    Raises FileNotFoundError.
-    """
+    """Return None if the entry is private or was made so, else why it is not. Raises OSError."""
     status = posix.stat_at(folder.descriptor, name)
     plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
     if not plain or not status.st_mode & OTHERS:
@@ -124,12 +120,7 @@ def _keep_private(folder: _Folder, name: str, *, change: bool) -> str | None:
         return "it is a folder that all users share"
     if not change:
         return "others may read it"
-    try:
-        _change(folder, name, status)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        return error.strerror or str(error)
+    _change(folder, name, status)
     return None
 
 

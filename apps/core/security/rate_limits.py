@@ -52,7 +52,9 @@ def check_rate(kind: RateClass, address: str) -> None:
     if not limit or not limits_apply(k):
         return
     window, passed = divmod(time.time(), WINDOW_SECONDS)
-    if _count(f"rate:{kind}:{_caller(address)}:{window:.0f}", WINDOW_SECONDS) > limit:
+    counter = f"rate:{kind}:{_caller(address)}:{window:.0f}"
+    cache.add(counter, 0, 2 * WINDOW_SECONDS)
+    if cache.incr(counter) > limit:
         raise limited(WINDOW_SECONDS - int(passed), f"More than {limit} requests a minute.")
 
 
@@ -128,9 +130,3 @@ def _login_key(username: str, address: str) -> str:
     normalized = normalize("NFKC", username.strip()[:MAX_NAME]).casefold()
     name = hashlib.sha256(normalized.encode(errors="replace")).hexdigest()
     return f"login:{name}:{address}"
-
-
-def _count(key: str, seconds: int) -> int:
-    """Increment the counter of a key in a window of `seconds`. Return its value."""
-    cache.add(key, 0, 2 * seconds)
-    return int(cache.incr(key))

@@ -19,35 +19,31 @@ VARIABLES = {"PYTHONFAULTHANDLER": "1"}
 # What is logged of the file, which is then emptied.
 MOST_BYTES = 16_000
 
-_file: IO[bytes] | None = None
+# None if this process has not called `record`.
+file: IO[bytes] | None = None
 
 
 def record() -> None:
     """Have this process write its stacks when it crashes. Does nothing if the file cannot be
     opened: the log tells why."""
-    global _file
+    global file
     path = config().log_file_path.with_name("crashes.log")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = posix.open_nofollow(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     except OSError:
         return
-    _file = open(descriptor, "r+b", buffering=0)  # noqa: SIM115 - as long as the process
-    faulthandler.enable(_file)
-
-
-def file() -> IO[bytes] | None:
-    """Return the file; None if this process has not called `record`."""
-    return _file
+    file = open(descriptor, "r+b", buffering=0)  # noqa: SIM115 - as long as the process
+    faulthandler.enable(file)
 
 
 def take() -> dict[str, Any]:
     """Return the stacks for the context of a log entry, and empty the file; {} if there are
     none."""
-    if _file is None:
+    if file is None:
         return {}
-    stacks = posix.pread(_file.fileno(), MOST_BYTES, 0).decode(errors="replace")
-    _file.truncate(0)
+    stacks = posix.pread(file.fileno(), MOST_BYTES, 0).decode(errors="replace")
+    file.truncate(0)
     return {"stack": stacks.splitlines()} if stacks else {}
 
 

@@ -17,7 +17,6 @@ class Pipe:
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
         self._incoming = end.makefile("rb", buffering=BUFFER)
-        self.seconds: float | None = None
 
     def send(self, value: Any) -> None:
         """Send a value. Raises OSError if the other end is closed or does not read in time."""
@@ -32,7 +31,6 @@ class Pipe:
 
     def limit(self, seconds: float) -> None:
         """Limit how long each read and write waits. Without a call there is no limit."""
-        self.seconds = seconds
         self._socket.settimeout(seconds)
 
     def close(self) -> None:

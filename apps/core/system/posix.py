@@ -10,6 +10,7 @@ import os
 import signal
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,9 @@ O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 O_NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
 # Opens a folder that is only passed through, which needs no right to read it (Linux).
 O_PATH: int = getattr(os, "O_PATH", os.O_RDONLY)
+
+# Between two tries of `lock_within`.
+RETRY_SECONDS = 0.02
 
 
 class Unsupported(OSError):
@@ -168,6 +172,16 @@ def lock(file: BinaryIO | int, *, shared: bool = False, wait: bool = True) -> bo
         fcntl.flock(file, operation if wait else operation | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    return True
+
+
+def lock_within(file: BinaryIO | int, seconds: float, *, shared: bool = False) -> bool:
+    """As `lock`. Return False if another process still has it after some seconds."""
+    until = time.monotonic() + seconds
+    while not lock(file, shared=shared, wait=False):
+        if time.monotonic() >= until:
+            return False
+        time.sleep(RETRY_SECONDS)
     return True
 
 

@@ -29,7 +29,7 @@ METADATA = frozenset(
     map(ip_address, ("fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"))
 )
 NAT64 = ip_network("64:ff9b::/96")
-NOT_AN_ADDRESS = "must be an address such as http://127.0.0.1:1234"
+NOT_AN_ADDRESS = "must be a URL such as http://127.0.0.1:1234"
 REFUSED = "must not lead to a link-local, metadata or multicast address"
 RESOLVE_SECONDS = 3.0
 

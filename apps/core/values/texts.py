@@ -1,7 +1,12 @@
-"""Texts that people give."""
+"""Texts that people give, and those that they read."""
 
 from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import is_storable
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return `1 file`, `2,000 files` or, with `many`, `2 repositories`."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def check_text(what: str, text: str, most: int) -> None:

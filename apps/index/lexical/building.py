@@ -28,18 +28,12 @@ class Hits(NamedTuple):
     times: NDArray[np.uint16]  # weighted tf
 
 
-def joined(hits: Sequence[Hits]) -> Hits:
-    """All hits, in their order."""
-    empty = Hits(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint16))
-    return Hits(*(np.concatenate(columns) for columns in zip(empty, *hits, strict=True)))
-
-
 class Table:
     """Names and their hits."""
 
     def __init__(self) -> None:
         self.names = Vocabulary()
-        self._hits: list[Hits] = []
+        self._hits = [Hits(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint16))]
 
     def add(self, keys: Numbers, chunks: Numbers, times: Numbers) -> None:
         hits = keys.astype(np.int32), chunks.astype(np.int32), times.astype(np.uint16)
@@ -47,7 +41,7 @@ class Table:
 
     def hits(self) -> Hits:
         """All hits in the order in which they were added: the chunks of each key ascend."""
-        return joined(self._hits)
+        return Hits(*map(np.concatenate, zip(*self._hits, strict=True)))
 
 
 class Builder:

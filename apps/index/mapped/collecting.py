@@ -1,7 +1,7 @@
 """Deletes the parts that no root lists any more."""
 
 import time
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
@@ -31,7 +31,7 @@ def collect(check: Check = never_cancelled, merged: Set[str] = frozenset()) -> N
     for path in _unlisted(paths):
         check()
         try:
-            owner = part.provenance_of(path).owner
+            owner, _ = part.provenance_of(path)
         except Damaged:
             # Of another version, or damaged: nobody can list it again.
             if _is_old(path):
@@ -45,8 +45,8 @@ def collect(check: Check = never_cancelled, merged: Set[str] = frozenset()) -> N
             path.unlink(missing_ok=True)
 
 
-def provenances() -> Iterator[part.Provenance]:
-    """Yield the provenance of each part that can be read."""
+def provenances() -> Iterator[tuple[part.Owner, Sequence[str]]]:
+    """Yield owner and `Part.runs` of each part that can be read."""
     for path in _paths(part.SUFFIX):
         with suppress(Damaged, OSError):
             yield part.provenance_of(path)
@@ -59,7 +59,7 @@ def unknown() -> Iterator[tuple[Path, part.Owner]]:
     ours = _ours() if paths else frozenset()
     for path in paths:
         with suppress(Damaged, OSError):
-            owner = part.provenance_of(path).owner
+            owner, _ = part.provenance_of(path)
             if owner[:2] not in ours:
                 yield path, owner
 

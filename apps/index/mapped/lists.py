@@ -156,7 +156,7 @@ def opened(root: Root) -> MappedRoot:
     if lost:
         facts = {"root": root.path, "reason": "; ".join(lost)}
         log.warning("parts of the index cannot be read", extra={"context": facts})
-    return MappedRoot.of(root, [(one.part, one.live) for one in parts], lost)
+    return MappedRoot.of(root, parts, lost)
 
 
 def taken(groups: Iterable[Sequence[Part]], documents: Set[str]) -> list[LiveFiles]:

@@ -20,8 +20,6 @@ from apps.index.types import ChunkFacts, StoredSymbol
 
 # The least likeness of names that are spelled alike, from 0 to 1, and those that are compared.
 _ALIKE, _MAX_ALIKE = 0.75, 50
-# Longer texts are no index of a chunk.
-_LONGEST_INDEX = 9
 
 Parts = Sequence[LivePart]
 
@@ -176,7 +174,7 @@ def facts(parts: Parts, ids: Iterable[str]) -> dict[str, ChunkFacts]:
     wanted = [
         (chunk_id, document, int(index))
         for chunk_id, document, index in parsed
-        if index.isdecimal() and len(index) <= _LONGEST_INDEX
+        if index.isdecimal()
     ]
     known: dict[str, ChunkFacts] = {}
     for part in parts:
@@ -250,7 +248,7 @@ def _facts(each: LivePart, rows: Sequence[int]) -> Iterator[tuple[int, ChunkFact
                 start_line=start_line,
                 end_line=end_line,
                 symbol=symbol,
-                names=names,
+                names=tuple(names.split()),
                 signature=signature,
                 language=file.language,
                 sha256=part.columns.hashes[place].tobytes().hex(),

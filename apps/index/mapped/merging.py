@@ -145,7 +145,7 @@ def _part(files: _Files, rows: Rows, others: Rows, store: UUID) -> Part:
         FramedRows.of(_facts(pieces)),
         Columns(
             file_of=np.repeat(np.arange(len(sources.sizes)), sources.sizes).astype(np.uint16),
-            lengths=np.concatenate([part.lengths[of_part] for part, of_part in pieces]),
+            lengths=np.concatenate([part.columns.lengths[of_part] for part, of_part in pieces]),
             begins=np.concatenate([part.columns.begins[of_part] for part, of_part in pieces]),
             sizes=np.concatenate([part.columns.sizes[of_part] for part, of_part in pieces]),
             ends=ends,
@@ -161,9 +161,8 @@ def _runs(files: _Files, numbers: Rows) -> tuple[Sequence[str], NDArray[np.uint3
     """The runs that read some files, and the place of each file's run."""
     all_runs = [part.runs[place] for part in files.parts for place in part.columns.run_of.tolist()]
     of_files = [all_runs[number] for number in numbers.tolist()]
-    runs = sorted(set(of_files))
-    place_of = {run: place for place, run in enumerate(runs)}
-    return runs, np.array([place_of[run] for run in of_files], np.uint32)
+    runs, run_of = np.unique(of_files, return_inverse=True)
+    return runs.tolist(), run_of.astype(np.uint32)
 
 
 def _names(pieces: PartRows) -> tuple[NDArray[np.uint32], bytes]:

@@ -34,15 +34,12 @@ SCANNED = (
     *(f"columns.{field}" for field in ("file_of", "lengths", "file_texts")),
 )
 Mask = NDArray[np.bool_]
-Lengths = NDArray[np.uint16]
 
 
-# Id and path of a chunk, and the names that it declares.
-ChunkTexts = tuple[str, str, tuple[str, ...]]
+# Id and path of a chunk, and the names that it declares, with blanks between.
+ChunkTexts = tuple[str, str, str]
 # Documents of a part that are found without decoding all files.
 FEW = 20
-# Chunks of a part whose texts stay decoded: about 2 MB.
-MAX_DECODED = 5_000
 # Chunks have some hundred words.
 MAX_LENGTH = (1 << 16) - 1
 
@@ -57,13 +54,6 @@ class Owner(NamedTuple):
     path: str
     name: str
     model: str
-
-
-class Provenance(NamedTuple):
-    """Where a part comes from, as its footer says."""
-
-    owner: Owner
-    runs: Sequence[str]  # as Part.runs
 
 
 class PartFile(NamedTuple):
@@ -89,7 +79,7 @@ class Columns(NamedTuple):
     """
 
     file_of: NDArray[np.uint16]
-    lengths: Lengths
+    lengths: NDArray[np.uint16]
     begins: NDArray[np.uint32]
     sizes: NDArray[np.uint16]
     ends: NDArray[np.uint32]
@@ -124,14 +114,6 @@ class Part:
     @property
     def file_of(self) -> NDArray[np.uint16]:
         return self.columns.file_of
-
-    @property
-    def lengths(self) -> Lengths:
-        return self.columns.lengths
-
-    @property
-    def dimension(self) -> int:
-        return self.codes.dimension
 
     def __len__(self) -> int:
         return len(self.file_of)
@@ -220,27 +202,15 @@ class Part:
 
     def chunks(self, rows: Iterable[int]) -> list[ChunkTexts]:
         """The id and the path of each of these chunks, and the names that it declares."""
-        decoded, chunks = self._decoded, []
-        for row in rows:
-            if (chunk := decoded.get(row)) is None:
-                if len(decoded) >= MAX_DECODED:
-                    decoded.clear()
-                chunk = decoded[row] = self._decode(row)
-            chunks.append(chunk)
-        return chunks
-
-    def _decode(self, row: int) -> ChunkTexts:
         file_of, first, ends, texts = self._views
-        place = file_of[row]
-        file = self.files[place]
-        names = str(texts[ends[row] : ends[row + 1]], "utf-8", "surrogatepass")
-        index = row - self.starts[place] + first[place]
-        return chunk_id(file.source_file, index), file.path, tuple(names.split())
-
-    @cached_property
-    def _decoded(self) -> dict[int, ChunkTexts]:
-        """What `chunks` returned last: the candidates of searches are often the same."""
-        return {}
+        files, starts = self.files, self.starts
+        chunks = []
+        for row in rows:
+            place = file_of[row]
+            document, path, _ = files[place]
+            names = str(texts[ends[row] : ends[row + 1]], "utf-8", "surrogatepass")
+            chunks.append((chunk_id(document, row - starts[place] + first[place]), path, names))
+        return chunks
 
     @cached_property
     def _views(self) -> tuple[memoryview, memoryview, memoryview, memoryview]:
@@ -323,11 +293,11 @@ def read(folder: Path, name: str) -> Part:
         raise files.Damaged(f"{name} lacks {error}") from error
 
 
-def provenance_of(path: Path) -> Provenance:
-    """Read the footer of a part. Raises files.Damaged, OSError."""
+def provenance_of(path: Path) -> tuple[Owner, Sequence[str]]:
+    """Read owner and `Part.runs` in the footer of a part. Raises files.Damaged, OSError."""
     facts = files.read_facts(path)
     try:
-        return Provenance(Owner(**facts["owner"]), facts["runs"])
+        return Owner(**facts["owner"]), facts["runs"]
     except (KeyError, TypeError) as error:
         raise files.Damaged(f"{path.name} names no owner") from error
 

@@ -1,7 +1,6 @@
 """Makes a part of files, their chunks and definitions, as a run reads them."""
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -45,11 +44,11 @@ class NewFile(NamedTuple):
 
 
 class ReadFile(NamedTuple):
-    """A file, or some chunks of one, as a run has read it."""
+    """A file, or some chunks of one that follow each other, as a run has read it."""
 
     row: SourceFile
     symbols: Sequence[Symbol]
-    chunks: Sequence[ChunkRecord]  # in order
+    chunks: Sequence[ChunkRecord]
 
 
 class PartBuilder:
@@ -68,35 +67,12 @@ class PartBuilder:
         chunks = [chunk for file in files for chunk in file.chunks]
         self._words.add(chunks)
         self._codes.append(codes)
-        for file in files:
-            self._add(file)
-
-    def _add(self, file: ReadFile) -> None:
-        row, symbols, chunks = file
-        definitions = lines_of(symbols)
-        starts = [
-            place
-            for place, chunk in enumerate(chunks)
-            if not place or chunk.index != chunks[place - 1].index + 1
-        ]
-        # A file without such chunks may have definitions.
-        for start, end in pairwise([*starts, len(chunks)] if chunks else [0, 0]):
-            self._files.append(
-                NewFile(
-                    str(row.document),
-                    row.path,
-                    row.language,
-                    row.sha256,
-                    str(row.run_id),
-                    chunks[start].index if chunks else 0,
-                    [_new(chunk) for chunk in chunks[start:end]],
-                    () if start else definitions,
-                )
-            )
+        self._files += map(_new_file, files)
 
     def part(self, store: UUID) -> Part:
         """The part of all files that were added."""
         with_chunks = [file for file in self._files if file.chunks]
+        # A file without chunks may have definitions.
         others = [file for file in self._files if not file.chunks and file.definitions]
         sizes = [len(file.chunks) for file in with_chunks]
         words = Words.of(self._words.words.names, self._words.words.hits())
@@ -120,7 +96,21 @@ class PartBuilder:
         return words._replace(times=words.times[:0])
 
 
-def _new(record: ChunkRecord) -> NewChunk:
+def _new_file(file: ReadFile) -> NewFile:
+    row, symbols, chunks = file
+    return NewFile(
+        str(row.document),
+        row.path,
+        row.language,
+        row.sha256,
+        str(row.run_id),
+        chunks[0].index if chunks else 0,
+        list(map(_new_chunk, chunks)),
+        lines_of(symbols),
+    )
+
+
+def _new_chunk(record: ChunkRecord) -> NewChunk:
     chunk = record.chunk
     return NewChunk(" ".join(chunk.names), chunk.symbol, chunk.signature, span_of(chunk))
 
@@ -137,15 +127,14 @@ def part_of(
     names = [_declared(chunk.names) for chunk in chunks]
     spans = np.array([chunk.span for chunk in chunks], np.intp).reshape(-1, len(Span._fields))
     begins, lines_and_chars = columns_of(spans)
-    runs = sorted({file.run for file in files})
-    run_of = {run: place for place, run in enumerate(runs)}
+    runs, run_of = np.unique([file.run for file in files], return_inverse=True)
     fields = ((file.source_file, file.path, file.language) for file in files)
     hashes = b"".join(bytes.fromhex(file.sha256) for file in files)
     sizes = [len(file.chunks) for file in files]
     return Part(
         "",
         store,
-        runs,
+        runs.tolist(),
         codes,
         words,
         identifiers,
@@ -158,15 +147,11 @@ def part_of(
             sizes=lines_and_chars,
             ends=np.cumsum([0, *map(len, names)]).astype(np.uint32),
             file_texts=file_texts_of(fields),
-            first=_numbers(file.first for file in files),
+            first=np.fromiter((file.first for file in files), np.uint32),
             hashes=np.frombuffer(hashes, np.uint8).reshape(-1, HASH_BYTES),
-            run_of=_numbers(run_of[file.run] for file in files),
+            run_of=run_of.astype(np.uint32),
         ),
     )
-
-
-def _numbers(values: Iterable[int]) -> NDArray[np.uint32]:
-    return np.fromiter(values, np.uint32)
 
 
 def _declared(names: str) -> bytes:

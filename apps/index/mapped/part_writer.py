@@ -1,8 +1,7 @@
 """Writes the files of a run as parts."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from operator import attrgetter
+from itertools import islice
 from uuid import UUID
 
 import numpy as np
@@ -76,11 +75,9 @@ def _read_files(
     files: Sequence[tuple[SourceFile, ChunkedFile]], records: Sequence[ChunkRecord]
 ) -> Iterator[ReadFile]:
     """Give each file its records. One that does not fit into a part comes in several."""
-    of_document = {
-        document: list(chunks) for document, chunks in groupby(records, attrgetter("source_file"))
-    }
+    rest = iter(records)
     for row, file in files:
-        chunks = of_document.get(str(row.document), [])
+        chunks = list(islice(rest, len(file.chunks)))
         for start in range(0, len(chunks) or 1, PART_ROWS):
             symbols = () if start else file.symbols
             yield ReadFile(row, symbols, chunks[start : start + PART_ROWS])

@@ -7,7 +7,8 @@ import numpy as np
 
 from apps.index.lexical import scoring
 from apps.index.mapped.best import PartHits
-from apps.index.mapped.part import LivePart, Mask, Part
+from apps.index.mapped.live_files import LiveFiles
+from apps.index.mapped.part import LivePart
 from apps.index.mapped.words import Hashes, hashes_of
 from apps.index.models import Root
 
@@ -43,21 +44,15 @@ class MappedRoot:
         return self.version == (root.generation, root.revision)
 
     @classmethod
-    def of(
-        cls, root: Root, parts: Sequence[tuple[Part, Mask]], lost: Sequence[str] = ()
-    ) -> "MappedRoot":
-        """The generation of a root that has these files of each part, bool (files,)."""
-        masks = [mask[part.file_of] for part, mask in parts]
-        lengths = [
-            np.where(mask, part.lengths, 0) for (part, _), mask in zip(parts, masks, strict=True)
-        ]
+    def of(cls, root: Root, parts: Sequence[LiveFiles], lost: Sequence[str] = ()) -> "MappedRoot":
+        """The generation of a root that has these files of each part."""
+        masks = [one.live[one.part.file_of] for one in parts]
+        lengths = [one.part.columns.lengths * mask for one, mask in zip(parts, masks, strict=True)]
         norms, chunks = scoring.norms(np.concatenate([np.zeros(0, np.uint32), *lengths]))
-        ends = np.cumsum([len(part) for part, _ in parts])[:-1]
+        ends = np.cumsum([len(mask) for mask in masks])[:-1]
         live_parts = [
-            LivePart(part, None if mask.all() else mask, of_part, files)
-            for (part, files), mask, of_part in zip(
-                parts, masks, np.split(norms, ends), strict=False
-            )
+            LivePart(one.part, None if mask.all() else mask, of_part, one.live)
+            for one, mask, of_part in zip(parts, masks, np.split(norms, ends), strict=False)
         ]
         live = sum(int(mask.sum()) for mask in masks)
         return cls(root.generation, root.revision, live_parts, chunks, live, lost)

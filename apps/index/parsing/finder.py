@@ -8,7 +8,8 @@ from typing import TypeVar
 from apps.code.callgraph.facts import Facts
 from apps.code.chunking import MAX_CHARS, DecodedFile
 from apps.code.languages import language_of
-from apps.code.syntax.pieces import Cut, Occurrence, declared_by_words, whole_word
+from apps.code.syntax.keyword_lines import keyword_lines
+from apps.code.syntax.pieces import Cut, Occurrence, whole_word
 from apps.core.concurrency.computed import PLACES, TimedOut, computing
 from apps.core.concurrency.per_process import PerProcess
 from apps.index.parsing.failures import PARSE_SECONDS, ParseFailure
@@ -54,39 +55,40 @@ class Finder:
 
         Raises Unavailable CHUNKER_CLOSED after `close`, and as `computing`.
         """
-
-        def find(process: ParseProcess, sources: Sequence[Source]) -> Iterator[list[Occurrence]]:
-            return process.find(sources, name=name, seconds=PARSE_SECONDS)
-
-        results = iter(self._map([file for file in files if file.grammar], find, seconds))
-        return [_matches(name, file, next(results) if file.grammar else None) for file in files]
+        results = self._map(
+            files,
+            lambda process, sources: process.find(sources, name=name, seconds=PARSE_SECONDS),
+            seconds,
+        )
+        return [_matches(name, *pair) for pair in zip(files, results, strict=True)]
 
     def facts(self, files: Sequence[SourceText], seconds: float = SECONDS) -> list[Facts | None]:
-        """Return the facts of each file; None if its parse fails, or is not done after `seconds`.
-        Each must have a grammar. Raises as `find`."""
-
-        def read(process: ParseProcess, sources: Sequence[Source]) -> Iterator[Facts]:
-            return process.facts(sources, seconds=PARSE_SECONDS)
-
-        return self._map(files, read, seconds)
+        """Return the facts of each file; None as in `cuts`. Raises as `find`."""
+        return self._map(
+            files,
+            lambda process, sources: process.facts(sources, seconds=PARSE_SECONDS),
+            seconds,
+        )
 
     def cuts(self, files: Sequence[DecodedFile], seconds: float = SECONDS) -> list[Cut | None]:
         """Return the definitions of each file; None without a grammar, if its parse fails, or if it
         is not done after `seconds`. Raises as `find`."""
-
-        def cut(process: ParseProcess, sources: Sequence[Source]) -> Iterator[Cut]:
-            return process.cut(sources, max_chars=MAX_CHARS, seconds=PARSE_SECONDS)
-
-        results = iter(self._map([file for file in files if file.grammar], cut, seconds))
-        return [next(results) if file.grammar else None for file in files]
+        return self._map(
+            files,
+            lambda process, sources: process.cut(
+                sources, max_chars=MAX_CHARS, seconds=PARSE_SECONDS
+            ),
+            seconds,
+        )
 
     def _map(
         self, files: Sequence[Parsable], request: Request[Result], seconds: float
     ) -> list[Result | None]:
         """Return the result of `request` for each file; None if there is none."""
         results: list[Result | ParseFailure | None] = []
-        if not files:
-            return []
+        parsable = [file for file in files if file.grammar]
+        if not parsable:
+            return [None] * len(files)
         try:
             with computing(seconds) as work:
 
@@ -101,13 +103,14 @@ class Finder:
                     yield from request(process, sources)
                     work.spares(process.kill)
 
-                sent = batches(files)
+                sent = batches(parsable)
                 while some := [file for batch in islice(sent, MAX_PROCESSES) for file in batch]:
                     results += self._pool.map(some, ask)
                     work.check()
         except TimedOut:
-            results += [None] * (len(files) - len(results))
-        return [None if isinstance(result, ParseFailure) else result for result in results]
+            results += [None] * (len(parsable) - len(results))
+        done = (None if isinstance(result, ParseFailure) else result for result in results)
+        return [next(done) if file.grammar else None for file in files]
 
     def close(self) -> None:
         """End the parse processes."""
@@ -120,7 +123,7 @@ def _matches(name: str, file: SourceText, parsed: list[Occurrence] | None) -> Na
     word = whole_word(name)
     declared = {
         declaration.start - 1
-        for declaration in declared_by_words(file.lines, language_of(file.path).name)
+        for declaration in keyword_lines(file.lines, language_of(file.path).name)
         if declaration.name == name
     }
     occurrences = [

@@ -11,11 +11,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, takewhile
 from typing import Protocol, TypeVar
 
 from apps.core.errors import Unavailable
 from apps.core.system import crashes
+from apps.core.values.slices import grouped
 from apps.index.parsing.failures import ParseFailure, SlowParses
 from apps.index.parsing.process import COMMAND, Command, ParseProcess, ProcessEnded, Source
 from apps.logs.context import with_context
@@ -88,12 +90,9 @@ class ParsePool:
     ) -> Iterator[Result | ParseFailure]:
         """Begin at once. The iterator has the result of `request` for each file, in order, or why
         there is none."""
-
-        def map_batch(batch: Sequence[Parsable]) -> list[Result | ParseFailure]:
-            return self._map_batch(batch, request)
-
+        map_batch = with_context(partial(self._map_batch, request=request))
         with self._closing_errors():
-            mapped = self._threads.map(with_context(map_batch), batches(files))
+            mapped = self._threads.map(map_batch, batches(files))
         return self._results(mapped)
 
     def _results(self, mapped: Iterator[Sequence[Result]]) -> Iterator[Result]:
@@ -230,13 +229,6 @@ def _closed() -> Unavailable:
 
 def batches(files: Iterable[File]) -> Iterator[list[File]]:
     """Yield files as they are sent to a process."""
-    batch: list[File] = []
-    chars = 0
-    for file in files:
-        batch.append(file)
-        chars += sum(map(len, file.lines))
-        if len(batch) >= BATCH_FILES or chars >= BATCH_CHARS:
-            yield batch
-            batch, chars = [], 0
-    if batch:
-        yield batch
+    # A small file counts so much that no batch has more than BATCH_FILES.
+    least = BATCH_CHARS // BATCH_FILES
+    return grouped(files, lambda file: max(least, sum(map(len, file.lines))), BATCH_CHARS)

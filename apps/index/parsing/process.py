@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from apps.code.callgraph.facts import Facts
@@ -34,8 +35,11 @@ class ParseProcess:
             env=programs.import_path() | crashes.VARIABLES,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=crashes.file(),
+            stderr=crashes.file,
         )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
         self.pid = self._process.pid
 
     def cut(self, files: Sequence[Source], *, max_chars: int, seconds: float) -> Iterator[Cut]:
@@ -73,7 +77,9 @@ class ParseProcess:
             "files": [(grammar, len(source)) for grammar, source in files],
         }
         try:
-            self._send([json.dumps(request).encode(), b"\n", *(source for _, source in files)])
+            head = json.dumps(request).encode()
+            self._stdin.write(b"".join([head, b"\n", *(source for _, source in files)]))
+            self._stdin.flush()
             for _ in files:
                 self.seconds = seconds
                 self.seconds, value = json.loads(self.receive())
@@ -81,14 +87,8 @@ class ParseProcess:
         except (OSError, ValueError) as error:
             raise ProcessEnded from error
 
-    def _send(self, parts: Sequence[bytes]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(b"".join(parts))
-        self._process.stdin.flush()
-
     def receive(self) -> bytes:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline()  # b"" at the end, for which json raises ValueError
+        return self._stdout.readline()  # b"" at the end, for which json raises ValueError
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -106,12 +106,9 @@ class ParseProcess:
         """End the process and close its pipes."""
         self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                try:
-                    pipe.close()
-                except OSError:
-                    continue  # it had unwritten data
+        for pipe in (self._stdin, self._stdout):
+            with suppress(OSError):  # it had unwritten data
+                pipe.close()
 
 
 def _piece(start: int, end: int, symbol: str, names: list[str], signature: str) -> Piece:

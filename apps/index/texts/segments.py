@@ -350,15 +350,11 @@ class SegmentWriter:
     def __init__(self, path: Path, segment: int) -> None:
         self.segment = segment
         self._folder = path.parent
-        self._offset = 0
+        self.size = 0  # bytes
         self._file = posix.open_nofollow(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         self._compressor = zstandard.ZstdCompressor(
             level=LEVEL, write_checksum=True, write_content_size=True
         )
-
-    @property
-    def size(self) -> int:
-        return self._offset
 
     def write(self, texts: bytes) -> Block:
         """Append a block. Return its place, at which it can be read at once."""
@@ -366,9 +362,9 @@ class SegmentWriter:
         written = 0
         while written < len(data):
             # Overwrites what a write that failed has left.
-            written += posix.pwrite(self._file, data[written:], self._offset + written)
-        block = Block(self.segment, self._offset, len(data))
-        self._offset += len(data)
+            written += posix.pwrite(self._file, data[written:], self.size + written)
+        block = Block(self.segment, self.size, len(data))
+        self.size += len(data)
         return block
 
     def _compressed(self, texts: bytes) -> bytes:

@@ -97,11 +97,6 @@ class TextStore:
         with text_errors():
             return [key for part in slices(keys, KEYS_AT_ONCE) for key in self._missing(part)]
 
-    def count(self) -> int:
-        """Return the number of texts."""
-        with text_errors():
-            return self.index.count()
-
     def compare(self, segment: int, check: Check = never_cancelled) -> bool:
         """Return whether all blocks of a segment agree with their checksums. The texts of others
         are forgotten: any process adds them again. `check` is called before each block."""
@@ -205,23 +200,23 @@ class TextStore:
 
     def _missing(self, keys: Sequence[str]) -> Sequence[str]:
         """As `missing`, for at most KEYS_AT_ONCE keys."""
-        blocks = self.index.blocks_of(keys)
+        places = self.index.places(keys)
         while True:
-            # Read after the blocks, as segments grow.
-            segments = {block.segment for block in blocks.values()}
+            # Read after the places, as segments grow.
+            segments = {place.block.segment for place in places.values()}
             sizes = {segment: self.segments.size(segment) for segment in segments}
-            keys = [key for key in keys if not self._exists(blocks.get(key), sizes)]
+            keys = [key for key in keys if not self._exists(places.get(key), sizes)]
             if not keys:
                 return []
             # A merge may have moved them.
-            before, blocks = blocks, self.index.blocks_of(keys)
-            if all(blocks.get(key) == before.get(key) for key in keys):
+            before, places = places, self.index.places(keys)
+            if all(places.get(key) == before.get(key) for key in keys):
                 return keys
 
-    def _exists(self, block: Block | None, sizes: Mapping[int, int]) -> bool:
-        if block is None or block in self._damaged:
+    def _exists(self, place: Place | None, sizes: Mapping[int, int]) -> bool:
+        if place is None or place.block in self._damaged:
             return False
-        return block.offset + block.size <= sizes[block.segment]
+        return place.block.offset + place.block.size <= sizes[place.block.segment]
 
     # --- segments ---
 

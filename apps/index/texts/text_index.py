@@ -84,14 +84,6 @@ class TextIndex:
         rows = self._rows(f"{_PLACES} WHERE sha256 IN ({marks})", *map(bytes.fromhex, keys))
         return {key.hex(): Place(Block(*block), start, size) for key, *block, start, size in rows}
 
-    def blocks_of(self, keys: Sequence[str]) -> dict[str, Block]:
-        """Return key → block with its text, for at most KEYS_AT_ONCE keys. Unknown ones are left
-        out."""
-        marks = ", ".join("?" * len(keys))
-        query = f"SELECT sha256, segment, block, block_size FROM text WHERE sha256 IN ({marks})"
-        rows = self._rows(query, *map(bytes.fromhex, keys))
-        return {key.hex(): Block(segment, at, size) for key, segment, at, size in rows}
-
     def each_place(self) -> list[tuple[bytes, int, int, int, int, int]]:
         """Return for each text its SHA-256, and segment, offset and size of its block, and start
         and size in it."""
@@ -110,10 +102,6 @@ class TextIndex:
                 with suppress(FileNotFoundError), open(f"{self.path}-wal", "rb") as log:
                     os.fsync(log.fileno())
                 database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-
-    def count(self) -> int:
-        """Return the number of texts."""
-        return sum(count for (count,) in self._rows("SELECT count(*) FROM text"))
 
     def keys(self) -> set[str]:
         """Return the keys of all texts."""
@@ -162,7 +150,7 @@ def _open(path: Path) -> sqlite3.Connection | None:
     """A connection; None if the file has no tables."""
     database = open_file(path, "rw")
     try:
-        if _version(database):
+        if database.execute("PRAGMA user_version").fetchone()[0]:
             # A kill loses nothing. A power cut loses the last writes, which are added again.
             database.execute("PRAGMA synchronous = NORMAL")
             return database
@@ -171,7 +159,3 @@ def _open(path: Path) -> sqlite3.Connection | None:
         raise
     database.close()
     return None
-
-
-def _version(database: sqlite3.Connection) -> int:
-    return int(database.execute("PRAGMA user_version").fetchone()[0])

@@ -7,6 +7,8 @@ from hashlib import sha256
 from typing import Literal, NamedTuple
 from uuid import UUID
 
+import numpy as np
+
 from apps.core.concurrency.hub import hub
 from apps.core.config import config
 from apps.index import changes, queries
@@ -97,24 +99,22 @@ class Progress:
         total = max((root.embedded for root in roots), default=0)
         return min(vectors, max(0, total - 1)), total
 
-    def current(self) -> Following:
-        stores = searched_stores()
-        wanted = fingerprint(root for roots in stores.values() for root in roots)
-        pairs = [self.reached(store, roots) for store, roots in stores.items()]
-        vectors, total = (sum(numbers) for numbers in zip(*pairs, strict=True)) if pairs else (0, 0)
-        followed = self.state.followed
-        if self.state.reason:
-            return Following("failed", vectors, total, self.state.reason)
-        is_complete = followed == wanted or not (followed or total)
-        return Following("complete" if is_complete else "following", vectors, total)
-
 
 progress = Progress()
 
 
 def following() -> Following:
     """The state of Chroma as a whole."""
-    return Following("off") if config().chroma == "off" else progress.current()
+    if config().chroma == "off":
+        return Following("off")
+    state, stores = progress.state, searched_stores()
+    pairs = [progress.reached(store, roots) for store, roots in stores.items()]
+    vectors, total = np.array(pairs, np.intp).reshape(-1, 2).sum(axis=0).tolist()
+    if state.reason:
+        return Following("failed", vectors, total, state.reason)
+    wanted = fingerprint(root for roots in stores.values() for root in roots)
+    is_complete = state.followed == wanted or not (state.followed or total)
+    return Following("complete" if is_complete else "following", vectors, total)
 
 
 def of_stores() -> dict[UUID, tuple[int, int]]:

@@ -10,7 +10,6 @@ import re
 import shutil
 import sqlite3
 import threading
-import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -33,7 +32,7 @@ NICE = 15
 # The environment that a client of a server reads: Chroma's settings, certificates, proxies.
 _OF_SERVER = re.compile(r"(CHROMA|SSL)_|\w+_PROXY$", re.IGNORECASE)
 # The process of a killed server ends within a call.
-LOCK_SECONDS, RETRY_SECONDS = 10.0, 0.1
+LOCK_SECONDS = 10.0
 
 
 class ChromaProcess:
@@ -171,10 +170,8 @@ def _claim(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        deadline = time.monotonic() + LOCK_SECONDS
-        while not posix.lock(lock, wait=False):
-            if time.monotonic() > deadline:
-                raise chroma.unavailable(f"Another process uses the Chroma store in {folder}")
-            time.sleep(RETRY_SECONDS)
+        is_ours = posix.lock_within(lock, LOCK_SECONDS)
     except OSError as error:
         raise chroma.unavailable(f"Chroma's folder cannot be used: {reason_of(error)}") from error
+    if not is_ours:
+        raise chroma.unavailable(f"Another process uses the Chroma store in {folder}")

@@ -12,7 +12,7 @@ import numpy as np
 from apps.core.values.slices import grouped, slices
 from apps.embedding.types import Vectors
 from apps.index.chunk_ids import chunk_id
-from apps.index.installation import origin_of
+from apps.index.installation import installation_id
 from apps.index.mapped import lists
 from apps.index.mapped.lists import Listed
 from apps.index.mapped.part import Part
@@ -187,20 +187,23 @@ class StoreSync:
     def _about(self) -> dict[str, Any]:
         """The metadata of the collection. Only installation, model and dimension are read here; the
         rest is for people who inspect Chroma."""
-        model = self._roots[0].model
+        root = self._roots[0]
+        model = root.model
         return {
             "embedder": model.partition(":")[0] if ":" in model else "builtin",
             "model": model,
             "dimension": self._dimension,
             "space": SPACE,
             "root": str(self._store),
-            **origin_of(self._roots[0])._asdict(),
+            "installation": installation_id(),
+            "path": root.path,
+            "name": root.name,
         }
 
     @property
     def _dimension(self) -> int:
         files = next((live.files for live in self._live.values()), ())
-        return files[0][0].dimension if files else 0
+        return files[0][0].codes.dimension if files else 0
 
 
 def drop_shards(shards: Iterable[str], client: ChromaProcess, note: Note) -> None:

@@ -1,7 +1,7 @@
 """Reads from `.gitattributes` which files are vendored or generated, as GitHub's linguist does
 (https://github.com/github-linguist/linguist)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from io import BytesIO
 
 from dulwich.attrs import parse_git_attributes
@@ -15,35 +15,28 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """What the `.gitattributes` files that apply to a folder say: attribute → patterns. A pattern
-    that starts with `!` unsets the attribute."""
-
-    patterns: dict[str, Patterns]
-
-    def reason(self, path: str) -> str | None:
-        """Return why a file is left out; "" if it is not vendored nor generated, None if the files
-        say nothing about it. `path` as for `Patterns`."""
-        values = {
-            attribute: patterns.matches(path, is_folder=False)
-            for attribute, patterns in self.patterns.items()
-        }
-        reasons = [REASONS[attribute] for attribute, value in values.items() if value]
-        if reasons:
-            return reasons[0]
-        return "" if False in values.values() else None
+# What the `.gitattributes` files that apply to a folder say: attribute → patterns. A pattern that
+# starts with `!` unsets the attribute.
+Attributes = Mapping[str, Patterns]
 
 
-def add_attributes(folder: str, content: bytes, above: Attributes | None) -> Attributes | None:
+def reason_of(attributes: Attributes, path: str) -> str | None:
+    """Return why a file is left out; "" if it is not vendored nor generated, None if the files say
+    nothing about it. `path` as for `Patterns`."""
+    values = {name: one.matches(path, is_folder=False) for name, one in attributes.items()}
+    reasons = (REASONS[name] for name, value in values.items() if value)
+    return next(reasons, "" if False in values.values() else None)
+
+
+def add_attributes(folder: str, content: bytes, above: Attributes) -> Attributes:
     """Return the attributes of `folder`, with the content of its own file. `folder` as for
     `Patterns`."""
-    patterns = dict(above.patterns) if above else {}
-    for attribute in REASONS:
-        lines = _lines(content, attribute)
-        if lines:
-            patterns[attribute] = Patterns(folder, lines, patterns.get(attribute), NAME)
-    return Attributes(patterns) if patterns else None
+    own = {
+        name: Patterns(folder, lines, above.get(name), NAME)
+        for name in REASONS
+        if (lines := _lines(content, name))
+    }
+    return {**above, **own}
 
 
 def _lines(content: bytes, attribute: str) -> bytes:

@@ -21,7 +21,17 @@ def is_dirty(folder: Path, index: Index, discovery: Discovery, check: Check) -> 
     is missing, or whether something is staged. None if it is not known."""
     if index.is_staged or _lacks_files(index, discovery):
         return True
-    return _files_differ(folder, index, discovery, check)
+    # A file that was written when the index was may have been written once more.
+    unsure = [
+        (file, entry)
+        for file in discovery.files
+        if (entry := index.entries.get(file.path)) and not is_as_staged(file, entry, index)
+    ]
+    for file, entry in unsure[:MAX_READ]:
+        check()
+        if not has_content(folder, file, entry.object_id):
+            return True
+    return None if len(unsure) > MAX_READ else False
 
 
 def _lacks_files(index: Index, discovery: Discovery) -> bool:
@@ -38,29 +48,11 @@ def _lacks_files(index: Index, discovery: Discovery) -> bool:
     )
 
 
-def _files_differ(folder: Path, index: Index, discovery: Discovery, check: Check) -> bool | None:
-    # A file that was written when the index was may have been written once more.
-    unsure = [
-        (file, entry)
-        for file in discovery.files
-        if (entry := index.entries.get(file.path)) and not is_as_staged(file, entry, index)
-    ]
-    for file, entry in unsure[:MAX_READ]:
-        check()
-        if not has_content(folder, file, entry.object_id):
-            return True
-    return None if len(unsure) > MAX_READ else False
-
-
 def is_as_staged(file: Candidate, entry: Entry, index: Index) -> bool:
     """Whether size and time of a file show that it has the content that git's index has."""
-    return _has_stamp(file, entry) and entry.mtime[0] < index.written
-
-
-def _has_stamp(file: Candidate, entry: Entry) -> bool:
     seconds, nanoseconds = divmod(file.stat.mtime_ns, 1_000_000_000)
     stamp = file.stat.size % MODULUS, (seconds % MODULUS, nanoseconds)
-    return stamp == (entry.size, entry.mtime)
+    return stamp == (entry.size, entry.mtime) and entry.mtime[0] < index.written
 
 
 def has_content(folder: Path, file: Candidate, object_id: bytes) -> bool:

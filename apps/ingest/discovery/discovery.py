@@ -27,7 +27,6 @@ from apps.index.root_directory import (
     SpecialFile,
     content_of,
     is_unreadable,
-    read_file,
     read_up_to,
     reason_of,
 )
@@ -35,15 +34,12 @@ from apps.index.types import Check, never_cancelled
 from apps.ingest.discovery.dirty import is_dirty
 from apps.ingest.discovery.eligibility import SCAN_BYTES, Rules
 from apps.ingest.discovery.git_index import INDEX_MISSING, NOTHING_TRACKED, lacks_index
-from apps.ingest.discovery.own_data import OwnData, refuse_own_data
+from apps.ingest.discovery.own_data import refuse_own_data
 from apps.ingest.discovery.repository import find_repository
 from apps.ingest.discovery.selection import select
 from apps.ingest.discovery.tracked import Tracked
-from apps.ingest.discovery.types import ListedFile
-from apps.ingest.discovery.walk import Options, Walk
-from apps.ingest.types import Candidate, Discovery, FileStat, Skipped
-
-__all__ = ["discover", "read_file"]
+from apps.ingest.discovery.walk import Walk
+from apps.ingest.types import Candidate, Discovery, FileStat, ListedFile, Skipped
 
 BAD_NAME = "Name is not UTF-8"
 WHOLE_ROOT = "./"
@@ -80,10 +76,12 @@ def discover(
         if repository and tracked.is_empty and lacks_index(repository):
             return Discovery((), (), INDEX_MISSING)
         classifier = Classifier(directory, walk.rules, known or {}, time.time_ns() - SETTLE_NS)
-        found = _sorted(classifier.classify_all(walk.files(tracked), check))
+        classified = sorted(classifier.classify_all(walk.files(tracked), check), key=_PATH)
+    files = tuple(item for item in classified if isinstance(item, Candidate))
+    skipped = tuple(item for item in classified if isinstance(item, Skipped))
     left_out = walk.left_out.total()
-    nothing = repository is not None and tracked.is_empty and not found.files and left_out.text
-    found = replace(found, left_out=left_out, nothing=NOTHING_TRACKED if nothing else "")
+    nothing = repository is not None and tracked.is_empty and not files and left_out.text
+    found = Discovery(files, skipped, NOTHING_TRACKED if nothing else "", left_out)
     if tracked.index is not None:
         found = replace(found, dirty=is_dirty(root, tracked.index, found, check))
     return found
@@ -112,11 +110,11 @@ def count_files(root: Path, most: int) -> int:
 def _walk(
     directory: RootDirectory, root: Path, check: Check, *, plain: bool, only: Collection[str] | None
 ) -> tuple[Walk, Tracked]:
-    settings = config()
     selection = select(only)
     tracked = Tracked(None if plain else find_repository(root), root, check, selection)
-    options = Options(settings.ingest_untracked, None if plain else settings.ingest_nested)
-    return Walk(directory, root, rules_of(root), options, selection, check), tracked
+    nested = None if plain else config().ingest_nested
+    rules, untracked = Rules.of(root), config().ingest_untracked
+    return Walk(directory, root, rules, untracked, nested, selection, check), tracked
 
 
 def open_root(root: Path) -> RootDirectory:
@@ -131,30 +129,6 @@ def open_root(root: Path) -> RootDirectory:
         raise InvalidInput(f"Not a folder: {root}", code="NOT_DIRECTORY") from None
     except OSError as error:
         raise InvalidInput(f"Not readable: {root}", code="NOT_READABLE") from error
-
-
-def rules_of(root: Path) -> Rules:
-    """Return the rules for the files of a root, without those of its own files."""
-    settings = config()
-    return Rules.of(
-        include=settings.ingest_include,
-        exclude=settings.ingest_exclude,
-        max_bytes=settings.ingest_max_file_bytes,
-        own=OwnData.directory(root),
-    )
-
-
-def _sorted(classified: Iterable[Candidate | Skipped]) -> Discovery:
-    files: list[Candidate] = []
-    skipped: list[Skipped] = []
-    for item in classified:
-        if isinstance(item, Candidate):
-            files.append(item)
-        else:
-            skipped.append(item)
-    files.sort(key=_PATH)
-    skipped.sort(key=_PATH)
-    return Discovery(tuple(files), tuple(skipped))
 
 
 @dataclass(frozen=True)
@@ -227,27 +201,22 @@ class Classifier:
         reason = self.rules.refuse_kind(path, head)
         if reason and not listed.chosen:
             return Skipped(path, reason, status.st_size)
-        file_stat = self._file_stat(status)
         # Without the choice it is skipped, so its content is read each time.
-        file_stat = file_stat._replace(ctime_ns=0) if reason else file_stat
+        is_settled = not reason and status.st_ctime_ns < self.settled_before_ns
+        changed = status.st_ctime_ns if is_settled else 0
+        file_stat = FileStat(status.st_size, status.st_mtime_ns, changed)
         # So a file that another root has is read once.
         digest = digest_of(content) if is_whole and is_utf8(content) else ""
         return Candidate(path, file_stat, digest)
 
     def _is_unchanged(self, status: os.stat_result, known: FileStat) -> bool:
-        """As `FileStat.is_unchanged`; no value is made for each file."""
+        """Whether a file was not written to since it had the state `known`."""
         changed = status.st_ctime_ns
         return (
             known.ctime_ns == changed != 0
             and changed < self.settled_before_ns
             and known.size == status.st_size
             and known.mtime_ns == status.st_mtime_ns
-        )
-
-    def _file_stat(self, status: os.stat_result) -> FileStat:
-        changed = status.st_ctime_ns
-        return FileStat(
-            status.st_size, status.st_mtime_ns, changed if changed < self.settled_before_ns else 0
         )
 
 

@@ -7,17 +7,19 @@ codeinfo's own data, a secret, empty, binary or too large.
 """
 
 import codecs
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Self
 
 from apps.code.bulk import is_in_long_lines
 from apps.code.encodings import utf16_without_mark
 from apps.code.languages import extension_of, known_type
+from apps.code.values import words
+from apps.core.config import config
 from apps.ingest.discovery import own_data, secrets
 from apps.ingest.discovery.own_data import OwnData
-from apps.ingest.discovery.tables import PatternTable, words
+from apps.ingest.discovery.tables import PatternTable
 
 SECRET = "Secret"
 GENERATED = "Generated"
@@ -100,18 +102,16 @@ class Rules:
     own: OwnData = OwnData()  # codeinfo's data below the root
 
     @classmethod
-    def of(
-        cls, *, include: Iterable[str], exclude: Iterable[str], max_bytes: int, own: OwnData
-    ) -> Self:
-        names = [word.strip("/") for word in exclude]
+    def of(cls, root: Path) -> Self:
+        """Return the rules for the files of a root, without those of its own files."""
+        included = (word.lower() for word in config().ingest_include)
+        names = [word.strip("/") for word in config().ingest_exclude]
         return cls(
-            max_bytes=max_bytes,
-            include=frozenset(
-                word.lower().removeprefix("*.").removeprefix(".") for word in include
-            ),
+            max_bytes=config().ingest_max_file_bytes,
+            include=frozenset(word.removeprefix("*.").removeprefix(".") for word in included),
             exclude=frozenset(name for name in names if "*" not in name),
             suffixes=tuple(name.lstrip("*") for name in names if name.startswith("*")),
-            own=own,
+            own=OwnData.directory(root),
         )
 
     @cached_property

@@ -28,10 +28,8 @@ INSIDE: dict[str, frozenset[str]] = {
         {"asset-manifest.json", "CMakeCache.txt", "CMakeFiles", "build.ninja", "meson-info"}
     ),
 }
-# Folder → manifests of tools that always write there.
-BESIDE: dict[str, tuple[str, ...]] = {
-    "build": ("build.gradle", "build.gradle.kts", "pubspec.yaml"),
-}
+# Manifests of tools that always write into `build`.
+BESIDE_BUILD = ("build.gradle", "build.gradle.kts", "pubspec.yaml")
 # Of a crate that `cargo vendor` wrote.
 CRATE = ".cargo-checksum.json"
 
@@ -50,8 +48,8 @@ def reason_against(directory: RootDirectory, folder: str, names: Set[str]) -> st
         proof = next((entry for entry in sorted(names) if _is_minified(entry)), "")
         if not proof and _is_output(directory, f"{above}{MANIFEST}", name):
             proof = MANIFEST
-    if not proof:
-        proof = next((b for b in BESIDE.get(name, ()) if _exists(directory, f"{above}{b}")), "")
+    if not proof and name == "build":
+        proof = next((one for one in BESIDE_BUILD if _exists(directory, f"{above}{one}")), "")
     return f"{kind}: {proof}" if proof else ""
 
 

@@ -1,12 +1,12 @@
 """The rules for the entries of a folder: those of the folders above it, and of its own files."""
 
 from collections.abc import Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from apps.index.root_directory import RootDirectory, is_unreadable
-from apps.ingest.discovery import attributes, gitignore, user_excludes
-from apps.ingest.discovery.attributes import Attributes, add_attributes
+from apps.ingest.discovery import attributes, gitignore, user_config
+from apps.ingest.discovery.attributes import Attributes, add_attributes, reason_of
 from apps.ingest.discovery.eligibility import BY_NAME, EXCLUDED_BY_NAME
 from apps.ingest.discovery.gitignore import Patterns, read_patterns
 
@@ -32,7 +32,7 @@ class FolderRules:
 
     ignores: Patterns | None = None
     choices: Patterns | None = None
-    attributes: Attributes | None = None
+    attributes: Attributes = field(default_factory=dict)
     inside: str = ""
     chosen_from: str = ""
     untracked: str = ""
@@ -85,7 +85,7 @@ class FolderRules:
 
     def evidence_against(self, name: str) -> str:
         """Return why a tracked file is left out that is in one of `BY_NAME`; "" if it is not."""
-        reason = self.attributes.reason(f"{self.inside}{name}") if self.attributes else None
+        reason = reason_of(self.attributes, f"{self.inside}{name}")
         return self.evidence if reason is None else reason
 
     def with_files(
@@ -131,7 +131,7 @@ def repository_ignores(common_dir: Path | None) -> Patterns | None:
     Raises OSError if `info/exclude` cannot be read.
     """
     ignores = None
-    for content in (user_excludes.read(), common_dir and _exclude_file(common_dir)):
+    for content in (user_config.excludes(), common_dir and _exclude_file(common_dir)):
         if content:
             ignores = Patterns("", content, ignores, "")
     return ignores

@@ -104,7 +104,7 @@ def _git_dir(work_tree: Path) -> Path | None:
 
 def _pointed_to(dot_git: Path, work_tree: Path) -> Path:
     """Return the git directory that the `.git` file of a worktree or submodule points to."""
-    content = _content(dot_git)
+    content = read_git_file(dot_git)
     if not content.startswith(POINTER) or len(content) > MAX_POINTER_BYTES or b"\0" in content:
         raise refused("is broken: its .git file does not say where it is")
     target = os.fsdecode(content.removeprefix(POINTER).rstrip(b"\r\n"))
@@ -114,10 +114,12 @@ def _pointed_to(dot_git: Path, work_tree: Path) -> Path:
     return git_dir
 
 
-def _content(path: Path) -> bytes:
+def read_git_file(path: Path, limit: int = MAX_POINTER_BYTES) -> bytes:
+    """Return the first bytes of a file of a repository: of one that is larger, `limit` and one.
+    Raises Unavailable GIT_FAILED."""
     try:
         with RootDirectory(path.parent) as folder:
-            return folder.read(path.name, MAX_POINTER_BYTES + 1)
+            return folder.read(path.name, limit + 1)
     except OSError as error:
         raise refused(f"cannot be read: {error.strerror}") from error
 
@@ -159,7 +161,7 @@ def common_dir(git_dir: Path) -> Path:
     pointer = git_dir / "commondir"
     if not pointer.is_file():
         return git_dir
-    content = os.fsdecode(_content(pointer).rstrip(b"\r\n"))
+    content = os.fsdecode(read_git_file(pointer).rstrip(b"\r\n"))
     return git_dir if "\0" in content else Path(os.path.realpath(git_dir / content))
 
 
@@ -177,7 +179,9 @@ def has_objects(repository: Repository) -> bool:
 
 def _check_head(git_dir: Path) -> None:
     head = git_dir / "HEAD"
-    content = b"ref: " + os.fsencode(os.readlink(head)) if head.is_symlink() else _content(head)
+    content = (
+        b"ref: " + os.fsencode(os.readlink(head)) if head.is_symlink() else read_git_file(head)
+    )
     if not HEAD.match(content):
         raise refused(f"is broken: {head} names neither a branch nor a commit")
 

@@ -73,7 +73,7 @@ def _is_kubeconfig(name: str) -> bool:
 
 
 def holds_secret(path: str, data: bytes) -> bool:
-    """Whether a file is a secret by its first LOOK_BYTES."""
+    """Whether a file is a secret by its first SCAN_BYTES."""
     if b"PRIVATE KEY" in data and (AT_ITS_START.match(data) or _has_key_block(data)):
         return True
     # The credentials of a user, as `gcloud` writes them. Those of a service contain a key.

@@ -4,10 +4,6 @@ import re
 from fnmatch import translate
 
 
-def words(table: str) -> frozenset[str]:
-    return frozenset(table.split())
-
-
 class PatternTable:
     """A set of shell patterns (fnmatch). Whole names, prefixes and suffixes are matched without a
     regular expression, which is faster."""

@@ -1,27 +1,25 @@
 """The files that git tracks in one work tree, as a walk finds them or misses them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from pathlib import Path
 
+from apps.code.paths import folders_of
 from apps.index.root_directory import MAX_DEPTH, TOO_DEEP
 from apps.index.types import Check
 from apps.ingest.discovery.git_index import Index, Kind, read_index, state_of_index
 from apps.ingest.discovery.repository import Repository
 from apps.ingest.discovery.selection import Selection, is_selected
-from apps.ingest.discovery.types import NOT_CHECKED_OUT, ListedFile
+from apps.ingest.types import ListedFile
+
+NOT_CHECKED_OUT = "Not checked out"
 
 # Discoveries of single paths follow each other, and an index of 70,000 paths takes .3 s to read.
 MAX_RECENT = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Paths:
-    """The tracked paths of a repository, relative to the root, and the folders above them. These
-    end with a slash."""
-
-    kinds: Mapping[str, Kind]
-    folders: Set[str]
+# The tracked paths of a repository, relative to the root, and the folders above them. These end
+# with a slash.
+_Paths = tuple[Mapping[str, Kind], Set[str]]
 
 
 class Tracked:
@@ -46,19 +44,19 @@ class Tracked:
         self.repository = repository
         self._selection = selection
         self.index: Index | None = None
-        paths = _Paths({}, frozenset())
+        kinds: Mapping[str, Kind] = {}
+        self._folders: Set[str] = frozenset()
         if repository and selection is None:
             self.index = read_index(repository, root, check)
-            paths = _paths(self.index, prefix)
+            kinds, self._folders = _paths(self.index, prefix)
         elif repository:
-            paths = _read_once(repository, root, check, prefix)
-        self.is_empty = not paths.kinds
-        self._folders = paths.folders
-        self._waiting = dict(paths.kinds)
+            kinds, self._folders = _read_once(repository, root, check, prefix)
+        self.is_empty = not kinds
+        self._waiting = dict(kinds)
         if selection is not None:
             self._waiting = {
                 path: kind
-                for path, kind in paths.kinds.items()
+                for path, kind in kinds.items()
                 # The folder of another kind may be missing, and above a selected path.
                 if kind is not Kind.FILE or is_selected(selection, path)
             }
@@ -100,13 +98,13 @@ class Tracked:
             return ListedFile(f"{path}/", NOT_CHECKED_OUT)
         if kind is Kind.ABSENT:
             # The uppermost folder on the path that does not exist, or the path itself.
-            missing = (folder for folder in _above(path) if folder not in self._entered)
+            missing = (folder for folder in folders_of(path) if folder not in self._entered)
             return ListedFile(next(missing, path), NOT_CHECKED_OUT)
         return ListedFile(path)
 
     def _is_closed(self, path: str) -> bool:
         closed = self._closed
-        return bool(closed) and ("" in closed or any(folder in closed for folder in _above(path)))
+        return bool(closed) and not closed.isdisjoint(["", *folders_of(path.rstrip("/"))])
 
 
 _recent: dict[object, _Paths] = {}
@@ -126,15 +124,7 @@ def _read_once(repository: Repository, root: Path, check: Check, prefix: str) ->
 
 def _paths(index: Index, prefix: str) -> _Paths:
     kinds = {f"{prefix}{path}": entry.kind for path, entry in index.entries.items()}
-    return _Paths(kinds, _folders_of(kinds))
-
-
-def _above(path: str) -> Iterator[str]:
-    """Yield the folders above a path, from the top. Each ends with a slash."""
-    at = path.find("/")
-    while 0 <= at < len(path) - 1:
-        yield path[: at + 1]
-        at = path.find("/", at + 1)
+    return kinds, _folders_of(kinds)
 
 
 def _folders_of(paths: Iterable[str]) -> set[str]:

@@ -32,8 +32,8 @@ from apps.ingest.discovery.left_out import OF_UNTRACKED, UNTRACKED, LeftOutCount
 from apps.ingest.discovery.refusal import refused
 from apps.ingest.discovery.repository import Repository, common_dir, repository_at, work_tree_of
 from apps.ingest.discovery.selection import Selection
-from apps.ingest.discovery.tracked import Tracked
-from apps.ingest.discovery.types import NOT_CHECKED_OUT, ListedFile
+from apps.ingest.discovery.tracked import NOT_CHECKED_OUT, Tracked
+from apps.ingest.types import ListedFile
 
 RULES_UNREADABLE = "Its ignore files cannot be read"
 GIT = ".git"
@@ -45,18 +45,6 @@ OWN_WORKTREE = "Worktree of the same repository"
 # Limits of the repositories below a root.
 MAX_NESTED = 1_000
 MAX_NESTED_DEPTH = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a walk takes.
-
-    untracked: files that git neither tracks nor ignores
-    nested: submodules and clones; None: as any folder
-    """
-
-    untracked: bool = True
-    nested: bool | None = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +67,8 @@ class Walk:
     """One pass over a root. Links are not followed.
 
     root: the real path of `directory`
+    untracked: whether files are listed that git neither tracks nor ignores
+    nested: whether submodules and clones are entered; None: as any folder
     selection: the paths that are looked at
     check: called for each folder
     """
@@ -86,7 +76,8 @@ class Walk:
     directory: RootDirectory
     root: Path
     rules: Rules
-    options: Options
+    untracked: bool
+    nested: bool | None
     selection: Selection = None
     check: Check = never_cancelled
     left_out: LeftOutCounter = field(default_factory=LeftOutCounter)
@@ -158,7 +149,7 @@ class Walk:
     def _is_repository(self, folder: _Folder, names: Set[str], tracked: Tracked) -> bool:
         """Whether a folder is a submodule or a clone, and none of its files belongs to the
         repository around it."""
-        if self.options.nested is None:
+        if self.nested is None:
             return False
         return folder.is_submodule or (GIT in names and not tracked.has_below(folder.path))
 
@@ -203,7 +194,7 @@ class Walk:
         return _Folder(folder.path, rules, folder.selected), tracked
 
     def _refuse_repository(self, kind: str, names: Set[str], depth: int) -> str:
-        if not self.options.nested:
+        if not self.nested:
             return kind
         if GIT not in names:
             return NOT_CHECKED_OUT
@@ -267,7 +258,7 @@ class Walk:
         return ListedFile(path, problem, False, choice is False, entry.status)
 
     def _refuse_untracked(self, path: str, choice: bool | None) -> str:
-        if not self.options.untracked:
+        if not self.untracked:
             return UNTRACKED
         reason = self.rules.refuse_name(path, chosen=choice is False)
         return reason if reason in OF_UNTRACKED else ""

@@ -45,11 +45,6 @@ def _id_of(remote: RemoteAddress) -> UUID:
     return uuid5(NAMESPACE_URL, str(remote))
 
 
-def clone_to_fetch(run: IngestRun) -> Clone | None:
-    """Return the clone whose folder a run ingests."""
-    return Clone.objects.filter(path=run.path).first()
-
-
 def urls() -> dict[str, str]:
     """Return the address of each clone by its folder."""
     return dict(Clone.objects.values_list("path", "url"))

@@ -7,10 +7,9 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from dulwich.config import ConfigFile
-
 from apps.core.config import config
 from apps.core.values.addresses import IPAddress
+from apps.ingest.discovery import user_config
 from apps.ingest.remote.address import PORTS, RemoteAddress
 
 # The name beside a token that has none: any for GitLab and Gitea, this one for GitHub.
@@ -43,7 +42,7 @@ def for_https(remote: RemoteAddress, path: str) -> tuple[Mapping[str, str], Mapp
     path: the variable PATH
     """
     settings: dict[str, str] = {}
-    if authorities := _user_setting(b"http", b"sslcainfo"):
+    if authorities := user_config.setting(b"http", b"sslcainfo"):
         settings["http.sslCAInfo"] = os.path.expanduser(authorities)
     if given := token_of(remote):
         secrets = {"CODEINFO_CLONE_USER": given[0], "CODEINFO_CLONE_PASSWORD": given[1]}
@@ -80,7 +79,8 @@ def ssh_command(remote: RemoteAddress, address: IPAddress) -> str:
         "ServerAliveCountMax": "2",
         "ServerAliveInterval": "15",
         "StrictHostKeyChecking": "yes",
-        "UserKnownHostsFile": _quoted(folder / "known_hosts"),
+        # As ssh reads a path in a list of several.
+        "UserKnownHostsFile": '"{}"'.format(str(folder / "known_hosts").replace("%", "%%")),
     }
     words = ["ssh", "-F", "none"]
     for name, value in options.items():
@@ -89,19 +89,3 @@ def ssh_command(remote: RemoteAddress, address: IPAddress) -> str:
         if (folder / key).is_file():
             words += ["-i", str(folder / key)]
     return shlex.join(words)
-
-
-def _quoted(path: Path) -> str:
-    """A path as ssh reads it in a list of several."""
-    return '"{}"'.format(str(path).replace("%", "%%"))
-
-
-def _user_setting(section: bytes, name: bytes) -> str:
-    """Return a value of the user's own git configuration; "" if it has none."""
-    value = ""
-    for file in (config().xdg_config_home / "git/config", config().git_config):
-        try:
-            value = os.fsdecode(ConfigFile.from_path(file).get((section,), name))
-        except (KeyError, OSError, ValueError):
-            continue
-    return value

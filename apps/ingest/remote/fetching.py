@@ -123,11 +123,6 @@ class _Git:
         return self.folder / ".git"
 
     @property
-    def _places(self) -> Mapping[str, str]:
-        folder, git_dir = str(self.folder), str(self.git_dir)
-        return {"GIT_DIR": git_dir, "GIT_WORK_TREE": folder, "HOME": git_dir}
-
-    @property
     def is_complete(self) -> bool:
         """Whether it was checked out once."""
         return (self.git_dir / "index").is_file()
@@ -217,11 +212,13 @@ class _Git:
         disk.check()
         largest = MAX_BYTES if arguments[0] == "fetch" else MAX_TREE_BYTES
         limited = LIMITED.format(largest // BLOCK, MAX_MEMORY_KB)
+        folder, git_dir = str(self.folder), str(self.git_dir)
+        places = {"GIT_DIR": git_dir, "GIT_WORK_TREE": folder, "HOME": git_dir}
         try:
             done = programs.run(
                 ("/bin/sh", "-c", limited, "sh", self.program, "--no-pager", *arguments),
-                env={**self.environment, **self._places},
-                cwd=str(self.folder),
+                env={**self.environment, **places},
+                cwd=folder,
                 data=b"",
                 seconds=SECONDS,
                 most_bytes=MAX_OUTPUT,

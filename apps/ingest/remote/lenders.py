@@ -9,10 +9,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from apps.index.root_directory import RootDirectory
 from apps.ingest.bases import bases
 from apps.ingest.discovery.refusal import refused
-from apps.ingest.discovery.repository import Repository, check_owner, common_dir
+from apps.ingest.discovery.repository import Repository, check_owner, common_dir, read_git_file
 
 # git follows alternates of alternates, five deep. A shared clone has one.
 MAX_LENDERS = 20
@@ -33,16 +32,12 @@ def check_lenders(repository: Repository) -> None:
         seen.add(folder)
         if not any(folder.is_relative_to(base) for base in allowed):
             raise refused(f"reads objects from {folder}, which may not be ingested")
-        if not folder.is_relative_to(repository.git_dir):
-            _check_owner(folder)
+        try:
+            if not folder.is_relative_to(repository.git_dir):
+                check_owner(folder)
+        except OSError as error:
+            raise refused(f"reads objects from {folder}: {error.strerror}") from error
         waiting += _lent(folder)
-
-
-def _check_owner(folder: Path) -> None:
-    try:
-        check_owner(folder)
-    except OSError as error:
-        raise refused(f"reads objects from {folder}: {error.strerror}") from error
 
 
 def _lent(folder: Path) -> Iterator[Path]:
@@ -54,10 +49,9 @@ def _lent(folder: Path) -> Iterator[Path]:
                     yield from (Path(entry.path) for entry in entries if entry.is_symlink())
         if not (folder / "info/alternates").is_file():
             return
-        with RootDirectory(folder) as directory:
-            content = directory.read("info/alternates", MAX_BYTES + 1)
     except OSError as error:
         raise refused(f"cannot be read: {error.strerror}") from error
+    content = read_git_file(folder / "info/alternates", MAX_BYTES)
     if len(content) > MAX_BYTES or b'"' in content or b"\0" in content:
         raise refused("is broken: its alternates cannot be read")
     # A line may hold CR, at which `splitlines` would end it.

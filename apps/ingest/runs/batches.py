@@ -11,6 +11,7 @@ from apps.code.encodings import EncodingChoice
 from apps.code.values import ChunkedFile
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
+from apps.core.monitoring.telemetry import span
 from apps.core.values.slices import slices
 from apps.embedding.texts import split_to_fit
 from apps.index.parsing import Chunker
@@ -59,26 +60,10 @@ class Batch:
         return sum(sum(embedded_chunks(chunked)) for chunked in self.chunked)
 
     @property
-    def shared_chunks(self) -> int:
-        return sum(row.chunks for _, row in self.shared)
-
-    @property
-    def shared_vectors(self) -> int:
-        return sum(row.embedded for _, row in self.shared)
-
-    @property
     def is_full(self) -> bool:
         """Whether it has enough files and chunks to be written."""
         rows = max(self.chunk_count, len(self.shared))
         return len(self) >= config().ingest_flush_every and rows >= ROWS_PER_WRITE
-
-    @property
-    def first(self) -> str:
-        return self.paths[0]
-
-    @property
-    def last(self) -> str:
-        return self.paths[-1]
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -116,7 +101,7 @@ def batches(
     )
     while True:
         job.check()
-        with job.timed("chunking"):
+        with span("ingest chunking"):
             if (piece := next(pieces, None)) is None:
                 break
             batch += reconcile(piece)

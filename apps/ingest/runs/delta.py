@@ -13,12 +13,11 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from apps.code.chunking import digest_of
+from apps.code.paths import folders_of
 from apps.code.values import ChunkedFile
-from apps.core.errors import InvalidInput, NotFound
 from apps.index import problems, queries
 from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
-from apps.index.root_directory import read_content
+from apps.index.root_directory import digest_at
 from apps.index.types import Check
 from apps.ingest.discovery.selection import is_selected, select
 from apps.ingest.runs import integrity
@@ -91,10 +90,8 @@ def _may_be_replaced(only: Sequence[str]) -> Q:
     """Return the condition of rows that a discovery of some paths may replace."""
     paths: set[str] = set()
     for path in only:
-        # A file may have become a folder.
-        paths |= {path, path.rstrip("/")}
-        # A folder above that is skipped is one row.
-        paths.update(path[: at + 1] for at, letter in enumerate(path) if letter == "/")
+        # A file may have become a folder, and a folder above that is skipped is one row.
+        paths |= {path, path.rstrip("/"), *folders_of(path)}
     matching = Q(path__in=paths)
     for path in only:
         if path.endswith("/"):
@@ -152,7 +149,8 @@ class Published:
                 if row.problem and problems.is_solved_by_reading(row.problem):
                     problem_of[candidate.path] = ""
         unchanged |= unread
-        head_moved = self._head_moved(commit)
+        before = self._root.commit if self._root else ""
+        head_moved = commit != before and "" not in (commit, before)
         retired = [row for row in self._rows if row.path not in unchanged]
         files = [candidate for candidate in discovery.files if candidate.path not in unchanged]
         if self._root is None:
@@ -175,13 +173,6 @@ class Published:
             published=self._root.files if self._root and self._only is not None else len(ingested),
             disappeared=disappeared,
             head_moved=head_moved,
-        )
-
-    def _head_moved(self, commit: str) -> bool:
-        return (
-            self._root is not None
-            and "" not in (commit, self._root.commit)
-            and (commit != self._root.commit)
         )
 
     def _ids(self, paths: Set[str]) -> list[tuple[str, UUID]]:
@@ -211,7 +202,7 @@ class Published:
         if row.skip_reason or (row.problem and problems.needs_rechunking(row.problem)):
             return False
         # Discovery returns the state that it was given if nothing differs.
-        if candidate.stat is row.stat or candidate.stat.is_unchanged(row.stat):
+        if candidate.stat is row.stat:
             return True
         if row.sha256 != self._hash_of(candidate, row.encoding):
             return False
@@ -222,10 +213,8 @@ class Published:
     def _hash_of(self, candidate: Candidate, encoding: str) -> str:
         if candidate.sha256 and not encoding:
             return candidate.sha256
-        try:
-            return digest_of(read_content(self._folder, candidate.path), encoding)
-        except (NotFound, InvalidInput):
-            return ""  # the chunking step reads it again, and reports the error
+        # The chunking step reads it again, and reports an error.
+        return digest_at(self._folder, candidate.path, encoding)
 
     def _is_still_skipped(self, item: Skipped) -> bool:
         row = self._staying.get(item.path)
@@ -253,8 +242,7 @@ class Reconciler:
     def __init__(self, run: IngestRun, delta: Delta) -> None:
         self._path = run.path
         self._delta = delta
-        self._staying: dict[UUID, SourceFile] = {}
-        self._problems: dict[UUID, str] = {}
+        self._staying: list[SourceFile] = []  # with their new problems, unsaved
 
     def reconcile(self, batch: Batch) -> Batch:
         """Return the batch with these files moved to `unread` and `unchanged`."""
@@ -264,13 +252,12 @@ class Reconciler:
         unread = [item for item in batch.skipped if item.unreadable and item.path in rows]
         for item in unread:
             row = rows[item.path]
-            problem = _unread_problem(item.reason, row.problem, current=self._delta.may_stay)
-            self._stay(row, problem)
+            row.problem = _unread_problem(item.reason, row.problem, current=self._delta.may_stay)
+            self._staying.append(row)
         unchanged = {
             file.path for file in batch.chunked if self._is_same(file, rows.get(file.path))
         }
-        for path in unchanged:
-            self._stay(rows[path], rows[path].problem)
+        self._staying += [rows[path] for path in unchanged]
         if not unread and not unchanged:
             return batch
         return replace(
@@ -283,13 +270,14 @@ class Reconciler:
 
     def delta(self) -> Delta:
         """Return the delta without these files."""
-        paths = {row.path for row in self._staying.values()}
+        paths = {row.path for row in self._staying}
+        problem_of = {row.id: row.problem for row in self._staying}
         return replace(
             self._delta,
             files=[candidate for candidate in self._delta.files if candidate.path not in paths],
-            retired=[key for key in self._delta.retired if key not in self._staying],
-            emptied=self._delta.emptied - sum(row.chunks > 0 for row in self._staying.values()),
-            problems={**self._delta.problems, **self._problems},
+            retired=[key for key in self._delta.retired if key not in problem_of],
+            emptied=self._delta.emptied - sum(row.chunks > 0 for row in self._staying),
+            problems={**self._delta.problems, **problem_of},
         )
 
     def _published(self, paths: Set[str]) -> dict[str, SourceFile]:
@@ -303,7 +291,3 @@ class Reconciler:
         if row is None or not self._delta.may_stay:
             return False
         return bool(file.problem) and (file.sha256, file.problem) == (row.sha256, row.problem)
-
-    def _stay(self, row: SourceFile, problem: str) -> None:
-        self._staying[row.id] = row
-        self._problems[row.id] = problem

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,7 @@ from apps.ingest.runs.chunker_version import chunker_version
 from apps.ingest.runs.delta import NO_CHANGES, Delta
 from apps.ingest.runs.job import RunCancelled
 from apps.ingest.runs.retry import retry_on_locked
-from apps.ingest.types import Candidate, Counts, Skipped
+from apps.ingest.types import Candidate, Skipped
 
 ROWS_PER_INSERT = 500
 
@@ -52,7 +52,7 @@ class Generation:
     checkout: Checkout = NO_GIT  # what the files are of
 
     @classmethod
-    @freeze.index.changing()
+    @freeze.changing()
     def begin(
         cls,
         run: IngestRun,
@@ -139,7 +139,7 @@ class Generation:
         """Save the rows of skipped files."""
         save_skipped(self.run, skipped, root=self.root, since=self.number)
 
-    @freeze.index.changing()
+    @freeze.changing()
     def retire(self, delta: Delta) -> None:
         """Give the retired rows their last generation. They stay live until `publish`."""
         for part in slices(delta.retired, ROWS_PER_INSERT):
@@ -152,11 +152,11 @@ class Generation:
         """Return the root as `publish` will leave it, unsaved. Call it after `retire`."""
         root = copy(self.root)
         root.generation, root.model = self.number, self.run.model
-        for name, count in asdict(self._counts).items():
+        for name, count in self._counts.items():
             setattr(root, name, count)
         return root
 
-    @freeze.index.changing()
+    @freeze.changing()
     def publish(self, delta: Delta, parts: Sequence[LiveFiles] = ()) -> None:
         """Make the new rows live and the retired ones dead, in one step, after `retire`.
 
@@ -169,10 +169,12 @@ class Generation:
         """
         claimable = IngestRun.objects.running().filter(id=self.run.id, cancel_requested=False)
         if not retry_on_locked(partial(claimable.update, publishing=True)):
-            self._raise_unclaimed()
+            if IngestRun.objects.running().filter(id=self.run.id).exists():
+                raise RunCancelled
+            raise ended_by_another()
         self._publish(delta, parts, None)
 
-    @freeze.index.changing()
+    @freeze.changing()
     def publish_slice(self, parts: Sequence[LiveFiles], awaited: int) -> None:
         """Make the rows live that a first run has written so far. It can still be cancelled.
 
@@ -198,7 +200,7 @@ class Generation:
         changed = _looked_at(self.run, self.checkout)
         if delta or awaited:
             changed |= {"generation": self.number, "revision": 0, "parts": lists.listed(parts)}
-            changed |= asdict(self._counts)
+            changed |= self._counts
         if awaited:
             changed |= {"last_state": "embedding"}
         current = Root.objects.filter(
@@ -221,19 +223,15 @@ class Generation:
         return published
 
     @cached_property
-    def _counts(self) -> Counts:
+    def _counts(self) -> dict[str, int]:
         """The totals of all rows that will be live, after `retire`. A run that looks at some paths
         counts its own rows only."""
         rows = SourceFile.objects.filter(root=self.root).order_by()
         if self.run.paths is None:
-            return Counts(**rows.filter(until__isnull=True).totals())
-        added = Counts(**rows.filter(since=self.number).totals())
-        return Counts.of(self.root) + added - Counts(**rows.filter(until=self.number).totals())
-
-    def _raise_unclaimed(self) -> None:
-        if IngestRun.objects.running().filter(id=self.run.id).exists():
-            raise RunCancelled
-        raise ended_by_another()
+            return rows.filter(until__isnull=True).totals()
+        added = rows.filter(since=self.number).totals()
+        removed = rows.filter(until=self.number).totals()
+        return {name: getattr(self.root, name) + added[name] - removed[name] for name in added}
 
     def _raise_unpublished(self) -> None:
         root = Root.objects.filter(id=self.root.id).first()

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
+from apps.code.paths import folders_of
 from apps.core.errors import Unavailable
 from apps.index.root_directory import MISSING, RootDirectory, reason_of
 from apps.ingest.discovery.discovery import WHOLE_ROOT, open_root
@@ -100,7 +101,7 @@ def count_disappeared(
     missing = [
         path
         for path in published
-        if path not in eligible and path not in unread and not _is_in(path, skipped)
+        if not (path in eligible or path in unread or path in skipped or above(path, skipped))
     ]
     if not needs_confirmation(len(missing), len(published)):
         return len(missing)
@@ -109,17 +110,8 @@ def count_disappeared(
     return (lost - Counter((PurePosixPath(file.path).name, file.stat.size) for file in new)).total()
 
 
-def _is_in(path: str, skipped: Set[str]) -> bool:
-    return path in skipped or above(path, skipped) is not None
-
-
 def above(path: str, folders: Set[str]) -> str | None:
     """Return the one of `folders` that contains `path`. Folders end with a slash."""
     if WHOLE_ROOT in folders:
         return WHOLE_ROOT
-    at = path.find("/")
-    while at >= 0:
-        if path[: at + 1] in folders:
-            return path[: at + 1]
-        at = path.find("/", at + 1)
-    return None
+    return next((folder for folder in folders_of(path) if folder in folders), None)

@@ -2,6 +2,8 @@
 
 import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.db import DatabaseError, connections
 from django.utils import timezone
@@ -15,36 +17,30 @@ logger = logging.getLogger("codeinfo.ingest")
 BEAT_SECONDS = 2.0
 
 
-class Heartbeat:
-    """Beats in a thread while its block runs, as the pipeline may wait long for an embedding
+@contextmanager
+def heartbeat(job: Job) -> Iterator[None]:
+    """Beat in a thread while the block runs, as the pipeline may wait long for an embedding
     server."""
+    ended = threading.Event()
+    beat = with_context(_beat)
+    thread = threading.Thread(target=beat, args=(job, ended), name="ingest-heart", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._ended = threading.Event()
-        self._thread = threading.Thread(
-            target=with_context(self._beat), name="ingest-heart", daemon=True
-        )
 
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *raised: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _beat(self) -> None:
-        try:
-            while not self._ended.wait(BEAT_SECONDS):
-                self._once()
-        finally:
-            connections.close_all()
-
-    def _once(self) -> None:
-        row = IngestRun.objects.filter(id=self._job.run_id)
-        try:
-            row.update(heartbeat_at=timezone.now())
-            if row.filter(cancel_requested=True).exists():
-                self._job.cancel()
-        except DatabaseError as error:
-            logger.warning("heartbeat missed", extra={"context": {"reason": str(error)}})
+def _beat(job: Job, ended: threading.Event) -> None:
+    row = IngestRun.objects.filter(id=job.run_id)
+    try:
+        while not ended.wait(BEAT_SECONDS):
+            try:
+                row.update(heartbeat_at=timezone.now())
+                if row.filter(cancel_requested=True).exists():
+                    job.cancel()
+            except DatabaseError as error:
+                logger.warning("heartbeat missed", extra={"context": {"reason": str(error)}})
+    finally:
+        connections.close_all()

@@ -93,10 +93,17 @@ def has_all_chunks(root: Root) -> bool:
     return lists.rows_of(root) >= root.chunks or is_whole(root)
 
 
-def is_whole(root: Root) -> bool:
-    """Whether the index has all of a root that is about to be ingested. Saves what it lacks. Raises
-    as `damage_of`."""
-    return not _check(root, never_cancelled)
+def is_whole(root: Root, check: Check = never_cancelled) -> bool:
+    """Whether the index has all of a published root. Saves what it lacks, and queues the root if it
+    is to be repaired. Raises as `damage_of`."""
+    damage = damage_of(root, check)
+    is_new = _save_damage(root, damage)
+    is_incomplete = bool(damage) or root.awaited_files is not None
+    if is_incomplete and config().ingest_repair == "auto" and (is_new or _has_not_failed(root)):
+        for run in submit.queue_reembeds([root.id]):
+            facts = {"root": root.path, "runId": str(run.id)}
+            logger.info("damaged or incomplete folder queued", extra={"context": facts})
+    return not damage
 
 
 def check(before_each: Check = never_cancelled) -> None:
@@ -105,16 +112,7 @@ def check(before_each: Check = never_cancelled) -> None:
     get_texts().repair()
     for root in roots_to_check():
         before_each()
-        _check(root, before_each)
-
-
-def _check(root: Root, before_each: Check) -> str:
-    damage = damage_of(root, before_each)
-    is_new = _save_damage(root, damage)
-    is_incomplete = bool(damage) or root.awaited_files is not None
-    if is_incomplete and config().ingest_repair == "auto" and (is_new or _has_not_failed(root)):
-        _queue(root)
-    return damage
+        is_whole(root, before_each)
 
 
 def roots_to_check() -> list[Root]:
@@ -145,13 +143,5 @@ def _has_not_failed(root: Root) -> bool:
     latest = list(runs.order_by("-queued_at")[:2])
     if not latest or latest[0].id == root.last_run_id:
         return True
-    return [run.last_error for run in latest].count(INTERRUPTED.last_error) == 1 and (
-        latest[0].last_error == INTERRUPTED.last_error
-    )
-
-
-def _queue(root: Root) -> None:
-    """Queue another ingest of a root, unless one is queued."""
-    for run in submit.queue_reembeds([root.id]):
-        facts = {"root": root.path, "runId": str(run.id)}
-        logger.info("damaged or incomplete folder queued", extra={"context": facts})
+    interrupted = [run.last_error == INTERRUPTED.last_error for run in latest]
+    return interrupted[0] and interrupted.count(True) == 1

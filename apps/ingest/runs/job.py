@@ -1,14 +1,12 @@
-"""The state of a run that is being executed: its cancellation, and the time of each stage."""
+"""The cancellation of a run that is being executed."""
 
 import threading
-import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
-from apps.core.monitoring.telemetry import span
+from apps.core.concurrency.per_process import Closable
 from apps.index.models import IngestRun
 
 
@@ -22,13 +20,8 @@ def stop_for_runs() -> None:
         raise RunCancelled
 
 
-class Closable(Protocol):
-    """A resource that blocks the worker and that `cancel` closes."""
-
-    def close(self) -> None:
-        """Called once or twice, maybe from another thread than the one that uses the resource."""
-
-
+# A resource that blocks the worker and that `cancel` closes: its `close` is called once or twice,
+# maybe from another thread than the one that uses it.
 ClosableT = TypeVar("ClosableT", bound=Closable)
 
 
@@ -40,7 +33,6 @@ class Job:
         self.run_id = run_id
         self._let_overtake = let_overtake
         self.done = threading.Event()
-        self.seconds: dict[str, float] = defaultdict(float)
         self._cancelled = threading.Event()
         self._lock = threading.Lock()
         self._closing = threading.Lock()
@@ -80,7 +72,8 @@ class Job:
 
     @contextmanager
     def closing(self, resource: ClosableT) -> Iterator[ClosableT]:
-        """Close `resource` at the end of the block, or earlier if the run is cancelled."""
+        """Close `resource`, which the worker may wait for, at the end of the block; also in another
+        thread before, if the run is cancelled."""
         with self._lock:
             self._open.append(resource)
         try:
@@ -95,13 +88,3 @@ class Job:
         # `cancel` and the unwinding worker may call this at the same time.
         with self._closing:
             resource.close()
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Add the time spent in the block to `seconds[stage]`."""
-        start = time.perf_counter()
-        try:
-            with span(f"ingest {stage}"):
-                yield
-        finally:
-            self.seconds[stage] += time.perf_counter() - start

@@ -1,22 +1,19 @@
 """Log events of runs (docs/contract.md §5.7), and their metrics."""
 
 import logging
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
 from uuid import UUID
-
-from django.dispatch import Signal
 
 from apps.core.monitoring.metrics import CHUNKS, INGEST_RUNS
 from apps.index.endings import UNCHANGED
 from apps.index.models import IngestRun
-from apps.ingest.types import Counts
+from apps.ingest.types import counts_of
 from apps.logs.context import log_context
 
 logger = logging.getLogger("codeinfo.ingest")
 
-# Sent with the arguments of `count` when a run has ended.
-ended = Signal()
+# Called as `count`, too. A worker tells its server, which answers /metrics.
+also: Callable[[str, str, int], object] | None = None
 
 
 def run_started(run: IngestRun) -> None:
@@ -29,7 +26,8 @@ def run_ended(run: IngestRun) -> None:
     """Log the end of a run, and count it in the metrics."""
     chunks = 0 if run.dry_run else run.embedded
     count(run.operation, run.state, chunks)
-    ended.send(None, operation=run.operation, state=run.state, chunks=chunks)
+    if also:
+        also(run.operation, run.state, chunks)
     if not run.automatic or run.message != UNCHANGED.message:
         _log(run, run.state)
 
@@ -65,6 +63,6 @@ def _facts(run: IngestRun) -> dict[str, object]:
         "model": run.model,
         "state": run.state,
         "automatic": run.automatic,
-        "counts": asdict(Counts.of(run)),
+        "counts": counts_of(run),
         "lastError": run.last_error or None,
     }

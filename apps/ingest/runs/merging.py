@@ -28,7 +28,7 @@ logger = logging.getLogger("codeinfo.ingest")
 def merge_after_run(path: str) -> None:
     """Merge the parts of the root of a folder, and delete what is listed no more. If a run is under
     way or queued, the sweep does it. Errors are logged."""
-    with _logged(path), freeze.index.changing():
+    with _logged(path), freeze.changing():
         collect(merged=merge(path, stop_for_runs))
 
 
@@ -56,7 +56,7 @@ def _logged(path: str) -> Iterator[None]:
         logger.warning("parts of the index not merged", extra={"context": facts})
 
 
-@freeze.index.changing()
+@freeze.changing()
 def merge(path: str, check: Check = never_cancelled) -> set[str]:
     """Merge until `merge_plan.plan` is satisfied. Return the names of the parts that were replaced.
 

@@ -7,13 +7,12 @@ start, pages and `/health` look for them.
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import DatabaseError
 
+from apps.core.system import disk
 from apps.index.mapped import collecting, lists
 from apps.index.mapped.part import Owner
 from apps.index.models import Root
@@ -39,9 +38,8 @@ class Orphan:
 def describe_new_database() -> str:
     """Return a message for the operator if the SQLite database is missing or has no user, and the
     index is not empty; else an empty text. Does not create the database."""
-    database = settings.DATABASES["default"]
-    path = Path(str(database["NAME"])).absolute()
-    if not str(database["ENGINE"]).endswith("sqlite3") or not any(lists.folder().glob("*")):
+    path = disk.database_file()
+    if path is None or not any(lists.folder().glob("*")):
         return ""
     if path.exists() and path.stat().st_size:
         try:
@@ -52,7 +50,7 @@ def describe_new_database() -> str:
     return (
         "The data folder has an index, but its database is new: conversations, users and settings "
         "of the database that it had are missing, too. To go back to that one, stop codeinfo and "
-        f"put it at {path}, with its -wal file."
+        f"put it at {path.absolute()}, with its -wal file."
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from apps.core.monitoring.telemetry import span
 from apps.core.system import disk
 from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Vectors
@@ -22,7 +23,7 @@ from apps.index.endings import COMPLETED, UNCHANGED, Ending, disappeared_summary
 from apps.index.mapped import lists
 from apps.index.mapped.part import Part
 from apps.index.mapped.part_writer import PartWriter
-from apps.index.models import IngestRun, Root, SourceFile
+from apps.index.models import Clone, IngestRun, Root, SourceFile
 from apps.index.parsing import Chunker
 from apps.index.records import records
 from apps.index.texts import get_texts
@@ -32,7 +33,6 @@ from apps.ingest.discovery.checkout import Checkout, checkout_of
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.discovery.eligibility import EMPTY
 from apps.ingest.discovery.refusal import CODE as GIT_FAILED
-from apps.ingest.remote.clones import clone_to_fetch
 from apps.ingest.remote.fetching import fetch
 from apps.ingest.runs import listing, lock, sweep
 from apps.ingest.runs.batches import Batch, batches
@@ -46,7 +46,7 @@ from apps.ingest.runs.progress import Progress
 from apps.ingest.runs.shared import SharedFiles
 from apps.ingest.runs.vectors import VectorMaker
 from apps.ingest.runs.writer import Writer
-from apps.ingest.types import Counts, Discovery, Skipped
+from apps.ingest.types import Discovery, Skipped
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -60,14 +60,13 @@ def ingest(run: IngestRun, job: Job) -> Ending:
     unpublished then, and `sweep.discard_run` deletes it.
     """
     progress = Progress(run, job)
-    progress.set_state("scanning", "Discovering files")
     if not run.dry_run:
         disk.check()
-    if clone := clone_to_fetch(run):
+    if clone := Clone.objects.filter(path=run.path).first():
         progress.set_state("scanning", "Fetching")
-        with job.timed("fetch"):
+        with span("ingest fetch"):
             fetch(clone, progress.say, job.check)
-        progress.set_state("scanning", "Discovering files")
+    progress.set_state("scanning", "Discovering files")
     with guard_root(Path(run.path)) as guard:
         checkout = checkout_of(Path(run.path), plain=run.plain_folder)
         discovery, delta = _compared(run, job, checkout)
@@ -136,16 +135,16 @@ def _ingest(
             return _dry_run(run, discovery, delta, progress, chunked())
         generation = Generation.begin(run, delta.files, job.check, checkout)
         generation.add_skipped(delta.skipped)
-        root, maker = generation.root, VectorMaker(embedder, job, may_fail=bool(delta.unchanged))
+        root, maker = generation.root, VectorMaker(embedder, may_fail=bool(delta.unchanged))
         parts = PartWriter(lists.owner_of(root, run), root.store, job.check)
         with Writer(job, parts) as writer:
             shared = SharedFiles(root, run, len(delta.files))
-            slices = FirstSlices(generation, guard, job, len(discovery.files))
+            slices = FirstSlices(generation, guard, len(discovery.files))
             written = _write(generation, job, progress, maker, writer, slices, chunked(shared.find))
         progress.flush()
         guard.check_root()
         delta = reconciler.delta()
-        ending = _publish(generation, delta, job, progress.counts, written)
+        ending = _publish(generation, delta, progress.counts["chunks"], written)
         if ending == COMPLETED and (message := maker.cut_message()):
             ending = Ending("completed", message)
     if generation.is_first:
@@ -157,7 +156,7 @@ def _ingest(
 def _compared(run: IngestRun, job: Job, checkout: Checkout) -> tuple[Discovery, Delta]:
     """Return the files of the folder, and their difference to the published files. The published
     rows are freed before the run continues."""
-    with job.timed("discovery"):
+    with span("ingest discovery"):
         only = run.paths
         published = Published(run, only)
         discovery = discover(
@@ -222,21 +221,18 @@ def _dry_run(
     return COMPLETED
 
 
-def _publish(
-    generation: Generation, delta: Delta, job: Job, counts: Counts, written: Sequence[Part]
-) -> Ending:
-    if not counts.chunks and generation.is_first:
+def _publish(generation: Generation, delta: Delta, chunks: int, written: Sequence[Part]) -> Ending:
+    if not chunks and generation.is_first:
         return UNCHANGED
     get_texts().sync()
-    with job.timed("rows"):
+    with span("ingest rows"):
         generation.retire(delta)
     parts = listing.parts_of(generation, delta, written) if delta else []
-    with job.timed("rows"):
+    with span("ingest rows"):
         generation.publish(delta, parts)
-    if delta:
-        with job.timed("rows"):
+        if delta:
             sweep.sweep_root(generation.root)
-    if counts.chunks:
+    if chunks:
         return COMPLETED
     return Ending("skipped", EMPTIED.format(delta.emptied)) if delta.emptied else UNCHANGED
 
@@ -258,11 +254,11 @@ def _write(
         files = list(zip(rows, batch.chunked, strict=True))
         pairs = list(records(files))
         chunks = [record for record, _ in pairs]
-        with job.timed("embedding"):
+        with span("ingest embedding"):
             kept = kept_vectors(generation.root, generation.run.model, rows)
             vectors = maker.vectors([text for _, text in pairs], kept)
         embedded = _count(rows, chunks, vectors)
-        with job.timed("rows"):
+        with span("ingest rows"):
             generation.add_skipped(batch.skipped)
             generation.add_files([*map(vars, rows), *generation.shared_rows_of(batch.shared)])
         if files:
@@ -274,10 +270,10 @@ def _write(
             writer.put(files, chunks, vectors)
             in_writing = embedded
         done += len(batch)
-        if progress.counts.chunks and slices.are_due(done):
+        if progress.counts["chunks"] and slices.are_due(done):
             slices.publish(writer, done)
         job.pause()
-    maker.check(progress.counts.embedded)
+    maker.check(progress.counts["embedded"])
     parts = writer.finish()
     progress.add(embedded=in_writing)
     return parts
@@ -298,14 +294,14 @@ def _with_progress(chunked: Iterator[Batch], progress: Progress) -> Iterator[Bat
     done = 0
     for batch in chunked:
         unread = len(batch.skipped) + len(batch.unread)
-        chunks = batch.chunk_count + batch.shared_chunks
-        progress.add(files=-unread - len(batch.unchanged), skipped=unread, chunks=chunks)
-        progress.add(embedded=batch.shared_vectors)
+        progress.add(files=-unread - len(batch.unchanged), skipped=unread, chunks=batch.chunk_count)
+        for _, row in batch.shared:
+            progress.add(chunks=row.chunks, embedded=row.embedded)
         progress.add_unchanged(len(batch.unchanged))
-        progress.file(done + 1, batch.first, completed=done)
+        progress.file(done + 1, batch.paths[0], completed=done)
         yield batch
         done += len(batch)
-        progress.file(done, batch.last, completed=done)
+        progress.file(done, batch.paths[-1], completed=done)
 
 
 def _delete_old_skip_lists(run: IngestRun) -> None:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any
 
 from django.db import OperationalError
 from django.utils import timezone
@@ -14,10 +14,9 @@ from apps.index import changes
 from apps.index.endings import NO_COUNTS
 from apps.index.models import IngestRun
 from apps.index.types import RunState
-from apps.ingest import skips
 from apps.ingest.runs import journal
 from apps.ingest.runs.job import Job
-from apps.ingest.types import Counts, LeftOut, RunStatus
+from apps.ingest.types import LeftOut
 
 WRITE_SECONDS = 0.25
 
@@ -37,33 +36,27 @@ class Progress:
         self._written = -WRITE_SECONDS
         self._logged_at = clock()
         self._started = clock()
-        self._counts = {**NO_COUNTS}
+        self.counts = {**NO_COUNTS}  # of this run, so far
         self._row: dict[str, Any] = {}
-
-    @property
-    def counts(self) -> Counts:
-        return Counts(**self._counts)
 
     def set_state(self, state: RunState, message: str) -> None:
         """Save a new state at once."""
         self._row |= {"state": state, "message": message}
-        self._write()
+        self.flush()
 
     def say(self, message: str) -> None:
         """Set the message. It is saved if the last write was long enough ago."""
-        self._row["message"] = message
-        if self._clock() - self._written >= WRITE_SECONDS:
-            self._write()
+        self._note(message=message)
 
     def add(self, **counts: int) -> None:
         """Add to files, chunks, embedded or skipped. Saved with the next write."""
         for name, number in counts.items():
-            self._counts[name] += number
+            self.counts[name] += number
 
     def leave_out(self, left_out: LeftOut) -> None:
         """Set what git does not track, and save it at once."""
         self._row["left_out"] = asdict(left_out)
-        self._write()
+        self.flush()
 
     def start(self, total: int, unchanged: int = 0) -> None:
         """Start the clock of the estimate. `total`: files to ingest; `unchanged`: all others."""
@@ -84,16 +77,17 @@ class Progress:
         if completed:
             per_file = (self._clock() - self._started) / completed
             eta = round(per_file * (total - completed) * 1000)
-        self._row |= {"file_index": index, "current_file": path, "eta_ms": eta}
+        self._note(file_index=index, current_file=path, eta_ms=eta)
+
+    def _note(self, **columns: object) -> None:
+        self._row |= columns
         if self._clock() - self._written >= WRITE_SECONDS:
-            self._write()
+            self.flush()
 
     def flush(self) -> None:
-        self._write()
-
-    def _write(self) -> None:
+        """Save all of it."""
         self._written = self._clock()
-        row = {**self._row, **self._counts, "heartbeat_at": timezone.now()}
+        row = {**self._row, **self.counts, "heartbeat_at": timezone.now()}
         run = IngestRun.objects.running().filter(id=self._run_id, cancel_requested=False)
         try:
             written = run.update(**row)
@@ -115,28 +109,12 @@ class Progress:
         if self._written - self._logged_at < config().log_progress_ms / 1000:
             return
         self._logged_at = self._written
-        journal.run_progressed(self._run_id, self._row.get("file_index"), self._counts)
+        journal.run_progressed(self._run_id, self._row.get("file_index"), self.counts)
 
 
-def status_of(run: IngestRun) -> RunStatus:
-    """Return the status of a run. `percent` has one decimal; 100 if nothing has changed."""
-    return RunStatus(
-        run_id=str(run.id),
-        state=cast(RunState, run.state),
-        counts=Counts.of(run),
-        message=run.message or None,
-        last_error=run.last_error or None,
-        error_code=run.error_code or None,
-        current_file=run.current_file or None,
-        file_index=run.file_index,
-        file_total=run.file_total,
-        percent=_percent(run),
-        eta_ms=run.eta_ms,
-        left_out=skips.left_out_of(run),
-    )
-
-
-def _percent(run: IngestRun) -> float | None:
+def percent(run: IngestRun) -> float | None:
+    """Return how far a run is, with one decimal; 100 if nothing has changed, None if that is not
+    known."""
     if run.state == "skipped":
         return 100.0
     if run.file_index is None or not run.file_total:

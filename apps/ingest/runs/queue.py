@@ -24,7 +24,7 @@ from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.types import TERMINAL_STATES
 from apps.ingest.remote import clones
 from apps.ingest.runs import finish, journal, lock, pipeline, recovery, sweep
-from apps.ingest.runs.heartbeat import Heartbeat
+from apps.ingest.runs.heartbeat import heartbeat
 from apps.ingest.runs.job import Job, RunCancelled
 from apps.ingest.runs.merging import merge_after_run
 from apps.logs.context import log_context
@@ -40,13 +40,8 @@ MAX_FORGOTTEN = 20
 jobs: dict[UUID, Job] = {}
 
 
-class _Turn:
-    """The run that this process executed last."""
-
-    was_automatic = False
-
-
-_turn = _Turn()
+# Whether the run that this process executed last was an automatic one.
+_was_automatic = False
 
 
 def claim(overtaken: IngestRun | None = None) -> IngestRun | None:
@@ -59,7 +54,7 @@ def claim(overtaken: IngestRun | None = None) -> IngestRun | None:
         is claimed then, and of another store, as it may retire files that this run shares
     """
     own = [overtaken.id] if overtaken else []
-    first = "automatic" if _turn.was_automatic else "-automatic"
+    first = "automatic" if _was_automatic else "-automatic"
     queued = IngestRun.objects.filter(state="queued").order_by(first, "queued_at")
     if overtaken is not None:
         stores = Root.objects.filter(path=overtaken.path).values_list("store", flat=True)
@@ -96,17 +91,18 @@ def _requeue(run: IngestRun) -> None:
     )
 
 
-def execute(run: IngestRun, *, beating: bool = False) -> Job:
+def execute(run: IngestRun, *, beating: bool = False) -> None:
     """Execute a claimed run and save how it ended. Errors of the run are not raised.
 
-    beating: whether to start a Heartbeat
+    beating: whether it has a `heartbeat`
     """
-    _turn.was_automatic = run.automatic
+    global _was_automatic
+    _was_automatic = run.automatic
     job = jobs[run.id] = Job(run.id, None if run.automatic else partial(_let_overtake, run))
     try:
         with log_context(run.request_id, runId=str(run.id)):
             journal.run_started(run)
-            with Heartbeat(job) if beating else nullcontext():
+            with heartbeat(job) if beating else nullcontext():
                 ending = recovery.final_state(run, _perform(run, job))
             _clean_up(run, ending)
             finish.end(run.id, ending)
@@ -119,7 +115,6 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
         _forget_updates(run.path)
     if not run.dry_run:
         merge_after_run(run.path)
-    return job
 
 
 def _let_overtake(run: IngestRun) -> None:
@@ -147,11 +142,12 @@ def _forget_updates(path: str) -> None:
     ).delete()
 
 
-def drain() -> list[Job]:
+def drain() -> list[IngestRun]:
     """Execute all queued runs in this thread, for a command whose process has no worker."""
     executed = []
     while run := claim():
-        executed.append(execute(run))
+        execute(run)
+        executed.append(run)
     return executed
 
 
@@ -184,37 +180,27 @@ def stop_run(run_id: UUID, timeout: float = STOP_SECONDS) -> bool:
 @span("ingest")
 def _perform(run: IngestRun, job: Job) -> Ending:
     tell(run=str(run.id), operation=run.operation)
-    code = ""
     try:
         return pipeline.ingest(run, job)
     except RunCancelled:
         # Another process may have cancelled it, which the heartbeat has not seen yet.
         return INTERRUPTED if job.interrupted else CANCELLED
     except CodeinfoError as error:
-        reported = _as_disk_full(error)
-        reason, code = reported.message, reported.code
+        reason, code, is_full = error.message, error.code, disk.is_full(error)
     except Exception as error:
         # An error ends the run, not the worker. Cancelling closes the resources of a run, which
         # causes errors: these are logged as INFO.
         logger.log(
             logging.INFO if job.cancelled else logging.ERROR, "ingest failed", exc_info=error
         )
-        reason = f"{type(error).__name__}: {error}"
-        if disk.is_full(error):
-            reported = disk.full_error(reason=reason)
-            reason, code = reported.message, reported.code
+        reason, code, is_full = f"{type(error).__name__}: {error}", "", disk.is_full(error)
     if job.cancelled:
         return INTERRUPTED if job.interrupted else CANCELLED
-    if code == disk.CODE:
-        return Ending.failed(reason, message="Disk full", code=code)
-    return Ending.failed(reason, code=code)
-
-
-def _as_disk_full(error: CodeinfoError) -> CodeinfoError:
-    """Return the error of a full disk if that is the cause of `error`."""
-    if error.code == disk.CODE or not disk.is_full(error):
-        return error
-    return disk.full_error(reason=error.message)
+    if not is_full:
+        return Ending.failed(reason, code=code)
+    if code != disk.CODE:
+        reason = disk.full_error(reason=reason).message
+    return Ending.failed(reason, message="Disk full", code=disk.CODE)
 
 
 def _clean_up(run: IngestRun, ending: Ending) -> None:
@@ -224,6 +210,5 @@ def _clean_up(run: IngestRun, ending: Ending) -> None:
             sweep.discard_run(run, ending)
         lock.release(ending=run.id)
     except (CodeinfoError, DatabaseError, OSError) as error:
-        facts = {"runId": str(run.id), "reason": str(error)}
-        logger.warning("ingest not swept yet", extra={"context": facts})
+        logger.warning("ingest not swept yet", extra={"context": {"reason": str(error)}})
         sweep.due.set()

@@ -115,13 +115,13 @@ def _compare_part(name: str, check: Check) -> bool:
     return True
 
 
-@freeze.index.changing()
+@freeze.changing()
 def _mark(name: str, *, is_damaged: bool) -> None:
     for root in integrity.roots_to_check():
         lists.mark(root, name, is_damaged=is_damaged)
 
 
-@freeze.index.changing()
+@freeze.changing()
 def _compare_texts(segment: int, check: Check) -> bool:
     return get_texts().compare(segment, check)
 

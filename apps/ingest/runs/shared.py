@@ -8,14 +8,12 @@ that row's document.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from apps.core.errors import InvalidInput, NotFound
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
-from apps.index.root_directory import read_content
+from apps.index.root_directory import digest_at
 from apps.index.texts import get_texts
 from apps.index.types import Check
 from apps.ingest.runs import integrity
@@ -48,7 +46,8 @@ def find_store(run: IngestRun, files: Sequence[Candidate], check: Check) -> UUID
     hashes: dict[str, str] = {}
     for candidate in files[:: max(1, len(files) // SAMPLE)]:
         check()
-        if digest := candidate.sha256 or _hash_of(Path(run.path), candidate.path):
+        # The chunking step reports a file that cannot be read.
+        if digest := candidate.sha256 or digest_at(Path(run.path), candidate.path):
             hashes[candidate.path] = digest
     # First the largest root of each store: of twenty equal ones it has what the others have.
     by_size = sorted(roots.values(), key=lambda root: root.files)
@@ -166,10 +165,3 @@ def _published(roots: Iterable[Root]) -> SourceFileQuerySet:
     """The live rows of some roots that have chunks, and whose chunks are complete."""
     rows = SourceFile.objects.live_in(roots).ingested()
     return rows.filter(problem="", chunks__gt=0).order_by()
-
-
-def _hash_of(folder: Path, path: str) -> str:
-    try:
-        return sha256(read_content(folder, path)).hexdigest()
-    except (NotFound, InvalidInput):
-        return ""  # the chunking step reports it

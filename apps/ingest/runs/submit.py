@@ -5,6 +5,7 @@
 
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from apps.core.config import config
 from apps.core.errors import Conflict
 from apps.index import changes, endings, queries
 from apps.index.models import Clone, IngestRun, Root
+from apps.ingest import skips
 from apps.logs.context import request_id
 
 # Set when the worker of this process has something to do, such as a queued run.
@@ -40,8 +42,7 @@ def queue_update(root: Root, paths: Sequence[str] | None) -> IngestRun | None:
     slot = f"auto:{root.id}"
     listed = None if paths is None or "" in paths else list(paths)
     # What is left out is counted by a look at everything.
-    last = IngestRun.objects.filter(id=root.last_run_id).first() if root.last_run_id else None
-    left_out = last.left_out if last else {}
+    left_out = asdict(skips.left_out_of_root(root))
     return insert_run(slot, **fields, automatic=True, paths=listed, left_out=left_out)
 
 

@@ -31,7 +31,7 @@ MAX_DELETED_NOW = 2_000
 FILES_AT_ONCE = 500
 
 
-@freeze.index.changing()
+@freeze.changing()
 def sweep(check: Check = never_cancelled) -> None:
     """Delete what crashed, cancelled and failed runs left, and the lock of an empty index.
 
@@ -97,8 +97,7 @@ def _delete_with_texts(files: SourceFileQuerySet) -> None:
         get_texts().discard(keys, _named)
     except Unavailable as error:
         due.set()
-        facts = {"reason": error.message}
-        logger.warning("texts not deleted yet", extra={"context": facts})
+        logger.warning("texts not deleted yet", extra={"context": {"reason": error.message}})
 
 
 def _named(keys: Sequence[str]) -> set[str]:
@@ -107,7 +106,7 @@ def _named(keys: Sequence[str]) -> set[str]:
     return set(rows.values_list("sha256", flat=True).distinct())
 
 
-@freeze.index.changing()
+@freeze.changing()
 def drop_root(root: Root, *, all_now: bool | None = None) -> None:
     """Delete a root: first its row, so that it is no longer searched, then the rows of its files.
 
@@ -125,7 +124,7 @@ def drop_root(root: Root, *, all_now: bool | None = None) -> None:
         _delete_with_texts(files)
 
 
-@freeze.index.changing()
+@freeze.changing()
 def discard_run(run: IngestRun, ending: Ending) -> None:
     """Delete the rows that an unpublished run wrote. They are left to the sweep if they are many.
     Also what a first run has published (`first_slices`), unless it was interrupted, or another
@@ -157,7 +156,7 @@ def has_leftovers(run_id: UUID) -> bool:
     )
 
 
-@freeze.index.changing()
+@freeze.changing()
 def sweep_root(root: Root) -> None:
     """Delete the dead rows of a published root."""
     generation = Root.objects.filter(id=root.id).values_list("generation", flat=True).first()

@@ -9,7 +9,6 @@ import numpy as np
 from apps.core.errors import Unavailable
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
 from apps.index.units import unit_rows
-from apps.ingest.runs.job import Job
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -20,10 +19,9 @@ ANY_TEXT = EmbeddingText("codeinfo")
 class VectorMaker:
     """Embeds the chunks of a run."""
 
-    def __init__(self, embedder: Embedder, job: Job, *, may_fail: bool) -> None:
+    def __init__(self, embedder: Embedder, *, may_fail: bool) -> None:
         """may_fail: whether the run may end without any vector"""
         self._embedder = embedder
-        self._job = job
         self._may_fail = may_fail
         self._wanted = self._made = 0
 
@@ -65,7 +63,7 @@ class VectorMaker:
         self._wanted += wanted
         self._made += made
         if made < wanted:
-            facts = {"runId": str(self._job.run_id), "count": wanted - made}
+            facts = {"count": wanted - made}
             logger.warning("chunks without a usable vector", extra={"context": facts})
 
     def check(self, shared: int) -> None:
@@ -81,7 +79,7 @@ class VectorMaker:
         """Return how many texts the embedder had to cut, for the run; "" if none."""
         if not (count := self._embedder.cut_texts):
             return ""
-        facts = {"runId": str(self._job.run_id), "model": self._embedder.id, "count": count}
+        facts = {"model": self._embedder.id, "count": count}
         logger.warning("texts cut for the embedding server", extra={"context": facts})
         texts = "1 text was" if count == 1 else f"{count:,} texts were"
         return f"Completed; {texts} cut to the context of the embedding server"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from apps.code.values import ChunkedFile
+from apps.core.monitoring.telemetry import span
 from apps.embedding.types import Vectors
 from apps.index.grams import GramWriter, get_grams
 from apps.index.mapped.part import Part
@@ -45,7 +46,7 @@ class Writer:
         """Wait for the last batch, and write what is still in memory. Call it before the run is
         published. Return the parts that `parts` has not returned."""
         parts = self.parts()
-        with self._job.timed("n-grams"):
+        with span("ingest n-grams"):
             self._grams.flush()
         return parts
 
@@ -53,7 +54,7 @@ class Writer:
         """Wait for the last batch. Return the parts of what was put since the last call. Texts
         without n-grams are looked through as they are."""
         self.wait()
-        with self._job.timed("parts"):
+        with span("ingest parts"):
             return self._parts.finish()
 
     def put(
@@ -74,9 +75,9 @@ class Writer:
     def _write_texts(self, files: Sequence[ChunkedFile]) -> None:
         if self._job.cancelled:
             return
-        with self._job.timed("texts"):
+        with span("ingest texts"):
             get_texts().add({file.sha256: file.text for file in files})
-        with self._job.timed("n-grams"):
+        with span("ingest n-grams"):
             self._grams.add({file.sha256: file.text.encode() for file in files})
 
     def _write_parts(
@@ -86,5 +87,5 @@ class Writer:
         vectors: Vectors,
     ) -> None:
         if not self._job.cancelled:
-            with self._job.timed("parts"):
+            with span("ingest parts"):
                 self._parts.add(files, records, vectors)

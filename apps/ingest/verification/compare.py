@@ -81,7 +81,8 @@ def _compared(root: Root, with_source: bool, check: Check) -> RootComparison:
         comparison.notes.append("A run is under way: what it has written so far is not compared.")
     elif not root.generation:
         comparison.add("left_over", "Its first run never published: the next sweep removes it.")
-    if _waits_for_model(root):
+    lock = queries.index_lock()
+    if lock and lock.model != root.model:  # its vectors are not searched
         comparison.notes.append("It is not compared: it waits to be embedded with another model.")
         return comparison
     stored.compare(root, live, comparison, check)
@@ -96,12 +97,6 @@ def _compare_counts(root: Root, found: RootComparison) -> None:
         if root.generation and getattr(root, name) != number:
             stated = getattr(root, name)
             found.add("counts_differ", f"{name}: the root says {stated:,}, its rows {number:,}")
-
-
-def _waits_for_model(root: Root) -> bool:
-    """Whether the index is locked to another model, so that the root's vectors are not searched."""
-    lock = queries.index_lock()
-    return lock is not None and lock.model != root.model
 
 
 def _lock() -> Iterator[Difference]:

@@ -51,7 +51,7 @@ class Outcome:
         }
 
 
-def compare(
+def compare_all(
     *,
     source: bool = False,
     roots: Collection[str] = (),

@@ -29,7 +29,7 @@ def repair(
     """Repair what is possible at once, while the index is frozen. Return the roots that must be
     ingested again for the rest. An error is logged, and leaves its root as it is."""
     again = []
-    with freeze.index.frozen(check):
+    with freeze.frozen(check):
         for compared in found:
             check()
             root = Root.objects.filter(path=compared.root).first()
@@ -86,7 +86,7 @@ def _repair_lock() -> list[UUID]:
     models = {root.model for root in indexed}
     others = [root.id for root in indexed if locked and root.model != locked.model]
     dimensions = {
-        one.part.dimension for root in indexed for one in lists.read(root).parts if one.rows
+        one.part.codes.dimension for root in indexed for one in lists.read(root).parts if one.rows
     }
     if len(models) == 1 and len(dimensions) == 1:
         lock.move(models.pop(), dimensions.pop())

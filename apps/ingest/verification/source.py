@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
 
-from apps.code.chunking import digest_of
 from apps.code.values import ChunkedFile, Symbol
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.core.values.slices import slices
@@ -12,7 +11,7 @@ from apps.embedding.catalogue import get_embedder
 from apps.index import problems
 from apps.index.models import Root
 from apps.index.parsing import Chunker
-from apps.index.root_directory import read_content
+from apps.index.root_directory import digest_at, read_content
 from apps.index.spans import span_of
 from apps.index.symbols import outline_of
 from apps.index.types import Check
@@ -69,9 +68,9 @@ def _compare_contents(
     same, changed = [], []
     for row in rows:
         check()
-        data = _content(root, row)
-        found.files += data is not None
-        if data is not None and digest_of(data, row.encoding) == row.sha256:
+        digest = digest_at(Path(root.path), row.path, row.encoding)
+        found.files += bool(digest)
+        if digest == row.sha256:
             same.append(row)
         else:
             changed.append(row.path)

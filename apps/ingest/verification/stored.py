@@ -111,7 +111,7 @@ def _compare_texts(rows: Sequence[FileRow], found: RootComparison, check: Check)
 
 def _compare_dimensions(root: Root, parts: Iterable[LiveFiles], found: RootComparison) -> None:
     lock = queries.index_lock()
-    dimensions = {one.part.dimension for one in parts if one.rows}
+    dimensions = {one.part.codes.dimension for one in parts if one.rows}
     if lock and root.model == lock.model and dimensions - {lock.dimension}:
         lengths = ", ".join(map(str, sorted(dimensions)))
         found.add("lock", f"{lengths} dimensions, the index is locked to {lock.dimension}")

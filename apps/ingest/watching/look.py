@@ -12,21 +12,22 @@ from apps.index.root_directory import RootDirectory
 from apps.ingest.discovery.eligibility import EXCLUDED
 from apps.ingest.watching.files import UNKNOWN, published_states
 from apps.ingest.watching.states import MAX_TOLD
-from apps.ingest.watching.watched import Watched
+from apps.ingest.watching.watched import NOWHERE, Watched
 
 
-def problem_of(root: Root) -> str:
-    """Return why a folder cannot be looked at, a sentence; "" if it can."""
+def problem_of(root: Root) -> tuple[str, tuple[int, int]]:
+    """Return why a folder cannot be looked at, a sentence, "" if it can; and its device and inode,
+    or NOWHERE."""
     try:
         with RootDirectory(Path(root.path)) as directory:
             directory.check_listable()
+            return "", directory.identity()
     except (FileNotFoundError, NotADirectoryError):
-        return "Its folder is gone."
+        return "Its folder is gone.", NOWHERE
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
-            return ""  # too many files are open: that says nothing about the folder
-        return f"Its folder cannot be read: {error.strerror or error}."
-    return ""
+            return "", NOWHERE  # too many files are open: that says nothing about the folder
+        return f"Its folder cannot be read: {error.strerror or error}.", NOWHERE
 
 
 def changed(watched: Watched, goes_on: Callable[[], bool]) -> set[str]:

@@ -150,15 +150,10 @@ def _is_about_to(folder: Folder | None) -> bool:
         return False  # a run fails, waits for somebody, or for another run
     if folder.run is None or folder.waiting or folder.is_unknown:
         return True
-    return not has_ended(folder.run)
+    return not run_is_in(folder.run, TERMINAL_STATES)
 
 
-def has_ended(run: UUID) -> bool:
-    """Whether an automatic run has ended."""
-    return _is_in(run, TERMINAL_STATES)
-
-
-def _is_in(run: UUID, states: Container[str]) -> bool:
+def run_is_in(run: UUID, states: Container[str]) -> bool:
     """Whether an automatic run is in one of these states. A row that is deleted was in all."""
     found = IngestRun.objects.filter(id=run).values_list("state", flat=True)
     return all(state in states for state in found)
@@ -178,4 +173,4 @@ def _is_ingested(folder: Folder) -> bool:
     """Whether all that is known was in a run that has published it, which is not noted yet."""
     if folder.problem or folder.waiting or folder.is_unknown or folder.run is None:
         return False
-    return _is_in(folder.run, PUBLISHED_STATES)
+    return run_is_in(folder.run, PUBLISHED_STATES)

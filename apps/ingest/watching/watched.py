@@ -2,12 +2,10 @@
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from apps.core.values.slices import slices
 from apps.index import queries
 from apps.index.models import Root
-from apps.index.root_directory import RootDirectory
 from apps.ingest.watching.files import Files
 from apps.ingest.watching.folders import Folders
 from apps.ingest.watching.states import Folder
@@ -15,6 +13,7 @@ from apps.ingest.watching.timing import Timing
 from apps.ingest.watching.work_tree import WorkTree
 
 MAX_IN_QUERY = 500
+NOWHERE = (0, 0)
 
 
 @dataclass
@@ -24,7 +23,7 @@ class Watched:
     folder: what others may know of it
     is_shared: its file system is, so that the kernel does not tell of all changes there
     sent: what its run looks at
-    identity: device and inode of the root's folder; zeros if it is not there
+    identity: device and inode of the root's folder, or NOWHERE
     is_another: another folder is there than when the last run was queued
     """
 
@@ -32,7 +31,7 @@ class Watched:
     folder: Folder = Folder("off")
     is_shared: bool = False
     sent: frozenset[str] = frozenset()
-    identity: tuple[int, int] = (0, 0)
+    identity: tuple[int, int] = NOWHERE
     is_another: bool = False
     files: Files = field(default_factory=Files)
     folders: Folders = field(default_factory=Folders)
@@ -65,14 +64,6 @@ class Watched:
             self.files.drop(without)
             self.folders.leave_out(root, [path for path in without if not path.endswith("/")])
         self.sent = frozenset()
-
-    def identify(self) -> tuple[int, int]:
-        """Return device and inode of the root's folder."""
-        try:
-            with RootDirectory(Path(self.root.path)) as directory:
-                return directory.identity()
-        except OSError:
-            return 0, 0
 
     def paths(self) -> list[str]:
         """Return the absolute paths of all folders that exist."""

@@ -24,15 +24,16 @@ from apps.core.concurrency.hub import hub
 from apps.core.config import config
 from apps.core.errors import CodeinfoError
 from apps.index import changes, queries
-from apps.index.models import IngestRun, Root
+from apps.index.models import Root
+from apps.index.types import TERMINAL_STATES
 from apps.ingest.discovery.eligibility import EXCLUDED
 from apps.ingest.discovery.own_data import is_clone
 from apps.ingest.runs.submit import queue_update
 from apps.ingest.watching import look, mounts
 from apps.ingest.watching.kernel import Event, Kernel
-from apps.ingest.watching.states import PUBLISHED_STATES, Folder, has_ended, states
+from apps.ingest.watching.states import PUBLISHED_STATES, Folder, run_is_in, states
 from apps.ingest.watching.timing import QUIET_SECONDS, look_together
-from apps.ingest.watching.watched import Watched
+from apps.ingest.watching.watched import NOWHERE, Watched
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -221,12 +222,11 @@ class Watcher(threading.Thread):
         if watched.folder.mode == "off" or now < watched.timing.check_at:
             return
         watched.timing.check_at = now + CHECK_SECONDS
-        problem = look.problem_of(watched.root)
-        identity = (0, 0) if problem else watched.identify()
+        problem, identity = look.problem_of(watched.root)
         if problem == watched.folder.problem and identity == watched.identity:
             return
         # Of another folder, or of one that was away, nothing that was there before counts.
-        watched.is_another |= bool(watched.identity != (0, 0) or watched.folder.problem)
+        watched.is_another |= bool(watched.identity != NOWHERE or watched.folder.problem)
         watched.timing.begin_again()
         watched.identity = identity
         self._kernel.is_outdated = True
@@ -293,7 +293,7 @@ class Watcher(threading.Thread):
         """Queue a run for what has changed, if it is time."""
         folder = watched.folder
         if folder.run is not None:
-            if not has_ended(folder.run):
+            if not run_is_in(folder.run, TERMINAL_STATES):
                 return
             self._ended(watched, folder.run)
             folder = watched.folder
@@ -312,15 +312,13 @@ class Watcher(threading.Thread):
             watched.timing.run_not_before(CHECK_SECONDS)
             return
         watched.run_queued()
-        watched.folder = replace(folder, waiting=frozenset(), is_unknown=False, run=run.id)
-        states.folders[watched.root.id] = watched.folder
+        self._set(watched, waiting=frozenset(), is_unknown=False, run=run.id)
 
     def _ended(self, watched: Watched, run: UUID) -> None:
         """Note how an automatic run ended."""
-        states = IngestRun.objects.filter(id=run).values_list("state", flat=True)
-        state = next(iter(states), "skipped")
+        is_published = run_is_in(run, PUBLISHED_STATES)
         self._set(watched, run=None)
-        if state in PUBLISHED_STATES:
+        if is_published:
             if root := Root.objects.filter(id=watched.root.id).first():  # else it was removed
                 watched.run_published(root)
             watched.timing.run_published()

@@ -154,8 +154,7 @@ class Worker:
             if self._is_overdue():
                 self._swept_at = before
         except CodeinfoError as error:
-            facts = {"reason": error.message}
-            logger.warning("index not swept yet", extra={"context": facts})
+            logger.warning("index not swept yet", extra={"context": {"reason": error.message}})
 
     def _compare(self) -> None:
         """Compare the files of the index with their checksums: a scrub."""
@@ -169,8 +168,7 @@ class Worker:
             return
         except (CodeinfoError, DatabaseError, OSError) as error:
             scrub_due.set()
-            facts = {"reason": str(error)}
-            logger.warning("index not compared yet", extra={"context": facts})
+            logger.warning("index not compared yet", extra={"context": {"reason": str(error)}})
         self._scrub_at = time.monotonic() + SWEEP_SECONDS
         self._check_at = 0.0
         self._check()
@@ -192,5 +190,4 @@ class Worker:
         except CodeinfoError as error:
             check_due.set()
             self._check_at = time.monotonic() + SWEEP_SECONDS
-            facts = {"reason": error.message}
-            logger.warning("index not checked yet", extra={"context": facts})
+            logger.warning("index not checked yet", extra={"context": {"reason": error.message}})

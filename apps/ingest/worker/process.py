@@ -110,8 +110,7 @@ def _work(worker: Worker, is_over: Callable[[], bool] = lambda: False) -> bool:
 
 
 def _log(failed: threading.ExceptHookArgs) -> None:
-    name = failed.thread.name if failed.thread else ""
-    facts = {"thread": name}
+    facts = {"thread": failed.thread.name if failed.thread else ""}
     logger.error(
         "a thread of the worker failed", exc_info=failed.exc_value, extra={"context": facts}
     )
@@ -122,13 +121,9 @@ def _report_to(link: Link) -> None:
     for handler in logging.getLogger().handlers:
         if isinstance(handler, StoreHandler):
             handler.forward = lambda entry: link.call(reports.logged, entry)
-    journal.ended.connect(partial(_run_ended, link), weak=False)
+    journal.also = lambda *ended: link.call(journal.count, *ended)
     hub.relays.add(partial(_changed, link))
     telemetry.also = lambda name, seconds: link.call(telemetry.count, name, seconds)
-
-
-def _run_ended(link: Link, *, operation: str, state: str, chunks: int, **sent: object) -> None:
-    link.call(journal.count, operation, state, chunks)
 
 
 def _changed(link: Link, topic: str, key: str) -> None:

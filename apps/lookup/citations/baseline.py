@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from apps.code.chunking import decode, lines_of
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.core.values.times import wire_time
 from apps.index.models import Root, SourceFile
 from apps.index.types import Area
+from apps.lookup.citations.verdict import Comparison
 from apps.lookup.history.diff import texts_of
 from apps.lookup.history.query import HistoryQuery
 from apps.lookup.history.subject import subject_of
@@ -38,7 +38,7 @@ class Cited:
     at: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Baseline:
     """A file as it was cited; as in Comparison.
 
@@ -49,6 +49,10 @@ class Baseline:
     first: int = 1
     is_whole: bool = True
     commit: str = ""
+
+    def compared(self, now: Sequence[str]) -> Comparison:
+        """Compare it with the lines of today."""
+        return Comparison(self.lines, now, first=self.first, is_whole=self.is_whole)
 
 
 class Unknowable(Exception):
@@ -126,11 +130,3 @@ def cited_at(index: object) -> tuple[str, int, str]:
     generation = facts.get("generation")
     commit, at = (str(facts.get(name) or "") for name in ("commit", "ingestedAt"))
     return commit, generation if isinstance(generation, int) else 0, at
-
-
-def time_of(at: str) -> datetime | None:
-    """The time of a citation; None if it is not known."""
-    try:
-        return datetime.fromisoformat(at)
-    except ValueError:
-        return None

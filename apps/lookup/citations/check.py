@@ -15,7 +15,7 @@ from apps.lookup.citations.baseline import (
     is_of_then,
 )
 from apps.lookup.citations.folder import Folder
-from apps.lookup.citations.verdict import Comparison, Finding, Verdict
+from apps.lookup.citations.verdict import Comparison, Verdict
 from apps.lookup.deadline import Deadline
 from apps.retrieval.query import is_inside
 from apps.retrieval.repositories import find_root
@@ -53,8 +53,7 @@ class Checker:
         self._folders: dict[str, Folder] = {}
         self._file = ("", "")
         self._baselines: dict[tuple[object, ...], Baseline] = {}
-        # By the id of a baseline, which is kept with it.
-        self._compared: dict[int, tuple[Baseline, tuple[Comparison, str] | None]] = {}
+        self._compared: dict[Baseline, tuple[Comparison, str] | None] = {}
 
     def folder(self, repo: str) -> Folder:
         """The folder of a repository. Raises NotFound REPO_NOT_FOUND."""
@@ -80,8 +79,11 @@ class Checker:
         if compared is None:
             return Checked(cited, "gone")
         comparison, path = compared
-        finding = comparison.finding(cited.start, cited.end)
-        verdict, path, start = _in_file(finding, path, path != cited.path)
+        verdict, start = comparison.finding(cited.start, cited.end)
+        if start is None:
+            return Checked(cited, verdict)
+        if path != cited.path:
+            verdict = "moved"
         row = folder.row(path) if verdict == "moved" else None
         is_ingested = row is not None and not is_of_then(cited, folder.root, row)
         return Checked(cited, verdict, path, start, is_ingested)
@@ -104,10 +106,10 @@ class Checker:
         before = self.before(cited, folder)
         if before is None:
             raise Unknowable
-        if id(before) not in self._compared:
-            lines = folder.lines(cited.path, folder.row(cited.path))
-            self._compared[id(before)] = before, _followed(cited, before, folder, lines)
-        return self._compared[id(before)][1]
+        if before not in self._compared:
+            today = folder.today(cited, before)
+            self._compared[before] = today and (before.compared(today[1]), today[0])
+        return self._compared[before]
 
 
 def _in_notebook(cited: Cited, folder: Folder) -> Checked:
@@ -115,25 +117,6 @@ def _in_notebook(cited: Cited, folder: Folder) -> Checked:
     row = folder.row(cited.path)
     is_same = row and is_of_then(cited, folder.root, row) and folder.is_as_ingested(row)
     return Checked(cited, "ok", cited.path, cited.start) if is_same else Checked(cited, "unknown")
-
-
-def _followed(
-    cited: Cited, before: Baseline, folder: Folder, lines: Sequence[str] | None
-) -> tuple[Comparison, str] | None:
-    path = cited.path
-    if lines is None:
-        renamed = folder.renamed(cited, before)
-        if renamed is None:
-            return None
-        path, lines = renamed
-    first, is_whole = before.first, before.is_whole
-    return Comparison(before.lines, lines, first=first, is_whole=is_whole), path
-
-
-def _in_file(finding: Finding, path: str, is_renamed: bool) -> tuple[Verdict, str, int | None]:
-    if finding.start is None:
-        return finding.verdict, "", None
-    return ("moved" if is_renamed else finding.verdict), path, finding.start
 
 
 def check(cited: Sequence[Cited], areas: Sequence[Area] = ()) -> list[Checked]:

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from apps.code.chunking import decode, digest_of, lines_of
+from apps.code.chunking import decode, lines_of
 from apps.core.errors import CodeinfoError
+from apps.core.values.times import seconds_of
 from apps.index import queries
 from apps.index.models import Root, SourceFile
-from apps.index.root_directory import RootDirectory, read_content
+from apps.index.root_directory import RootDirectory, digest_at, read_content
 from apps.index.types import Area
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.types import Candidate, FileStat
-from apps.lookup.citations.baseline import Baseline, Cited, Unknowable, commit_has, time_of
+from apps.lookup.citations.baseline import Baseline, Cited, Unknowable, commit_has
 from apps.lookup.citations.verdict import is_telling
 from apps.retrieval.query import is_inside
 
@@ -37,8 +38,15 @@ class Folder:
             raise Unknowable
         return None if row is None or row.skip_reason else row
 
-    def lines(self, path: str, row: SourceFile | None) -> list[str] | None:
+    def today(self, cited: Cited, before: Baseline) -> tuple[str, list[str]] | None:
+        """The path and the lines of the cited file, or of the one that it has become; None if it is
+        gone. Raises Unknowable."""
+        lines = self.lines(cited.path)
+        return self._renamed(cited, before) if lines is None else (cited.path, lines)
+
+    def lines(self, path: str) -> list[str] | None:
         """The lines of a file; None if there is none any more. Raises Unknowable."""
+        row = self.row(path)
         if not self.has(path):
             return None
         try:
@@ -51,11 +59,7 @@ class Folder:
 
     def is_as_ingested(self, row: SourceFile) -> bool:
         """Whether a file is the one that was ingested."""
-        try:
-            data = read_content(self.path, row.path)
-        except CodeinfoError:
-            return False
-        return digest_of(data, row.encoding) == row.sha256
+        return digest_at(self.path, row.path, row.encoding) == row.sha256
 
     def has(self, path: str) -> bool:
         """Whether the folder, which is there, has such a file. Raises Unknowable."""
@@ -74,7 +78,7 @@ class Folder:
             raise Unknowable
         return stat.S_ISREG(mode)
 
-    def renamed(self, cited: Cited, before: Baseline) -> tuple[str, list[str]] | None:
+    def _renamed(self, cited: Cited, before: Baseline) -> tuple[str, list[str]] | None:
         """The path and the lines of the file that a missing one has become: one that was not there
         when it was cited, and has at least half of its lines. Of several, one with the same name is
         likelier than a better one without: that may be a copy of what was altered since. Raises
@@ -112,8 +116,7 @@ class Folder:
 
     def _newer(self, cited: Cited) -> Sequence[Candidate]:
         """The files that have been made or written since, the likeliest first."""
-        at = time_of(cited.at)
-        since = at.timestamp() * 1e9 if at else 0.0
+        since = seconds_of(cited.at) * 1e9
         newer = [
             file
             for file in self._files

@@ -9,7 +9,7 @@ src/a.py#L10-L12, …/blob/COMMIT/src/a.py#L10     addresses of forges
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from urllib.parse import unquote
 
@@ -51,44 +51,35 @@ class Quote:
 
 def quotes_of(text: str) -> list[Quote]:
     """The first MAX_CITATIONS citations of a text, each once."""
-    return list(islice(dict.fromkeys(_Reader().read(text.split("\n"))), MAX_CITATIONS))
+    return list(islice(dict.fromkeys(_read(text.split("\n"))), MAX_CITATIONS))
 
 
-@dataclass
-class _Reader:
-    """Reads a text line by line.
+def _read(lines: list[str]) -> Iterator[Quote]:
+    pending: list[Quote] = []  # the citations of the last line that is not blank
+    mark, code = "", list[str]()  # of the fence that is open
+    head: Quote | None = None
+    for line in lines:
+        fence = _FENCE.match(line.lstrip(" \t>"))
+        if mark:
+            if fence and fence[1].startswith(mark) and not fence[2].strip():
+                yield from _with_code(head, code)
+                mark = ""
+            else:
+                code.append(line)
+        elif fence:
+            head = _of_info(fence[2].strip()) or _above_code(pending)
+            yield from (one for one in pending if one is not head)
+            mark, code, pending = fence[1], [], []
+        elif line.strip():
+            yield from pending
+            pending = list(_of_line(line))
+    yield from _with_code(head, code) if mark else pending
 
-    pending: the citations of the last line that is not blank
-    """
 
-    pending: list[Quote] = field(default_factory=list)
-    _mark: str = ""
-    _head: Quote | None = None
-    _code: list[str] = field(default_factory=list)
-
-    def read(self, lines: list[str]) -> Iterator[Quote]:
-        for line in lines:
-            fence = _FENCE.match(line.lstrip(" \t>"))
-            if self._mark:
-                if fence and fence[1].startswith(self._mark) and not fence[2].strip():
-                    yield from self._closed()
-                else:
-                    self._code.append(line)
-            elif fence:
-                named = _of_info(fence[2].strip())
-                self._head = named or _above_code(self.pending)
-                yield from (one for one in self.pending if one is not self._head)
-                self._mark, self._code, self.pending = fence[1], [], []
-            elif line.strip():
-                yield from self.pending
-                self.pending = list(_of_line(line))
-        yield from self._closed() if self._mark else self.pending
-
-    def _closed(self) -> Iterator[Quote]:
-        """The citation of the fence that ends, with its code."""
-        if self._head is not None:
-            yield replace(self._head, lines=_code_of(self._code))
-        self._mark, self._head = "", None
+def _with_code(head: Quote | None, code: list[str]) -> Iterator[Quote]:
+    """The citation of a fence that ends, with its code."""
+    if head is not None:
+        yield replace(head, lines=_code_of(code))
 
 
 def _above_code(quotes: list[Quote]) -> Quote | None:
@@ -130,9 +121,7 @@ def _place(address: str, *, is_page: bool) -> tuple[str, str]:
 
 def _code_of(lines: list[str]) -> tuple[str, ...]:
     """The lines of code without the numbers that a tool writes before each."""
-    numbers = [_NUMBERED.match(line) for line in lines]
-    if len(lines) > 0 and all(numbers):
-        found = [int(match[1]) for match in numbers if match]
-        if found == list(range(found[0], found[0] + len(found))):
-            return tuple(_NUMBERED.sub("", line, count=1) for line in lines)
+    numbers = [int(match[1]) for match in map(_NUMBERED.match, lines) if match]
+    if numbers and numbers == list(range(numbers[0], numbers[0] + len(lines))):
+        return tuple(_NUMBERED.sub("", line, count=1) for line in lines)
     return tuple(lines)

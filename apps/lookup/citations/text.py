@@ -14,7 +14,6 @@ from apps.lookup.citations.baseline import Baseline, Cited, Unknowable
 from apps.lookup.citations.check import Checked, Checker
 from apps.lookup.citations.folder import Folder
 from apps.lookup.citations.quotes import MAX_TEXT, Quote, quotes_of
-from apps.lookup.citations.verdict import Comparison
 from apps.lookup.git.refs import MAX_NAME
 from apps.lookup.marking import marked
 from apps.lookup.symbols.types import Place
@@ -148,10 +147,9 @@ def _verdict(cited: Cited, checker: Checker) -> tuple[str, str, int | None]:
         before = checker.before(cited, folder) if cited.commit else None
         if before is not None and before.is_whole:
             return _since(cited, before, checker)
-        lines = folder.lines(cited.path, folder.row(cited.path))
         if cited.lines:
-            return _quoted(cited, folder, lines)
-        if lines is None:
+            return _quoted(cited, folder)
+        if (lines := folder.lines(cited.path)) is None:
             return NOT_FOUND, "", None
         is_there = cited.start >= 1 and cited.end <= len(lines)
         return (EXISTS if is_there else OUT_OF_RANGE), "", None
@@ -166,16 +164,13 @@ def _since(cited: Cited, before: Baseline, checker: Checker) -> tuple[str, str, 
     return checked.verdict, checked.path, checked.start
 
 
-def _quoted(cited: Cited, folder: Folder, lines: list[str] | None) -> tuple[str, str, int | None]:
+def _quoted(cited: Cited, folder: Folder) -> tuple[str, str, int | None]:
     """Where a quote is of which only the text is known."""
-    path = cited.path
-    if lines is None:
-        renamed = folder.renamed(cited, Baseline(cited.lines, is_whole=False))
-        if renamed is None:
-            return NOT_FOUND, "", None
-        path, lines = renamed
-    comparison = Comparison(cited.lines, lines, first=cited.first, is_whole=False)
-    verdict, start = comparison.finding_by_text(cited.start, cited.end)
+    before = Baseline(cited.lines, cited.first, is_whole=False)
+    if (today := folder.today(cited, before)) is None:
+        return NOT_FOUND, "", None
+    path, lines = today
+    verdict, start = before.compared(lines).finding_by_text(cited.start, cited.end)
     if start is None:
         return (NOT_FOUND if verdict == "gone" else verdict), "", None
     return ("ok" if verdict == "ok" and path == cited.path else "moved"), path, start

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from os.path import commonprefix
 from typing import Literal, NamedTuple
 
@@ -124,13 +124,10 @@ class Comparison:
         starts = _starts(self._old[begin:stop], self._new, self._places_of, near)
         return [n for n in starts if _outdented(self.now[n : n + size]) == wanted]
 
-    @cached_property
-    def _counts(self) -> tuple[Counter[str], Counter[str]]:
-        return Counter(self._old), Counter(self._new)
-
     def is_unique(self, line: str) -> bool:
         """Whether both texts have a line once."""
-        return all(counts[line] == 1 for counts in self._counts)
+        both = (self._places_before, self._places_of)
+        return all(len(places.get(line, ())) == 1 for places in both)
 
     def is_repeated(self, begin: int, stop: int) -> bool:
         """Whether `before` has the lines of `before[begin:stop]` twice."""
@@ -288,7 +285,7 @@ class _Passage:
             return True
         if len(gap) > 2 * len(self._lines) + AROUND:
             return False
-        return _has_half(Counter(_words(self._lines)), gap)
+        return _has_half(_words(self._lines), gap)
 
     def _is_doubtful(self, at: int) -> bool:
         """Whether what is at another place may be a copy of a passage that was altered."""
@@ -303,7 +300,7 @@ class _Passage:
     def _has_twin(self, at: int) -> bool:
         """Whether new lines are an altered version of a passage that has moved to `at`: then one of
         both is a copy, and nothing says which one."""
-        words = Counter(_words(self._lines))
+        words = _words(self._lines)
         return any(len(lines) >= TWIN and _has_half(words, lines) for lines in self._new_runs(at))
 
     def _new_runs(self, at: int) -> Iterator[list[str]]:
@@ -355,22 +352,16 @@ def _starts(
 
 def _telling(lines: Sequence[str], indexes: range, most: int) -> list[int]:
     """The indexes of the first lines that say something, among the first MAX_AWAY."""
-    wordy: list[int] = []
-    for n in indexes[:MAX_AWAY]:
-        if len(wordy) == most:
-            break
-        if is_telling(lines[n]):
-            wordy.append(n)
-    return wordy
+    wordy = (n for n in indexes[:MAX_AWAY] if is_telling(lines[n]))
+    return list(islice(wordy, most))
 
 
 def _has_half(words: Counter[str], lines: Sequence[str]) -> bool:
-    return 2 * (words & Counter(_words(lines))).total() >= words.total()
+    return 2 * (words & _words(lines)).total() >= words.total()
 
 
-def _words(lines: Sequence[str]) -> Iterator[str]:
-    for line in lines:
-        yield from _WORD.findall(line)
+def _words(lines: Sequence[str]) -> Counter[str]:
+    return Counter(word for line in lines for word in _WORD.findall(line))
 
 
 def _outdented(lines: Sequence[str]) -> list[str]:

@@ -55,6 +55,7 @@ class Git:
     _program: str
     _folder: str
     _work: Work
+    _graph: Path  # folder of its graph of commits
     _times: list[float] = field(default_factory=list)  # seconds of each command
 
     def run(self, *arguments: str, data: bytes = b"") -> bytes:
@@ -110,10 +111,6 @@ class Git:
             self._times.append(time.monotonic() - began)
             # A program that was killed has ended for that reason.
             self._work.check()
-
-    @property
-    def _graph(self) -> Path:
-        return graph_of(common_dir(self.repository.git_dir))
 
     def prepare(self) -> None:
         """Make later answers about the repository fast, if this one was slow. git uses no graph
@@ -177,7 +174,7 @@ def opened(repository: Repository) -> Iterator[Git]:
     with computing(SECONDS) as work, TemporaryDirectory(prefix="codeinfo-git-") as folder:
         boundary = boundary_of(common)
         make_bare(Path(folder), head, boundary)
-        git = Git(repository, head, boundary, program, folder, work)
+        git = Git(repository, head, boundary, program, folder, work, graph_of(common))
         try:
             yield git
         finally:

@@ -6,6 +6,7 @@ from typing import Any
 
 from apps.ingest.discovery.secrets import holds_secret
 from apps.lookup.git import Git
+from apps.lookup.symbols.types import filled
 
 FORMAT = "--format=%H%n%aI%n%an%n%B"
 LOG = ("log", "-z", "--no-color", "--no-notes", "--no-mailmap", "--encoding=UTF-8", FORMAT)
@@ -25,18 +26,18 @@ class Commit:
     is_boundary: bool  # of a shallow clone: what it seems to add may be older
 
     def as_wire(self) -> dict[str, Any]:
-        wire = {
+        return {
             "commit": self.id,
             "date": self.date,
             "author": self.author,
             "message": self.message,
+            **filled(boundary=self.is_boundary),
         }
-        return wire | ({"boundary": True} if self.is_boundary else {})
 
 
 def commits_of(git: Git, *arguments: str) -> list[Commit]:
     """The commits that these arguments of `git log` select. Raises as `Git.run`."""
-    return [_commit(git, text) for text in _records(git.run(*LOG, *arguments))]
+    return _commits(git, git.run(*LOG, *arguments))
 
 
 def commits_with(git: Git, ids: Iterable[str]) -> dict[str, Commit]:
@@ -45,11 +46,12 @@ def commits_with(git: Git, ids: Iterable[str]) -> dict[str, Commit]:
     if not names:
         return {}
     output = git.run(*LOG, "--no-walk=unsorted", "--stdin", data=names.encode())
-    return {one.id: one for one in (_commit(git, text) for text in _records(output))}
+    return {one.id: one for one in _commits(git, output)}
 
 
-def _records(output: bytes) -> list[str]:
-    return [text for text in output.decode("utf-8", "replace").split("\0") if text.strip()]
+def _commits(git: Git, output: bytes) -> list[Commit]:
+    texts = output.decode("utf-8", "replace").split("\0")
+    return [_commit(git, text) for text in texts if text.strip()]
 
 
 def _commit(git: Git, text: str) -> Commit:

@@ -13,7 +13,7 @@ from apps.lookup.history.commits import commits_with
 from apps.lookup.history.query import INGEST
 from apps.lookup.history.subject import Subject
 from apps.lookup.history.visible import OUTSIDE
-from apps.lookup.symbols.types import Place
+from apps.lookup.symbols.types import Place, filled
 from apps.retrieval.paging import PAGE, Page, Pager, Position
 
 TREES = ("diff-tree", "-r", "-M", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index")
@@ -80,10 +80,8 @@ def diff(subject: Subject) -> dict[str, Any]:
     def after(count: int) -> str:
         return pager.cursor(places[count - 1], (since, to))
 
-    hint = {} if rows else {"hint": UNCHANGED}
-    return (
-        output | hint | {"results": rows, PAGE: Page(len(rows), after, more, "path, from and to")}
-    )
+    page = Page(len(rows), after, more, "path, from and to")
+    return output | filled(hint="" if rows else UNCHANGED) | {"results": rows, PAGE: page}
 
 
 def _commits(subject: Subject) -> tuple[str, str]:
@@ -115,11 +113,10 @@ def _changes(subject: Subject, since: str, to: str) -> list[Change]:
         old_path = path = subject.in_root(next(parts))
         if status[0] == "R":
             path = subject.in_root(next(parts))
-        before, after = ("" if set(one) == {"0"} else one for one in (old, new))
         is_file = not {LINK, SUBMODULE} & {old_mode, new_mode}
         kind = KINDS.get(status[0], "modified")
         refused = "" if is_file else NOT_A_FILE
-        changes.append(Change(kind, path, old_path, before, after, refused))
+        changes.append(Change(kind, path, old_path, _id(old), _id(new), refused))
     return changes
 
 
@@ -158,12 +155,10 @@ def _rows(
         batch = _by_content(subject, changes[begin : begin + FILES_AT_ONCE])
         hunks = _hunks(subject, batch, commits)
         for number, change in enumerate(batch, begin):
-            own = [
-                _row(subject, change, hunk) for hunk in _fitting(subject, change, hunks, commits)
-            ]
-            for count, row in enumerate(own, 1):
+            own = _fitting(subject, change, hunks.get((change.old, change.new), []), commits[1])
+            for count, hunk in enumerate(own, 1):
                 if number > first or count > skipped:
-                    rows.append(row)
+                    rows.append(_row(subject, change, hunk))
                     places.append((number, count))
         sizes = accumulate(len(row["chunk"]) for row in rows)
         end = min(limit, 1 + sum(size < MAX_CHARS for size in sizes))
@@ -179,15 +174,13 @@ def _by_content(subject: Subject, changes: Sequence[Change]) -> list[Change]:
     checked = []
     for change in changes:
         sides = ((change.old_path, change.old), (change.path, change.new))
-        reasons = (_refuse(subject, path, texts.get(one)) for path, one in sides if one)
+        reasons = (
+            subject.visible.refuse(path, texts[one]) if one in texts else "Too large"
+            for path, one in sides
+            if one
+        )
         checked.append(replace(change, refused=next(filter(None, reasons), "")))
     return checked
-
-
-def _refuse(subject: Subject, path: str, data: bytes | None) -> str:
-    if data is None:
-        return "Too large"
-    return subject.visible.refuse(path, data)
 
 
 def texts_of(subject: Subject, ids: Sequence[str]) -> dict[str, bytes]:
@@ -228,18 +221,16 @@ def _hunks(
         paths = {subject.in_repository(path) for one in own for path in (one.path, one.old_path)}
         if paths:
             output = subject.git.run(*TREES, option, "-p", *commits, "--", *sorted(paths))
-            hunks |= _hunks_by_ids(output)
+            # Lines of texts begin with a space, + or -.
+            for part in re.split(rb"^diff --git ", output, flags=re.MULTILINE)[1:]:
+                if ids := _IDS.search(part):
+                    hunks[_id(ids[1].decode()), _id(ids[2].decode())] = list(_hunks_of(part))
     return hunks
 
 
-def _hunks_by_ids(output: bytes) -> dict[tuple[str, str], list[_Hunk]]:
-    hunks: dict[tuple[str, str], list[_Hunk]] = {}
-    # Lines of texts begin with a space, + or -.
-    for part in re.split(rb"^diff --git ", output, flags=re.MULTILINE)[1:]:
-        if ids := _IDS.search(part):
-            old, new = (b"" if set(one) == {ord("0")} else one for one in ids.groups())
-            hunks[old.decode(), new.decode()] = list(_hunks_of(part))
-    return hunks
+def _id(text: str) -> str:
+    """The id of a text; "" for the one of zeros, which stands for none."""
+    return text if text.strip("0") else ""
 
 
 def _hunks_of(part: bytes) -> list[_Hunk]:
@@ -254,24 +245,17 @@ def _hunks_of(part: bytes) -> list[_Hunk]:
 
 
 def _fitting(
-    subject: Subject,
-    change: Change,
-    hunks: dict[tuple[str, str], list[_Hunk]],
-    commits: tuple[str, str],
-) -> list[_Hunk | None]:
+    subject: Subject, change: Change, hunks: Sequence[_Hunk], to: str
+) -> Sequence[_Hunk | None]:
     """The hunks of a change that touch the lines of the query; [None] if it has none at all."""
     if change.refused:
         subject.notes.append(f"{change.path} is left out: {change.refused}.")
         return []
-    own = hunks.get((change.old, change.new), [])
     if subject.span is None:
-        return list(own) or [None]
-    first, last = subject.span
-    numbers = subject.numbers_at(commits[1], subject.lines())[first - 1 : last]
-    there = list(filter(None, numbers))
-    if not there:
+        return hunks or [None]
+    if (span := subject.span_at(to)) is None:
         return []
-    return [hunk for hunk in own if hunk.first <= max(there) and hunk.last >= min(there)]
+    return [hunk for hunk in hunks if hunk.first <= span[1] and hunk.last >= span[0]]
 
 
 def _row(subject: Subject, change: Change, hunk: _Hunk | None) -> dict[str, Any]:

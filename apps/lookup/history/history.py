@@ -9,6 +9,7 @@ from apps.lookup.history.log import log
 from apps.lookup.history.query import HistoryQuery
 from apps.lookup.history.subject import Subject, subject_of
 from apps.lookup.marking import marked
+from apps.lookup.symbols.types import filled
 from apps.retrieval.repositories import repo_id
 
 MAX_NAMED = 3  # boundary commits
@@ -31,5 +32,5 @@ def history(query: HistoryQuery) -> dict[str, Any]:
                 f"This is a shallow clone: nothing before {named} is known, and what seems to "
                 "come from there may be older. `git fetch --unshallow` brings the rest."
             )
-    notes = {"notes": " ".join(subject.notes)} if subject.notes else {}
+    notes = filled(notes=" ".join(subject.notes))
     return {"repo": repo_id(subject.root), "of": query.of, **output, **notes}

@@ -6,6 +6,7 @@ from typing import Any
 from apps.core.errors import Unavailable
 from apps.lookup.history.commits import Commit, commits_of
 from apps.lookup.history.subject import Subject
+from apps.lookup.symbols.types import filled
 from apps.retrieval.paging import PAGE, Pager
 from apps.retrieval.repositories import repo_id
 
@@ -36,16 +37,10 @@ def log(subject: Subject) -> dict[str, Any]:
         found = list(_of_path(subject, to, since, most))
     if len(found) == MOST:
         subject.notes.append(LATEST_ONLY)
-    shown, page = pager.page(found, query.limit, _id, narrow=NARROW)
-    rows = [
-        _fields(subject) | one.as_wire() | ({"oldPath": path} if path else {})
-        for one, path in shown
-    ]
+    shown, page = pager.page(found, query.limit, lambda row: row[0].id, narrow=NARROW)
+    base = {"repo": repo_id(subject.root), "kind": "commit", **filled(relPath=subject.path)}
+    rows = [base | one.as_wire() | filled(oldPath=path) for one, path in shown]
     return {"to": to, "results": rows, PAGE: page}
-
-
-def _id(row: tuple[Commit, str]) -> str:
-    return row[0].id
 
 
 def _of_path(
@@ -91,16 +86,7 @@ def _lines_at(subject: Subject) -> tuple[str | None, str]:
     commit to begin at."""
     if not subject.span:
         return None, subject.commit(subject.query.to or "HEAD")
-    commit, lines = subject.text_commit(), subject.lines()
-    first, last = subject.span
-    numbers = list(filter(None, subject.numbers_at(commit, lines)[first - 1 : last]))
-    if not numbers:
+    commit = subject.text_commit()
+    if (span := subject.span_at(commit)) is None:
         return "", commit
-    path = subject.in_repository(subject.path)
-    return f"-L{min(numbers)},{max(numbers)}:{path}", commit
-
-
-def _fields(subject: Subject) -> dict[str, Any]:
-    """The repository of a row, and the path if there is one."""
-    path = {"relPath": subject.path} if subject.path else {}
-    return {"repo": repo_id(subject.root), "kind": "commit", **path}
+    return f"-L{span[0]},{span[1]}:{subject.in_repository(subject.path)}", commit

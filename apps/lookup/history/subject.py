@@ -97,6 +97,13 @@ class Subject:
         data = self._blob(blob) if blob else b""
         return line_numbers(lines, lines_of(decode(data, self._file.encoding)))
 
+    def span_at(self, commit: str) -> tuple[int, int] | None:
+        """The first and the last of the lines that are meant, in the text of a commit; None if it
+        has none of them."""
+        first, last = self.span or (1, None)
+        numbers = [*filter(None, self.numbers_at(commit, self.lines())[first - 1 : last])]
+        return (min(numbers), max(numbers)) if numbers else None
+
     def _blob(self, name: str) -> bytes:
         """The content of an object; nothing of what was a folder then. Raises as `Git.run`."""
         output = self.git.run("cat-file", "--batch", data=f"{name}\n".encode())

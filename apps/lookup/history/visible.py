@@ -7,12 +7,15 @@ has for names, ignored ones included; and each text passes the rules for content
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from apps.code.paths import folders_of
+from apps.core.values.slices import slices
 from apps.core.values.surrogates import has_surrogates
 from apps.index import queries
 from apps.index.models import Root
 from apps.index.root_directory import MAX_DEPTH, MISSING, TOO_DEEP, RootDirectory
 from apps.index.types import Area
-from apps.ingest.discovery.discovery import BAD_NAME, rules_of
+from apps.ingest.discovery.discovery import BAD_NAME
+from apps.ingest.discovery.eligibility import Rules
 from apps.ingest.discovery.folder_rules import REFUSED, FolderRules, repository_ignores, rules_above
 from apps.ingest.discovery.repository import Repository, common_dir
 from apps.ingest.discovery.walk import RULES_UNREADABLE
@@ -29,17 +32,17 @@ class Visible:
 
     def __init__(self, root: Root, repository: Repository, areas: Sequence[Area]) -> None:
         self._root, self._repository, self._areas = root, repository, areas
-        self._rules = rules_of(Path(root.path))
+        self._rules = Rules.of(Path(root.path))
 
     def reasons(self, paths: Collection[str]) -> dict[str, str]:
         """Return why files, by their paths in the root, are not shown; "" for those that are. The
         path of a folder ends with a slash."""
         reasons = _unusable(paths)
         paths = [path for path in paths if path not in reasons]
-        known = self._known({place for path in paths for place in (path, *_above(path))})
+        known = self._known({place for path in paths for place in (path, *folders_of(path))})
         others: list[str] = []
         for path in paths:
-            rows = [known[place] for place in (*_above(path), path) if place in known]
+            rows = [known[place] for place in (*folders_of(path), path) if place in known]
             # git tracks it, and it is not in the work tree: no rule has looked at it.
             rows = [] if rows == [MISSING] else rows
             if not is_inside(self._areas, self._root, path):
@@ -66,9 +69,9 @@ class Visible:
 
     def _known(self, places: Collection[str]) -> dict[str, str]:
         """The skip reason of the live rows at some paths; those of folders end with a slash."""
-        wanted, known = sorted(places), dict[str, str]()
-        for start in range(0, len(wanted), AT_ONCE):
-            rows = queries.live_files(self._root).filter(path__in=wanted[start : start + AT_ONCE])
+        known: dict[str, str] = {}
+        for some in slices(sorted(places), AT_ONCE):
+            rows = queries.live_files(self._root).filter(path__in=some)
             known.update(rows.values_list("path", "skip_reason"))
         return known
 
@@ -125,14 +128,8 @@ def _unusable(paths: Iterable[str]) -> dict[str, str]:
             reasons[path] = BAD_NAME
         elif path.count("/") > MAX_DEPTH:
             reasons[path] = TOO_DEEP
-        elif len(folders) + len(more := set(_above(path)) - folders) > MOST_FOLDERS:
+        elif len(folders) + len(more := set(folders_of(path)) - folders) > MOST_FOLDERS:
             reasons[path] = TOO_MANY
         else:
             folders |= more
     return reasons
-
-
-def _above(path: str) -> list[str]:
-    """The folders of a path, from the uppermost, each with a slash at its end."""
-    names = path.split("/")[:-1]
-    return ["/".join(names[: count + 1]) + "/" for count in range(len(names))]

@@ -88,30 +88,23 @@ def _compared(file: FileSides, old: _Side, new: _Side) -> Iterator[Changed]:
             yield _change("body", file, symbol)
     for key, symbol in old.symbols.items():
         if key not in new.symbols:
-            yield replace(_change("removed", file, symbol), path=file.old_path)
+            yield _change("removed", file, symbol)
     if rows := _differing(old.around, new.around):
         lines = file.after or file.before or ()
         at = next((at for at, line in enumerate(lines, 1) if line.rstrip() in rows), 1)
-        text = lines[at - 1] if lines else ""
-        yield Changed(
-            "file", file.path, file.old_path, "", "", at, at, text.strip()[:MAX_TEXT], rows
-        )
+        yield Changed("file", file.path, file.old_path, "", "", at, at, _text(lines, at), rows)
 
 
 def _change(what: What, file: FileSides, symbol: Symbol) -> Changed:
-    lines = file.before if what == "removed" else file.after
-    row = symbol.start_line - 1
-    text = lines[row] if lines and row < len(lines) else ""
-    return Changed(
-        what,
-        file.path,
-        file.old_path,
-        symbol.path,
-        symbol.path,
-        symbol.start_line,
-        symbol.end_line,
-        text.strip()[:MAX_TEXT],
-    )
+    is_gone = what == "removed"
+    path, lines = (file.old_path, file.before) if is_gone else (file.path, file.after)
+    first, last = symbol.start_line, symbol.end_line
+    text = _text(lines or (), first)
+    return Changed(what, path, file.old_path, symbol.path, symbol.path, first, last, text)
+
+
+def _text(lines: Sequence[str], number: int) -> str:
+    return lines[number - 1].strip()[:MAX_TEXT] if number <= len(lines) else ""
 
 
 def _differing(old: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ from apps.lookup.marking import marked
 from apps.lookup.relations.tests_of import find_tests
 from apps.lookup.symbols import CallersQuery, ImportsQuery, SymbolQuery, find_imports
 from apps.lookup.symbols.callers import CallSearch
-from apps.lookup.symbols.project import RootProject, root_files
-from apps.lookup.symbols.types import MAX_LIMIT, Place
+from apps.lookup.symbols.project import RootProject, place_of, root_files
+from apps.lookup.symbols.types import MAX_LIMIT, Place, filled
 from apps.retrieval.paging import PAGE, Pager
 from apps.retrieval.repositories import find_root, repo_id, required_model
 
@@ -56,10 +56,13 @@ def impact(query: ImpactQuery) -> dict[str, Any]:
     changes.notes += [MORE] if len(changed) > MAX_CHANGED else []
     changes.notes += [deadline.note] if deadline.note else []
     shown, page = pager.page(rows, query.limit, _key, narrow="depth")
-    base = {"base": changes.base} if changes.base else {}
-    hint = {} if rows else {"hint": _nothing(query, changes)}
-    notes = {"notes": " ".join(changes.notes)} if changes.notes else {}
-    return {"repo": repo_id(root), **base, "results": list(shown), **hint, **notes, PAGE: page}
+    return {
+        "repo": repo_id(root),
+        **filled(base=changes.base),
+        "results": list(shown),
+        **filled(hint="" if rows else _nothing(query, changes), notes=" ".join(changes.notes)),
+        PAGE: page,
+    }
 
 
 def _changes(root: Root, query: ImpactQuery) -> ChangeSet:
@@ -83,7 +86,7 @@ def _key(row: dict[str, Any]) -> object:
 
 
 def _changed_row(root: Root, one: Changed) -> dict[str, Any]:
-    place = _place(root, one.path)
+    place = place_of(root, one.path)
     old = {"oldPath": one.old_path} if one.old_path != one.path else {}
     old |= {"oldSymbol": one.old_symbol} if one.old_symbol != one.symbol else {}
     row = _row(place, "changed", one.symbol, "proven", one.line, one.text)
@@ -189,21 +192,15 @@ def _tests_of_files(symbol: SymbolQuery, paths: Sequence[str]) -> Iterator[dict[
 
 def _together(root: Root, changes: ChangeSet) -> Iterator[dict[str, Any]]:
     for path, (count, of) in changes.together.items():
-        row = _row(_place(root, path), "together", "", "possible", None, "")
+        row = _row(place_of(root, path), "together", "", "possible", None, "")
         yield row | {"of": of, "commits": count}
 
 
 def _row(
     place: Place, kind: str, symbol: str, certainty: str, line: int | None, text: str
 ) -> dict[str, Any]:
-    named = {"symbol": symbol} if symbol else {}
-    lines = {"startLine": line, "endLine": line, "chunk": text}
-    return place.as_wire() | {"kind": kind, "certainty": certainty} | named | lines
-
-
-def _place(root: Root, path: str) -> Place:
-    file = root_files(root).files.get(path)
-    return Place(root, path, file.language if file else "")
+    what = {"kind": kind, "certainty": certainty, **filled(symbol=symbol)}
+    return place.as_wire() | what | {"startLine": line, "endLine": line, "chunk": text}
 
 
 # In a framework, most tests reach most code. Those that fail name what is on the way: the changed

@@ -18,7 +18,7 @@ from apps.code.callgraph.languages import rules_for
 from apps.code.paths import kinds
 from apps.lookup.impact.types import Changed
 from apps.lookup.impact.words import places_of, row_starts
-from apps.lookup.symbols.callers import CallSearch, stem, with_word
+from apps.lookup.symbols.callers import CallSearch, stem
 from apps.lookup.symbols.imports import imported_paths
 
 # Definitions of one answer, and lines above a function that may be its decorators.
@@ -247,7 +247,7 @@ class Walk:
             return
         is_rare = self._is_member(node) and len(self.project.defining(name)) <= MAX_POSSIBLE
         family = rules_for(node.path).family
-        for path in [*with_word(self.project, name)]:
+        for path in self.project.with_word(name):
             if self.project.language(path) not in family or not self._takes(path):
                 continue
             if is_rare or self._is_near(path, node.path):
@@ -351,7 +351,7 @@ class Walk:
         outer = self._definition(node).scope if is_own else node.scope
         if outer != MODULE or not may_be_named(name):
             return
-        for path in [*with_word(self.project, stem(node.path).split(".")[0])]:
+        for path in self.project.with_word(stem(node.path).split(".")[0]):
             if path == node.path or not self._is_near(path, node.path):
                 continue
             for imported in self.project.known(path).imports:

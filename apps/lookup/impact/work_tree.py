@@ -3,6 +3,7 @@ attributes and filters: the files are those of a discovery, and have the hashes 
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from apps.code.chunking import decode, lines_of
@@ -74,11 +75,17 @@ def _differing(
     found = discover(folder, _known(root))
     index = read_index(subject.git.repository, folder)
     unsure, pairs = 0, list[tuple[str, str, Candidate | None]]()
-    nested = _Nested(folder)
+
+    @cache
+    def is_nested(inner: str) -> bool:
+        """Whether a folder is in a repository of its own below the root."""
+        above = inner.rpartition("/")[0]
+        return inner != "" and (os.path.lexists(folder / inner / ".git") or is_nested(above))
+
     for file in found.files:
         blob = tree.get(file.path, "")
         if not blob:
-            if not nested.has(file.path):
+            if not is_nested(file.path.rpartition("/")[0]):
                 pairs.append((file.path, "", file))
             continue
         entry = index.entries.get(file.path)
@@ -106,28 +113,11 @@ def _known(root: Root) -> dict[str, FileStat]:
     return {path: FileStat(*stat) for path, *stat in columns.iterator()}
 
 
-class _Nested:
-    """Knows which folders below a root are repositories of their own."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._known: dict[str, bool] = {"": False}
-
-    def has(self, path: str) -> bool:
-        """Whether a file is in one of them."""
-        folder = path.rpartition("/")[0]
-        if folder not in self._known:
-            own = os.path.lexists(self._root / folder / ".git")
-            self._known[folder] = own or self.has(folder)
-        return self._known[folder]
-
-
 def _is_gone(folder: Path, path: str, index: Index) -> bool:
     """Whether a file of a commit is not on the disk. A sparse checkout leaves files out."""
     entry = index.entries.get(path)
-    if entry is not None and entry.kind is Kind.ABSENT:
-        return False
-    return not os.path.lexists(folder / path)
+    is_left_out = entry is not None and entry.kind is Kind.ABSENT
+    return not is_left_out and not os.path.lexists(folder / path)
 
 
 def _shown(
@@ -153,18 +143,14 @@ def _read(
     rows = queries.live_files(root).filter(path__in=[path for path, _, _ in pairs])
     encodings = dict(rows.values_list("path", "encoding"))
     for path, blob, file in pairs:
-        data = {"before": texts.get(blob) if blob else None}
-        data["after"] = _on_disk(root, file) if file else None
-        is_lost = (blob and data["before"] is None) or (file and data["after"] is None)
-        reasons = (subject.visible.refuse(path, one) for one in data.values() if one is not None)
-        if is_lost or any(reasons):
+        data = (texts.get(blob), _on_disk(root, file) if file else None)
+        is_lost = any(one is None for one, there in zip(data, (blob, file), strict=True) if there)
+        if is_lost or any(one and subject.visible.refuse(path, one) for one in data):
             changes.notes.append(f"{path} is left out: its content cannot be shown.")
             continue
-        sides = {
-            name: None if one is None else lines_of(decode(one, encodings.get(path, "")))
-            for name, one in data.items()
-        }
-        yield FileSides(path, path, sides["before"], sides["after"])
+        encoding = encodings.get(path, "")
+        sides = (None if one is None else lines_of(decode(one, encoding)) for one in data)
+        yield FileSides(path, path, *sides)
 
 
 def _on_disk(root: Root, file: Candidate) -> bytes | None:

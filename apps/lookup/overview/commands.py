@@ -186,14 +186,14 @@ def _always(build: str, tests: str, mark: str = "") -> _Reader:
     return read
 
 
-def _gradle(project: RootProject, path: str, text: str) -> Iterator[_Command]:
-    program = "./gradlew" if project.file("gradlew") else "gradle"
-    return _always(f"{program} build", f"{program} test", "plugins")(project, path, text)
+def _wrapped(program: str, script: str, build: str, mark: str) -> _Reader:
+    """As `_always`, for a program for which a repository may have a script."""
 
+    def read(project: RootProject, path: str, text: str) -> Iterator[_Command]:
+        start = f"./{script}" if project.file(script) else program
+        return _always(f"{start} {build}", f"{start} test", mark)(project, path, text)
 
-def _maven(project: RootProject, path: str, text: str) -> Iterator[_Command]:
-    program = "./mvnw" if project.file("mvnw") else "mvn"
-    return _always(f"{program} package", f"{program} test", "<project")(project, path, text)
+    return read
 
 
 def _cmake(_: RootProject, path: str, text: str) -> Iterator[_Command]:
@@ -255,8 +255,8 @@ _READERS: dict[str, _Reader] = {
         (r"package|workspace", "tests", "cargo test"),
     ),
     "go.mod": _always("go build ./...", "go test ./...", "module "),
-    "pom.xml": _maven,
-    **dict.fromkeys(_GRADLE, _gradle),
+    "pom.xml": _wrapped("mvn", "mvnw", "package", "<project"),
+    **dict.fromkeys(_GRADLE, _wrapped("gradle", "gradlew", "build", "plugins")),
     "CMakeLists.txt": _cmake,
     "meson.build": _always(
         "meson setup build && ninja -C build", "meson test -C build", "project("

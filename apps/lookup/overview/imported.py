@@ -8,12 +8,11 @@ import re2
 
 from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.code.paths import descriptive_name
-from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
-from apps.index.symbols import outline_of
 from apps.index.types import StoredSymbol
+from apps.lookup.ingested import known_outline
 from apps.lookup.overview.sizes import is_aside
-from apps.lookup.relations.types import Relation, Relations, one_line
+from apps.lookup.relations.types import Relation, Relations, line_at
 from apps.lookup.symbols.definitions import MINOR, OUTLINE_ONLY
 from apps.lookup.symbols.imports import imported_paths
 from apps.lookup.symbols.outline import outermost
@@ -91,18 +90,14 @@ def _row(project: RootProject, path: str, count: int) -> Relation:
     """The definition that a file is named after, or its longest one, or its first line."""
     main = _main_definition(project, path)
     line, name = (main.start_line, main.path) if main else (1, "")
-    lines = project.lines(path) or ()
-    text = one_line(lines[line - 1]) if line <= len(lines) else ""
+    text = line_at(project.lines(path) or (), line)
     of = f"imported by {count} files"
     return Relation("imported", project.place(path), line, text, name, of)
 
 
 def _main_definition(project: RootProject, path: str) -> StoredSymbol | None:
     file = project.file(path)
-    try:
-        symbols = outline_of(project.root, file.document) if file else []
-    except Unavailable:
-        return None
+    symbols = known_outline(project.root, file.document) if file else []
     outer = [one for one in outermost(symbols) if one.kind not in _NO_DEFINITIONS]
     stem = _letters(descriptive_name(path))
 

@@ -1,7 +1,7 @@
 """All facts of an overview."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from apps.core.values.surrogates import encodable
@@ -15,9 +15,9 @@ from apps.lookup.overview.imported import most_imported
 from apps.lookup.overview.readme import first_sentence
 from apps.lookup.overview.sizes import LanguageSize, Module, is_aside, languages_of, modules_of
 from apps.lookup.relations.entry_points import entry_points
-from apps.lookup.relations.types import Relation, Relations, Scope
-from apps.lookup.symbols.project import LiveFile, RootProject, root_files
-from apps.retrieval.query import MAX_ID, areas_of, fits, invalid, is_inside
+from apps.lookup.relations.types import Relation, Scope
+from apps.lookup.symbols.project import RootProject, files_of
+from apps.retrieval.query import MAX_ID, areas_of, invalid, is_inside
 from apps.retrieval.repositories import repo_id, roots_named
 
 # Entry points that are chosen from, and those that are shown; possible ones up to so many in all.
@@ -37,14 +37,11 @@ class OverviewQuery:
     def parse(cls, data: Mapping[str, Any]) -> "OverviewQuery":
         """Check `{repository}`; unknown keys are ignored. Raises InvalidInput."""
         value = data.get("repository")
-        problem = ""
         if not isinstance(value, str) or not value.strip():
-            problem = "repository is required"
-        elif len(value) > MAX_ID:
-            problem = f"repository must have at most {MAX_ID:,} characters"
-        if problem:
-            raise invalid(problem)
-        return cls(encodable(str(value)).strip(), areas_of(data))
+            raise invalid("repository is required")
+        if len(value) > MAX_ID:
+            raise invalid(f"repository must have at most {MAX_ID:,} characters")
+        return cls(encodable(value).strip(), areas_of(data))
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ def overview_of(query: OverviewQuery) -> Overview:
     languages = languages_of(project, files)
     unread = project.deadline.note
     imported = most_imported(project, {file.path for file in files})
-    rows = [*([readme] if readme else ()), *commands, *entries.rows, *imported.rows]
+    rows = [*([readme] if readme else ()), *commands, *entries, *imported.rows]
     return Overview(
         root,
         len(files),
@@ -87,14 +84,7 @@ def overview_of(query: OverviewQuery) -> Overview:
         modules_of(files),
         tuple(row for row in rows if is_inside(query.areas, root, row.place.path)),
         " ".join(filter(None, [unread, imported.note])),
-        entries.degraded,
     )
-
-
-def files_of(root: Root, filters: Filters) -> list[LiveFile]:
-    """The ingested files of a root that pass the filters."""
-    files = root_files(root).files.values()
-    return [one for one in files if fits(filters, root, one.path, one.language)]
 
 
 @per_generation
@@ -104,14 +94,13 @@ def languages_by_size(root: Root) -> tuple[LanguageSize, ...]:
     return languages_of(RootProject(root, Deadline(SECONDS)), files, counts_lines=False)
 
 
-def started(project: RootProject, filters: Filters) -> Relations:
+def started(project: RootProject, filters: Filters) -> list[Relation]:
     """One row of what is started: the definition rather than the line of the manifest. Scripts of
     npm are commands, and tests and examples start nothing of the product."""
     scope = Scope((repo_id(project.root),), filters, MAX_ENTRIES)
-    found = entry_points(scope, project.deadline)
     rows: dict[str, Relation] = {}
     known: set[str] = set()  # files that a manifest or their name starts
-    for row in found.rows:
+    for row in entry_points(scope, project.deadline).rows:
         path, is_proven = row.place.path, row.certainty == "proven"
         if is_aside(path) or row.of.startswith("npm run") or (path in known and not is_proven):
             continue
@@ -120,4 +109,4 @@ def started(project: RootProject, filters: Filters) -> Relations:
         rows[row.of if has_target else f"{row.of} {path}"] = row
     shown = [row for row in rows.values() if row.certainty == "proven"][:SHOWN_ENTRIES]
     possible = [row for row in rows.values() if row.certainty != "proven"]
-    return replace(found, rows=(*shown, *possible[: max(0, SHOWN_POSSIBLE - len(shown))]))
+    return [*shown, *possible[: max(0, SHOWN_POSSIBLE - len(shown))]]

@@ -87,12 +87,12 @@ def languages_of(
 ) -> tuple[LanguageSize, ...]:
     """The languages with most code in some files of a repository."""
     code = [file for file in files if is_code(file)]
-    size = sum(file.size for file in code)
     paths: dict[str, list[str]] = defaultdict(list)
     sizes: Counter[str] = Counter()
     for file in code:
         paths[file.language].append(file.path)
         sizes[file.language] += file.size
+    size = sizes.total()
     can_count = counts_lines and len(code) <= MAX_FILES and size <= MAX_BYTES
     return tuple(
         LanguageSize(

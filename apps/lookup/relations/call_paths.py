@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 
 from apps.code.callgraph.callers import targets
 from apps.code.callgraph.facts import MODULE, Call, Facts
-from apps.index.models import Root
 from apps.lookup.deadline import Deadline
-from apps.lookup.marking import marked
 from apps.lookup.relations.subtypes import Subtypes
-from apps.lookup.relations.types import Relation, Relations, Scope, one_line
+from apps.lookup.relations.types import Relation, Relations, Scope, line_at
 from apps.lookup.symbols.call_types import CallersQuery
 from apps.lookup.symbols.callers import wanted_definitions
 from apps.lookup.symbols.project import Key, RootProject
@@ -55,7 +53,7 @@ class _Walk:
                     continue
                 self.came_by[step.callee] = step
                 if step.callee in ends:
-                    return list(self._back(step))
+                    return self._back(step)
                 if depth + 1 < MAX_CALLS:
                     waiting.append((step.callee, depth + 1))
             if len(self.came_by) > MAX_SEEN or self.project.deadline.is_over:
@@ -69,13 +67,11 @@ class _Walk:
             if definition.scope == key[1] and definition.name:
                 yield key[0], index
 
-    def _back(self, last: _Step) -> Iterator[_Step]:
-        steps: list[_Step] = []
-        step: _Step | None = last
-        while step is not None:
+    def _back(self, last: _Step) -> list[_Step]:
+        steps = [last]
+        while step := self.came_by[steps[-1].caller]:
             steps.append(step)
-            step = self.came_by[step.caller]
-        yield from reversed(steps)
+        return steps[::-1]
 
     def calls(self, key: Key, *, with_overriding: bool = False) -> Iterator[_Step]:
         """The calls in a definition, and in those without a name and methods inside of it.
@@ -103,13 +99,12 @@ class _Walk:
     def rows(self, steps: Sequence[_Step]) -> Iterator[Relation]:
         lines = self.project.lines_of({step.caller[0] for step in steps})
         for step in steps:
-            path, row = step.caller[0], step.call.row
-            text = lines.get(path, ())
+            path, line = step.caller[0], step.call.row + 1
             yield Relation(
                 "step",
                 self.project.place(path),
-                row + 1,
-                one_line(text[row]) if row < len(text) else "",
+                line,
+                line_at(lines.get(path, ()), line),
                 self.project.known(path).enclosing(step.call.scope) or self._named(step.caller),
                 self._named(step.callee),
                 "proven" if step.proven else "possible",
@@ -119,7 +114,6 @@ class _Walk:
         return self.project.definition(key).path
 
 
-@marked
 def call_path(start: SymbolQuery, end: SymbolQuery, deadline: Deadline) -> Relations:
     """The calls that lead from one definition to another, in their order: a shortest way of proven
     calls, otherwise one with possible calls. In the first repository that has one; no rows if none
@@ -130,9 +124,8 @@ def call_path(start: SymbolQuery, end: SymbolQuery, deadline: Deadline) -> Relat
     cut = False
     found: list[Relation] = []
 
-    def in_root(root: Root, scope: Scope) -> list[Relation]:
+    def in_root(project: RootProject, scope: Scope) -> list[Relation]:
         nonlocal cut
-        project = RootProject(root, deadline)
         starts = _inside(project, wanted_definitions(project, CallersQuery(start)), scope)
         ends = set(_inside(project, wanted_definitions(project, CallersQuery(end)), scope))
         if found or not starts or not ends:
@@ -142,29 +135,27 @@ def call_path(start: SymbolQuery, end: SymbolQuery, deadline: Deadline) -> Relat
         steps = walk.way(starts, ends, proven=True) or walk.way(starts, ends, proven=False)
         cut = cut or walk.is_cut or bool(deadline.unread)
         rows = list(walk.rows(steps))
-        if all(is_inside(scope.filters.areas, root, row.place.path) for row in rows):
+        if all(is_inside(scope.filters.areas, project.root, row.place.path) for row in rows):
             found.extend(rows)
         return found
 
-    Scope(start.repositories, start.filters).collect(in_root)
+    Scope(start.repositories, start.filters).collect(deadline, in_root)
     return Relations(tuple(found), NOT_ALL.format(end.name) if cut and not found else "")
 
 
-@marked
 def calls_of(query: SymbolQuery, deadline: Deadline) -> Relations:
     """The calls in a definition that mean definitions of its repository, in the order of their
     lines, one for each line and definition. Raises as `call_path`."""
 
-    def in_root(root: Root, scope: Scope) -> list[Relation]:
-        project = RootProject(root, deadline)
+    def in_root(project: RootProject, scope: Scope) -> Iterator[Relation]:
         walk = _Walk(project)
         keys = _inside(project, wanted_definitions(project, CallersQuery(query)), scope)
         steps = [step for key in keys for step in walk.calls(key) if step.callee != key]
         steps.sort(key=lambda step: (step.caller, step.call.row, step.call.column))
-        return list(walk.rows(steps))
+        return walk.rows(steps)
 
-    rows = Scope(query.repositories, query.filters).collect(in_root)
-    distinct = {(row.place.root.id, row.place.path, row.line, row.of): row for row in rows}
+    rows = Scope(query.repositories, query.filters).collect(deadline, in_root)
+    distinct = {(*row.spot, row.of): row for row in rows}
     return Relations(tuple(distinct.values())[: query.limit])
 
 

@@ -2,19 +2,17 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import PurePosixPath
 
 import re2
 
 from apps.code.paths import DATA_SUFFIXES, kinds
 from apps.code.values import words
-from apps.index.models import Root
 from apps.lookup.deadline import Deadline
-from apps.lookup.marking import marked
 from apps.lookup.relations.types import Relation, Relations, Scope, one_line
-from apps.lookup.symbols.callers import with_word
 from apps.lookup.symbols.project import RootProject
-from apps.lookup.symbols.types import WORD, SymbolQuery
+from apps.lookup.symbols.types import SymbolQuery, longest_word
 
 # Files with the name that are read, and rows of one file.
 MAX_FILES, MAX_OF_FILE = 200, 4
@@ -38,7 +36,6 @@ def is_configuration(path: str) -> bool:
     return pure.suffix.lower() in _SUFFIXES or bool(words & _STEMS)
 
 
-@marked
 def settings_of(query: SymbolQuery, deadline: Deadline) -> Relations:
     """The lines that give a name a value, or read it from the environment: in files of
     configuration first, then elsewhere; tests and examples last. As text is compared, all of them
@@ -46,11 +43,7 @@ def settings_of(query: SymbolQuery, deadline: Deadline) -> Relations:
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-
-    def in_root(root: Root, scope: Scope) -> list[Relation]:
-        return list(_of_root(RootProject(root, deadline), query, scope))
-
-    rows = Scope(query.repositories, query.filters).collect(in_root)
+    rows = Scope(query.repositories, query.filters).collect(deadline, partial(_of_root, query))
     rows.sort(key=lambda row: (bool(kinds(row.place.path) & {"test", "example"}), _later(row)))
     return Relations(tuple(rows[: query.limit]))
 
@@ -59,10 +52,9 @@ def _later(row: Relation) -> tuple[bool, str, int]:
     return not is_configuration(row.place.path), row.place.path, row.line
 
 
-def _of_root(project: RootProject, query: SymbolQuery, scope: Scope) -> Iterator[Relation]:
-    word = max(WORD.findall(query.last), key=len)
-    visible = {path for path, _ in scope.files(project.root)}
-    files = [path for path in with_word(project, word) if path in visible]
+def _of_root(query: SymbolQuery, project: RootProject, scope: Scope) -> Iterator[Relation]:
+    visible = scope.paths(project.root)
+    files = [path for path in project.with_word(longest_word(query.last)) if path in visible]
     files = [path for path in files if "prose" not in kinds(path)]
     files.sort(key=lambda path: not is_configuration(path))
     name = re2.escape(query.last)

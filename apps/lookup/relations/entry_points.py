@@ -11,19 +11,21 @@ import re2
 
 from apps.code.paths import kinds
 from apps.code.values import words
-from apps.core.errors import Unavailable
-from apps.index.models import Root
-from apps.index.symbols import definitions_of
 from apps.lookup.deadline import Deadline
-from apps.lookup.marking import marked
-from apps.lookup.relations.types import Relation, Relations, Scope, one_line
+from apps.lookup.ingested import known_definitions
+from apps.lookup.relations.types import (
+    ASIDE,
+    Relation,
+    Relations,
+    Scope,
+    first_of_lines,
+    line_at,
+)
 from apps.lookup.symbols.call_types import Certainty
-from apps.lookup.symbols.callers import with_word
 from apps.lookup.symbols.project import RootProject
 
 # Characters of a manifest, manifests of one name, entries of one manifest, and `main` functions.
 MAX_MANIFEST, MAX_MANIFESTS, MAX_ENTRIES, MAX_MAINS = 200_000, 40, 12, 60
-ASIDE = frozenset({"test", "example", "legacy", "prose"})
 # Files that are started by their name.
 _STARTED = {
     "manage.py": "commands of Django",
@@ -47,7 +49,6 @@ _NPM_FILES = ("main", "module")
 Entry = tuple[str, str]  # what is started, and a text of the line that says so
 
 
-@marked
 def entry_points(scope: Scope, deadline: Deadline) -> Relations:
     """Where programs and libraries start: what manifests name (`[project.scripts]`, `bin` and
     `scripts` of package.json, `[[bin]]`, Dockerfiles, Procfiles), files with a special name,
@@ -55,16 +56,8 @@ def entry_points(scope: Scope, deadline: Deadline) -> Relations:
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-
-    def in_root(root: Root, scope: Scope) -> list[Relation]:
-        visible = {path for path, _ in scope.files(root)}
-        search = _Search(RootProject(root, deadline), visible)
-        return list(search.rows())
-
-    found = scope.collect(in_root)
-    first = {(row.place.root.id, row.place.path, row.line): row for row in reversed(found)}
-    rows = [row for row in found if first[row.place.root.id, row.place.path, row.line] is row]
-    rows.sort(key=_order)
+    found = scope.collect(deadline, lambda project, scope: _Search(project, scope).rows())
+    rows = sorted(first_of_lines(found), key=_order)
     return Relations(tuple(rows[: scope.limit]))
 
 
@@ -76,8 +69,8 @@ def _order(row: Relation) -> tuple[bool, bool, int]:
 class _Search:
     """The search in one root."""
 
-    def __init__(self, project: RootProject, visible: set[str]) -> None:
-        self.project, self.visible = project, visible
+    def __init__(self, project: RootProject, scope: Scope) -> None:
+        self.project, self.visible = project, scope.paths(project.root)
         self._read: dict[str, Sequence[str]] = {}
 
     def rows(self) -> Iterator[Relation]:
@@ -134,9 +127,9 @@ class _Search:
                 for path in self.project.tree.ending(ending)[:1]:
                     if path not in self.visible:
                         return None
-                    for symbol in self._defined(match[2]):
-                        if symbol[0] == path:
-                            return symbol
+                    for symbol in known_definitions(self.project.root, match[2]):
+                        if symbol.file_path == path and symbol.name == match[2]:
+                            return path, symbol.start_line, symbol.path
                     return path, 1, ""
         folder = manifest.rpartition("/")[0]
         for match in re2.finditer(r"[\w./-]+\.(?:[cm]?[jt]sx?|rs|py|rb)\b", line):
@@ -146,33 +139,23 @@ class _Search:
                 return path, 1, ""
         return None
 
-    def _defined(self, name: str) -> Iterator[tuple[str, int, str]]:
-        with suppress(Unavailable):
-            for symbol in definitions_of(self.project.root, name):
-                file = self.project.file(symbol.file_path)
-                if file and file.document == symbol.source_file and symbol.name == name:
-                    yield symbol.file_path, symbol.start_line, symbol.path
-
     def _mains(self) -> Iterator[Relation]:
-        with suppress(Unavailable):
-            symbols = [
-                symbol
-                for name in ("main", "Main")
-                for symbol in definitions_of(self.project.root, name)
-                if symbol.name == name
-                and symbol.kind in _MAIN_KINDS
-                and symbol.language in _MAIN_LANGUAGES
-                and symbol.file_path in self.visible
-            ]
-            symbols.sort(key=lambda symbol: (symbol.file_path.count("/"), symbol.file_path))
-            for symbol in dict.fromkeys(symbols[:MAX_MAINS]):
-                yield self._row(
-                    symbol.file_path, symbol.start_line, "main function", symbol.path, "possible"
-                )
+        symbols = [
+            symbol
+            for name in ("main", "Main")
+            for symbol in known_definitions(self.project.root, name)
+            if symbol.name == name
+            and symbol.kind in _MAIN_KINDS
+            and symbol.language in _MAIN_LANGUAGES
+            and symbol.file_path in self.visible
+        ]
+        symbols.sort(key=lambda symbol: (symbol.file_path.count("/"), symbol.file_path))
+        for one in dict.fromkeys(symbols[:MAX_MAINS]):
+            yield self._row(one.file_path, one.start_line, "main function", one.path, "possible")
 
     def _scripts(self) -> Iterator[Relation]:
         """Files of Python that do something when they are run."""
-        paths = [path for path in with_word(self.project, "__main__") if path in self.visible]
+        paths = [path for path in self.project.with_word("__main__") if path in self.visible]
         paths = [path for path in paths if path.endswith(".py") and not kinds(path) & ASIDE]
         for path, lines in self.project.lines_in_time(paths[:MAX_MAINS]):
             for number, line in enumerate(lines, 1):
@@ -191,9 +174,7 @@ class _Search:
         symbol: str = "",
         certainty: Certainty = "proven",
     ) -> Relation:
-        lines = self._lines(path)
-        text = one_line(lines[line - 1]) if line <= len(lines) else ""
-        place = self.project.place(path)
+        place, text = self.project.place(path), line_at(self._lines(path), line)
         return Relation("entry point", place, line, text, symbol, what, certainty)
 
 

@@ -7,21 +7,19 @@ from functools import cached_property
 import re2
 
 from apps.code.callgraph.languages import BY_LANGUAGE
-from apps.code.paths import kinds
-from apps.index.models import Root
 from apps.index.symbols import outline_of
-from apps.index.types import Filters, StoredSymbol
+from apps.index.types import StoredSymbol
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.relations.subtypes import Subtype, Subtypes, without_brackets
-from apps.lookup.relations.types import Relation, Relations, Scope, one_line
+from apps.lookup.relations.types import Relation, Relations, Scope, first_of_lines, line_at
 from apps.lookup.symbols.call_types import CallersQuery
-from apps.lookup.symbols.callers import wanted_definitions, with_word
-from apps.lookup.symbols.definitions import LAST_FILES, matching
+from apps.lookup.symbols.callers import wanted_definitions
+from apps.lookup.symbols.definitions import defined_in
 from apps.lookup.symbols.project import PARSE_SECONDS, RootProject
 from apps.lookup.symbols.types import Listed, SymbolQuery
 from apps.retrieval.paging import Pager
-from apps.retrieval.repositories import repo_id, roots_named
+from apps.retrieval.repositories import roots_named
 
 # Rows of all pages.
 MAX_ROWS = 5_000
@@ -49,7 +47,6 @@ def find_implementations(query: SymbolQuery) -> Listed[Relation]:
     return Listed(query.name, tuple(rows), page.more, notes, page=page)
 
 
-@marked
 def implementations_of(query: SymbolQuery, deadline: Deadline) -> Relations:
     """The types that extend or implement a type, also through others; of a method, those that
     override it. Proven by scopes and imports first, tests last.
@@ -58,27 +55,22 @@ def implementations_of(query: SymbolQuery, deadline: Deadline) -> Relations:
     """
     notes: dict[str, None] = {}
 
-    def in_root(root: Root, scope: Scope) -> list[Relation]:
+    def in_root(project: RootProject, scope: Scope) -> list[Relation]:
         own = replace(query, filters=scope.filters)
-        search = _Search(RootProject(root, deadline), own)
+        search = _Search(project, own)
         found = dict.fromkeys([*search.with_rules(), *search.by_text()])
         notes.update(search.notes)
-        return [row for row in search.rows(found) if _passes(own, row)]
+        rows = search.rows(found)
+        return [row for row in rows if own.takes(project.root, row.place.path, row.place.language)]
 
-    rows = Scope(query.repositories, query.filters).collect(in_root)
-    rows.sort(key=_order)
-    shown = {(row.place.root.id, row.place.path, row.line): row for row in reversed(rows)}
-    rows = [row for row in rows if shown[row.place.root.id, row.place.path, row.line] is row]
+    rows = Scope(query.repositories, query.filters).collect(deadline, in_root)
+    rows = first_of_lines(sorted(rows, key=_order))
     return Relations(tuple(rows[: query.limit]), " ".join(notes))
 
 
-def _passes(query: SymbolQuery, row: Relation) -> bool:
-    return query.takes(row.place.root, row.place.path, row.place.language)
-
-
 def _order(row: Relation) -> tuple[bool, bool, str, str, int]:
-    is_last = bool(kinds(row.place.path) & LAST_FILES)
-    return row.certainty != "proven", is_last, row.place.repo, row.place.path, row.line
+    place = row.place
+    return row.certainty != "proven", place.is_last, place.repo, place.path, row.line
 
 
 class _Search:
@@ -92,10 +84,8 @@ class _Search:
     def rows(self, found: Sequence[Subtype] | dict[Subtype, None]) -> Iterator[Relation]:
         lines = self.project.lines_of({subtype.path for subtype in found})
         for path, row, symbol, of, certainty in found:
-            text = lines.get(path, ())
-            line = one_line(text[row]) if row < len(text) else ""
-            place = self.project.place(path)
-            yield Relation("implementation", place, row + 1, line, symbol, of, certainty)
+            place, text = self.project.place(path), line_at(lines.get(path, ()), row + 1)
+            yield Relation("implementation", place, row + 1, text, symbol, of, certainty)
 
     # --- languages with rules ---------------------------------------------------------------------
 
@@ -116,16 +106,14 @@ class _Search:
     @cached_property
     def _defined(self) -> list[StoredSymbol]:
         """The definitions of the name in this root."""
-        own = (repo_id(self.project.root),)
-        hits, _ = matching(replace(self.query, repositories=own, filters=Filters()))
-        return [hit.symbol for hit in hits]
+        return defined_in(self.project.root, self.query.name)
 
     def _of_library(self) -> Iterator[Subtype]:
         """The types that name one as their base that no file defines, and those below them."""
         name = self.query.last
         paths = [
             path
-            for path in with_word(self.project, name)
+            for path in self.project.with_word(name)
             if self.project.language(path) in BY_LANGUAGE
         ]
         self.project.read(first := self.subtypes.first(paths))
@@ -140,7 +128,7 @@ class _Search:
 
     def by_text(self) -> Iterator[Subtype]:
         languages = {one.language for one in self._defined if one.kind in TYPE_KINDS}
-        paths = [*with_word(self.project, self.query.last)]
+        paths = [*self.project.with_word(self.query.last)]
         if not self._defined:  # of a library
             languages = {*map(self.project.language, paths)} - {""}
         languages -= BY_LANGUAGE.keys()

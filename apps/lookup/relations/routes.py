@@ -8,20 +8,17 @@ import re2
 
 from apps.code.callgraph.project import join
 from apps.code.paths import kinds
-from apps.index.models import Root
 from apps.lookup.deadline import Deadline
-from apps.lookup.marking import marked
 from apps.lookup.relations.route_mounts import Mounts
 from apps.lookup.relations.route_patterns import HINTS, TextRoute, joined, routes_in
-from apps.lookup.relations.types import Relation, Relations, Scope, one_line
-from apps.lookup.symbols.callers import with_word
+from apps.lookup.relations.types import ASIDE, Relation, Relations, Scope, one_line
 from apps.lookup.symbols.project import RootProject
 
 # Files that are read, and routes of one repository.
 MAX_FILES, MAX_ROUTES = 400, 5_000
-ASIDE = frozenset({"test", "example", "prose", "legacy"})
 BY_TEXT = "Routes are read from the text of files; what is put before them may not all be known."
 NOT_ALL = "Not all files that may have routes were read."
+_NEXT_FILES = ("next.config.js", "next.config.mjs")
 _NEXT = re2.compile(
     r"(?:^|.*/)(?:app/(?P<app>.*)/(?:route|page)|pages/(?P<pages>.+))\.[cm]?[jt]sx?"
 )
@@ -30,7 +27,6 @@ _ANY = re2.compile(r"[<{:*(\[$]")
 _SPLIT = re2.compile(r"/+")
 
 
-@marked
 def find_routes(scope: Scope, path: str, method: str, deadline: Deadline) -> Relations:
     """The routes that frameworks declare and that serve the path of a request: whole matches first,
     then those whose end matches, as a prefix may be given elsewhere; last those of tests, examples
@@ -38,27 +34,25 @@ def find_routes(scope: Scope, path: str, method: str, deadline: Deadline) -> Rel
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    cut: list[bool] = []
-    quoted: set[Relation] = set()
+    searches: list[_Search] = []
+    quoted: set[Relation] = set()  # examples in docstrings
     wanted = segments(path)
 
-    def in_root(root: Root, scope: Scope) -> list[Relation]:
-        search = _Search(RootProject(root, deadline), scope)
-        rows = list(search.rows())[:MAX_ROUTES]
-        cut.append(search.is_cut)
-        quoted.update(search.quoted)
-        return rows
+    def in_root(project: RootProject, scope: Scope) -> list[Relation]:
+        searches.append(_Search(project, scope, quoted))
+        return list(searches[-1].rows())[:MAX_ROUTES]
 
     def order(rated: tuple[tuple[int, int], Relation]) -> tuple[Any, ...]:
         rating, row = rated
         is_aside = row in quoted or kinds(row.place.path) & ASIDE
         return bool(is_aside), *rating, row.place.path, row.line
 
-    rows = [row for row in scope.collect(in_root) if not method or _has_method(row, method)]
+    rows = scope.collect(deadline, in_root)
+    rows = [row for row in rows if not method or _has_method(row, method)]
     rated = [(rating, row) for row in rows if (rating := _rating(row, wanted))]
     rows = [row for _, row in sorted(rated, key=order)]
     rows = [row if row in quoted else _settled(row, wanted) for row in rows]
-    notes = [BY_TEXT, NOT_ALL if any(cut) else ""]
+    notes = [BY_TEXT, NOT_ALL if any(one.is_cut for one in searches) else ""]
     return Relations(tuple(dict.fromkeys(rows))[: scope.limit], " ".join(filter(None, notes)))
 
 
@@ -99,11 +93,10 @@ def segments(path: str) -> list[str]:
 class _Search:
     """The search in one root."""
 
-    def __init__(self, project: RootProject, scope: Scope) -> None:
-        self.project = project
-        self.visible = {path for path, _ in scope.files(project.root)}
+    def __init__(self, project: RootProject, scope: Scope, quoted: set[Relation]) -> None:
+        self.project, self.quoted = project, quoted
+        self.visible = scope.paths(project.root)
         self.is_cut = False
-        self.quoted: set[Relation] = set()  # examples in docstrings
         self.mounts = Mounts(project)
 
     def rows(self) -> Iterator[Relation]:
@@ -127,7 +120,7 @@ class _Search:
             if self.project.deadline.is_over:
                 self.is_cut = True  # of how many files is unknown
                 break
-            found |= dict.fromkeys(with_word(self.project, hint))
+            found |= dict.fromkeys(self.project.with_word(hint))
         paths = [path for path in found if path in self.visible and "prose" not in kinds(path)]
         return sorted(paths, key=lambda path: bool(kinds(path) & ASIDE))
 
@@ -143,7 +136,8 @@ class _Search:
 
     def _by_file_name(self) -> Iterator[Relation]:
         """Files of Next.js, whose path is the route."""
-        if "next.config.js" not in self._names() and "next.config.mjs" not in self._names():
+        by_name = self.project.tree.by_name
+        if not any(self.visible & {*by_name.get(name, ())} for name in _NEXT_FILES):
             return
         named = {path: match for path in sorted(self.visible) if (match := _NEXT.fullmatch(path))}
         for path, lines in self.project.lines_in_time(named):
@@ -153,6 +147,3 @@ class _Search:
             parts = [part for part in parts if part != "index"]
             place, text = self.project.place(path), one_line(lines[0]) if lines else ""
             yield Relation("route", place, 1, text, "", "/" + join("", "/".join(parts)), "possible")
-
-    def _names(self) -> set[str]:
-        return {path.rpartition("/")[2] for path in self.visible if "next.config" in path}

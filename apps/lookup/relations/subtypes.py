@@ -9,7 +9,7 @@ from apps.code.callgraph.facts import MODULE
 from apps.code.callgraph.languages import rules_for
 from apps.code.callgraph.values import Value
 from apps.lookup.symbols.call_types import Certainty
-from apps.lookup.symbols.callers import MAX_FILES, with_word
+from apps.lookup.symbols.callers import MAX_FILES
 from apps.lookup.symbols.project import Key, RootProject
 
 # Subtypes of subtypes, and how many types of a level are followed.
@@ -132,7 +132,7 @@ class Subtypes:
         """The files of the languages of a file that have a name."""
         family = rules_for(path).family
         words = [word for word in re2.findall(r"\w+", name) if word]
-        files = dict.fromkeys([path, *(with_word(self.project, words[0]) if words else ())])
+        files = dict.fromkeys([path, *(self.project.with_word(words[0]) if words else ())])
         known = [one for one in files if self.project.language(one) in family]
         first = self.first(known)
         self.project.read(first)

@@ -11,13 +11,13 @@ from apps.index.models import Root
 from apps.lookup.deadline import Deadline
 from apps.lookup.ingested import ingested_lines
 from apps.lookup.marking import marked
-from apps.lookup.relations.types import Relation, Relations, one_line
+from apps.lookup.relations.types import Relation, Relations, row_of
 from apps.lookup.symbols.call_types import Caller, Callers, CallersQuery, ImportsQuery
 from apps.lookup.symbols.callers import find_callers
 from apps.lookup.symbols.imports import find_imports
-from apps.lookup.symbols.project import root_files
+from apps.lookup.symbols.project import place_of, root_files
 from apps.lookup.symbols.references import MAX_LINE, find_references
-from apps.lookup.symbols.types import MAX_LIMIT, Place, Reference, SymbolQuery
+from apps.lookup.symbols.types import MAX_LIMIT, SymbolQuery
 from apps.retrieval.overlaps import once, repeated_files
 from apps.retrieval.paging import Pager
 from apps.retrieval.repositories import roots_named
@@ -30,7 +30,6 @@ MAX_OF_FILE = 3
 _OF_TESTS = re.compile(r"(?i)^tests?[_.-]|(?:[_.-]?tests?|[_.-]spec|Spec|TestCase|IT)$")
 
 
-@marked
 def tests_of(query: SymbolQuery, deadline: Deadline) -> Relations:
     """The lines of files of tests that call a definition or use its name: calls first, and of them
     those that are proven; one line of each test, at most three of each file.
@@ -41,19 +40,13 @@ def tests_of(query: SymbolQuery, deadline: Deadline) -> Relations:
     called = find_callers(CallersQuery(wide), deadline)
     used = find_references(wide, deadline)
     name = query.last.lower()
-    rows = [_row(line, query.last) for line in called.results]
-    rows += [_row(line, query.last) for line in used.results if not line.defines]
+    rows = [row_of("test", line, query.last, line.kind) for line in called.results]
+    rows += [
+        row_of("test", line, query.last, "possible") for line in used.results if not line.defines
+    ]
     # The sort is stable: calls stay before other uses.
     rows.sort(key=lambda row: (row.certainty != "proven", name not in row.symbol.lower()))
-    degraded = "; ".join(dict.fromkeys(filter(None, [called.degraded, used.degraded])))
-    return Relations(tuple(_few_of_each(rows)[: query.limit]), called.notes, degraded)
-
-
-def _row(line: Caller | Reference, name: str) -> Relation:
-    certainty = line.kind if isinstance(line, Caller) else "possible"
-    return Relation(
-        "test", line.place, line.line, one_line(line.text), line.symbol, name, certainty
-    )
+    return Relations(tuple(_few_of_each(rows)[: query.limit]), called.notes)
 
 
 def _few_of_each(rows: Sequence[Relation]) -> list[Relation]:
@@ -123,8 +116,7 @@ def _tests_of_symbol(query: CallersQuery) -> Callers:
     # The import of what a test of the file uses is no test.
     rows = [row for row in rows if row.symbol or row.place.path not in in_tests]
     truncated = called.truncated or used.truncated
-    degraded = "; ".join(dict.fromkeys(filter(None, [called.degraded, used.degraded])))
-    return replace(called, results=tuple(rows), truncated=truncated, degraded=degraded, page=None)
+    return replace(called, results=tuple(rows), truncated=truncated, page=None)
 
 
 def _files_named(name: str, roots: Sequence[Root]) -> dict[Root, str]:
@@ -144,7 +136,7 @@ def _tests_of_file(query: SymbolQuery, named_after: Iterable[Caller]) -> Callers
     ]
     known = {(row.place.root.id, row.place.path) for row in rows}
     rows += [row for row in named_after if (row.place.root.id, row.place.path) not in known]
-    return Callers(query.name, tuple(rows), found.truncated, found.notes, found.degraded)
+    return Callers(query.name, tuple(rows), found.truncated, found.notes)
 
 
 def _named_after(query: SymbolQuery, targets: Mapping[Root, str]) -> Iterator[Caller]:
@@ -162,8 +154,7 @@ def _named_after(query: SymbolQuery, targets: Mapping[Root, str]) -> Iterator[Ca
         lines = ingested_lines((root, live[path].document) for path in paths)
         for path in paths:
             text = next(iter(lines.get(live[path].document, ())), "")[:MAX_LINE]
-            place = Place(root, path, live[path].language)
-            yield Caller(place, 1, 1, text, "", target, "possible", 1)
+            yield Caller(place_of(root, path), 1, 1, text, "", target, "possible", 1)
 
 
 def _is_named_after(path: str, target: str) -> bool:

@@ -1,15 +1,13 @@
 """Find the lines that a stack trace names."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import re2
 
 from apps.code.callgraph.facts import MODULE
-from apps.index.models import Root
 from apps.lookup.deadline import Deadline
-from apps.lookup.marking import marked
 from apps.lookup.relations.types import Relation, Relations, Scope, one_line
 from apps.lookup.symbols.call_types import Certainty
 from apps.lookup.symbols.project import RootProject
@@ -107,18 +105,16 @@ def _message(lines: Sequence[str], frames: set[int], *, is_last: bool) -> str:
     return "" if _HEAD.match(below) else below
 
 
-@marked
 def frames_of(scope: Scope, frames: Sequence[Frame], deadline: Deadline) -> Relations:
     """The lines of the frames that are in files of the scope, innermost first. Proven if the line
     has the text, or is in the function, that the trace names.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    ordered: list[tuple[int, Relation]] = []
+    number_of: dict[Relation, int] = {}
 
-    def in_root(root: Root, scope: Scope) -> list[Relation]:
-        project = RootProject(root, deadline)
-        visible = {path for path, _ in scope.files(root)}
+    def in_root(project: RootProject, scope: Scope) -> Iterator[Relation]:
+        visible = scope.paths(project.root)
         placed = [
             (number, frame, path)
             for number, frame in enumerate(frames)
@@ -126,16 +122,13 @@ def frames_of(scope: Scope, frames: Sequence[Frame], deadline: Deadline) -> Rela
         ]
         project.read({path for _, _, path in placed})
         lines = project.lines_of({path for _, _, path in placed})
-        rows = [
-            (number, _row(project, frame, path, lines.get(path, ())))
-            for number, frame, path in placed
-        ]
-        ordered.extend((number, row) for number, row in rows if row is not None)
-        return [row for _, row in rows if row is not None]
+        for number, frame, path in placed:
+            if row := _row(project, frame, path, lines.get(path, ())):
+                number_of.setdefault(row, number)
+                yield row
 
-    rows = dict.fromkeys(scope.collect(in_root))
-    chosen = [row for _, row in sorted(ordered, key=lambda pair: pair[0]) if row in rows]
-    return Relations(tuple(dict.fromkeys(chosen))[: scope.limit])
+    rows = sorted(dict.fromkeys(scope.collect(deadline, in_root)), key=number_of.__getitem__)
+    return Relations(tuple(rows[: scope.limit]))
 
 
 def _path_of(project: RootProject, written: str) -> str:

@@ -1,17 +1,18 @@
 """Values of relations."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+from uuid import UUID
 
 from apps.index.models import Root
 from apps.index.types import Filters
-from apps.lookup.symbols.call_types import Certainty
+from apps.lookup.deadline import Deadline
+from apps.lookup.symbols.call_types import Caller, Certainty
 from apps.lookup.symbols.collect import collect_symbols
-from apps.lookup.symbols.project import LiveFile, root_files
-from apps.lookup.symbols.types import DEFAULT_LIMIT, Place, SymbolQuery
+from apps.lookup.symbols.project import RootProject, files_of
+from apps.lookup.symbols.types import DEFAULT_LIMIT, Place, Reference, SymbolQuery, filled
 from apps.retrieval.overlaps import once, repeated_files
-from apps.retrieval.query import fits
 from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import narrowed
 
@@ -19,6 +20,8 @@ from apps.retrieval.scope import narrowed
 SECONDS = 2.0
 # Characters of a line.
 MAX_LINE = 200
+# Kinds of files whose entry points and routes are not those of the product.
+ASIDE = frozenset({"test", "example", "legacy", "prose"})
 # What the lines are to the question.
 Role = Literal[
     "definition",
@@ -54,20 +57,24 @@ class Relation:
     certainty: Certainty = "proven"
 
     @property
+    def spot(self) -> tuple[UUID, str, int]:
+        """The root, the file and the line."""
+        return self.place.root.id, self.place.path, self.line
+
+    @property
     def end_line(self) -> int:
         return self.line + self.text.count("\n")
 
     def as_wire(self) -> dict[str, Any]:
-        wire = {
+        return {
             **self.place.as_wire(),
             "kind": self.role,
             "certainty": self.certainty,
             "startLine": self.line,
             "endLine": self.end_line,
             "chunk": self.text,
+            **filled(symbol=self.symbol, of=self.of),
         }
-        named = {"symbol": self.symbol, "of": self.of}
-        return wire | {key: value for key, value in named.items() if value}
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,6 @@ class Relations:
 
     rows: tuple[Relation, ...] = ()
     note: str = ""  # what was not looked at, or how the rows were found
-    degraded: str = ""  # as in SearchResult
 
 
 @dataclass(frozen=True)
@@ -95,20 +101,38 @@ class Scope:
         """Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND."""
         return narrowed(roots_named(self.repositories), self.filters)
 
-    def collect(self, look_up: Callable[[Root, "Scope"], Sequence[Relation]]) -> list[Relation]:
+    def collect(
+        self, deadline: Deadline, look_up: Callable[[RootProject, "Scope"], Iterable[Relation]]
+    ) -> list[Relation]:
         """The rows of all roots, each line once. Raises as `roots`."""
         roots, filters = self.roots()
         scope = replace(self, filters=filters)
-        rows = collect_symbols(roots, lambda root: look_up(root, scope))
+        rows = collect_symbols(roots, lambda root: look_up(RootProject(root, deadline), scope))
         return once(rows, repeated_files(roots, filters))
 
-    def files(self, root: Root) -> Iterator[tuple[str, LiveFile]]:
-        """The live files of a root in this scope, by path."""
-        for path, file in sorted(root_files(root).files.items()):
-            if fits(self.filters, root, path, file.language):
-                yield path, file
+    def paths(self, root: Root) -> set[str]:
+        """The live files of a root in this scope."""
+        return {file.path for file in files_of(root, self.filters)}
+
+
+def first_of_lines(rows: Iterable[Relation]) -> list[Relation]:
+    """The first row of each line."""
+    first: dict[object, Relation] = {}
+    for row in rows:
+        first.setdefault(row.spot, row)
+    return list(first.values())
 
 
 def one_line(text: str) -> str:
     """A line as rows have it."""
     return text.strip()[:MAX_LINE]
+
+
+def line_at(lines: Sequence[str], number: int) -> str:
+    """The line with a number, as rows have it; "" behind the last one."""
+    return one_line(lines[number - 1]) if number <= len(lines) else ""
+
+
+def row_of(role: Role, line: Caller | Reference, of: str, certainty: Certainty) -> Relation:
+    text = one_line(line.text)
+    return Relation(role, line.place, line.line, text, line.symbol, of, certainty)

@@ -11,6 +11,7 @@ from apps.lookup.shaped import of_files, of_history, of_names, of_repositories
 from apps.lookup.shaped.draft import MAX_ROWS, Draft
 from apps.lookup.shapes import Question, ShapeName, read_question
 from apps.lookup.symbols.definitions import matching
+from apps.lookup.symbols.types import filled
 from apps.retrieval.repositories import is_named, repo_id, roots_named
 
 NOTHING_FOUND = "Nothing was found: {}."
@@ -48,12 +49,13 @@ class ShapedAnswer:
     degraded: str = ""  # as in SearchResult
 
     def as_wire(self) -> dict[str, object]:
-        texts = [*self.notes, *([self.degraded] if self.degraded else [])]
-        notes = {"notes": texts} if texts else {}
-        rows = [row.as_wire() for row in self.rows]
-        lists = {"languages": list(self.languages), "modules": list(self.modules)}
-        facts = {name: texts for name, texts in lists.items() if texts}
-        return {"shape": self.shape, "subject": self.subject, **facts, "rows": rows, **notes}
+        return {
+            "shape": self.shape,
+            "subject": self.subject,
+            **filled(languages=list(self.languages), modules=list(self.modules)),
+            "rows": [row.as_wire() for row in self.rows],
+            **filled(notes=[*filter(None, [*self.notes, self.degraded])]),
+        }
 
 
 def answer_by_shape(text: str, scope: Scope, deadline: Deadline) -> ShapedAnswer | None:
@@ -130,7 +132,6 @@ def _build(question: Question, scope: Scope, deadline: Deadline) -> ShapedAnswer
         tuple(draft.languages),
         tuple(draft.modules),
         trace.subject if trace else "",
-        "; ".join(draft.degraded),
     )
 
 

@@ -26,7 +26,6 @@ class Draft:
     deadline: Deadline
     rows: list[Relation] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)
-    degraded: dict[str, None] = field(default_factory=dict)
     subject: str = ""  # if it is not what the question names
     languages: list[str] = field(default_factory=list)
     modules: list[str] = field(default_factory=list)
@@ -34,22 +33,17 @@ class Draft:
 
     def add(self, rows: Iterable[Relation], most: int = MAX_ROWS) -> None:
         """Add rows whose lines no row has yet. A step may be on the line of a definition."""
-        known = {(row.place.root.id, row.place.path, row.line) for row in self.rows}
-        fresh = [
-            row
-            for row in rows
-            if row.role == "step" or (row.place.root.id, row.place.path, row.line) not in known
-        ]
+        known = {row.spot for row in self.rows}
+        fresh = [row for row in rows if row.role == "step" or row.spot not in known]
         self.rows += fresh[:most]
         self.left_out += len(fresh[most:])
 
     def take(self, found: Relations, most: int = MAX_ROWS) -> None:
         self.add(found.rows, most)
-        self.note(found.note, found.degraded)
+        self.note(found.note)
 
-    def note(self, text: str, degraded: str = "") -> None:
+    def note(self, text: str) -> None:
         self.notes |= {text: None} if text else {}
-        self.degraded |= {degraded: None} if degraded else {}
 
     def has(self, role: Role) -> bool:
         return any(row.role == role for row in self.rows)

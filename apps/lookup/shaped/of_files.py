@@ -10,12 +10,12 @@ from apps.lookup.ingested import ingested_lines, live_file
 from apps.lookup.relations.entry_points import entry_points as entry_points_of
 from apps.lookup.relations.routes import find_routes
 from apps.lookup.relations.traces import frames_of
-from apps.lookup.relations.types import Relation, Scope, one_line
+from apps.lookup.relations.types import Relation, Scope, line_at, one_line
 from apps.lookup.shaped.draft import MAX_DEFINITIONS, MAX_ROWS, Draft, definitions
 from apps.lookup.symbols import ImportsQuery, find_imports
 from apps.lookup.symbols.definitions import MINOR, OUTLINE_ONLY, matching
 from apps.lookup.symbols.outline import outermost
-from apps.lookup.symbols.project import root_files
+from apps.lookup.symbols.project import place_of, root_files
 from apps.lookup.symbols.types import Place
 from apps.retrieval.repositories import repo_id
 
@@ -52,9 +52,8 @@ def _definitions(place: Place) -> Iterator[Relation]:
     outer = list({symbol.path: symbol for symbol in reversed(outermost(symbols))}.values())
     outer.sort(key=lambda symbol: symbol.start_line)
     for symbol in outer[:MAX_OUTLINE]:
-        at = symbol.start_line
-        text = one_line(lines[at - 1]) if at <= len(lines) else ""
-        yield Relation("definition", place, at, text, symbol.path)
+        text = line_at(lines, symbol.start_line)
+        yield Relation("definition", place, symbol.start_line, text, symbol.path)
 
 
 def _import(draft: Draft, place: Place, most: int = MAX_IMPORTERS) -> None:
@@ -68,7 +67,7 @@ def _import(draft: Draft, place: Place, most: int = MAX_IMPORTERS) -> None:
         (Relation("importer", e.place, e.line, one_line(e.text), "", place.path) for e in rows),
         most,
     )
-    draft.note(found.notes, found.degraded)
+    draft.note(found.notes)
 
 
 def _file_named(name: str, scope: Scope) -> Place | None:
@@ -79,11 +78,11 @@ def _file_named(name: str, scope: Scope) -> Place | None:
     roots, filters = scope.roots()
     inner = replace(scope, filters=filters)
     for root in roots:
-        visible = {path for path, _ in inner.files(root)}
+        visible = inner.paths(root)
         plain = name.removeprefix("./").removeprefix(f"{repo_id(root)}/")
         for path in root_files(root).tree.ending(plain):
             if path in visible:
-                return Place(root, path, root_files(root).files[path].language)
+                return place_of(root, path)
     return None
 
 

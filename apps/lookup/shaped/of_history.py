@@ -1,10 +1,10 @@
 """Answers about why lines are as they are: the commits that they come from."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from apps.core.errors import CodeinfoError
+from apps.core.values.times import seconds_of
 from apps.lookup.history import HistoryQuery, history
 from apps.lookup.relations.types import Relation, one_line
 from apps.lookup.shaped.draft import Draft
@@ -55,7 +55,7 @@ def _take(draft: Draft, place: Place, lines: tuple[int, int] | None, symbol: str
     except CodeinfoError as error:
         draft.note(error.message)
         return
-    draft.note(output.get("notes", ""), output.get("degraded", ""))
+    draft.note(output.get("notes", ""))
     rows = output["results"]
     if any(row["kind"] == "uncommitted" for row in rows):
         draft.note(NOT_COMMITTED)
@@ -68,7 +68,7 @@ def _take(draft: Draft, place: Place, lines: tuple[int, int] | None, symbol: str
 def _latest(place: Place, symbol: str, rows: list[dict[str, Any]]) -> Iterator[Relation]:
     """A row for each commit, with the first lines that come from it."""
     first = {row["commit"]: row for row in reversed(rows) if "commit" in row}
-    latest = sorted(first.values(), key=lambda row: _seconds(row["date"]), reverse=True)
+    latest = sorted(first.values(), key=lambda row: seconds_of(row["date"]), reverse=True)
     for row in latest[:MAX_COMMITS]:
         message = " ".join(str(row["message"]).split())
         if len(message) > MAX_MESSAGE:
@@ -76,11 +76,3 @@ def _latest(place: Place, symbol: str, rows: list[dict[str, Any]]) -> Iterator[R
         described = f"{row['commit'][:SHORT]} {row['date'][:10]} {row['author']}: {message}"
         text = one_line(str(row.get("chunk", "")).split("\n")[0])
         yield Relation("commit", place, row.get("startLine", 1), text, symbol, described)
-
-
-def _seconds(date: str) -> float:
-    """A date in ISO 8601 as seconds since the epoch: authors are in many time zones."""
-    try:
-        return datetime.fromisoformat(date).timestamp()
-    except ValueError:
-        return 0.0

@@ -8,13 +8,10 @@ from apps.lookup.relations.call_paths import call_path, calls_of
 from apps.lookup.relations.configuration import settings_of
 from apps.lookup.relations.implementations import implementations_of
 from apps.lookup.relations.tests_of import tests_of
-from apps.lookup.relations.types import Relation, Role, one_line
+from apps.lookup.relations.types import row_of
 from apps.lookup.shaped.draft import MAX_ROWS, Draft
 from apps.lookup.symbols import CallersQuery, find_callers
-from apps.lookup.symbols.call_types import Caller, Certainty
-from apps.lookup.symbols.definitions import matching
 from apps.lookup.symbols.references import find_references
-from apps.lookup.symbols.types import Reference
 
 MAX_CALLERS, MAX_TESTS = 14, 5
 NO_RULES = "Calls of {} are not resolved: these lines have the name."
@@ -34,12 +31,12 @@ def callers(draft: Draft) -> None:
     if languages & BY_LANGUAGE.keys():
         found = find_callers(CallersQuery(query), draft.deadline)
         rows = [
-            _row("test" if "test" in kinds(r.place.path) else "caller", r, r.callee, r.kind)
+            row_of("test" if "test" in kinds(r.place.path) else "caller", r, r.callee, r.kind)
             for r in found.results
         ]
         draft.add((row for row in rows if row.role == "caller"), MAX_CALLERS)
         draft.add((row for row in rows if row.role == "test"), MAX_TESTS)
-        draft.note(found.notes, found.degraded)
+        draft.note(found.notes)
     if unresolved := languages - BY_LANGUAGE.keys():
         draft.note(NO_RULES.format(", ".join(sorted(unresolved))))
     if not draft.has("caller") and not draft.has("test"):
@@ -48,11 +45,6 @@ def callers(draft: Draft) -> None:
         _refer(draft, most=12)
     if not draft.has("test"):
         _test(draft)
-
-
-def _row(role: Role, line: Caller | Reference, of: str, certainty: Certainty) -> Relation:
-    text = one_line(line.text)
-    return Relation(role, line.place, line.line, text, line.symbol, of, certainty)
 
 
 def uses(draft: Draft) -> None:
@@ -66,8 +58,7 @@ def _refer(draft: Draft, most: int) -> None:
     query = draft.scope.named(draft.question.name, limit=100)
     found = find_references(query, draft.deadline)
     used = [r for r in found.results if not r.defines and "test" not in kinds(r.place.path)]
-    draft.add((_row("reference", line, found.name, "possible") for line in used), most)
-    draft.note("", found.degraded)
+    draft.add((row_of("reference", line, found.name, "possible") for line in used), most)
 
 
 def _test(draft: Draft, most: int = MAX_TESTS) -> None:
@@ -81,8 +72,7 @@ def tests(draft: Draft) -> None:
 
 
 def configuration(draft: Draft) -> None:
-    if matching(draft.scope.named(draft.question.name))[0]:
-        draft.define(draft.question.name)
+    draft.define(draft.question.name)
     draft.take(settings_of(draft.scope.named(draft.question.name, MAX_ROWS), draft.deadline))
     if not draft.has("setting"):
         _refer(draft, most=8)  # its value may be set elsewhere

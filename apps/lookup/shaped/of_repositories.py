@@ -8,12 +8,12 @@ from apps.index.types import Filters
 from apps.lookup.overview.as_text import language_text, module_text, percent
 from apps.lookup.overview.commands import commands_of
 from apps.lookup.overview.imported import most_imported
-from apps.lookup.overview.overview import files_of, started
+from apps.lookup.overview.overview import started
 from apps.lookup.overview.readme import first_sentence
 from apps.lookup.overview.sizes import languages_of, modules_of
 from apps.lookup.relations.types import Relation
 from apps.lookup.shaped.draft import Draft
-from apps.lookup.symbols.project import RootProject
+from apps.lookup.symbols.project import RootProject, files_of
 from apps.retrieval.query import fits, repositories_of
 from apps.retrieval.repositories import repo_id
 
@@ -79,9 +79,7 @@ def _add(draft: Draft, project: RootProject, rows: Sequence[Relation], filters: 
 
 
 def _start(draft: Draft, project: RootProject, filters: Filters) -> None:
-    found = started(project, filters)
-    _add(draft, project, found.rows, filters)
-    draft.note("", found.degraded)
+    _add(draft, project, started(project, filters), filters)
 
 
 def _add_modules(draft: Draft, project: RootProject, filters: Filters) -> None:

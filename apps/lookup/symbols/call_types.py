@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import encodable
-from apps.lookup.symbols.types import Listed, Place, SymbolQuery
+from apps.lookup.symbols.types import Listed, Place, SymbolQuery, filled
 from apps.retrieval.query import MAX_PATH, parse_flag, parse_limit, refuse
 
 MAX_DEPTH = 3
@@ -123,7 +123,7 @@ class Caller:
     depth: int  # 1: calls what was asked for; 2: calls a caller; …
 
     def as_wire(self) -> dict[str, Any]:
-        wire = {
+        return {
             **self.place.as_wire(),
             "startLine": self.line,
             "endLine": self.line,
@@ -132,8 +132,8 @@ class Caller:
             "callee": self.callee,
             "depth": self.depth,
             "chunk": self.text,
+            **filled(symbol=self.symbol),
         }
-        return wire | ({"symbol": self.symbol} if self.symbol else {})
 
 
 @dataclass(frozen=True)
@@ -178,4 +178,4 @@ class Imports(Listed[ImportEdge]):
     libraries: tuple[str, ...] = ()  # modules that it imports and that are no files searched
 
     def facts(self) -> dict[str, Any]:
-        return {"libraries": list(self.libraries)} if self.libraries else {}
+        return filled(libraries=list(self.libraries))

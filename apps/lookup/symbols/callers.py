@@ -9,16 +9,15 @@ from apps.code.callgraph.facts import MEMBER, MODULE, Binding, Call, Import
 from apps.code.callgraph.languages import rules_for
 from apps.code.paths import kinds
 from apps.index.models import Root
-from apps.index.symbols import files_with_identifier
 from apps.index.types import Filters
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.symbols.call_types import CalledDefinition, Caller, Callers, CallersQuery
 from apps.lookup.symbols.collect import collect_symbols
-from apps.lookup.symbols.definitions import LAST_FILES, matching
+from apps.lookup.symbols.definitions import defined_in
 from apps.lookup.symbols.project import PARSE_SECONDS, Key, RootProject
 from apps.lookup.symbols.references import MAX_LINE
-from apps.lookup.symbols.types import MAX_LIMIT, WORD, SymbolQuery
+from apps.lookup.symbols.types import LAST_FILES, MAX_LIMIT, WORD, SymbolQuery, longest_word
 from apps.retrieval.overlaps import once, repeated_files
 from apps.retrieval.paging import Pager
 from apps.retrieval.query import is_inside
@@ -116,8 +115,7 @@ class CallSearch:
                 words |= self._other_names(path)
         files = dict.fromkeys(path for path, _ in keys)
         for word in sorted(words - {DEFAULT, "=", "*"}):
-            if parts := WORD.findall(word):
-                files |= dict.fromkeys(with_word(self.project, max(parts, key=len)))
+            files |= dict.fromkeys(self.project.with_word(longest_word(word)))
         folders = {path.rpartition("/")[0] for path, _ in keys}
         # Languages do not call each other.
         languages = {language for path, _ in keys for language in rules_for(path).family}
@@ -194,14 +192,6 @@ def _is_default(binding: Binding) -> bool:
     return binding.value[1:] == (DEFAULT,)
 
 
-def with_word(project: RootProject, word: str) -> Iterator[str]:
-    """The live files with an identifier, by path."""
-    for source_file, path in files_with_identifier(project.root, word).items():
-        file = project.file(path)
-        if file is not None and file.document == source_file:
-            yield path
-
-
 def stem(path: str) -> str:
     """The name by which other files import a file: its own, or that of its folder."""
     folder, _, name = path.rpartition("/")
@@ -256,9 +246,8 @@ def callers_in(root: Root, query: CallersQuery, deadline: Deadline) -> Sequence[
 
 
 def _order(each: Caller) -> tuple[int, bool, bool, str, str, int, int, str]:
-    is_last = bool(kinds(each.place.path) & LAST_FILES)
     place = (each.place.repo, each.place.path, each.line, each.column, each.callee)
-    return each.depth, each.kind != "proven", is_last, *place
+    return each.depth, each.kind != "proven", each.place.is_last, *place
 
 
 def wanted_definitions(project: RootProject, query: CallersQuery) -> list[Key]:
@@ -266,15 +255,8 @@ def wanted_definitions(project: RootProject, query: CallersQuery) -> list[Key]:
     if query.path:
         index = project.known(query.path).around(query.line - 1)
         return [] if index == MODULE else [(query.path, index)]
-    plain = replace(
-        query.symbol,
-        repositories=(project.root.name,),
-        filters=type(query.symbol.filters)(),
-    )
-    hits, _ = matching(plain)
-    symbols = [hit.symbol for hit in hits if hit.root.id == project.root.id][:MAX_DEFINITIONS]
-    paths = [symbol.file_path for symbol in symbols]
-    project.read(paths)
+    symbols = defined_in(project.root, query.symbol.name)[:MAX_DEFINITIONS]
+    project.read(symbol.file_path for symbol in symbols)
     keys: dict[Key, None] = {}
     for symbol in symbols:
         facts = project.known(symbol.file_path)

@@ -1,7 +1,7 @@
 """Look-ups of definitions in several roots."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from apps.core.errors import Unavailable
@@ -14,7 +14,7 @@ SymbolRow = TypeVar("SymbolRow")
 
 
 def collect_symbols(
-    roots: Sequence[Root], look_up: Callable[[Root], Sequence[SymbolRow]]
+    roots: Sequence[Root], look_up: Callable[[Root], Iterable[SymbolRow]]
 ) -> list[SymbolRow]:
     """The rows of all roots.
 
@@ -24,7 +24,7 @@ def collect_symbols(
     rows: list[SymbolRow] = []
     for root in roots:
         try:
-            rows += look_up(root)
+            rows += list(look_up(root))  # all of them or none
         except Unavailable as error:
             log.warning("symbol look-up failed: %s", error.message)
             unread.part_lost(root)

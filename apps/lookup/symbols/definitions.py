@@ -7,13 +7,13 @@ from typing import NamedTuple
 from apps.code.paths import kinds
 from apps.index import problems
 from apps.index.models import Root, SourceFile
-from apps.index.queries import live_file_ids
 from apps.index.symbols import definitions_of
 from apps.index.types import StoredSymbol
 from apps.lookup.ingested import ingested_lines
 from apps.lookup.marking import marked
 from apps.lookup.symbols.collect import collect_symbols
 from apps.lookup.symbols.types import (
+    LAST_FILES,
     SEPARATORS,
     Definition,
     Definitions,
@@ -32,8 +32,6 @@ from apps.retrieval.scope import narrowed
 OUTLINE_ONLY = frozenset({"heading", "key"})
 # Kinds of symbols that come after definitions: declarations, and parts of other symbols.
 MINOR = frozenset({"prototype", "variable", "field", "member", "element", "selector", "target"})
-# Kinds of files that come last.
-LAST_FILES = frozenset({"test", "example", "legacy"})
 # Characters of a definition's text.
 MAX_TEXT = 2_000
 # Definitions of one name whose lines are looked up.
@@ -73,13 +71,19 @@ def matching(query: SymbolQuery) -> tuple[list[Hit], MatchedName]:
     roots, filters = narrowed(roots_named(query.repositories), query.filters)
     query = replace(query, filters=filters)
     repeated = repeated_files(roots, filters)
-    hits = collect_symbols(roots, lambda root: list(_of_root(root, query)))
+    hits = collect_symbols(roots, lambda root: _of_root(root, query))
     hits = [hit for hit in hits if hit.symbol.file_path not in repeated.get(hit.root.id, ())]
     hits, match = _best_named(hits, query)
     order = {root.id: index for index, root in enumerate(roots)}
     # The sort is stable: ties stay in the order of path and line.
     hits.sort(key=lambda hit: (*rank_of(hit.symbol), order[hit.root.id]))
     return hits, match
+
+
+def defined_in(root: Root, name: str) -> list[StoredSymbol]:
+    """The definitions of a name in one root."""
+    hits, _ = matching(SymbolQuery(name, (repo_id(root),)))
+    return [hit.symbol for hit in hits if hit.root.id == root.id]
 
 
 def lines_defining(name: str, *, ignore_case: bool) -> list[tuple[str, str, int]]:
@@ -106,11 +110,9 @@ def line_of_name(lines: Sequence[str], symbol: StoredSymbol) -> int:
 
 
 def _of_root(root: Root, query: SymbolQuery) -> Iterator[Hit]:
-    live = live_file_ids(root)
     for symbol in definitions_of(root, query.last):
-        if symbol.kind in OUTLINE_ONLY or symbol.source_file not in live:
-            continue
-        if fits(query.filters, root, symbol.file_path, symbol.language):
+        is_code = symbol.kind not in OUTLINE_ONLY
+        if is_code and fits(query.filters, root, symbol.file_path, symbol.language):
             yield Hit(root, symbol)
 
 

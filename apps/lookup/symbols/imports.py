@@ -7,18 +7,16 @@ from itertools import zip_longest
 from apps.code.callgraph.facts import Import
 from apps.code.callgraph.languages import BY_LANGUAGE, rules_for
 from apps.code.callgraph.project import Tree, folder_of
-from apps.code.paths import kinds
 from apps.index.models import Root
 from apps.index.types import Area, Filters
 from apps.lookup.deadline import Deadline
 from apps.lookup.marking import marked
 from apps.lookup.symbols.call_types import Direction, ImportEdge, Imports, ImportsQuery
-from apps.lookup.symbols.callers import FOLDER_FILES, MAX_FILES, stem, with_word
+from apps.lookup.symbols.callers import FOLDER_FILES, MAX_FILES, stem
 from apps.lookup.symbols.collect import collect_symbols
-from apps.lookup.symbols.definitions import LAST_FILES
 from apps.lookup.symbols.project import PARSE_SECONDS, RootProject
 from apps.lookup.symbols.references import MAX_LINE
-from apps.lookup.symbols.types import WORD, SymbolQuery
+from apps.lookup.symbols.types import WORD, SymbolQuery, longest_word
 from apps.retrieval.overlaps import once, repeated_files
 from apps.retrieval.paging import Pager
 from apps.retrieval.query import is_inside
@@ -56,14 +54,11 @@ def find_imports(
     pager = Pager.of("FindImports", imports_query, roots)
     query = replace(query, filters=filters)
     until = deadline or Deadline(PARSE_SECONDS)
-    every: list[_Found] = []
 
-    def in_root(root: Root) -> list[ImportEdge]:
-        result = _in_root(RootProject(root, until, tree), query, imports_query.direction)
-        every.append(result)
-        return result.importers
+    def in_root(root: Root) -> Sequence[_Found]:
+        return [_in_root(RootProject(root, until, tree), query, imports_query.direction)]
 
-    collect_symbols(roots, in_root)
+    every = collect_symbols(roots, in_root)
     own = [edge for of_root in every for edge in of_root.imports]
     # A path may name a file in its outer root only, where an earlier version is.
     own = once(own, repeated_files(roots, Filters(areas=filters.areas))) or own
@@ -79,9 +74,8 @@ def find_imports(
 
 
 def _order(each: ImportEdge) -> tuple[str, bool, str, str, int, str, str]:
-    is_last = bool(kinds(each.place.path) & LAST_FILES)
     place = (each.place.repo, each.place.path, each.line, each.module, each.target)
-    return each.kind, is_last, *place
+    return each.kind, each.place.is_last, *place
 
 
 def _in_root(project: RootProject, query: SymbolQuery, direction: Direction) -> _Found:
@@ -145,8 +139,7 @@ def _candidates(project: RootProject, files: Sequence[str], query: SymbolQuery) 
     words |= set(WORD.findall(query.name)[-1:]) if not files else set()
     paths: dict[str, None] = {}
     for word in sorted(words):
-        if parts := WORD.findall(word):
-            paths |= dict.fromkeys(with_word(project, max(parts, key=len)))
+        paths |= dict.fromkeys(project.with_word(longest_word(word)))
     # `from . import x` and `import '.'` do not name the file.
     for path in files:
         if path.rpartition("/")[2].partition(".")[0] in FOLDER_FILES:

@@ -15,15 +15,17 @@ from apps.code.callgraph.resolve import Resolver
 from apps.code.chunking import lines_of
 from apps.code.languages import grammar_of
 from apps.code.notebooks import is_notebook_path
-from apps.core.errors import Unavailable
 from apps.core.values.slices import slices
+from apps.index.chunks import stored_texts
 from apps.index.models import Root
 from apps.index.parsing.finder import SourceText, get_finder
 from apps.index.queries import generation_files
-from apps.index.symbols import definitions_of
+from apps.index.symbols import definitions_of, files_with_identifier
+from apps.index.types import Filters
 from apps.lookup.deadline import Deadline
-from apps.lookup.ingested import ingested_lines, stored_texts
+from apps.lookup.ingested import ingested_lines
 from apps.lookup.symbols.types import Place
+from apps.retrieval.query import fits
 
 # Seconds in which one query may parse files that it has not met before.
 PARSE_SECONDS = 3.0
@@ -90,6 +92,18 @@ def _files(
     if since and len(files) != root.files:
         return _files(root)
     return dict(sorted(files.items()))
+
+
+def files_of(root: Root, filters: Filters) -> list[LiveFile]:
+    """The ingested files of a root that pass the filters."""
+    files = root_files(root).files.values()
+    return [one for one in files if fits(filters, root, one.path, one.language)]
+
+
+def place_of(root: Root, path: str) -> Place:
+    """A file of a root, with its language if it is live."""
+    file = root_files(root).files.get(path)
+    return Place(root, path, file.language if file else "")
 
 
 def texts_of_live(root: Root, files: Iterable[LiveFile]) -> dict[str, str]:
@@ -178,7 +192,7 @@ class RootProject:
         return file.language if file else ""
 
     def place(self, path: str) -> Place:
-        return Place(self.root, path, self.language(path))
+        return place_of(self.root, path)
 
     def facts(self, path: str) -> Facts | None:
         if path not in self._read:
@@ -230,17 +244,13 @@ class RootProject:
     def defining(self, name: str) -> Sequence[str]:
         if name not in self._defining:
             symbols = definitions_of(self.root, name)
-            paths = dict.fromkeys(
-                symbol.file_path
-                for symbol in symbols
-                if symbol.name == name and self._is_live(symbol.file_path, symbol.source_file)
-            )
+            paths = dict.fromkeys(one.file_path for one in symbols if one.name == name)
             self._defining[name] = list(paths)
         return self._defining[name]
 
-    def _is_live(self, path: str, source_file: str) -> bool:
-        file = self.file(path)
-        return file is not None and file.document == source_file
+    def with_word(self, word: str) -> Iterable[str]:
+        """The files with an identifier, by path."""
+        return files_with_identifier(self.root, word).values()
 
     def text(self, path: str) -> str | None:
         if path not in self._texts:
@@ -250,10 +260,7 @@ class RootProject:
 
     def lines(self, path: str) -> Sequence[str] | None:
         """The lines of a file as they were ingested; None if they are not available."""
-        try:
-            return self.lines_of([path]).get(path)
-        except Unavailable:
-            return None
+        return self.lines_of([path]).get(path)
 
     def lines_of(self, paths: Iterable[str]) -> dict[str, Sequence[str]]:
         """The lines of several files, by path."""

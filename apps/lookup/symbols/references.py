@@ -6,19 +6,15 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from apps.code.languages import BY_NAME, grammar_of
-from apps.code.paths import kinds
-from apps.core.errors import Unavailable
 from apps.index.models import Root
 from apps.index.parsing.finder import NameMatches, SourceText, get_finder
-from apps.index.symbols import definitions_of, files_with_identifier
-from apps.index.types import StoredSymbol
+from apps.index.symbols import files_with_identifier
 from apps.lookup.deadline import Deadline
-from apps.lookup.ingested import ingested_lines
+from apps.lookup.ingested import ingested_lines, known_definitions
 from apps.lookup.marking import marked
 from apps.lookup.symbols.collect import collect_symbols
-from apps.lookup.symbols.definitions import LAST_FILES
 from apps.lookup.symbols.project import root_files
-from apps.lookup.symbols.types import WORD, Listed, Place, Reference, SymbolQuery
+from apps.lookup.symbols.types import Listed, Place, Reference, SymbolQuery, longest_word
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.paging import Page, Pager, Position, digest
 from apps.retrieval.repositories import roots_named
@@ -55,10 +51,10 @@ def find_references(query: SymbolQuery, deadline: Deadline | None = None) -> Lis
     pager = Pager.of("FindReferences", query, roots)
     query = replace(query, filters=filters)
     repeated = repeated_files(roots, filters)
-    files = collect_symbols(roots, lambda root: list(_files(root, query)))
+    files = collect_symbols(roots, lambda root: _files(root, query))
     files = [file for file in files if file.place.path not in repeated.get(file.place.root.id, ())]
     defining = _defining(query.last, roots)
-    files.sort(key=lambda file: (_is_last(file.place), file.source_file not in defining))
+    files.sort(key=lambda file: (file.place.is_last, file.source_file not in defining))
     first, skipped = (*pager.start, 0, 0)[:2]
     last = first + MAX_FILES
     placed = _references(query.last, files[:last], first, deadline)
@@ -84,36 +80,21 @@ def _place(line: Reference) -> tuple[str, str, int]:
     return line.place.root.id.hex, line.place.path, line.line
 
 
-def _is_last(place: Place) -> bool:
-    return bool(kinds(place.path) & LAST_FILES)
-
-
 def _defining(name: str, roots: Sequence[Root]) -> set[str]:
     """The documents with a definition of exactly this name. Only the order of the lines
     depends on them."""
-    symbols = [symbol for root in roots for symbol in _stored(root, name)]
+    symbols = [symbol for root in roots for symbol in known_definitions(root, name)]
     return {symbol.source_file for symbol in symbols if symbol.name == name}
 
 
-def _stored(root: Root, name: str) -> Sequence[StoredSymbol]:
-    try:
-        return definitions_of(root, name)
-    except Unavailable:
-        return ()  # `marked` tells
-
-
 def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
-    """The live files that contain the name, by path. Looks up its longest word: for `valid?` the
-    index has `valid`."""
-    word = max(WORD.findall(query.last), key=len)
+    """The live files that contain the name, by path."""
     live = root_files(root).files
-    for document, path in files_with_identifier(root, word).items():
-        file = live.get(path)
-        if file is None or file.document != document:
-            continue
-        prose = (kind := BY_NAME.get(file.language)) and kind.prose
-        if not prose and query.takes(root, path, file.language):
-            yield _File(Place(root, path, file.language), document)
+    for document, path in files_with_identifier(root, longest_word(query.last)).items():
+        language = live[path].language if path in live else ""
+        prose = (kind := BY_NAME.get(language)) and kind.prose
+        if not prose and query.takes(root, path, language):
+            yield _File(Place(root, path, language), document)
 
 
 def _references(
@@ -135,7 +116,7 @@ def _references(
             for file, text, names in zip(batch, texts, matches, strict=True)
             for line in _lines(file.place, text.lines, names)
         ]
-        lines.sort(key=lambda line: (_is_last(line.place), not line.defines))
+        lines.sort(key=lambda line: (line.place.is_last, not line.defines))
         yield from (((start, count), line) for count, line in enumerate(lines, 1))
 
 

@@ -28,12 +28,25 @@ from apps.retrieval.query import (
 )
 from apps.retrieval.repositories import repo_id
 
+# Kinds of files that come last.
+LAST_FILES = frozenset({"test", "example", "legacy"})
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
 MAX_NAME = 200
 # `Client.get`, `Client::get`, `Client#get`, `client->get`, `pkg/client.get`
 SEPARATORS = re.compile(r"::|->|[.#:/\\]")
 WORD = re.compile(r"\w+")
+
+
+def longest_word(name: str) -> str:
+    """The word of a name by which the index finds it: for `valid?` it has `valid`."""
+    return max(WORD.findall(name), key=len, default="")
+
+
+def filled(**fields: Any) -> dict[str, Any]:
+    """The fields that have a value: outputs leave the others out."""
+    return {name: value for name, value in fields.items() if value}
+
 
 # A name matches in the same case, in another case, or only by its last part.
 MatchedName = Literal["exact", "case-insensitive", "last-part"]
@@ -140,17 +153,20 @@ class Place:
     def repo(self) -> str:
         return repo_id(self.root)
 
+    @property
+    def is_last(self) -> bool:
+        """Whether its lines come after those of other files."""
+        return not LAST_FILES.isdisjoint(kinds(self.path))
+
     def as_wire(self) -> dict[str, Any]:
         mapped = map_path(self.root, self.path)
-        wire: dict[str, Any] = {
+        return {
             "repo": self.repo,
             "relPath": self.path,
             "containerPath": mapped.container_path,
             "hostPath": mapped.host_path,
+            **filled(hostPathWarning=mapped.warning, language=self.language),
         }
-        if mapped.warning:
-            wire["hostPathWarning"] = mapped.warning
-        return wire | ({"language": self.language} if self.language else {})
 
 
 def symbol_fields(symbol: Symbol) -> tuple[Any, ...]:
@@ -173,7 +189,7 @@ class Definition(Symbol):
 
     def as_wire(self) -> dict[str, Any]:
         wire = {**self.place.as_wire(), **symbol_wire(self), "chunk": self.chunk}
-        return wire | ({"note": self.note} if self.note else {})
+        return wire | filled(note=self.note)
 
 
 @dataclass(frozen=True)
@@ -189,7 +205,7 @@ class Reference:
     parsed: bool  # comments and strings are left out; otherwise each whole word counts
 
     def as_wire(self) -> dict[str, Any]:
-        wire = {
+        return {
             **self.place.as_wire(),
             "startLine": self.line,
             "endLine": self.line,
@@ -197,8 +213,8 @@ class Reference:
             "kind": "definition" if self.defines else "reference",
             "match": "identifier" if self.parsed else "word",
             "chunk": self.text,
+            **filled(symbol=self.symbol),
         }
-        return wire | ({"symbol": self.symbol} if self.symbol else {})
 
 
 class WireRow(Protocol):
@@ -222,13 +238,12 @@ class Listed(Generic[AnswerRow]):
     page: Page | None = None
 
     def as_wire(self) -> dict[str, Any]:
-        texts = {"notes": self.notes, "degraded": self.degraded}
         return {
             "name": self.name,
             **self.facts(),
             "results": [row.as_wire() for row in self.results],
             "truncated": self.truncated,
-            **{key: text for key, text in texts.items() if text},
+            **filled(notes=self.notes, degraded=self.degraded),
             # Until `paging.finished` makes its cursor.
             **({} if self.page is None else {PAGE: self.page}),
         }
@@ -256,8 +271,7 @@ class OutlineItem(Symbol):
     children: "list[OutlineItem]" = field(default_factory=list)
 
     def as_wire(self) -> dict[str, Any]:
-        children = [child.as_wire() for child in self.children]
-        return symbol_wire(self) | ({"children": children} if children else {})
+        return symbol_wire(self) | filled(children=[child.as_wire() for child in self.children])
 
 
 @dataclass(frozen=True)
@@ -271,8 +285,7 @@ class Outline:
 
     def as_wire(self) -> dict[str, Any]:
         symbols = [item.as_wire() for item in self.items]
-        texts = {"note": self.note, "degraded": self.degraded}
-        notes = {key: text for key, text in texts.items() if text}
+        notes = filled(note=self.note, degraded=self.degraded)
         return {**self.place.as_wire(), "symbols": symbols, **notes}
 
 

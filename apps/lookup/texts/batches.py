@@ -15,7 +15,7 @@ from apps.index.models import Root
 from apps.index.texts import get_texts
 from apps.index.types import FileKey
 from apps.lookup.symbols.project import LiveFile
-from apps.lookup.texts.matching import Answer, Look, in_store, in_texts
+from apps.lookup.texts.matching import Answer, Look, in_store
 from apps.lookup.texts.table import Candidates, FileTable
 from apps.retrieval.repositories import repo_id
 
@@ -48,7 +48,7 @@ class Matched(NamedTuple):
 
     candidate: Candidate
     text: bytes | None  # None: it was not needed, or the text store lacks it
-    found: Answer | None  # None: the text store lacks the text
+    found: Answer | None  # None: the text is not where it was
 
 
 class Batch(NamedTuple):
@@ -95,11 +95,8 @@ def _matched(batch: Sequence[Candidate], work: Work, look: Look) -> Batch:
     texts = read_texts(wanted) if wanted else {}
     matched = []
     for candidate, answer in zip(batch, answers, strict=True):
-        text = texts.get(candidate.file.sha256)
-        if answer is None and text is not None:
-            (answer,) = work.call(in_texts, look, [(candidate.key, text)])
         if answer is None or answer:
-            matched.append(Matched(candidate, text, answer))
+            matched.append(Matched(candidate, texts.get(candidate.file.sha256), answer))
     return Batch(len(batch), matched)
 
 

@@ -18,14 +18,14 @@ import numpy as np
 from apps.core.concurrency.computed import TimedOut, Work, computing
 from apps.core.errors import Unavailable
 from apps.core.system.mapping import read_again
+from apps.core.values.texts import counted
 from apps.index.changes import sweep_due
 from apps.index.grams import Segment, get_grams, literals_of, required_by
 from apps.index.models import Root
-from apps.index.symbols import definitions_of, outline_of
 from apps.index.types import Filters, StoredSymbol
-from apps.lookup.ingested import ingested_text
+from apps.lookup.ingested import known_definitions, known_outline
 from apps.lookup.symbols.definitions import OUTLINE_ONLY, rank_of
-from apps.lookup.symbols.project import LiveFile
+from apps.lookup.symbols.project import LiveFile, texts_of_live
 from apps.lookup.texts.batches import Candidate, read
 from apps.lookup.texts.grep_query import GrepQuery
 from apps.lookup.texts.hits import FileMatches, Hit, hits_of
@@ -116,12 +116,8 @@ class Search:
                 "over. Narrow with path, language or repository, or use a longer fixed part."
             )
         if self.unknown:
-            notes["slow"] = f"{_files(self.unknown)} without n-grams were read one by one."
+            notes["slow"] = f"{counted(self.unknown, 'file')} without n-grams were read one by one."
         return notes
-
-
-def _files(count: int) -> str:
-    return f"{count:,} file{'' if count == 1 else 's'}"
 
 
 @read_again
@@ -199,7 +195,7 @@ def _found(
 
 
 def _other_text(root: Root, file: LiveFile) -> bytes | None:
-    text = ingested_text(root, file.document)
+    text = texts_of_live(root, [file]).get(file.document)
     return None if text is None else text.encode()
 
 
@@ -252,13 +248,9 @@ def _definitions(search: Search, names: Sequence[str]) -> list[tuple[Root, Store
     ignore_case = search.query.pattern.ignore_case
     for name in names:
         for root in search.roots:
-            try:
-                stored = definitions_of(root, name)
-            except Unavailable:
-                continue  # lines come by path then
             symbols += [
                 (root, symbol)
-                for symbol in stored
+                for symbol in known_definitions(root, name)
                 if symbol.kind not in OUTLINE_ONLY and (ignore_case or symbol.name == name)
             ]
     symbols.sort(key=lambda pair: rank_of(pair[1]))
@@ -270,11 +262,7 @@ def with_symbols(hits: Sequence[Hit]) -> list[Hit]:
     outlines: dict[str, list[StoredSymbol]] = {}
     for hit in hits:
         if hit.source_file not in outlines:
-            try:
-                outline = outline_of(hit.place.root, hit.source_file)
-            except Unavailable:
-                outline = []
-            outlines[hit.source_file] = outline
+            outlines[hit.source_file] = known_outline(hit.place.root, hit.source_file)
     return [replace(hit, symbol=_innermost(outlines[hit.source_file], hit.line)) for hit in hits]
 
 

@@ -1,7 +1,7 @@
 """The folders of a repository, one at a time, for the code browser."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from apps.index.models import Root
@@ -60,7 +60,12 @@ def matching_files(root: Root, text: str, limit: int) -> tuple[list[Entry], bool
 
 def languages_of(root: Root, count: int) -> list[str]:
     """The languages of most files of a repository."""
-    counts = Counter(file.language for file in file_table(root).files if file.language)
+    return most_languages(file_table(root).files, count)
+
+
+def most_languages(files: Iterable[LiveFile], count: int) -> list[str]:
+    """The languages of most of some files."""
+    counts = Counter(file.language for file in files if file.language)
     return [name for name, _ in counts.most_common(count)]
 
 
@@ -84,9 +89,8 @@ def _entries(files: Sequence[LiveFile], start: str) -> list[Entry]:
 
 
 def _folder(start: str, name: str, files: Sequence[LiveFile]) -> Entry:
-    languages = Counter(file.language for file in files if file.language)
-    language = languages.most_common(1)[0][0] if languages else ""
     size = sum(file.size for file in files)
+    language = "".join(most_languages(files, 1))
     return Entry(start + name, name, True, size, len(files), language)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from apps.index.models import Root
 from apps.lookup.marking import marked
-from apps.lookup.symbols.types import Place
+from apps.lookup.symbols.types import Place, filled
 from apps.lookup.texts.finding import Search, definition_hits, found, started, with_symbols
 from apps.lookup.texts.grep_query import GrepQuery
 from apps.lookup.texts.hits import FileMatches, Hit, hits_of
@@ -119,8 +119,7 @@ def _file_rows(search: Search, pager: Pager) -> tuple[dict[str, Any], list[Root]
     shown = rows[: query.limit]
     results = [
         Place(matches.root, matches.file.path, matches.file.language).as_wire()
-        | {"kind": "file"}
-        | ({"count": count} if count else {})
+        | {"kind": "file", **filled(count=count)}
         for _, matches, count in shown
     ]
     totals = {"files": files, "lines": lines} if counting and not pager.start else {}

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from apps.index.models import Root
 from apps.lookup.symbols.project import LiveFile
-from apps.lookup.symbols.types import Place
-from apps.lookup.texts.matching import Answer, LineMatch
+from apps.lookup.symbols.types import Place, filled
+from apps.lookup.texts.matching import Answer, LineMatch, numbered
 
 # Characters of a line that are shown, around the match.
 MAX_LINE = 300
@@ -56,15 +56,14 @@ class Hit:
         return self.place.root.id, self.source_file, self.line
 
     def as_wire(self) -> dict[str, Any]:
-        wire = {
+        return {
             **self.place.as_wire(),
             "startLine": self.line,
             "endLine": self.end_line,
             "kind": "definition" if self.defines else "match",
             "chunk": self.text,
+            **filled(symbol=self.symbol, before=list(self.before), after=list(self.after)),
         }
-        more = {"symbol": self.symbol, "before": list(self.before), "after": list(self.after)}
-        return wire | {key: value for key, value in more.items() if value}
 
 
 def hits_of(each: FileMatches, context: int) -> Iterator[Hit]:
@@ -73,7 +72,8 @@ def hits_of(each: FileMatches, context: int) -> Iterator[Hit]:
     lines = each.data.split(b"\n") if context else []
     end = len(lines) + 1, LineMatch(0, 0, 0, 0)
     shown = 0  # the last line that an earlier hit has
-    for (line, match), (following, _) in pairwise(chain(_numbered(each), [end])):
+    matches = numbered(each.matches, each.data)
+    for (line, match), (following, _) in pairwise(chain(matches, [end])):
         end_line = line + each.data.count(b"\n", match.start, match.end)
         before: tuple[str, ...] = ()
         after: tuple[str, ...] = ()
@@ -84,15 +84,6 @@ def hits_of(each: FileMatches, context: int) -> Iterator[Hit]:
             shown = max(end_line, last)
         text = _text(each.data, match)
         yield Hit(place, each.file.document, line, end_line, text, before, after)
-
-
-def _numbered(each: FileMatches) -> Iterator[tuple[int, LineMatch]]:
-    """The matches, each with the number of its first line."""
-    line, counted = 1, 0
-    for match in each.matches:
-        line += each.data.count(b"\n", counted, match.start)
-        counted = match.start
-        yield line, match
 
 
 def _shown(lines: Sequence[bytes]) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """ListFiles: the ingested files as a tree to a depth, or those that match a glob."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -9,11 +8,21 @@ from typing import Any
 from apps.index import globs, queries
 from apps.index.models import Root
 from apps.index.types import Filters
+from apps.lookup.symbols.project import LiveFile
+from apps.lookup.symbols.types import filled
+from apps.lookup.texts.folders import most_languages
 from apps.lookup.texts.grep_query import MAX_OFFSET, parse_count
 from apps.lookup.texts.table import file_table
 from apps.retrieval.overlaps import is_nested, repeated_files
 from apps.retrieval.paging import PAGE, Pager
-from apps.retrieval.query import fits, parse_filters, parse_limit, parse_repositories, refuse
+from apps.retrieval.query import (
+    fits,
+    parse_filters,
+    parse_flag,
+    parse_limit,
+    parse_repositories,
+    refuse,
+)
 from apps.retrieval.repositories import repo_id, roots_named
 from apps.retrieval.scope import narrowed
 
@@ -39,9 +48,7 @@ class ListQuery:
         """Check `{repository?, path?, language?, depth?, skipped?, limit?, offset?, cursor?}`.
         Unknown keys are ignored. Raises InvalidInput with all problems."""
         problems: list[str] = []
-        skipped = data.get("skipped")
-        if skipped not in (None, True, False):
-            problems.append("skipped must be true or false")
+        skipped = parse_flag(data.get("skipped"), "skipped", problems)
         filters = parse_filters(data, problems)
         depth = parse_limit(data.get("depth"), DEFAULT_DEPTH, MAX_DEPTH, problems, name="depth")
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
@@ -49,20 +56,11 @@ class ListQuery:
         repositories = parse_repositories(data.get("repository"), problems)
         refuse(problems)
         cursor = data.get("cursor")
-        return cls(filters, depth, bool(skipped), limit, offset, repositories, cursor)
+        return cls(filters, depth, skipped, limit, offset, repositories, cursor)
 
     @property
     def is_glob(self) -> bool:
         return globs.has_wildcards(self.filters.path) or "{" in self.filters.path
-
-
-@dataclass
-class Folder:
-    """What is below a folder at the depth limit."""
-
-    files: int = 0
-    size: int = 0
-    languages: Counter[str] = field(default_factory=Counter)
 
 
 def list_files(query: ListQuery) -> dict[str, Any]:
@@ -91,28 +89,16 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str]:
 
 def _entries(roots: Sequence[Root], query: ListQuery) -> Iterator[dict[str, Any]]:
     repeated = repeated_files(roots, query.filters)
+    base = _base(query)
     for root in roots:
         left_out = repeated.get(root.id, ())
-        folders: dict[str, Folder] = {}
-        entries: list[tuple[str, dict[str, Any]]] = []
-        base = _base(query)
+        entries: dict[str, list[LiveFile]] = {}
         for file in file_table(root).files:
-            if file.path in left_out or not fits(query.filters, root, file.path, file.language):
-                continue
-            if (name := _folder(file.path, base, query)) is not None:
-                if name not in folders:
-                    folders[name] = Folder()
-                    entries.append((name, {}))
-                folder = folders[name]
-                folder.files += 1
-                folder.size += file.size
-                folder.languages[file.language] += 1
-            else:
-                language = {"language": file.language} if file.language else {}
-                entries.append((file.path, {"kind": "file", "size": file.size, **language}))
+            if file.path not in left_out and fits(query.filters, root, file.path, file.language):
+                entries.setdefault(_entry(file.path, base, query), []).append(file)
         repo = repo_id(root)
-        for path, facts in entries:
-            yield {"repo": repo, "relPath": path, **(facts or _folder_wire(folders[path]))}
+        for path, files in entries.items():
+            yield {"repo": repo, "relPath": path, **_facts(path, files)}
 
 
 def _base(query: ListQuery) -> str:
@@ -121,17 +107,20 @@ def _base(query: ListQuery) -> str:
     return path[: path.rfind("/") + 1]
 
 
-def _folder(path: str, base: str, query: ListQuery) -> str | None:
-    """The folder that stands for a file at the depth limit; None if the file is shown itself."""
-    if query.is_glob:
-        return None
+def _entry(path: str, base: str, query: ListQuery) -> str:
+    """The path of a file, or of the folder that stands for it at the depth limit, which ends with a
+    slash."""
     names = path[len(base) :].split("/")
-    return None if len(names) <= query.depth else base + "/".join(names[: query.depth]) + "/"
+    is_shown = query.is_glob or len(names) <= query.depth
+    return path if is_shown else base + "/".join(names[: query.depth]) + "/"
 
 
-def _folder_wire(folder: Folder) -> dict[str, Any]:
-    languages = [name for name, _ in folder.languages.most_common() if name][:MAX_LANGUAGES]
-    return {"kind": "folder", "size": folder.size, "files": folder.files, "languages": languages}
+def _facts(path: str, files: Sequence[LiveFile]) -> dict[str, Any]:
+    size = sum(file.size for file in files)
+    if not path.endswith("/"):
+        return {"kind": "file", "size": size, **filled(language=files[0].language)}
+    languages = most_languages(files, MAX_LANGUAGES)
+    return {"kind": "folder", "size": size, "files": len(files), "languages": languages}
 
 
 def _skipped(roots: Sequence[Root], query: ListQuery) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ module imports little, as the process may have to start first.
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate, chain, islice
@@ -280,14 +280,20 @@ def _lines(look: Look, file: FileKey, data: bytes) -> Iterator[LineMatch]:
     if look.keep is None:
         yield from lines
         return
-    number, counted = 1, 0
-    for line in lines:
-        number += data.count(b"\n", counted, line.start)
-        counted = line.start
+    for number, line in numbered(lines, data):
         text = data[line.start : line.end]
         last = number + text.count(b"\n")
         if look.keep(ResultPlace(file, number, last), text.decode("utf-8", "replace")):
             yield line
+
+
+def numbered(lines: Iterable[LineMatch], data: bytes) -> Iterator[tuple[int, LineMatch]]:
+    """Lines that match, each with the number of the first one."""
+    number, counted = 1, 0
+    for line in lines:
+        number += data.count(b"\n", counted, line.start)
+        counted = line.start
+        yield number, line
 
 
 @lru_cache(maxsize=1)

@@ -9,13 +9,11 @@ from typing import Any
 
 from apps.code.cells import Cell, cells_of, lines_in_file
 from apps.core.config import config
-from apps.core.errors import Unavailable
 from apps.index.models import Root, SourceFile
 from apps.index.root_directory import RootDirectory
-from apps.index.symbols import outline_of
 from apps.index.types import Area
 from apps.lookup.cells import cell_at, lines_in_text, rows_of_cells
-from apps.lookup.ingested import lines_of_file, live_file
+from apps.lookup.ingested import known_outline, lines_of_file, live_file
 from apps.lookup.marking import marked
 from apps.lookup.symbols.outline import nested
 from apps.lookup.symbols.types import OutlineQuery, Place, flattened
@@ -194,12 +192,8 @@ def _row(start: int, texts: Sequence[str]) -> dict[str, Any]:
 
 def _outline(root: Root, file: SourceFile, cells: Sequence[Cell], room: int) -> list[str]:
     """The definitions of the file, a line each, indented; the outermost if `room` is small."""
-    try:
-        symbols = outline_of(root, file.document)
-    except Unavailable:
-        return []
     flat: list[tuple[int, str]] = []
-    for depth, item in flattened(nested(symbols)):
+    for depth, item in flattened(nested(known_outline(root, file.document))):
         span = str(item.start_line)
         cell = cell_at(cells, item.start_line)
         if cell and cell.in_file:

@@ -256,7 +256,7 @@ def passage_scores(query: RankingQuery, passages: Passages, weights: Weights) ->
     matcher = NameMatcher(query)
     for index, names in enumerate(passages.names):
         # Most passages declare no name of the query. This check is cheap.
-        if near := list(filter(matcher.is_near, names)):
+        if near := list(filter(matcher.is_near, names.split())):
             agreement = max(map(query.agreement, map(stems_of, near)))
             scores[index] += weights.definition * matcher.score(near) + weights.names * agreement
     return scores
@@ -277,7 +277,7 @@ class NameMatcher:
         lower = name.lower()
         return any(map(lower.__contains__, self._beginnings)) or not name.isascii()
 
-    def matching(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def matching(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of these names that the query asks for, or that agree with it well."""
         return tuple(
             name

@@ -37,7 +37,7 @@ def reasons_for(
         return Reason(
             by_meaning=int(np.searchsorted(distances, distance)) + 1 if is_near else None,
             by_words=int(np.searchsorted(scores, -score)) + 1 if score > 0 else None,
-            names=matcher.matching(passages.names[index])[:MAX_NAMES],
+            names=matcher.matching(passages.names[index].split())[:MAX_NAMES],
             lowered=lowered(query, path),
         )
 

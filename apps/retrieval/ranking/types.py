@@ -16,7 +16,7 @@ class Passage(NamedTuple):
 
     root: Hashable
     path: str
-    names: tuple[str, ...] = ()  # declared in the passage
+    names: str = ""  # declared in the passage, with blanks between
     similarity: float | None = None  # cosine of query and passage; None: unknown
     words: float | None = None  # BM25 score, 0.0 without any word of the query; None: unknown
     evidence: float = 0.0
@@ -28,7 +28,7 @@ class Passages:
 
     files: Sequence[tuple[Hashable, str]]  # (m) root and path, each once
     file_of: NDArray[np.intp]  # (n) index into `files`
-    names: Sequence[tuple[str, ...]]  # (n) declared in the passage
+    names: Sequence[str]  # (n) declared in the passage, with blanks between
     distances: Column  # (n) squared L2 of unit vectors, 2 - 2·cos; nan if unknown
     words: Column  # (n) BM25 scores, 0 without any word of the query; nan if unknown
     evidence: Scores  # (n) what a passage has that the query asks for as it is (evidence.py); or 0

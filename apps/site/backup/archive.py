@@ -15,7 +15,14 @@ from typing import IO, cast
 from apps.core.errors import Unavailable
 from apps.core.system import disk, posix
 from apps.index.types import Check
-from apps.site.backup.manifest import LONGEST_MANIFEST, MANIFEST, Manifest, Member, broken
+from apps.site.backup.manifest import (
+    LONGEST_MANIFEST,
+    MANIFEST,
+    NONSENSE,
+    Manifest,
+    Member,
+    broken,
+)
 
 PIECE = 1 << 20
 # Space that must stay free beside what is written, in bytes.
@@ -25,8 +32,6 @@ RESERVE = 100 << 20
 LEVEL = 1
 # Largest read of the archive at once. Headers are small, and contents are read in pieces.
 MOST_READ = 1 << 22
-# Raised by tarfile for malformed headers.
-NONSENSE = (ValueError, ArithmeticError, LookupError, TypeError)
 
 
 def members_of(folder: Path, check: Check) -> dict[str, Member]:

@@ -56,24 +56,20 @@ def copy_all(target: Path, check: Check, report: Report) -> list[dict[str, Any]]
     """Copy everything to `target`, a folder that does not exist. Return what the row of each root
     says. Raises Unavailable if the database cannot be copied."""
     report("waiting for changes of the index to finish")
-    with freeze.index.frozen(check):
+    with freeze.frozen(check):
         roots = list(Root.objects.order_by("path").values(*FACTS))
-        _copy_published(target, check, report)
+        report("copying the index; publishing and removing wait")
+        (target / "index").mkdir(parents=True)
+        _copy_parts(target / "index", check)
+        report("copying the texts")
+        (target / "texts").mkdir()
+        get_texts().copy(target / "texts", check)
+        report("copying the database")
+        copy_database(database_path(), target / DATABASE)
     for name in SINGLE:
         if (file := config().data_dir.absolute() / name).is_file():
             copy_file(file, target / name)
     return roots
-
-
-def _copy_published(target: Path, check: Check, report: Report) -> None:
-    report("copying the index; publishing and removing wait")
-    (target / "index").mkdir(parents=True)
-    _copy_parts(target / "index", check)
-    report("copying the texts")
-    (target / "texts").mkdir()
-    get_texts().copy(target / "texts", check)
-    report("copying the database")
-    copy_database(database_path(), target / DATABASE)
 
 
 def _copy_parts(target: Path, check: Check) -> None:

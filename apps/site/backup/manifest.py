@@ -22,6 +22,8 @@ DATABASE, SECRET = "codeinfo.sqlite3", "secret.key"
 # Files beside the database that are copied if they exist.
 SINGLE = (SECRET, bases.NAME)
 LONGEST_MANIFEST = 64_000_000
+# Raised for values that are not what they should be, by tarfile for malformed headers.
+NONSENSE = (ValueError, ArithmeticError, LookupError, TypeError)
 # Allowed names of members.
 _MEMBER = re.compile(
     r"codeinfo\.sqlite3|secret\.key|ingest-bases\.json|index/[0-9a-f]{64}\.part"
@@ -84,14 +86,7 @@ class Manifest:
             if values["format"] != FORMAT:
                 raise newer(f"its format is {values['format']!r}, this version knows {FORMAT}")
             return cls._of(values)
-        except (
-            ValueError,
-            ArithmeticError,
-            TypeError,
-            LookupError,
-            AttributeError,
-            RecursionError,
-        ) as error:
+        except (*NONSENSE, AttributeError, RecursionError) as error:
             raise broken(f"its manifest cannot be read ({error})") from error
 
     @classmethod

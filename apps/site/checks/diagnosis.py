@@ -35,9 +35,5 @@ def _reported(check: Check, health: dict[str, Any]) -> Finding:
     if not isinstance(reported, dict):
         return Finding(check.id, check.name, "warn", "Unknown", "An older codeinfo runs here.")
     detail = reported.get("detail", "Reported by the running server.")
-    level, word, fix = (
-        reported.get("state", "warn"),
-        reported.get("word", ""),
-        reported.get("fix", ""),
-    )
-    return Finding(check.id, check.name, level, word, detail, fix)
+    word, fix = reported.get("word", ""), reported.get("fix", "")
+    return Finding(check.id, check.name, reported.get("state", "warn"), word, detail, fix)

@@ -56,6 +56,12 @@ NO_KEY = (
 )
 OF_MISPLACED = dict.fromkeys(disk.OF_SERVER, HIDDEN) | {disk.SECRET: NO_KEY}
 
+# How a damaged index is repaired, by CODEINFO_INGEST_REPAIR.
+REPAIRS = {
+    "auto": "codeinfo ingests these folders again while it runs; the Ingest page shows errors.",
+    "ask": "While codeinfo runs, choose Re-embed for these folders on the Ingest page.",
+}
+
 MODES = {"off": "not", "poll": "looked at from time to time", "watch": "watched"}
 
 DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "MongoDB"}
@@ -212,14 +218,7 @@ def _state_of_index(damages: dict[str, str]) -> Finding:
         return found("ok", "Ready", contents + compared + partial)
     named = ". ".join(f"{name}: {damage}" for name, damage in list(damages.items())[:DAMAGED_SHOWN])
     more = f". And {len(damages) - DAMAGED_SHOWN} more" if len(damages) > DAMAGED_SHOWN else ""
-    return found("bad", "Damaged", f"{named}{more}.", _way_out())
-
-
-def _way_out() -> str:
-    """Return how a damaged index is repaired."""
-    if config().ingest_repair == "auto":
-        return "codeinfo ingests these folders again while it runs; the Ingest page shows errors."
-    return "While codeinfo runs, choose Re-embed for these folders on the Ingest page."
+    return found("bad", "Damaged", f"{named}{more}.", REPAIRS[config().ingest_repair])
 
 
 def _orphans() -> Finding:

@@ -1,10 +1,9 @@
 """Checks of the set-up: versions, folders, ports, access."""
 
+import json
 import os
 import platform
-import shutil
 import sqlite3
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -13,7 +12,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import django
-import httpx
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
@@ -34,11 +32,12 @@ from apps.site.checks.findings import Finding, Level, found
 from apps.site.checks.parts import HIDDEN
 from apps.site.checks.runner import Check, in_thread
 from apps.site.server import port_problem, ports
+from codeinfo_cli.client import Client
 from codeinfo_cli.clients.client import this_machine
 from codeinfo_cli.clients.exposed import exposed_clients
+from codeinfo_cli.errors import CliError
 from codeinfo_cli.server import Address, running
 
-OLDEST_PYTHON = (3, 11)
 # Files listed in a finding.
 SHOWN = 3
 # The index of a large repository has about a gigabyte.
@@ -84,14 +83,13 @@ def own_server() -> tuple[Address, dict[str, Any]] | None:
 
     Its `server.json` tells where it is. On PORT, another installation may answer.
     """
-    address = running(config().data_dir.absolute())
+    folder = config().data_dir.absolute()
+    address = running(folder)
     if address is None:
         return None
-    headers = {"Authorization": f"Bearer {address.token}"}
     try:
-        answer = httpx.get(f"{address.url}/health", headers=headers, timeout=10.0, trust_env=False)
-        body = answer.json()
-    except (httpx.HTTPError, ValueError):
+        body = json.loads(Client(address, folder, timeout=10.0).get("/health"))
+    except (CliError, ValueError):
         return None
     return (address, body) if isinstance(body, dict) and "mongoConnected" in body else None
 
@@ -101,8 +99,6 @@ def _versions() -> Finding:
         f"Python {platform.python_version()}, Django {django.get_version()}, "
         f"SQLite {sqlite3.sqlite_version}"
     )
-    if sys.version_info < OLDEST_PYTHON:
-        return _found("bad", detail, "Use Python 3.11 or newer: delete .venv, then make run.")
     return _found("ok", detail)
 
 
@@ -156,8 +152,7 @@ def _data_folder(address: Address | None) -> Finding:
                 return _found("bad", detail, HIDDEN[1])
             return _found("bad", error.message)
         folder_lock.release()
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    free = shutil.disk_usage(nearest).free
+    free = disk.spaces()[0].free
     detail = f"{folder}, {free / 1e9:,.1f} GB free"
     if free < LITTLE_SPACE:
         return _found("warn", detail, "Make room, or set CODEINFO_DATA_DIR to another disk.")

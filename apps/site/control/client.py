@@ -1,8 +1,6 @@
 """The commands' side. Without a running server, this process does the work."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +29,14 @@ def perform(verb: str, options: Options, report: Report) -> dict[str, Any]:
     result = ask(config().data_dir, verb, options, report)
     if result is not None:
         return result
-    with _own_stores():
+    folder_lock.claim()
+    try:
+        lost_changes.keep()
         return VERBS[verb](options, never_cancelled, report)
+    finally:
+        reset_texts()
+        reset_grams()
+        folder_lock.release()
 
 
 def ask(folder: Path, verb: str, options: Options, report: Report) -> dict[str, Any] | None:
@@ -54,15 +58,3 @@ def ask(folder: Path, verb: str, options: Options, report: Report) -> dict[str, 
     except CliError as error:
         raise Refused(error.message, code=error.code) from error
     raise Unavailable("The server ended before it had answered.")
-
-
-@contextmanager
-def _own_stores() -> Iterator[None]:
-    folder_lock.claim()
-    try:
-        lost_changes.keep()
-        yield
-    finally:
-        reset_texts()
-        reset_grams()
-        folder_lock.release()

@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.core.errors import InvalidInput
 from apps.index.types import Check
-from apps.ingest.verification import compare_all
+from apps.ingest.verification.outcome import compare_all
 from apps.site.backup.making import make
 
 Options = Mapping[str, Any]

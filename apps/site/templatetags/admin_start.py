@@ -1,7 +1,7 @@
 """What the start page of the admin tells of the last seven days."""
 
-from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django import template
 from django.db.models import Count
@@ -17,22 +17,10 @@ LATEST = 5
 register = template.Library()
 
 
-@dataclass(frozen=True)
-class Week:
+@register.simple_tag
+def last_week() -> dict[str, Any]:
     """conversations: that had a message; answers, runs: their number by status; tokens: that models
     have counted; failed_answers, failed_runs: the latest."""
-
-    conversations: int
-    answers: dict[str, int]
-    tokens: int
-    runs: dict[str, int]
-    repositories: int
-    failed_answers: list[Turn]
-    failed_runs: list[IngestRun]
-
-
-@register.simple_tag
-def last_week() -> Week:
     since = timezone.now() - timedelta(days=DAYS)
     conversations = Conversation.objects.filter(last_message_at__gte=since)
     # Over the conversations, as turns have no index by time alone.
@@ -42,12 +30,12 @@ def last_week() -> Week:
     by_status = {status: (number, tokens or 0) for status, number, tokens in counted}
     runs = IngestRun.objects.filter(queued_at__gte=since)
     failed = answers.filter(status=Turn.Status.FAILED).select_related("conversation")
-    return Week(
-        conversations=conversations.count(),
-        answers={status: number for status, (number, _) in by_status.items()},
-        tokens=sum(tokens for _, tokens in by_status.values()),
-        runs=dict(runs.order_by().values_list("state").annotate(Count("id"))),
-        repositories=Root.objects.published().count(),
-        failed_answers=list(failed.defer("parts", "text").order_by("-created_at")[:LATEST]),
-        failed_runs=list(runs.filter(state="error").order_by("-queued_at")[:LATEST]),
-    )
+    return {
+        "conversations": conversations.count(),
+        "answers": {status: number for status, (number, _) in by_status.items()},
+        "tokens": sum(tokens for _, tokens in by_status.values()),
+        "runs": dict(runs.order_by().values_list("state").annotate(Count("id"))),
+        "repositories": Root.objects.published().count(),
+        "failed_answers": list(failed.defer("parts", "text").order_by("-created_at")[:LATEST]),
+        "failed_runs": list(runs.filter(state="error").order_by("-queued_at")[:LATEST]),
+    }

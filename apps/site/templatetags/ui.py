@@ -79,15 +79,12 @@ def ago(moment: datetime | None) -> SafeString | str:
 
 def _age(moment: datetime) -> str:
     seconds = max(0, int((timezone.now() - moment).total_seconds()))
-    if seconds < 60:
-        return "just now"
-    if seconds < 3600:
-        return f"{seconds // 60} min ago"
-    if seconds < 86_400:
-        return f"{seconds // 3600} h ago"
-    if seconds < 7 * 86_400:
-        return f"{seconds // 86_400} d ago"
-    return f"{moment.day} {moment:%b %Y}"
+    if seconds >= 7 * 86_400:
+        return f"{moment.day} {moment:%b %Y}"
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length} {unit} ago"
+    return "just now"
 
 
 @register.filter

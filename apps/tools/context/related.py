@@ -25,9 +25,9 @@ from apps.lookup.deadline import Deadline
 from apps.lookup.symbols import SymbolQuery
 from apps.lookup.symbols.call_types import Caller, CallersQuery
 from apps.lookup.symbols.callers import callers_in
-from apps.lookup.symbols.definitions import LAST_FILES, MINOR, OUTLINE_ONLY
+from apps.lookup.symbols.definitions import MINOR, OUTLINE_ONLY
 from apps.lookup.symbols.project import LiveFile, has_rules, root_files, texts_of_live
-from apps.lookup.symbols.types import SEPARATORS, Place
+from apps.lookup.symbols.types import LAST_FILES, SEPARATORS, Place
 from apps.retrieval.query import is_inside
 from apps.retrieval.ranking.rank import query_stems, stems_of
 from apps.tools.context.packing import DULL

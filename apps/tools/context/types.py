@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from apps.core.errors import InvalidInput
 from apps.core.values.surrogates import encodable
 from apps.index.types import Filters
 from apps.lookup.symbols.types import Place
@@ -15,6 +14,7 @@ from apps.retrieval.query import (
     parse_filters,
     parse_limit,
     parse_repositories,
+    refuse,
     text_problem,
 )
 from apps.tools.context.form import compact_line
@@ -61,8 +61,7 @@ class ContextQuery:
         tokens = parse_limit(
             data.get("max_tokens"), DEFAULT_TOKENS, MAX_TOKENS, problems, name="max_tokens"
         )
-        if problems:
-            raise InvalidInput(", ".join(problems), details={"details": problems})
+        refuse(problems)
         text = encodable(str(text)).strip()
         return cls(text, repositories, filters, max(MIN_TOKENS, tokens))
 

@@ -7,7 +7,6 @@ const filter = document.getElementById("convo-filter");
 const bar = document.getElementById("convo-bulk");
 const mode = document.querySelector("[data-select-mode]");
 const dialog = document.getElementById("bulk-delete-dialog");
-const tags = document.getElementById("bulk-tag-dialog");
 const clear = () => document.dispatchEvent(new Event("clearselection"));
 
 function select(on) {
@@ -32,7 +31,6 @@ bar.querySelector("[data-bulk-delete]").addEventListener("click", () => {
   dialog.querySelector("[data-bulk-delete-text]").textContent = `This will permanently delete ${what}. This action cannot be undone.`;
   openDialog(dialog);
 });
-for (const each of [dialog, tags]) each.addEventListener("htmx:afterRequest", (event) => event.detail.successful && each.close());
 filter.elements.state.addEventListener("change", () => {
   clear();
   offerDelete();

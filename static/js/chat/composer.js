@@ -9,6 +9,7 @@ const id = form.elements.c.value;
 const DRAFT = `draft:${id}`;
 const note = document.getElementById("editing");
 let sent = ""; // the message of the last request
+let left = ""; // what of it was in the box: nothing of a question that is asked again
 let edits = false; // whether that was of an edited question
 let stopped = false; // whether its answer was stopped
 let before = null; // the draft and its scope, while a question is edited
@@ -95,6 +96,7 @@ form.addEventListener("htmx:configRequest", (event) => {
   waits = Boolean(picking());
   if (waits || !message.value.trim() || running()) return event.preventDefault();
   sent = message.value;
+  left = form.elements.again.disabled ? sent : "";
   edits = !form.elements.parent.disabled;
   stopped = false;
 });
@@ -104,9 +106,12 @@ document.addEventListener("htmx:afterRequest", () => waits && !picking() && form
 // What was typed, and an edit that was begun, since the request stay.
 function clear() {
   if (before && edits) return endEdit(limits());
-  if (sessionStorage.getItem(DRAFT) === sent) sessionStorage.removeItem(DRAFT);
-  if (before?.text === sent) before.text = "";
-  if (!before && message.value === sent) message.value = "";
+  const rest = (text) => (text.startsWith(left) ? text.slice(left.length) : text);
+  if (before) before.text = rest(before.text);
+  else if (message.value.startsWith(left)) message.setRangeText("", 0, left.length, "preserve");
+  const draft = rest(sessionStorage.getItem(DRAFT) ?? "");
+  if (draft) sessionStorage.setItem(DRAFT, draft);
+  else sessionStorage.removeItem(DRAFT);
 }
 
 document.addEventListener("chat:sent", (event) => {

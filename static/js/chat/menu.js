@@ -68,12 +68,6 @@ document.addEventListener("click", (event) => {
   }
 });
 
-for (const dialog of [rename, remove]) {
-  dialog.addEventListener("htmx:afterRequest", ({ detail: { successful, requestConfig } }) => {
-    // It may be open again, for another conversation.
-    if (successful && requestConfig.parameters.c === dialog.querySelector("[name=c]").value) dialog.close();
-  });
-}
 document.addEventListener("keydown", (event) => {
   if (event.key !== "F2" || document.getElementById("more-actions").hidden) return;
   event.preventDefault();

@@ -71,7 +71,11 @@ async def test_codex_answers_with_the_agents_prompt_settings_and_limits_only(
         assert "VectorSearch" in tools
         assert "shell" not in tools
         assert "exec_command" not in tools
-        assert keeper.mcp.queries[-1] == {"tool": ["VectorSearch"], "repository": ["acme"]}
+        assert keeper.mcp.queries[-1] == {
+            "full": ["1"],
+            "tool": ["VectorSearch"],
+            "repository": ["acme"],
+        }
         thread = (await Conversation.objects.aget()).flags["threadId"]
         await instruct(async_client, tmp_path, "And then?")
         assert (await Conversation.objects.aget()).flags["threadId"] == thread

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.agents.events import ThreadNamed, TurnFinished
+from apps.agents.events import ThreadNamed, ToolStarted, TurnFinished
 from apps.agents.loop import run
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.agents.providers.codex.server import server_at
@@ -62,7 +62,7 @@ async def test_calls_past_their_limit_end_the_answer(
     codex.api.scripts["crowd"] = Script([[*calls, *end()], [*say("Done."), *end()]])
     recorded = RecordedAnswer([event async for event in run(PROVIDER, chat_request("crowd"), 3)])
     assert "the limit of 6 tool calls" in recorded.failure.message
-    assert sum(event.kind == "tool_started" for event in recorded.events) == 6
+    assert sum(isinstance(event, ToolStarted) for event in recorded.events) == 6
 
 
 @pytest.mark.fault("The model server fails")

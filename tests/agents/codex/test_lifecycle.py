@@ -161,6 +161,7 @@ async def test_codex_has_our_tools_and_none_that_access_this_host(
     assert {one["name"] for one in own["tools"]} == {tool.name for tool in TOOLS}
     assert not named & {"shell", "exec_command", "apply_patch", "view_image", "spawn_agent"}
     assert codex.mcp.queries[-1] == {
+        "full": ["1"],
         "tool": [tool.name for tool in TOOLS],
         "repository": ["acme", "beta"],
     }

@@ -124,6 +124,8 @@ def test_codex_finds_exact_text_reads_lines_and_gets_a_context(
     assert "src/net.py" in json.dumps(context)
     returned = json.dumps(api.requests[-1].body["input"])
     assert all(text in returned for text in ("def retry", "yield n * 2"))
+    assert all("hostPath" in each["result"]["results"][0] for each in results)
+    assert "hostPath" not in returned and "codeinfo/full" not in returned, "no model pays for it"
     page = httpx.get(
         f"{product.url}/chat?c=c4", headers={"Accept": "text/html"}, timeout=PATIENCE
     ).text

@@ -4,11 +4,20 @@ from typing import Any
 
 import pytest
 
-from apps.agents.events import ModelEvent, ToolFinished, ToolStarted, UsageReported, Warned
+from apps.agents.events import (
+    Heartbeat,
+    ModelEvent,
+    ToolFinished,
+    ToolStarted,
+    UsageReported,
+    Warned,
+)
 from apps.agents.messages import Usage
 from apps.agents.providers.codex.failures import LOGIN_AGAIN, quoted, turn_failure
 from apps.agents.providers.codex.translation import TurnTranslator
+from apps.agents.providers.codex.wire import OWN_SERVER
 from apps.core.errors import Unavailable
+from apps.tools.capping import FULL_META_KEY
 
 COMMAND = {"type": "commandExecution", "id": "1", "command": "ls", "cwd": "/w"}
 OTHERS = {"type": "mcpToolCall", "id": "2", "server": "docs", "tool": "look", "arguments": {"q": 1}}
@@ -42,7 +51,7 @@ def test_every_action_of_codex_is_a_tool_row(
     started, finished = (
         e
         for e in events(item("started", **begun), item("completed", **done))
-        if e.kind != "heartbeat"
+        if not isinstance(e, Heartbeat)
     )
     assert isinstance(started, ToolStarted)
     assert isinstance(finished, ToolFinished)
@@ -50,6 +59,18 @@ def test_every_action_of_codex_is_a_tool_row(
     assert finished.result.call == started.call
     assert payload in str(finished.result.payload)
     assert finished.result.seconds == 1.5
+
+
+def test_a_page_shows_what_the_model_has_of_another_server() -> None:
+    """Only our own server has rows for the page alone."""
+    result = {"structuredContent": {"found": 1}, "_meta": {FULL_META_KEY: {"results": []}}}
+    for server, shown in (("docs", {"found": 1}), (OWN_SERVER, {"results": []})):
+        call = {**OTHERS, "server": server}
+        *_, finished = events(
+            item("started", **call), item("completed", **call, status="completed", result=result)
+        )
+        assert isinstance(finished, ToolFinished)
+        assert finished.result.payload == shown
 
 
 @pytest.mark.parametrize("status", ["failed", "declined"])
@@ -100,7 +121,7 @@ def test_only_an_error_that_codex_retries_is_a_warning() -> None:
     (warned,) = events(("error", {**error, "willRetry": True}))
     assert warned == Warned("Reconnecting... 1/3")
     (silent,) = events(("error", {**error, "willRetry": False}))
-    assert silent.kind == "heartbeat"
+    assert silent == Heartbeat()
 
 
 @pytest.mark.parametrize(

@@ -184,3 +184,25 @@ def test_import_targets_are_files() -> None:
         ".. models": ["src/app/models.py"],
         "..models Ship": ["src/app/models.py"],
     }
+
+
+def test_a_base_that_is_one_of_several_classes_may_be_each() -> None:
+    """Which one came first differed from process to process."""
+    found = edges(
+        {
+            "a.py": """
+            class A:
+                def run(self): ...
+            class B:
+                def run(self): ...
+            def base():
+                if fast:
+                    return A
+                return B
+            class C(base()): ...
+            def main(c: C):
+                c.run()
+            """
+        }
+    )
+    assert found == ["C -> base", "main -> ? A.run", "main -> ? B.run"]

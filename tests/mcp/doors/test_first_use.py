@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apps.core.security.server_token import server_token
+from apps.core.security.authentication import server_token
 from apps.core.types import JSON
 from apps.index.models import IngestRun, Root
 from apps.ingest import first_use, services

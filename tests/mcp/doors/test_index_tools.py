@@ -9,14 +9,13 @@ from typing import Any
 
 import jsonschema
 import pytest
-from asgiref.sync import sync_to_async
 
 from apps.index.models import IngestRun
 from apps.ingest import services
 from apps.mcp.search import SEARCH
-from apps.tools.expand import expand
 from tests.mcp.speech import STATELESS, ask, call
 from tests.support.calls import CALLS
+from tests.support.compact_rows import rows_of
 from tests.support.git import commit_all, init
 from tests.support.ingested import CALLER, SAMPLE, ingest_sample, write_files
 
@@ -62,8 +61,8 @@ async def test_a_result_is_as_its_schema_says(name: str, form: str) -> None:
             assert all(set(row) <= described for row in rows)
 
 
-# What a page needs of a row.
-PLACE = ("repo", "relPath", "startLine", "endLine", "chunk", "hostPath", "containerPath")
+# What a row says.
+PLACE = ("repo", "relPath", "startLine", "endLine", "chunk")
 
 
 @pytest.mark.parametrize(
@@ -81,11 +80,11 @@ async def test_the_compact_form_says_what_the_full_form_says(name: str) -> None:
         outputs[form] = (await ask("tools/call", params)).result["structuredContent"]
     size = {form: len(json.dumps(output)) for form, output in outputs.items()}
     assert size["compact"] < 0.8 * size["full"]
-    expanded = (await sync_to_async(expand)(outputs["compact"]))["results"]
+    compact = rows_of(outputs["compact"])
     full = outputs["full"]["results"]
-    assert len(expanded) == len(full) > 0
+    assert len(compact) == len(full) > 0
     key = operator.itemgetter("relPath", "startLine")
-    for one, other in zip(sorted(expanded, key=key), sorted(full, key=key), strict=True):
+    for one, other in zip(sorted(compact, key=key), sorted(full, key=key), strict=True):
         if "score" in other:
             assert abs(one["score"] - other["score"]) <= 0.0005
         for field in PLACE:
@@ -98,19 +97,51 @@ async def test_the_compact_form_says_what_the_full_form_says(name: str) -> None:
     [("Grep", {"pattern": "retry", "mode": "count"}), ("ListFiles", {"path": "*.py"})],
 )
 @pytest.mark.usefixtures("lighthouse")
-async def test_compact_files_are_expanded_to_their_paths(
+async def test_compact_files_are_those_of_the_full_form(
     name: str, arguments: dict[str, Any]
 ) -> None:
     outputs = {}
     for form in ("compact", "full"):
         params = {"name": name, "arguments": arguments | {"format": form}}
         outputs[form] = (await ask("tools/call", params)).result["structuredContent"]
-    expanded = (await sync_to_async(expand)(outputs["compact"]))["results"]
+    compact = rows_of(outputs["compact"])
     full = outputs["full"]["results"]
     fields = ("repo", "relPath", "kind", "count")
-    assert full and [[row.get(f) for f in fields] for row in expanded] == [
+    assert full and [[row.get(f) for f in fields] for row in compact] == [
         [row.get(f) for f in fields] for row in full
     ]
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.usefixtures("lighthouse")
+async def test_codex_gets_the_full_form_beside_the_compact_one(name: str) -> None:
+    """The page shows it: `_meta` costs no tokens."""
+    params = {"name": name, "arguments": CALLS[name]}
+    address = f"/mcp?tool={name}"
+    answer = (await ask("tools/call", params, path=f"{address}&full=1")).result
+    compact = (await ask("tools/call", params, path=address)).result
+    params["arguments"] = CALLS[name] | {"format": "full"}
+    full = (await ask("tools/call", params, path=address)).result
+    beside = answer["_meta"].pop("codeinfo/full")
+    assert beside.pop("index", None) == full["_meta"].get("codeinfo/index")
+    assert beside == full["structuredContent"]
+    assert answer == compact
+
+
+@pytest.mark.usefixtures("lighthouse")
+async def test_the_full_form_has_the_rows_that_the_compact_one_has_room_for(
+    configure: Callable[..., None],
+) -> None:
+    params = {"name": "Grep", "arguments": {"pattern": "retry"}}
+    whole = (await ask("tools/call", params)).result["structuredContent"]
+    configure(tool_max_chars=len(json.dumps(whole)) - 10)
+    answer = (await ask("tools/call", params, path="/mcp?tool=Grep&full=1")).result
+    compact, full = answer["structuredContent"], answer["_meta"]["codeinfo/full"]
+    assert len(json.dumps(compact)) < len(json.dumps(whole)) < len(json.dumps(full))
+    assert [row["startLine"] for row in rows_of(compact)] == [
+        row["startLine"] for row in full["results"]
+    ]
+    assert compact["nextCursor"] == full["nextCursor"]
 
 
 @pytest.mark.parametrize("name", ["VectorSearch", "FindDefinitions"])

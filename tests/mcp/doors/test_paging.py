@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from apps.lookup.symbols import callers, imports
-from apps.tools.expand import expand
+from tests.support.compact_rows import rows_of
 from tests.support.ingested import ingested_once
 
 pytestmark = pytest.mark.door
@@ -94,11 +94,6 @@ def call(repositories: Path, client: Client) -> Call:
         return result
 
     return called
-
-
-def rows_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = expand(answer).get("repos", expand(answer).get("results"))
-    return rows
 
 
 def place(row: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ def scores(text: str, passages: list[Passage], weights: Weights) -> list[float]:
     return file_scores(RankingQuery.of(text), Passages.of(passages), nothing, weights).tolist()
 
 
-def penalty(text: str, *paths: str, names: tuple[str, ...] = ("x",)) -> list[float]:
+def penalty(text: str, *paths: str, names: str = "x") -> list[float]:
     """The penalty of each file, with weights of 1 for penalties and 0 for names."""
     weights = Weights(
         file_name=0, file_of_name=0, test=1, example=1, prose=1, data=1, legacy=1, declaration=1,
@@ -54,7 +54,7 @@ def test_at_temperature_zero_only_the_best_passage_counts() -> None:
 
 
 def test_equal_paths_in_two_roots_are_two_files() -> None:
-    passages = Passages.of([Passage(1, "a.py"), Passage(2, "a.py"), Passage(1, "a.py", ("f",))])
+    passages = Passages.of([Passage(1, "a.py"), Passage(2, "a.py"), Passage(1, "a.py", "f")])
     assert passages.files == [(1, "a.py"), (2, "a.py")]
     assert passages.file_of.tolist() == [0, 1, 0]
 
@@ -119,18 +119,18 @@ def test_a_superseded_version_is_penalised() -> None:
 
 
 def test_versions_of_two_roots_are_not_compared() -> None:
-    passages = [Passage(1, "api/v1/u.go", ("x",)), Passage(2, "api/v2/u.go", ("x",))]
+    passages = [Passage(1, "api/v1/u.go", "x"), Passage(2, "api/v2/u.go", "x")]
     weights = Weights(superseded=1, file_name=0)
     assert scores("users", passages, weights) == [0, 0]
 
 
 def test_an_index_file_without_declarations_is_penalised() -> None:
-    assert penalty("retry", "src/net/__init__.py", names=()) == [1]
-    assert penalty("retry", "src/net/__init__.py", names=("retry",)) == [0]
-    assert penalty("retry", "src/net/core.py", names=()) == [0]
+    assert penalty("retry", "src/net/__init__.py", names="") == [1]
+    assert penalty("retry", "src/net/__init__.py", names="retry") == [0]
+    assert penalty("retry", "src/net/core.py", names="") == [0]
 
 
 def test_an_index_file_with_a_declaring_passage_is_not_penalised() -> None:
     path = "src/net/__init__.py"
-    passages = [Passage(1, path, ("retry",)), Passage(1, path), Passage(2, path)]
+    passages = [Passage(1, path, "retry"), Passage(1, path), Passage(2, path)]
     assert scores("users", passages, Weights(reexport=1, pool=0)) == [0, -1]

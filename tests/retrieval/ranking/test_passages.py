@@ -10,7 +10,7 @@ from apps.retrieval.ranking.rank import passage_scores, stems_of
 
 
 def passage(similarity: float | None, words: float | None, *names: str) -> Passage:
-    return Passage("root", "a.py", names, similarity, words)
+    return Passage("root", "a.py", " ".join(names), similarity, words)
 
 
 def scores(text: str, *passages: Passage, **weights: float) -> list[float]:

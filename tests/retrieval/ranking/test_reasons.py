@@ -15,10 +15,10 @@ from apps.retrieval.ranking.types import Passage, Passages
 def test_ranks_are_among_all_passages_and_none_beyond_the_best() -> None:
     passages = Passages.of(
         [
-            Passage("r", "a.py", ("retry",), similarity=0.5, words=2.0),
-            Passage("r", "tests/test_b.py", (), similarity=0.9, words=0.0),
-            Passage("r", "c.py", (), similarity=0.7, words=5.0),
-            Passage("r", "d.py", (), similarity=None, words=3.0),
+            Passage("r", "a.py", "retry", similarity=0.5, words=2.0),
+            Passage("r", "tests/test_b.py", "", similarity=0.9, words=0.0),
+            Passage("r", "c.py", "", similarity=0.7, words=5.0),
+            Passage("r", "d.py", "", similarity=None, words=3.0),
         ]
     )
     near = np.array([True, True, False, False])

@@ -12,7 +12,6 @@ from apps.tools import shaped
 from apps.tools.context import ContextQuery, build, build_context, find
 from apps.tools.context.tokens import estimate
 from apps.tools.context.tool import CONTEXT
-from apps.tools.expand import expand
 from apps.tools.vector_search import VECTOR_SEARCH
 from tests.support.ingested import ingest, write_files
 from tests.tools.context.conftest import FILES, Post
@@ -296,14 +295,17 @@ def test_a_wrong_argument_is_named(depot: Path, post: Post, body: dict, problem:
     assert (status, error["details"]) == (400, [problem])
 
 
-def test_the_compact_form_expands_to_the_same_places(depot: Path) -> None:
+def test_the_compact_form_has_the_same_places(depot: Path) -> None:
     arguments = {"question": QUESTION, "path": "depot/upload.py"}
-    full = CONTEXT.run(arguments)
+    full = CONTEXT.run(arguments)["results"]
     compact = CONTEXT.run(arguments, is_compact=True)
     assert set(compact) >= {"results", "callers", "tests"}
-
-    def places(rows: list[dict[str, object]]) -> set[tuple[object, ...]]:
-        names = ("repo", "relPath", "startLine", "endLine", "symbol", "chunk", "hostPath")
-        return {tuple(row.get(name) or "" for name in names) for row in rows}
-
-    assert places(expand(compact)["results"]) == places(full["results"])
+    lines = [text for name in ("callers", "tests", "mentions") for text in compact.get(name, ())]
+    assert len(compact["results"]) + len(lines) == len(full)
+    shown = [(row["relPath"], row["chunk"], row.get("symbol")) for row in compact["results"]]
+    for row in full:
+        if row["kind"] in ("passage", "definition"):
+            assert (row["relPath"], row["chunk"].split("\n"), row.get("symbol")) in shown
+        else:
+            start = f"{row['repo']}/{row['relPath']}:{row['startLine']} {row.get('symbol', '')}"
+            assert any(text.startswith(start) and text.endswith(row["chunk"]) for text in lines)

@@ -25,14 +25,6 @@ NO_CODE = "The login could not be begun"
 
 
 @dataclass(frozen=True)
-class Account:
-    """Whether Codex can be used. `reason` is a sentence that says what is missing."""
-
-    usable: bool
-    reason: str = ""
-
-
-@dataclass(frozen=True)
 class Login:
     """A login with a device code.
 
@@ -55,31 +47,34 @@ class Accounts:
     def __init__(self, server: AppServer) -> None:
         self._server = server
         self._lock = threading.Lock()
-        self._cached: tuple[Account, tuple[int, ...], float] | None = None
+        self._cached: tuple[str, tuple[int, ...], float] | None = None
         self.login: Login | None = None
 
-    def read(self) -> Account:
-        """Return the account, cached. Raises Unavailable if Codex does not start or fails."""
+    def missing(self) -> str:
+        """Return a sentence that says what is missing, or "" if Codex can be used; cached.
+
+        Raises Unavailable if Codex does not start or fails.
+        """
         with self._lock:
             signature = homes.signature(self._server.home)
             if self._cached is not None:
-                account, cached_signature, until = self._cached
+                missing, cached_signature, until = self._cached
                 if cached_signature == signature and time.monotonic() < until:
-                    return account
-            account = self._fetch()
-            if not account.usable and self._server.stale:
+                    return missing
+            missing = self._fetch()
+            if missing and self._server.stale:
                 # The user logged in outside codeinfo; a running process does not notice that.
                 self._server.close()
-                account = self._fetch()
+                missing = self._fetch()
             signature = homes.signature(self._server.home)
-            self._cached = account, signature, time.monotonic() + FRESH_SECONDS
-            return account
+            self._cached = missing, signature, time.monotonic() + FRESH_SECONDS
+            return missing
 
     def forget(self) -> None:
         """Clear the cache."""
         self._cached = None
 
-    def _fetch(self) -> Account:
+    def _fetch(self) -> str:
         try:
             # Codex ignores settings that it cannot parse; reading them raises an error instead.
             self._server.call(effective_config)
@@ -87,9 +82,9 @@ class Accounts:
         except CodexError as error:
             raise request_failed(error) from error
         if answer.account is not None or not answer.requires_openai_auth:
-            return Account(usable=True)
-        missing = homes.missing(self._server.home)
-        return Account(usable=False, reason=f"{NOT_LOGGED_IN}{f' ({missing})' if missing else ''}.")
+            return ""
+        files = homes.missing(self._server.home)
+        return f"{NOT_LOGGED_IN}{f' ({files})' if files else ''}."
 
     def begin_login(self) -> Login:
         """Start a login with a device code; cancel a current one. Raises Unavailable."""

@@ -44,24 +44,12 @@ def process_lost() -> Unavailable:
     return Unavailable(
         "Codex' process ended in the middle of the answer. It starts again with the next question.",
         code="PROVIDER_UNAVAILABLE",
-        retryable=True,
     )
-
-
-def line_too_long(error: Exception) -> Unavailable:
-    """Return the error of a turn with a message past the limit."""
-    return Unavailable(str(error), code="PROVIDER_ERROR", retryable=True)
-
-
-def limits_ignored() -> Unavailable:
-    """Return the error of a thread that Codex opened without our sandbox."""
-    message = "This version of Codex does not know the sandbox of codeinfo. Install another one."
-    return Unavailable(message, code="PROVIDER_UNAVAILABLE", retryable=False)
 
 
 def interrupted() -> Unavailable:
     """Return the error of a turn that Codex ended early."""
-    return Unavailable("Codex broke the answer off.", code="PROVIDER_ERROR", retryable=True)
+    return Unavailable("Codex broke the answer off.", code="PROVIDER_ERROR")
 
 
 def not_started(error: Exception) -> Unavailable:
@@ -71,17 +59,14 @@ def not_started(error: Exception) -> Unavailable:
     """
     message = str(error).partition("stderr_tail=")[2] or str(error)
     lines = [line for line in message.splitlines() if line.strip()]
-    return Unavailable(
-        f"Codex does not start: {quoted(' '.join(lines[-3:]))}",
-        code="PROVIDER_UNAVAILABLE",
-        retryable=True,
-    )
+    reason = f"Codex does not start: {quoted(' '.join(lines[-3:]))}"
+    return Unavailable(reason, code="PROVIDER_UNAVAILABLE")
 
 
 def request_failed(error: Exception) -> Unavailable:
     """Return the error of a request that Codex rejected."""
     message = getattr(error, "message", None) or str(error)
-    return Unavailable(f"Codex refused: {quoted(message)}", code="PROVIDER_ERROR", retryable=True)
+    return Unavailable(f"Codex refused: {quoted(message)}", code="PROVIDER_ERROR")
 
 
 def quoted(message: object) -> str:

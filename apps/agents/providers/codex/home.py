@@ -55,12 +55,8 @@ def signature(home: Path) -> tuple[int, ...]:
 
 def missing(home: Path) -> str:
     """Name the missing files: `Missing auth.json in …`, or ""."""
-    missing_files = [name for name in (AUTH, CONFIG) if not (home / name).is_file()]
-    return (
-        "Missing " + " and ".join(f"{name} in {home}" for name in missing_files)
-        if missing_files
-        else ""
-    )
+    names = [f"{name} in {home}" for name in (AUTH, CONFIG) if not (home / name).is_file()]
+    return f"Missing {' and '.join(names)}" if names else ""
 
 
 def _mtime_ns(path: Path) -> int:

@@ -40,12 +40,6 @@ class TurnParameters:
     text: str
     first_text: str
 
-    @property
-    def servers(self) -> JSON:
-        """The MCP servers of the thread, by name."""
-        servers: JSON = self.thread["config"]["mcp_servers"]
-        return servers
-
 
 def turn_parameters(request: ModelRequest, folder: Path) -> TurnParameters:
     """Build the parameters. A thread that resumes is sent the newest message only, because Codex
@@ -110,7 +104,8 @@ def _mcp_servers(request: ModelRequest) -> JSON:
 
 
 def _own_server(request: ModelRequest) -> JSON:
-    query = [("tool", tool.name) for tool in request.tools]
+    # Rows in the full form, for the page: Codex gives `_meta` to no model.
+    query = [("full", "1"), *(("tool", tool.name) for tool in request.tools)]
     query += [("repository", name) for name in request.repositories]
     query += [("area", write_area(area)) for area in request.areas]
     server: JSON = {

@@ -24,11 +24,12 @@ class LineTooLong(TransportClosedError):
     """Codex wrote a line past the limit. The process is not read any further."""
 
 
-class _Messages:
-    """Codex' standard output."""
+class _Output:
+    """An output of Codex: the SDK reads messages from the standard one, and iterates its log."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self.close = stream.close
 
     def readline(self) -> str:
         most = FRAMES_IN_A_LINE * limits.MAX_FRAME_BYTES
@@ -37,28 +38,15 @@ class _Messages:
             raise LineTooLong(f"Codex sent a message of more than {most} bytes.")
         return line
 
-    def close(self) -> None:
-        self._stream.close()
-
-
-class _Log:
-    """Codex' standard error."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
     def __iter__(self) -> Iterator[str]:
         return iter(lambda: self._stream.readline(MAX_LOG_LINE), "")
-
-    def close(self) -> None:
-        self._stream.close()
 
 
 def _start(
     command: Sequence[str], *, env: Mapping[str, str], cwd: str | None = None, **pipes: Any
 ) -> Any:
     process: Any = programs.start(command, env=env, cwd=cwd or "/", **pipes)
-    process.stdout, process.stderr = _Messages(process.stdout), _Log(process.stderr)
+    process.stdout, process.stderr = _Output(process.stdout), _Output(process.stderr)
     return process
 
 

@@ -3,15 +3,11 @@
 import asyncio
 import importlib.util
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import replace
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
-from channels.db import database_sync_to_async
-from django.db import OperationalError
-
-from apps.agents.events import Heartbeat, ModelEvent, ThreadNamed, ToolFinished, Warned
+from apps.agents.events import Heartbeat, ModelEvent, ThreadNamed, Warned
 from apps.agents.limits import max_provider_calls
 from apps.agents.prompts import CODEX_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
@@ -25,16 +21,12 @@ from apps.core.errors import Unavailable
 from apps.core.http.limits import past
 from apps.core.system.command_lines import install_extra
 from apps.core.system.heap import settled
-from apps.tools.expand import expand, is_compact
-from apps.tools.tools import TOOLS
 
 if TYPE_CHECKING:
-    from apps.agents.providers.codex.account import Account, Accounts
+    from apps.agents.providers.codex.account import Accounts
     from apps.agents.providers.codex.turn import CodexTurn
 
 T = TypeVar("T")
-
-OUR_TOOLS = frozenset(tool.name for tool in TOOLS)
 
 PACKAGES = ("openai_codex", "codex_cli_bin")
 INSTALL = install_extra("codex")
@@ -65,22 +57,22 @@ class CodexProvider:
 
     async def availability(self) -> Availability:
         try:
-            account = await self.account()
+            missing = await self._missing()
         except Unavailable as error:
-            return _not_available(error.message)
-        if not account.usable:
-            return _not_available(account.reason)
+            missing = error.message
+        if missing:
+            return Availability(available=False, tools_available=False, reason=missing)
         problem = await probe.problem()
         if problem:
             reason = f"{NO_TOOLS} {config().mcp_url}: {problem}."
             return Availability(available=True, tools_available=False, reason=reason)
         return Availability(available=True)
 
-    async def account(self) -> "Account":
-        """Return the login state of the chat's home. Raises Unavailable."""
+    async def _missing(self) -> str:
+        """Return what the chat's home lacks, or "". Raises Unavailable."""
         try:
             async with asyncio.timeout(START_SECONDS):
-                return await self.with_accounts(lambda accounts: accounts.read())
+                return await self.with_accounts(lambda accounts: accounts.missing())
         except TimeoutError as error:
             raise _unavailable(STARTING) from error
 
@@ -94,9 +86,8 @@ class CodexProvider:
 
     async def models(self) -> Sequence[Model]:
         """List Codex's models, the one of its settings first. Raises Unavailable."""
-        account = await self.account()
-        if not account.usable:
-            raise _unavailable(account.reason)
+        if missing := await self._missing():
+            raise _unavailable(missing)
         return await in_new_thread((await _session()).models, "codex")
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
@@ -112,7 +103,7 @@ class CodexProvider:
                             yield Warned(THREAD_REPLACED)
                     case TurnNotification(method=method, payload=payload):
                         for event in translator.feed(method, payload):
-                            yield await _expanded(event)
+                            yield event
                         most = max_provider_calls(config().max_tool_rounds)
                         if translator.requests > most:
                             raise past(f"{most} requests to its model")
@@ -122,19 +113,6 @@ class CodexProvider:
                 raise interrupted()
         finally:
             await turn.close()
-
-
-async def _expanded(event: ModelEvent) -> ModelEvent:
-    """Return the event with the output of our own tool in the full form, which pages show."""
-    if not isinstance(event, ToolFinished) or event.result.call.name not in OUR_TOOLS:
-        return event
-    if not is_compact(event.result.payload):
-        return event
-    try:
-        payload = await database_sync_to_async(expand)(event.result.payload)
-    except OperationalError:
-        return event
-    return replace(event, result=replace(event.result, payload=payload))
 
 
 async def _next(
@@ -169,7 +147,3 @@ def _import_session() -> ModuleType:
 
 def _unavailable(reason: str) -> Unavailable:
     return Unavailable(reason, code="PROVIDER_UNAVAILABLE")
-
-
-def _not_available(reason: str) -> Availability:
-    return Availability(available=False, tools_available=False, reason=reason)

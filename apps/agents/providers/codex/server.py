@@ -34,10 +34,6 @@ sdk.subprocess = SUBPROCESS  # type: ignore[attr-defined, assignment]
 
 CONNECTION_ERRORS = (TransportClosedError, OSError)
 
-# Variables that Codex must not inherit: our settings contain secrets.
-OWN_VARIABLES = variable_names()
-TOKEN_VARIABLE = "CODEINFO_MCP_TOKEN"
-
 
 class AppServer:
     """The process of one home. Thread-safe."""
@@ -98,8 +94,9 @@ class AppServer:
         return client
 
     def _config(self) -> CodexConfig:
-        environment = dict.fromkeys(OWN_VARIABLES, "")
-        environment |= {"CODEX_HOME": str(self.home), TOKEN_VARIABLE: config().mcp_token}
+        # Not ours, which contain secrets.
+        environment = dict.fromkeys(variable_names(), "")
+        environment |= {"CODEX_HOME": str(self.home), "CODEINFO_MCP_TOKEN": config().mcp_token}
         environment |= dict.fromkeys(("NO_PROXY", "no_proxy"), _no_proxy_hosts())
         return CodexConfig(
             config_overrides=tuple(f"{name}={value}" for name, value in OVERRIDES.items()),

@@ -60,10 +60,8 @@ def _models(client: CodexClient) -> tuple[Model, ...]:
     settings = effective_config(client)
     if settings.model_provider not in (None, LISTED_PROVIDER):
         # Codex lists OpenAI's models even if another provider is configured.
-        configured = [settings.model] if settings.model else []
-        return (
-            tuple(Model(key, key, "codex", FALLBACK[0].efforts) for key in configured) or FALLBACK
-        )
+        key = settings.model
+        return (Model(key, key, "codex", FALLBACK[0].efforts),) if key else FALLBACK
     listed = tuple(_listed(client)) or FALLBACK
     return tuple(sorted(listed, key=lambda model: model.key != settings.model))
 

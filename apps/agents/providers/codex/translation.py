@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from apps.agents.events import (
@@ -20,6 +19,7 @@ from apps.agents.messages import ToolCall, ToolResult, Usage
 from apps.agents.providers.codex.failures import interrupted, quoted, turn_failure
 from apps.agents.providers.codex.wire import OWN_SERVER
 from apps.core.types import JSON
+from apps.tools.capping import FULL_META_KEY
 
 Events = Iterator[ModelEvent]
 DeltaType = type[TextDelta] | type[ReasoningDelta]
@@ -74,11 +74,6 @@ class TurnTranslator:
             yield event
         if not emitted:
             yield Heartbeat()
-
-    def end(self) -> Events:
-        """Close the open calls. Called when no more notifications come."""
-        for call in list(self.open.values()):
-            yield self._closed(call, "CANCELLED", "The answer ended during this call.")
 
     def _started(self, payload: JSON) -> Events:
         item = payload["item"]
@@ -147,21 +142,13 @@ class TurnTranslator:
         yield ToolStarted(call)
 
     def _finished(self, item: JSON) -> ToolFinished:
-        call = self.open[item["id"]]
-        if item.get("status") in ("failed", "declined"):
-            closed = self._closed(call, *_reason(item), _seconds(item))
-            response = {key: item[key] for key in ("error", "result") if item.get(key)}
-            details = {"response": response} if response else None
-            return replace(closed, result=replace(closed.result, error_details=details))
-        del self.open[call.id]
-        return ToolFinished(ToolResult(call, _payload(item), seconds=_seconds(item)))
-
-    def _closed(
-        self, call: ToolCall, code: str, message: str, seconds: float | None = None
-    ) -> ToolFinished:
-        del self.open[call.id]
-        result = ToolResult(call, error_code=code, error_message=message, seconds=seconds)
-        return ToolFinished(result)
+        call = self.open.pop(item["id"])
+        if item.get("status") not in ("failed", "declined"):
+            return ToolFinished(ToolResult(call, _payload(item), seconds=_seconds(item)))
+        code, message = _reason(item)
+        response = {key: item[key] for key in ("error", "result") if item.get(key)}
+        details = {"response": response} if response else None
+        return ToolFinished(ToolResult(call, None, code, message, details, _seconds(item)))
 
     def _usage(self, payload: JSON) -> Events:
         """Sum the usage of the model requests; ignore a report that repeats the last total."""
@@ -182,7 +169,10 @@ class TurnTranslator:
 
     def _turn_completed(self, payload: JSON) -> Events:
         self.ended = True
-        yield from self.end()
+        for call in self.open.values():
+            message = "The answer ended during this call."
+            yield ToolFinished(ToolResult(call, error_code="CANCELLED", error_message=message))
+        self.open.clear()
         turn = payload["turn"]
         match turn["status"]:
             case "failed":
@@ -216,11 +206,14 @@ def _call(item: JSON) -> ToolCall:
 
 
 def _payload(item: JSON) -> Any:
-    """Return a call's payload: an MCP result's structured content or text, or Codex's fields."""
+    """Return a call's payload: the full form of our tools, else an MCP result's structured content
+    or text, or Codex's fields."""
     if item["type"] != "mcpToolCall":
         return {key: item[key] for key in OWN_RESULTS if item.get(key) is not None}
     result = item.get("result") or {}
-    structured = result.get("structuredContent")
+    # Of another server, the page shows what the model has.
+    meta = result.get("_meta") if item["server"] == OWN_SERVER else None
+    structured = (meta or {}).get(FULL_META_KEY) or result.get("structuredContent")
     return structured if structured is not None else _as_json(_text_of(result))
 
 

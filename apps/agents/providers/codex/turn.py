@@ -15,12 +15,7 @@ from openai_codex.models import Notification, UnknownNotification
 from pydantic import BaseModel
 
 from apps.agents.providers.codex import work_folder
-from apps.agents.providers.codex.failures import (
-    limits_ignored,
-    line_too_long,
-    process_lost,
-    request_failed,
-)
+from apps.agents.providers.codex.failures import process_lost, request_failed
 from apps.agents.providers.codex.options import TurnParameters
 from apps.agents.providers.codex.process import LineTooLong
 from apps.agents.providers.codex.sandbox import PROFILE
@@ -38,6 +33,7 @@ THREAD_NOT_FOUND = re.compile(r"no rollout found|invalid session id|thread not f
 # Seconds to wait for the end of the turn after each interrupt. After the last one, the turn's
 # thread is abandoned.
 INTERRUPT_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+NO_SANDBOX = "This version of Codex does not know the sandbox of codeinfo. Install another one."
 
 
 class _AnyResponse(BaseModel, extra="allow"):
@@ -58,7 +54,7 @@ class Opened(BaseModel):
         """Return the thread. Raises Unavailable if Codex did not accept the sandbox for it."""
         active = self.activePermissionProfile
         if "permissions" in parameters and (active is None or active.id != PROFILE):
-            raise limits_ignored()
+            raise Unavailable(NO_SANDBOX, code="PROVIDER_UNAVAILABLE", retryable=False)
         return self.thread
 
 
@@ -129,7 +125,7 @@ class CodexTurn:
             self._put(opened)
             self._run_turn(client, opened)
         except LineTooLong as error:
-            self._put(line_too_long(error))
+            self._put(Unavailable(str(error), code="PROVIDER_ERROR"))
         except CONNECTION_ERRORS:
             self._put(process_lost())
         except CodexError as error:
@@ -161,10 +157,11 @@ class CodexTurn:
 
     def _thread(self, client: CodexClient) -> JSON:
         """Return the thread's parameters, without the MCP servers in the settings of the home."""
-        thread, servers = self._parameters.thread, self._parameters.servers
-        others = effective_config(client).mcp_servers.keys() - servers.keys()
-        disabled: JSON = dict.fromkeys(others, {"enabled": False})
-        return {**thread, "config": {**thread["config"], "mcp_servers": servers | disabled}}
+        thread = self._parameters.thread
+        config: JSON = thread["config"]
+        others = effective_config(client).mcp_servers.keys() - config["mcp_servers"].keys()
+        servers = config["mcp_servers"] | dict.fromkeys(others, {"enabled": False})
+        return {**thread, "config": {**config, "mcp_servers": servers}}
 
     def _run_turn(self, client: CodexClient, opened: ThreadOpened) -> None:
         thread: JSON = {"threadId": opened.thread_id}

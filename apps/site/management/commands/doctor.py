@@ -6,23 +6,17 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
-
 from apps.core import __version__
 from apps.core.config import config
 from apps.site.checks.diagnosis import diagnose
 from apps.site.checks.findings import Finding
+from apps.site.management.store_command import StoreCommand
 
 MARKS = {"ok": "ok", "warn": "LOOK", "bad": "BROKEN", "off": "off"}
 
 
-class Command(BaseCommand):
+class Command(StoreCommand):
     help = "Check the installation. Exit code 1 if something is broken."
-    # Django's checks would stop the command at the first problem.
-    requires_system_checks: list[str] = []
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="for programs")
 
     def handle(self, *args: Any, **options: Any) -> None:
         findings = asyncio.run(diagnose())

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from channels.routing import get_default_application
-from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -14,7 +13,7 @@ from apps.core.config import config
 from apps.core.data import database, folder_lock, lost_changes
 from apps.core.errors import Unavailable, reason_of
 from apps.core.security.access import check_exposure
-from apps.core.security.server_token import TOKEN_FILE
+from apps.core.security.authentication import TOKEN_FILE
 from apps.core.system import disk, start_errors
 from apps.core.system.command_lines import manage
 from apps.core.system.unused import without
@@ -63,10 +62,7 @@ class Command(BaseCommand):
         if problem := start_errors.data_folder_problem(settings.data_dir.absolute()):
             raise CommandError(problem)
         settings.data_dir.mkdir(parents=True, exist_ok=True)
-        try:
-            check_exposure(settings)
-        except ImproperlyConfigured as error:
-            raise CommandError(str(error)) from error
+        check_exposure(settings)
         if restoring.is_unfinished(settings.data_dir):
             raise CommandError(
                 f"A restore to {settings.data_dir} was interrupted: run {manage('restore')} again"
@@ -140,15 +136,8 @@ def _reason(error: Exception) -> str:
     log, the error is raised."""
     if message := start_errors.sentence(error):
         return message
-    facts = (
-        logger.name,
-        logging.ERROR,
-        __file__,
-        0,
-        "the start failed",
-        (),
-        (type(error), error, error.__traceback__),
-    )
+    trace = type(error), error, error.__traceback__
+    facts = logger.name, logging.ERROR, __file__, 0, "the start failed", (), trace
     log = get_store()
     StoreHandler(log).emit(logger.makeRecord(*facts))
     if log.file.problem is not None:
