@@ -63,9 +63,12 @@ def running(data: Path) -> Address | None:
         with (data / "server.lock").open("rb") as lock:
             if posix.lock(lock, shared=True, wait=False):
                 return None
-        return _address(json.loads((data / "server.json").read_bytes()))
+            holder = lock.read(20)
+        address = _address(json.loads((data / "server.json").read_bytes()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    # A server that starts has the lock before it replaces the file of one that was killed.
+    return None if holder.isdigit() and int(holder) != address.pid else address
 
 
 def _address(facts: Any) -> Address:

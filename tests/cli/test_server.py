@@ -187,6 +187,19 @@ def test_a_start_that_fails_tells_why(data: Path, monkeypatch: pytest.MonkeyPatc
         pass
 
 
+def test_the_file_of_a_killed_server_is_not_that_of_one_that_starts(
+    tmp_path: Path, configure: Callable[..., None]
+) -> None:
+    """The new server has the lock before it has replaced the file."""
+    configure(data_dir=tmp_path)
+    file = server_file.ServerFile(config())
+    file.write()
+    facts = json.loads((tmp_path / "server.json").read_text())
+    (tmp_path / "server.json").write_text(json.dumps(facts | {"pid": facts["pid"] + 1}))
+    assert server.running(tmp_path) is None
+    file.close()
+
+
 def test_a_server_writes_its_file_while_commands_look_for_it(
     tmp_path: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
