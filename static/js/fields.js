@@ -13,13 +13,14 @@ document.addEventListener("htmx:beforeRequest", ({ detail: { elt, xhr } }) => {
   sent.set(xhr, { at: now, values });
 });
 document.addEventListener("htmx:beforeSwap", ({ detail: { target, xhr, requestConfig } }) => {
-  const { at, values } = sent.get(xhr);
+  const { at, values } = sent.get(xhr) ?? { at: now, values: {} };
   const isBeside = (field) => target.contains(requestConfig.elt) && field.form !== formOf(requestConfig.elt);
   const fields = [...changes.keys()].map((id) => document.getElementById(id)).filter(Boolean);
   kept = fields.filter((field) => changes.get(field.id) > at || isBeside(field)).map((field) => ({ field, value: values[field.id] ?? "" }));
 });
 document.addEventListener("htmx:afterSwap", () => {
-  for (const { field, value } of kept) {
+  // Once: the contents of a stream, which come later, replace none of these.
+  for (const { field, value } of kept.splice(0)) {
     const next = document.getElementById(field.id);
     if (field.isConnected || !next || next.disabled || next.readOnly) continue;
     // What was sent is done, and what was typed goes on behind it. A password never comes back.

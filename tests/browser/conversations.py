@@ -1,6 +1,19 @@
 """Conversations that a test makes and removes."""
 
-from playwright.sync_api import Page
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Page, expect
+
+
+@contextmanager
+def only_listed(page: Page, *titles: str) -> Iterator[None]:
+    """Make conversations whose titles begin with the same word, and narrow the list to them."""
+    ids = [made(page, title) for title in titles]
+    page.get_by_label("Search conversations").fill(titles[0].split()[0])
+    expect(page.locator("#convos [data-row]")).to_have_count(len(titles))
+    yield
+    remove(page, ids)
 
 
 def made(page: Page, title: str) -> str:

@@ -1,17 +1,17 @@
 """What a person does while an answer is on its way is not undone by it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from django.template.loader import render_to_string
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.chat import QUESTION, ask, ask_and_hold, done
 from tests.browser.chromium import Complaints, load_again, settled
 from tests.browser.conftest import OpenPage
-from tests.browser.conversations import made, remove
+from tests.browser.conversations import only_listed
 from tests.browser.held import held
 from tests.browser.product import Product
 from tests.browser.repository import ingested
@@ -23,11 +23,8 @@ from tests.support.ingested import write_files
 def chat(open_page: OpenPage) -> Iterator[Page]:
     """The chat page, its list narrowed to two conversations of this test."""
     page = open_page("/chat")
-    ids = [made(page, title) for title in ("Late one", "Late two")]
-    page.get_by_label("Search conversations").fill("Late")
-    expect(page.locator("#convos [data-row]")).to_have_count(2)
-    yield page
-    remove(page, ids)
+    with only_listed(page, "Late one", "Late two"):
+        yield page
 
 
 # The answer to what was pressed last is shown
@@ -178,13 +175,19 @@ def test_the_rating_is_the_one_that_was_pressed_last(open_page: OpenPage) -> Non
 # What is typed and chosen meanwhile stays
 
 
-def test_a_tag_that_is_typed_while_another_is_added_stays(chat: Page) -> None:
+def tag_on_its_way(chat: Page) -> tuple[Locator, Callable[[], None]]:
+    """The field of a tag that was sent, and what lets its answer come."""
     chat.get_by_role("button", name="Actions for Late one").click()
     chat.locator("#convo-menu").get_by_text("Tags…").click()
     field = chat.get_by_label("Add a tag")
     field.fill("first")
     with held(chat, "**/ui/chat/tag") as let_it_come:
         field.press("Enter")
+    return field, let_it_come
+
+
+def test_a_tag_that_is_typed_while_another_is_added_stays(chat: Page) -> None:
+    field, let_it_come = tag_on_its_way(chat)
     field.fill("second")
     field.press("ArrowLeft")
     let_it_come()
@@ -192,15 +195,13 @@ def test_a_tag_that_is_typed_while_another_is_added_stays(chat: Page) -> None:
     expect(field).to_be_focused()
     field.press("1")
     expect(field).to_have_value("secon1d")
+    # What a stream brings next is no answer to the tag.
+    chat.evaluate("document.dispatchEvent(new CustomEvent('htmx:afterSwap', { detail: {} }))")
+    expect(field).to_have_value("secon1d")
 
 
 def test_what_is_typed_right_after_a_tag_is_the_next_one(chat: Page) -> None:
-    chat.get_by_role("button", name="Actions for Late one").click()
-    chat.locator("#convo-menu").get_by_text("Tags…").click()
-    field = chat.get_by_label("Add a tag")
-    field.fill("first")
-    with held(chat, "**/ui/chat/tag") as let_it_come:
-        field.press("Enter")
+    field, let_it_come = tag_on_its_way(chat)
     field.press_sequentially("secnd")
     for key in ("ArrowLeft", "ArrowLeft"):
         field.press(key)

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.chromium import settled
 from tests.browser.conftest import OpenPage
-from tests.browser.conversations import made, remove
+from tests.browser.conversations import only_listed
 from tests.browser.held import held
 from tests.browser.product import Product
 
@@ -25,13 +25,10 @@ def ingest(open_page: OpenPage, harbour: Path, repository: str) -> Page:
 def chat(open_page: OpenPage) -> Iterator[Page]:
     """The chat page, on which two conversations of this test are chosen."""
     page = open_page("/chat")
-    ids = [made(page, title) for title in ("Late one", "Late two")]
-    page.get_by_label("Search conversations").fill("Late")
-    expect(page.locator("#convos [data-row]")).to_have_count(2)
-    page.get_by_role("button", name="Select conversations").click()
-    page.get_by_label("Select all").check()
-    yield page
-    remove(page, ids)
+    with only_listed(page, "Late one", "Late two"):
+        page.get_by_role("button", name="Select conversations").click()
+        page.get_by_label("Select all").check()
+        yield page
 
 
 def all_come(page: Page) -> None:
